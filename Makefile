@@ -1,0 +1,64 @@
+# Short names for the usual commands; CMakePresets.json holds the configurations.
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 30
+SUMMARY := build/dev/test-summary.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build test demo bench lint format asan tsan fuzz install clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+
+setup: ## install the packages the build needs, when any is missing
+	@scripts/setup
+
+build: setup ## build library, tool and tests; the tool is build/ricci
+	cmake --preset dev
+	cmake --build --preset dev -j $(JOBS)
+	@ln -sfn dev/ricci build/ricci
+
+test: build ## build, then run every test
+	@rm -f $(SUMMARY)
+	ctest --preset dev -j $(JOBS)
+	@if [ -f $(SUMMARY) ]; then cat $(SUMMARY); fi
+
+demo: build ## run the demonstration
+	scripts/demo.sh
+
+bench: setup ## build for release and run the benchmarks
+	cmake --preset release
+	cmake --build --preset release -j $(JOBS) --target ricci_bench
+	build/release/ricci_bench --benchmark_out=build/release/bench.json --benchmark_out_format=json
+
+lint: ## check format, layers, sizes, words, headers and clang-tidy
+	scripts/check
+
+format: ## reformat the C++ sources in place
+	scripts/check --fix-format
+
+asan: ## run the tests under the address and undefined-behaviour sanitizers
+	@scripts/setup --dev
+	cmake --preset asan
+	cmake --build --preset asan -j $(JOBS)
+	ctest --preset asan -j $(JOBS)
+
+tsan: ## run the tests under the thread sanitizer
+	@scripts/setup --dev
+	cmake --preset tsan
+	cmake --build --preset tsan -j $(JOBS)
+	ctest --preset tsan -j $(JOBS)
+
+fuzz: ## run every fuzz harness for FUZZ_SECONDS (default 30)
+	@scripts/setup --dev
+	cmake --preset fuzz
+	cmake --build --preset fuzz -j $(JOBS)
+	scripts/fuzz $(FUZZ_SECONDS)
+
+install: setup ## build for release and install under PREFIX (default /usr/local)
+	cmake --preset release
+	cmake --build --preset release -j $(JOBS) --target ricci ricci_tool
+	cmake --install build/release --prefix $(PREFIX)
+
+clean: ## remove the build tree
+	rm -rf build

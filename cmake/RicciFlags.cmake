@@ -1,0 +1,60 @@
+# ricci_target(<target>) gives one of our own targets its warnings, its language
+# level and, when this is the top-level project, the compiler cache and the fast
+# linker. Everything is private to the target: consumers see none of it.
+
+set(RICCI_WARNINGS -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror=switch
+    -Wno-missing-field-initializers) # designated initialisers leave fields out on purpose
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  list(APPEND RICCI_WARNINGS -Wno-sign-conversion) # GCC's -Wconversion leaves it out too
+endif()
+if(RICCI_WERROR)
+  list(APPEND RICCI_WARNINGS -Werror)
+endif()
+
+set(RICCI_COMPILER_LAUNCHER "")
+set(RICCI_PATH_OPTIONS "")
+set(RICCI_LINK_OPTIONS "")
+
+if(PROJECT_IS_TOP_LEVEL)
+  # Paths inside objects are relative to the source tree, so that two checkouts
+  # share one cache and messages name files the same way on every machine. The
+  # compiler runs in the build tree and the cache hands it relative paths, hence
+  # the second map.
+  cmake_path(RELATIVE_PATH PROJECT_SOURCE_DIR BASE_DIRECTORY "${CMAKE_BINARY_DIR}"
+             OUTPUT_VARIABLE ricci_source_from_build)
+  set(RICCI_PATH_OPTIONS "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/="
+      "-ffile-prefix-map=${ricci_source_from_build}/=")
+
+  find_program(RICCI_CCACHE ccache)
+  mark_as_advanced(RICCI_CCACHE)
+  if(RICCI_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(RICCI_COMPILER_LAUNCHER
+        "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+        CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+        "${RICCI_CCACHE}")
+  endif()
+
+  # Drivers look for the plain name ld.lld; packages may install only ld.lld-19.
+  find_program(RICCI_LLD NAMES ld.lld-19 ld.lld)
+  mark_as_advanced(RICCI_LLD)
+  if(RICCI_LLD)
+    file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/linker")
+    file(CREATE_LINK "${RICCI_LLD}" "${PROJECT_BINARY_DIR}/linker/ld.lld" SYMBOLIC)
+    set(RICCI_LINK_OPTIONS "-B${PROJECT_BINARY_DIR}/linker" -fuse-ld=lld)
+  endif()
+endif()
+
+function(ricci_target target)
+  target_compile_features(${target} PRIVATE cxx_std_20)
+  target_compile_options(${target} PRIVATE ${RICCI_WARNINGS} ${RICCI_PATH_OPTIONS})
+  target_link_options(${target} PRIVATE ${RICCI_LINK_OPTIONS})
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  # A static library keeps its symbols out of the host's exports; a shared one exports its API.
+  if(NOT BUILD_SHARED_LIBS)
+    set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden
+                                               VISIBILITY_INLINES_HIDDEN ON)
+  endif()
+  if(RICCI_COMPILER_LAUNCHER)
+    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${RICCI_COMPILER_LAUNCHER}")
+  endif()
+endfunction()

@@ -1,0 +1,44 @@
+# Installs the library, its headers and the tool, with a relocatable CMake
+# package (find_package(Ricci)) and a pkg-config file (ricci).
+
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Ricci")
+
+install(
+  TARGETS ricci
+  EXPORT RicciTargets
+  INCLUDES
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(EXPORT RicciTargets NAMESPACE Ricci:: DESTINATION "${package_dir}")
+install(
+  DIRECTORY "${PROJECT_SOURCE_DIR}/include/ricci"
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+  FILES_MATCHING
+  PATTERN "*.h"
+  PATTERN "*.def")
+if(TARGET ricci_tool)
+  install(TARGETS ricci_tool)
+endif()
+
+configure_package_config_file(
+  "${CMAKE_CURRENT_LIST_DIR}/RicciConfig.cmake.in" "${PROJECT_BINARY_DIR}/package/RicciConfig.cmake"
+  INSTALL_DESTINATION "${package_dir}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/package/RicciConfigVersion.cmake"
+                                 COMPATIBILITY SameMajorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/package/RicciConfig.cmake"
+              "${PROJECT_BINARY_DIR}/package/RicciConfigVersion.cmake" DESTINATION "${package_dir}")
+
+# A static library hands its private dependencies on to whoever links it.
+set(RICCI_PC_REQUIRES "fmt zlib")
+set(RICCI_PC_REQUIRES_PRIVATE "")
+if(BUILD_SHARED_LIBS)
+  set(RICCI_PC_REQUIRES "")
+  set(RICCI_PC_REQUIRES_PRIVATE "fmt zlib")
+endif()
+file(RELATIVE_PATH RICCI_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+configure_file("${CMAKE_CURRENT_LIST_DIR}/ricci.pc.in" "${PROJECT_BINARY_DIR}/package/ricci.pc"
+               @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/package/ricci.pc"
+        DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

@@ -1,0 +1,78 @@
+# The test binary `ricci_tests` and its CTest groups. A group is a prefix of the
+# test-suite name; it is registered when its folder has sources, and `unit` runs
+# every suite no registered group claims, so that no test is ever left out.
+
+find_package(GTest REQUIRED)
+
+set(tests_dir "${PROJECT_SOURCE_DIR}/tests")
+set(sources "")
+foreach(folder unit ops property golden errors reference support)
+  file(GLOB_RECURSE found CONFIGURE_DEPENDS "${tests_dir}/${folder}/*.cpp")
+  list(APPEND sources ${found})
+  set(has_${folder} "${found}")
+endforeach()
+
+if(sources)
+  # Paths reach the tests through a forced include rather than -D options, so
+  # that files which do not use them stay shared in the compiler cache.
+  set(paths_header "${CMAKE_CURRENT_BINARY_DIR}/test_paths.h")
+  set(tool_path "")
+  if(TARGET ricci_tool)
+    set(tool_path "$<TARGET_FILE:ricci_tool>")
+  endif()
+  file(GENERATE OUTPUT "${paths_header}" CONTENT
+"#pragma once
+#define RICCI_SOURCE_DIR \"${PROJECT_SOURCE_DIR}\"
+#define RICCI_BUILD_DIR \"${PROJECT_BINARY_DIR}\"
+#define RICCI_TOOL_PATH \"${tool_path}\"
+")
+
+  add_executable(ricci_tests ${sources})
+  ricci_target(ricci_tests)
+  target_include_directories(ricci_tests PRIVATE "${tests_dir}")
+  target_compile_options(ricci_tests PRIVATE "SHELL:-include \"${paths_header}\"")
+  target_link_libraries(ricci_tests PRIVATE ricci_internal fmt::fmt GTest::gtest
+                                            GTest::gtest_main)
+  target_precompile_headers(ricci_tests PRIVATE <gtest/gtest.h>)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(ricci_tests PRIVATE -fpch-preprocess) # lets the cache see through it
+  endif()
+  set_target_properties(ricci_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
+  if(TARGET ricci_tool)
+    add_dependencies(ricci_tests ricci_tool)
+  endif()
+
+  # A parameterised suite is listed as Instance/Suite, hence the second pattern.
+  function(ricci_add_test_group name filter)
+    add_test(NAME ${name} COMMAND ricci_tests "--gtest_filter=${filter}" --gtest_brief=1)
+    set_tests_properties(
+      ${name} PROPERTIES LABELS none WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+                         FAIL_REGULAR_EXPRESSION "\\[==========\\] 0 tests from")
+  endfunction()
+
+  set(claimed "")
+  foreach(group ops:OpCases property:Property golden:Golden errors:Diagnostics reference:Reference)
+    string(REGEX MATCH "^[^:]+" name "${group}")
+    string(REGEX MATCH "[^:]+$" prefix "${group}")
+    if(has_${name})
+      ricci_add_test_group(${name} "${prefix}*:*/${prefix}*")
+      string(APPEND claimed "${prefix}*:*/${prefix}*:")
+    endif()
+  endforeach()
+  if(has_unit)
+    ricci_add_test_group(unit "*-${claimed}")
+  endif()
+endif()
+
+# tests/compile_fail/x.cpp must be refused by the compiler, and must be accepted
+# with RICCI_EXPECT_OK defined: so it is refused for the reason it was written for.
+file(GLOB snippets CONFIGURE_DEPENDS "${tests_dir}/compile_fail/*.cpp")
+foreach(snippet IN LISTS snippets)
+  cmake_path(GET snippet STEM name)
+  set(compile "${CMAKE_CXX_COMPILER}" -std=c++20 -fsyntax-only -Wall -Werror=switch
+              "-I${PROJECT_SOURCE_DIR}/include" "-I${PROJECT_SOURCE_DIR}/src" "${snippet}")
+  add_test(NAME compile_fail.${name}.refused COMMAND ${compile})
+  add_test(NAME compile_fail.${name}.accepted COMMAND ${compile} -DRICCI_EXPECT_OK)
+  set_tests_properties(compile_fail.${name}.refused PROPERTIES WILL_FAIL ON LABELS none)
+  set_tests_properties(compile_fail.${name}.accepted PROPERTIES LABELS none)
+endforeach()

@@ -1,0 +1,79 @@
+// Ops registered at run time. A `CustomOp` says what the op takes, gives and does; a `Registry`
+// holds them by name and version and is handed to graphs, parser and compiler. There is one default
+// registry for the process; a graph made with another uses that one.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ricci/op/fields.h"
+#include "ricci/op/infer.h"
+
+namespace ricci {
+
+class EvalContext;
+
+/// One registered op. Implementations are immutable and may be called from several threads.
+class CustomOp {
+ public:
+  virtual ~CustomOp() = default;
+  [[nodiscard]] virtual std::string name() const = 0;
+  [[nodiscard]] virtual std::int64_t version() const { return 1; }
+  /// Result types; throw UserError when the operands or attributes do not fit.
+  [[nodiscard]] virtual std::vector<Type> infer(std::span<const Type> operands,
+                                                const Bytes& attrs) const = 0;
+  /// The reference kernel.
+  virtual void eval(const Bytes& attrs, EvalContext& context) const = 0;
+};
+
+/// Custom ops by (name, version). Registration and look-up may run concurrently.
+class Registry {
+ public:
+  /// UserError(name) when the name and version are taken, unless `replace`.
+  void add(std::shared_ptr<const CustomOp> op, bool replace = false);
+  /// Nothing when it is not registered.
+  [[nodiscard]] std::shared_ptr<const CustomOp> find(std::string_view name,
+                                                     std::int64_t version) const;
+  /// UserError(name) that lists the versions there are.
+  [[nodiscard]] std::shared_ptr<const CustomOp> find_or_throw(std::string_view name,
+                                                              std::int64_t version) const;
+  [[nodiscard]] std::vector<std::pair<std::string, std::int64_t>> list() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::pair<std::string, std::int64_t>, std::shared_ptr<const CustomOp>> ops_;
+};
+
+/// The process-wide registry.
+[[nodiscard]] Registry& global_registry();
+
+}  // namespace ricci
+
+namespace ricci::op {
+
+/// An op registered at run time under a name and a version.
+struct Custom {
+  std::string name;
+  std::int64_t version = 1;
+  Bytes attrs;
+
+  static constexpr OpInfo info{.name = "custom",
+                               .operands = "operands...",
+                               .results = "results...",
+                               .help = "an op registered at run time",
+                               .formula = "as its registry entry says",
+                               .constraints = "c1 name: the name and version are registered"};
+  static void fields(auto& self, auto&& f) {
+    f("name", self.name, "name in the registry", Presence::Positional);
+    f("version", self.version, "version in the registry");
+    f("attrs", self.attrs, "opaque attributes of the op itself");
+  }
+  bool operator==(const Custom&) const = default;
+};
+
+}  // namespace ricci::op

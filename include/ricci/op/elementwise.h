@@ -1,0 +1,153 @@
+// Element-wise ops. `unary`, `binary` and `compare` are families: the kind names the function, and
+// each kind is one row of a table (dtypes, value, derivative, documentation).
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "ricci/op/fields.h"
+
+namespace ricci {
+
+enum class UnaryKind : std::uint8_t {
+#define RICCI_UNARY(Kind, name) Kind,
+#include "ricci/op/unary.def"
+};
+constexpr auto enumerator_names(UnaryKind) {
+  return std::to_array<std::string_view>({
+#define RICCI_UNARY(Kind, name) #name,
+#include "ricci/op/unary.def"
+  });
+}
+
+enum class BinaryKind : std::uint8_t {
+#define RICCI_BINARY(Kind, name) Kind,
+#include "ricci/op/binary.def"
+};
+constexpr auto enumerator_names(BinaryKind) {
+  return std::to_array<std::string_view>({
+#define RICCI_BINARY(Kind, name) #name,
+#include "ricci/op/binary.def"
+  });
+}
+
+enum class CompareKind : std::uint8_t { Eq, Ne, Lt, Le, Gt, Ge };
+constexpr auto enumerator_names(CompareKind) {
+  return std::to_array<std::string_view>({"eq", "ne", "lt", "le", "gt", "ge"});
+}
+
+/// What a member of an element-wise family accepts, gives and means; one row a kind.
+struct ElementwiseRow {
+  std::string_view name;
+  DTypeSet dtypes;              ///< operand dtypes
+  std::optional<DType> result;  ///< result dtype when it is not the operands'
+  std::string_view formula;
+};
+[[nodiscard]] const ElementwiseRow& row(UnaryKind kind);
+[[nodiscard]] const ElementwiseRow& row(BinaryKind kind);
+[[nodiscard]] const ElementwiseRow& row(CompareKind kind);
+
+}  // namespace ricci
+
+namespace ricci::op {
+
+/// A function of one operand, element by element.   out[i] = f(x[i])
+struct Unary {
+  UnaryKind kind = UnaryKind::Tanh;
+
+  static constexpr OpInfo info{.name = "unary",
+                               .operands = "x",
+                               .results = "out",
+                               .traits = Trait::Elementwise,
+                               .help = "a function of one operand, element by element",
+                               .formula = "out[i] = f(x[i])",
+                               .constraints = "c1 dtype: the function is defined for x's dtype"};
+  static constexpr bool named_by_kind = true;
+  static void fields(auto& self, auto&& f) { f("kind", self.kind, "which function"); }
+  bool operator==(const Unary&) const = default;
+};
+
+/// A function of two operands with broadcasting.   out[i] = f(a[i], b[i])
+struct Binary {
+  BinaryKind kind = BinaryKind::Add;
+
+  static constexpr OpInfo info{.name = "binary",
+                               .operands = "a, b",
+                               .results = "out",
+                               .traits = Trait::Elementwise,
+                               .help = "a function of two operands, element by element",
+                               .formula = "out[i] = f(a[i], b[i]) after broadcasting",
+                               .constraints = "c1 dtype: a and b have one dtype\n"
+                                              "c2 shape: a and b broadcast together\n"
+                                              "c3 dtype: the function is defined for that dtype"};
+  static constexpr bool named_by_kind = true;
+  static void fields(auto& self, auto&& f) { f("kind", self.kind, "which function"); }
+  bool operator==(const Binary&) const = default;
+};
+
+/// A comparison with broadcasting; a NaN operand gives false, except for `ne`.
+///   out[i] = a[i] < b[i] as bool
+struct Compare {
+  CompareKind kind = CompareKind::Eq;
+
+  static constexpr OpInfo info{.name = "compare",
+                               .operands = "a, b",
+                               .results = "out",
+                               .traits = Trait::Elementwise | Trait::NoGradient,
+                               .help = "a comparison, element by element",
+                               .formula = "out[i] = (a[i] ? b[i]) as bool, after broadcasting",
+                               .constraints = "c1 dtype: a and b have one dtype\n"
+                                              "c2 shape: a and b broadcast together\n"
+                                              "c3 dtype: complex numbers have no order"};
+  static constexpr bool named_by_kind = true;
+  static void fields(auto& self, auto&& f) { f("kind", self.kind, "which comparison"); }
+  bool operator==(const Compare&) const = default;
+};
+
+/// Selects element by element; never multiplies, so the other side may be anything.
+///   out[i] = cond[i] ? a[i] : b[i]
+struct Where {
+  static constexpr OpInfo info{.name = "where",
+                               .operands = "cond, a, b",
+                               .results = "out",
+                               .traits = Trait::Elementwise,
+                               .help = "selects between two operands, element by element",
+                               .formula = "out[i] = cond[i] ≠ 0 ? a[i] : b[i], after broadcasting",
+                               .constraints = "c1 dtype: a and b have one dtype\n"
+                                              "c2 shape: cond, a and b broadcast together"};
+  static void fields(auto&, auto&&) {}
+  bool operator==(const Where&) const = default;
+};
+
+/// Value conversion: float to int truncates and saturates (NaN gives 0), narrower floats round to
+/// nearest even, anything to bool is x ≠ 0, complex to real takes the real part.
+struct Cast {
+  DType to = DType::F32;
+
+  static constexpr OpInfo info{.name = "cast",
+                               .operands = "x",
+                               .results = "out",
+                               .traits = Trait::Elementwise,
+                               .help = "converts values to another dtype",
+                               .formula = "out[i] = x[i] as `to`"};
+  static void fields(auto& self, auto&& f) {
+    f("to", self.to, "dtype of the result", Presence::Required);
+  }
+  bool operator==(const Cast&) const = default;
+};
+
+/// The identity, through which no derivative passes.   out = x
+struct StopGradient {
+  static constexpr OpInfo info{
+      .name = "stop_gradient",
+      .operands = "x",
+      .results = "out",
+      .traits = Trait::Elementwise | Trait::NoGradient | Trait::DataMovement,
+      .help = "the identity, through which no derivative passes",
+      .formula = "out = x"};
+  static void fields(auto&, auto&&) {}
+  bool operator==(const StopGradient&) const = default;
+};
+
+}  // namespace ricci::op

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""Checks the direction of includes: a folder may include only itself and the
+folders before it in FOLDERS; a public header needs public and standard headers only."""
+
+import re
+import sys
+from pathlib import Path
+
+FOLDERS = (
+    "support type op ir build loop rule interp rewrite transform schedule device backend runtime "
+    "io model"
+).split()
+RANK = {folder: rank for rank, folder in enumerate(FOLDERS)}
+SUFFIXES = {".h", ".cpp", ".def"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+STANDARD = re.compile(r"[a-z_0-9]+")
+VENDOR = re.compile(r"(llvm|mlir|clang|dnnl|oneapi|cublas|cudnn|cuda|nvrtc|cblas|lapacke)")
+
+
+def check_quoted(folder, public, target):
+    parts = target.split("/")
+    if parts[0] == "ricci":
+        parts = parts[1:]
+    elif public:
+        return f'a public header includes the private header "{target}"'
+    if len(parts) < 2:
+        return f'write "{target}" with its folder'
+    if parts[0] not in RANK:
+        return f'"{target}" is in no known folder'
+    if RANK[parts[0]] > RANK[folder]:
+        return f'{folder}/ may not include {parts[0]}/ ("{target}")'
+    return None
+
+
+def check_angled(folder, public, target):
+    if public and not STANDARD.fullmatch(target):
+        return f"a public header includes <{target}>, which is not a C++ standard header"
+    if folder != "backend" and VENDOR.match(target):
+        return f"<{target}> belongs in backend/ only"
+    return None
+
+
+def check_file(path, folder, public):
+    faults = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        match = INCLUDE.match(line)
+        if match:
+            check = check_quoted if match[1] == '"' else check_angled
+            fault = check(folder, public, match[2])
+            if fault:
+                faults.append(f"{path}:{number}: {fault}")
+    return faults
+
+
+def main():
+    faults = []
+    for root, public in ((Path("include/ricci"), True), (Path("src"), False)):
+        for path in sorted(root.rglob("*")):
+            if path.suffix not in SUFFIXES:
+                continue
+            inside = path.relative_to(root).parts
+            if len(inside) == 1:
+                folder = FOLDERS[-1]  # an umbrella header sees everything
+            elif inside[0] in RANK:
+                folder = inside[0]
+            else:
+                faults.append(f"{path}: {inside[0]}/ is not one of the known folders")
+                continue
+            faults += check_file(path, folder, public)
+    print("\n".join(faults), end="\n" if faults else "")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+// Spellings the parser accepts besides the ops' own names, collected from the families.
+#include "build/aliases.h"
+
+#include <map>
+
+#include <fmt/format.h>
+
+namespace ricci {
+namespace {
+
+const std::map<std::string, AliasBuilder, std::less<>>& aliases() {
+  static const auto table = [] {
+    std::map<std::string, AliasBuilder, std::less<>> all;
+    for (const AliasList& family : {
+             elementwise_aliases(),
+         }) {
+      for (const Alias& a : family) all.emplace(a.name, a.build);
+    }
+    return all;
+  }();
+  return table;
+}
+
+}  // namespace
+
+AliasBuilder find_alias(std::string_view name) {
+  const auto it = aliases().find(name);
+  return it == aliases().end() ? nullptr : it->second;
+}
+
+std::vector<std::string> all_aliases() {
+  std::vector<std::string> out;
+  for (const auto& [name, unused] : aliases()) out.push_back(name);
+  return out;
+}
+
+void require_operands(const AliasCall& call, const char* alias, std::size_t least,
+                      std::size_t most) {
+  const std::size_t given = call.operands.size();
+  if (given >= least && given <= most) return;
+  throw UserError(ErrorCode::Attr, fmt::format("'{}' takes {} to {} operands, but is given {}",
+                                               alias, least, most, given));
+}
+
+}  // namespace ricci

@@ -1,0 +1,34 @@
+// Each family lists the spellings the parser accepts besides its ops' own names.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ricci/ir/alias.h"
+#include "ricci/op/table.h"
+
+namespace ricci {
+
+struct Alias {
+  std::string name;
+  AliasBuilder build;
+};
+using AliasList = std::vector<Alias>;
+
+/// The attributes of a statement as an op's struct.
+template <OpStruct T>
+[[nodiscard]] T alias_attrs(const AliasCall& call) {
+  return *descriptor(kind_of<T>).make(call.attrs).template as<T>();
+}
+/// Checks the number of operands an alias is given.
+void require_operands(const AliasCall& call, const char* alias, std::size_t least,
+                      std::size_t most);
+/// Builds op T from the call's operands and attributes as they stand.
+template <OpStruct T>
+std::vector<Value> as_op(AliasCall& call) {
+  return call.graph.add_node(descriptor(kind_of<T>).make(call.attrs), call.operands);
+}
+
+[[nodiscard]] AliasList elementwise_aliases();
+
+}  // namespace ricci

@@ -1,0 +1,10 @@
+// Other spellings of element-wise ops.
+#include "ricci/op/elementwise.h"
+
+#include "build/aliases.h"
+
+namespace ricci {
+
+AliasList elementwise_aliases() { return {{"detach", as_op<op::StopGradient>}}; }
+
+}  // namespace ricci

@@ -1,0 +1,366 @@
+#include "ricci/ir/graph.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "ricci/op/leaf.h"
+#include "ricci/op/table.h"
+#include "ricci/support/hash.h"
+#include "ricci/support/text.h"
+
+namespace ricci {
+namespace {
+
+void check_arity(const OpDescriptor& d, std::size_t given) {
+  std::size_t required = 0;
+  std::size_t most = 0;
+  for (const Parameter& p : d.operands) {
+    required += p.variadic || p.optional ? 0 : 1;
+    most = p.variadic ? std::numeric_limits<std::size_t>::max() / 2 : most + 1;
+  }
+  if (given >= required && given <= most) return;
+  throw Rejection{ErrorCode::Attr,
+                  fmt::format("{}_arity", d.info->name),
+                  fmt::format("'{}' takes {} ({}), but is given {}", d.info->name,
+                              required == most ? fmt::format("{} operands", required)
+                                               : fmt::format("{} or more operands", required),
+                              d.info->operands, given),
+                  {}};
+}
+
+void check_bodies(const OpDescriptor& d, std::span<const Body> bodies) {
+  for (const Parameter& role : d.bodies) {
+    const bool given = std::ranges::find(bodies, role.name, &Body::role) != bodies.end();
+    if (!given && !role.optional) {
+      throw Rejection{ErrorCode::Attr,
+                      fmt::format("{}_bodies", d.info->name),
+                      fmt::format("'{}' needs a body '{}'", d.info->name, role.name),
+                      {}};
+    }
+  }
+  for (const Body& body : bodies) {
+    if (std::ranges::find(d.bodies, body.role, &Parameter::name) == d.bodies.end()) {
+      throw Rejection{ErrorCode::Attr,
+                      fmt::format("{}_bodies", d.info->name),
+                      fmt::format("'{}' has no body '{}'", d.info->name, body.role),
+                      {}};
+    }
+    if (!body.graph->params().empty()) {
+      throw Rejection{
+          ErrorCode::Name, fmt::format("{}_params", d.info->name),
+          fmt::format("body '{}' declares the param '{}'", body.role,
+                      body.graph->node(body.graph->params()[0]).op.as<op::Param>()->name),
+          "declare params in the outer graph and hand them in as operands"};
+    }
+  }
+}
+
+}  // namespace
+
+const Graph* Node::body(std::string_view role) const {
+  const auto it = std::ranges::find(bodies, role, &Body::role);
+  return it == bodies.end() ? nullptr : it->graph.get();
+}
+
+Graph& Value::graph() const {
+  if (graph_ == nullptr) {
+    throw UserError(ErrorCode::Name, "this value belongs to no graph",
+                    "take values from Graph::input, Graph::param or a builder");
+  }
+  return *graph_;
+}
+
+const Type& Value::type() const { return graph().type(id_); }
+
+Value Value::named(std::string name) const {
+  graph().set_value_name(id_, std::move(name));
+  return *this;
+}
+
+Graph::Graph(std::string name) : Graph(std::move(name), default_registry()) {}
+Graph::Graph(std::string name, const Registry& registry)
+    : name_(std::move(name)), registry_(&registry) {}
+
+Value Graph::input(std::string name, Type type, std::source_location where) {
+  return input(std::move(name), std::move(type), op::InputRole{}, where);
+}
+
+Value Graph::input(std::string name, Type type, op::InputRole role, std::source_location where) {
+  const NodeId id =
+      add({.op = Op(op::Input{std::move(name), std::move(type), role}),
+           .operands = {},
+           .bodies = {},
+           .wanted = {},
+           .names = {},
+           .provenance = {.label = {}, .where = SourcePosition::from(where), .origin = {}}});
+  return {this, {id, 0}};
+}
+
+Value Graph::param(std::string name, Type type, std::source_location where) {
+  const Value operands[1] = {};
+  return add_node(Op(op::Param{std::move(name), std::move(type)}), std::span(operands, 0), {},
+                  where)[0];
+}
+
+Value Graph::constant(const Tensor& value, std::source_location where) {
+  return add_node(Op(op::Constant{value.canonical()}), {}, {}, where)[0];
+}
+
+std::vector<Value> Graph::add_node(Op op, std::span<const Value> operands, std::vector<Body> bodies,
+                                   std::source_location where) {
+  NodeSpec spec{.op = std::move(op),
+                .operands = {},
+                .bodies = std::move(bodies),
+                .wanted = {},
+                .names = {},
+                .provenance = {.label = {}, .where = SourcePosition::from(where), .origin = {}}};
+  for (const Value& v : operands) {
+    if (&v.graph() != this) {
+      throw UserError({.code = ErrorCode::Name,
+                       .detail = "other_graph",
+                       .message = fmt::format("an operand of '{}' belongs to the graph '{}', not "
+                                              "to '{}'",
+                                              spec.op.mnemonic(), v.graph().name(), name_),
+                       .where = spec.provenance.where,
+                       .notes = {},
+                       .help = "build both from the inputs of one graph"});
+    }
+    spec.operands.push_back(v.id());
+  }
+  const NodeId id = add(std::move(spec));
+  std::vector<Value> results;
+  for (std::uint32_t r = 0; r < nodes_[id].types.size(); ++r) results.push_back({this, {id, r}});
+  return results;
+}
+
+NodeId Graph::add(NodeSpec spec) {
+  try {
+    const OpDescriptor& d = descriptor(spec.op.kind());
+    if (spec.op.has(Trait::Random)) spec.op = with_key(spec.op);
+    check_arity(d, spec.operands.size());
+    check_bodies(d, spec.bodies);
+    std::vector<Type> operand_types;
+    for (const ValueId v : spec.operands) operand_types.push_back(type(v));
+    std::vector<BodySignature> signatures;
+    for (const Body& b : spec.bodies) signatures.push_back(b.graph->signature(b.role));
+    Op normal = normalize(spec.op, operand_types);
+    Inferred inferred = infer_types(normal, operand_types, signatures, registry_);
+    Node node{
+        .op = std::move(normal),
+        .operands = spec.operands,
+        .types = std::move(inferred.types),
+        .wanted = spec.wanted,
+        .names = spec.names,
+        .bodies = spec.bodies,
+        .optional_from = inferred.optional_from.value_or(std::numeric_limits<std::size_t>::max()),
+        .provenance = {}};
+    if (node.wanted.empty()) {
+      for (std::size_t r = 0; r < node.types.size(); ++r) {
+        node.wanted.push_back(r < node.optional_from);
+      }
+    }
+    node.wanted.resize(node.types.size(), false);
+    node.names.resize(node.types.size());
+    Provenance provenance = spec.provenance;
+    if (!provenance_stack_.empty()) {
+      const Provenance& outer = provenance_stack_.back();
+      if (!outer.label.empty()) {
+        provenance.label =
+            provenance.label.empty() ? outer.label : outer.label + "/" + provenance.label;
+      }
+      if (outer.where.known()) provenance.where = outer.where;
+      if (!outer.origin.empty()) provenance.origin = outer.origin;
+    }
+    node.provenance = std::make_shared<const Provenance>(std::move(provenance));
+    return append(std::move(node));
+  } catch (const Rejection& rejection) {
+    fail(rejection, spec);
+  }
+}
+
+void Graph::fail(const Rejection& rejection, const NodeSpec& spec) const {
+  Diagnostic d{.code = rejection.code,
+               .detail = rejection.detail,
+               .message = rejection.message,
+               .where = spec.provenance.where,
+               .notes = {},
+               .help = rejection.help};
+  const OpDescriptor& info = descriptor(spec.op.kind());
+  for (std::size_t k = 0; k < spec.operands.size(); ++k) {
+    const ValueId v = spec.operands[k];
+    const Node& n = nodes_[v.node];
+    std::string note =
+        fmt::format("{} of '{}' is {}{}", parameter_name(info.operands, k, spec.operands.size()),
+                    spec.op.mnemonic(),
+                    n.names[v.result].empty() ? "" : fmt::format("%{} : ", n.names[v.result]),
+                    n.types[v.result].to_string());
+    if (n.provenance && n.provenance->where.known()) {
+      note += fmt::format(", defined at {}", n.provenance->where.to_string());
+    }
+    d.notes.push_back(std::move(note));
+  }
+  throw UserError(std::move(d));
+}
+
+void Graph::register_name(const Node& node, NodeId id) {
+  std::string leaf;
+  if (const auto* in = node.op.as<op::Input>()) leaf = in->name;
+  if (const auto* p = node.op.as<op::Param>()) leaf = p->name;
+  if (leaf.empty()) return;
+  const auto [it, fresh] = leaf_names_.emplace(leaf, id);
+  if (fresh) return;
+  Diagnostic d{
+      .code = ErrorCode::Name,
+      .detail = "duplicate",
+      .message = fmt::format("the graph '{}' already has an input or param '{}'", name_, leaf),
+      .where = node.provenance ? node.provenance->where : SourcePosition{},
+      .notes = {},
+      .help = "every input and param needs a name of its own"};
+  const Node& first = nodes_[it->second];
+  if (first.provenance && first.provenance->where.known()) {
+    d.notes.push_back("the first is at " + first.provenance->where.to_string());
+  }
+  throw UserError(std::move(d));
+}
+
+Op Graph::with_key(const Op& random) {
+  std::vector<NamedAttr> attrs = random.attrs();
+  const auto key = std::ranges::find(attrs, "key", &NamedAttr::name);
+  check_internal(key != attrs.end(), "a random op has a field 'key'");
+  if (!key->value.absent()) return random;
+  key->value = {fresh_key()};
+  return descriptor(random.kind()).make(attrs);
+}
+
+NodeId Graph::append(Node node) {
+  const auto id = static_cast<NodeId>(nodes_.size());
+  register_name(node, id);
+  if (node.op.has(Trait::Random)) {
+    for (const NamedAttr& a : node.op.attrs()) {
+      const auto* key = a.name == "key" ? a.value.get<std::int64_t>() : nullptr;
+      if (key != nullptr && *key >= next_key_ && *key < std::numeric_limits<std::int64_t>::max()) {
+        next_key_ = *key + 1;
+      }
+    }
+  }
+  nodes_.push_back(std::move(node));
+  return id;
+}
+
+std::int64_t Graph::fresh_key() { return next_key_++; }
+
+void Graph::set_outputs(std::span<const Value> outputs) {
+  std::vector<ValueId> ids;
+  for (const Value& v : outputs) {
+    if (&v.graph() != this) {
+      throw UserError(ErrorCode::Name, fmt::format("an output of '{}' belongs to the graph '{}'",
+                                                   name_, v.graph().name()));
+    }
+    ids.push_back(v.id());
+  }
+  outputs_ = std::move(ids);
+}
+
+void Graph::set_wanted(ValueId value, bool wanted) {
+  nodes_.at(value.node).wanted.at(value.result) = wanted;
+}
+
+void Graph::set_value_name(ValueId value, std::string name) {
+  nodes_.at(value.node).names.at(value.result) = std::move(name);
+}
+
+const Node& Graph::node(NodeId id) const {
+  if (id >= nodes_.size()) {
+    throw UserError(ErrorCode::Name, fmt::format("the graph '{}' has no node {}", name_, id));
+  }
+  return nodes_[id];
+}
+
+const Type& Graph::type(ValueId value) const {
+  const Node& n = node(value.node);
+  if (value.result >= n.types.size()) {
+    throw UserError(ErrorCode::Name, fmt::format("node {} ('{}') has no result {}", value.node,
+                                                 n.op.mnemonic(), value.result));
+  }
+  return n.types[value.result];
+}
+
+std::vector<Value> Graph::output_values() {
+  std::vector<Value> out;
+  for (const ValueId v : outputs_) out.push_back(value(v));
+  return out;
+}
+
+std::vector<NodeId> Graph::inputs() const {
+  std::vector<NodeId> out;
+  for (NodeId i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].op.is<op::Input>()) out.push_back(i);
+  }
+  return out;
+}
+
+std::vector<NodeId> Graph::params() const {
+  std::vector<NodeId> out;
+  for (NodeId i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].op.is<op::Param>()) out.push_back(i);
+  }
+  return out;
+}
+
+std::optional<NodeId> Graph::find(std::string_view name) const {
+  const auto it = leaf_names_.find(name);
+  if (it == leaf_names_.end()) return std::nullopt;
+  return it->second;
+}
+
+NodeId Graph::find_or_throw(std::string_view name) const {
+  if (const auto id = find(name)) return *id;
+  std::vector<std::string> known;
+  for (const auto& [leaf, unused] : leaf_names_) known.push_back(leaf);
+  const auto close = nearest(name, known);
+  throw UserError(ErrorCode::Name,
+                  fmt::format("the graph '{}' has no input or param '{}'", name_, name),
+                  close ? fmt::format("did you mean '{}'?", *close)
+                        : fmt::format("it has: {}", join(known, ", ")));
+}
+
+std::string Graph::unique_name(std::string_view base) const {
+  std::string candidate(base);
+  for (int i = 2; leaf_names_.contains(candidate); ++i) candidate = fmt::format("{}_{}", base, i);
+  return candidate;
+}
+
+std::vector<std::size_t> Graph::use_counts() const {
+  std::vector<std::size_t> uses(nodes_.size(), 0);
+  for (const Node& n : nodes_) {
+    for (const ValueId v : n.operands) ++uses[v.node];
+  }
+  for (const ValueId v : outputs_) ++uses[v.node];
+  return uses;
+}
+
+BodySignature Graph::signature(std::string role) const {
+  BodySignature s;
+  s.role = std::move(role);
+  for (const Node& n : nodes_) {
+    if (const auto* in = n.op.as<op::Input>()) {
+      s.inputs.push_back(in->type);
+      s.input_roles.push_back(in->role);
+    }
+  }
+  for (const ValueId v : outputs_) s.outputs.push_back(type(v));
+  return s;
+}
+
+ProvenanceScope::ProvenanceScope(Graph& graph, Provenance provenance) : graph_(graph) {
+  if (!graph.provenance_stack_.empty() && !graph.provenance_stack_.back().label.empty()) {
+    const std::string& outer = graph.provenance_stack_.back().label;
+    provenance.label = provenance.label.empty() ? outer : outer + "/" + provenance.label;
+  }
+  graph.provenance_stack_.push_back(std::move(provenance));
+}
+
+ProvenanceScope::~ProvenanceScope() { graph_.provenance_stack_.pop_back(); }
+
+}  // namespace ricci

@@ -1,0 +1,507 @@
+// The parser: tokens to graphs. Ops, attributes and defaults come from the op table.
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "ricci/ir/alias.h"
+#include "ricci/ir/text.h"
+#include "ricci/op/custom.h"
+#include "ricci/op/table.h"
+#include "ricci/support/text.h"
+
+#include "ir/constant_text.h"
+#include "ir/lexer.h"
+
+namespace ricci {
+namespace {
+
+constexpr int Deepest = 64;  // nesting of bodies and lists
+constexpr std::int64_t FormatVersion = 1;
+
+class Parser {
+ public:
+  Parser(std::string_view text, const ParseOptions& options)
+      : lex_(text, options.file),
+        registry_(options.registry != nullptr ? *options.registry : default_registry()) {}
+
+  std::vector<Graph> file() {
+    if (lex_.peek().is_word("ricci")) version();
+    std::vector<Graph> graphs;
+    while (lex_.peek().kind != TokenKind::End) {
+      if (!lex_.peek().is_word("graph")) {
+        lex_.fail(lex_.peek(), "expected 'graph'", "a file is a list of graph @name { … }");
+      }
+      lex_.next();
+      expect('@');
+      const Token name = lex_.next();
+      if (name.kind != TokenKind::Word && name.kind != TokenKind::String) {
+        lex_.fail(name, "a graph needs a name after '@'");
+      }
+      graphs.push_back(
+          block(name.kind == TokenKind::String ? lex_.unescape(name) : std::string(name.text), 0));
+    }
+    return graphs;
+  }
+
+ private:
+  struct Statement {
+    Token first;
+    std::vector<Token> results;
+    Token op;
+    std::vector<ValueId> operands;
+    std::vector<NamedAttr> attrs;
+    std::vector<Body> bodies;
+    std::vector<Type> types;
+    std::optional<ConstantText> payload;
+  };
+  using Scope = std::map<std::string, ValueId, std::less<>>;
+
+  void version() {
+    lex_.next();
+    const Token number = lex_.peek();
+    const std::int64_t v = integer();
+    if (v != FormatVersion) {
+      lex_.fail(number, fmt::format("this file has format version {}, but only {} is known", v,
+                                    FormatVersion));
+    }
+  }
+
+  void expect(char c) {
+    if (!lex_.peek().is(c)) {
+      lex_.fail(lex_.peek(), lex_.peek().kind == TokenKind::End
+                                 ? fmt::format("expected '{}', but the text ends here", c)
+                                 : fmt::format("expected '{}' before {}", c,
+                                               quote(lex_.peek().text.substr(0, 40))));
+    }
+    lex_.next();
+  }
+
+  bool accept(char c) {
+    if (!lex_.peek().is(c)) return false;
+    lex_.next();
+    return true;
+  }
+
+  Graph block(std::string name, int depth) {
+    if (depth > Deepest) lex_.fail(lex_.peek(), "bodies are nested too deeply");
+    Graph graph(std::move(name), registry_);
+    Scope scope;
+    expect('{');
+    while (!lex_.peek().is_word("return")) statement(graph, scope, depth);
+    lex_.next();
+    std::vector<ValueId> outputs;
+    while (lex_.peek().kind == TokenKind::Value) {
+      outputs.push_back(use(graph, scope));
+      if (!accept(',')) break;
+    }
+    graph.set_outputs(std::move(outputs));
+    expect('}');
+    return graph;
+  }
+
+  ValueId use(const Graph& graph, const Scope& scope) {
+    const Token t = lex_.next();
+    if (t.kind != TokenKind::Value) lex_.fail(t, "expected a value, %name");
+    const auto it = scope.find(t.text);
+    if (it == scope.end()) {
+      std::vector<std::string> known;
+      for (const auto& [name, unused] : scope) known.push_back(name);
+      const auto close = nearest(t.text, known);
+      lex_.fail(t, fmt::format("%{} is not defined before this line", t.text),
+                close ? fmt::format("did you mean %{}?", *close) : "");
+    }
+    const Node& node = graph.node(it->second.node);
+    if (!node.wanted[it->second.result]) lex_.fail(t, "this result is not computed");
+    return it->second;
+  }
+
+  void statement(Graph& graph, Scope& scope, int depth) {
+    Statement s;
+    s.first = lex_.peek();
+    do {
+      const Token t = lex_.next();
+      if (t.kind != TokenKind::Value && !t.is_word("_")) {
+        lex_.fail(t, t.kind == TokenKind::End ? "the text ends inside a graph"
+                                              : "expected '%name = op …' or 'return'");
+      }
+      s.results.push_back(t);
+    } while (accept(','));
+    expect('=');
+    s.op = lex_.next();
+    if (s.op.kind != TokenKind::Word) lex_.fail(s.op, "expected the name of an op");
+    const auto mnemonic = find_mnemonic(s.op.text);
+    const AliasBuilder alias = mnemonic ? nullptr : find_alias(s.op.text);
+    if (!mnemonic && alias == nullptr) unknown_op(s.op);
+    if (mnemonic) positional(s, descriptor(mnemonic->kind));
+    if (lex_.peek().kind == TokenKind::Value) {
+      do s.operands.push_back(use(graph, scope));
+      while (accept(','));
+    }
+    if (accept('{')) attributes(s, depth);
+    while (lex_.peek().kind == TokenKind::Word && !lex_.peek().is_word("return") &&
+           !lex_.peek().is_word("_")) {
+      const std::string role(lex_.next().text);
+      s.bodies.push_back({role, std::make_shared<const Graph>(block(role, depth + 1))});
+    }
+    if (accept(':')) {
+      do s.types.push_back(type());
+      while (accept(','));
+    }
+    const std::vector<ValueId> made =
+        mnemonic ? build(graph, s, *mnemonic) : build_alias(graph, s, alias);
+    name_results(graph, scope, s, made);
+  }
+
+  [[noreturn]] void unknown_op(const Token& op) {
+    std::vector<std::string> known = all_mnemonics();
+    for (std::string& a : all_aliases()) known.push_back(std::move(a));
+    const auto close = nearest(op.text, known);
+    lex_.fail(op, fmt::format("there is no op '{}'", op.text),
+              close ? fmt::format("did you mean '{}'?", *close) : "'ricci doc' lists all ops");
+  }
+
+  void positional(Statement& s, const OpDescriptor& d) {
+    for (const FieldInfo& field : d.fields) {
+      if (field.presence != Presence::Positional) continue;
+      if (field.default_value.get<std::shared_ptr<const Tensor>>() != nullptr) {
+        s.payload = parse_constant_text(lex_);
+        continue;
+      }
+      const Token t = lex_.next();
+      if (t.kind != TokenKind::String) {
+        lex_.fail(t, fmt::format("'{}' needs its {} in quotes here", d.info->name, field.name));
+      }
+      s.attrs.push_back({field.name, {lex_.unescape(t)}});
+    }
+  }
+
+  void attributes(Statement& s, int depth) {
+    while (!accept('}')) {
+      const Token name = lex_.next();
+      if (name.kind != TokenKind::Word) lex_.fail(name, "expected 'attribute = value' or '}'");
+      if (std::ranges::find(s.attrs, name.text, &NamedAttr::name) != s.attrs.end()) {
+        lex_.fail(name, fmt::format("the attribute '{}' is given twice", name.text));
+      }
+      expect('=');
+      s.attrs.push_back({std::string(name.text), attribute(depth)});
+      if (!accept(',') && !lex_.peek().is('}')) {
+        lex_.fail(lex_.peek(), "expected ',' or '}' after an attribute");
+      }
+    }
+  }
+
+  AttrValue attribute(int depth) {
+    if (depth > Deepest) lex_.fail(lex_.peek(), "lists are nested too deeply");
+    const Token t = lex_.peek();
+    if (t.kind == TokenKind::String) return {lex_.unescape(lex_.next())};
+    if (t.is_word("true") || t.is_word("false")) return {lex_.next().text == "true"};
+    if (t.is_word("inf") || t.is_word("nan")) return {real()};
+    if (t.is_word("hex")) return {hex_bytes()};
+    if (t.is('[')) return {attribute_list('[', ']', depth)};
+    if (t.kind == TokenKind::Word) return enumerator_or_dim(depth);
+    return number_or_dim();
+  }
+
+  std::vector<AttrValue> attribute_list(char open, char close, int depth) {
+    expect(open);
+    std::vector<AttrValue> list;
+    while (!accept(close)) {
+      list.push_back(attribute(depth + 1));
+      if (!accept(',') && !lex_.peek().is(close)) {
+        lex_.fail(lex_.peek(), fmt::format("expected ',' or '{}' in a list", close));
+      }
+    }
+    return list;
+  }
+
+  Bytes hex_bytes() {
+    lex_.next();
+    const Token digits = lex_.next();
+    if (digits.kind != TokenKind::String) lex_.fail(digits, "expected hex digits in quotes");
+    auto bytes = from_hex(digits.text);
+    if (!bytes) lex_.fail(digits, "hex needs an even number of hex digits");
+    return {*std::move(bytes)};
+  }
+
+  AttrValue enumerator_or_dim(int depth) {
+    const Token word = lex_.next();
+    if (lex_.peek().is('(')) {
+      return {Enumerator{std::string(word.text), attribute_list('(', ')', depth)}};
+    }
+    if (!lex_.peek().is('+') && !lex_.peek().is('-') && !lex_.peek().is('*')) {
+      return {Enumerator{std::string(word.text), {}}};
+    }
+    return {dim_sum(dim_product(Dim::symbol(std::string(word.text))))};
+  }
+
+  AttrValue number_or_dim() {
+    const Token first = lex_.peek();
+    const bool negative = accept('-');
+    const Token t = lex_.peek();
+    if (t.is_word("inf") || t.is_word("nan")) {
+      const Real r = real();
+      return {negative ? Real(-r.value) : r};
+    }
+    if (t.kind == TokenKind::Number && t.text.find_first_of(".eE") != std::string_view::npos) {
+      const Real r = real();
+      return {negative ? Real(-r.value) : r};
+    }
+    if (t.kind != TokenKind::Number && t.kind != TokenKind::Word) {
+      lex_.fail(first, "expected an attribute value");
+    }
+    Dim d = dim_factor();
+    if (negative) d = Dim(-1) * d;
+    d = dim_sum(dim_product(std::move(d)));
+    if (const auto n = d.try_value()) return {*n};
+    return {d};
+  }
+
+  Real real() {
+    const Token t = lex_.next();
+    if (t.text == "inf") return std::numeric_limits<double>::infinity();
+    if (t.text == "nan") {
+      if (!accept('(')) return std::numeric_limits<double>::quiet_NaN();
+      const Token bits = lex_.next();
+      std::uint64_t payload = 0;
+      const std::string_view digits = bits.text.substr(std::min<std::size_t>(2, bits.text.size()));
+      const auto end = digits.data() + digits.size();
+      const auto [stop, error] = std::from_chars(digits.data(), end, payload, 16);
+      const double value = std::bit_cast<double>(payload);
+      if (!bits.text.starts_with("0x") || error != std::errc() || stop != end || value == value) {
+        lex_.fail(bits, "expected the bits of a NaN, 0x…");
+      }
+      expect(')');
+      return value;
+    }
+    double value = 0;
+    const auto end = t.text.data() + t.text.size();
+    const auto [stop, error] = std::from_chars(t.text.data(), end, value);
+    if (error != std::errc() || stop != end) {
+      lex_.fail(t, fmt::format("'{}' is not a number f64 can hold", t.text));
+    }
+    return value;
+  }
+
+  std::int64_t integer() {
+    const Token t = lex_.next();
+    std::int64_t value = 0;
+    const auto end = t.text.data() + t.text.size();
+    const auto [stop, error] = std::from_chars(t.text.data(), end, value);
+    if (t.kind != TokenKind::Number || error != std::errc() || stop != end) {
+      lex_.fail(t, fmt::format("'{}' is not a 64-bit integer", t.text.substr(0, 40)));
+    }
+    return value;
+  }
+
+  Type type() {
+    const Token name = lex_.next();
+    const auto dtype =
+        name.kind == TokenKind::Word ? dtype_from_name(name.text) : std::optional<DType>();
+    if (!dtype) {
+      lex_.fail(name, fmt::format("'{}' is not a dtype", name.text.substr(0, 40)),
+                "types look like f32[2, 3]");
+    }
+    Type out{*dtype, {}};
+    expect('[');
+    while (!accept(']')) {
+      const Token at = lex_.peek();
+      out.dims.push_back(dim());
+      if (out.dims.back().is_static() && out.dims.back().value() < 0) {
+        lex_.fail(at, "a size cannot be negative");
+      }
+      if (!accept(',') && !lex_.peek().is(']')) {
+        lex_.fail(lex_.peek(), "expected ',' or ']' in a shape");
+      }
+    }
+    return out;
+  }
+
+  Dim dim() {
+    const bool negative = accept('-');
+    Dim d = dim_factor();
+    if (negative) d = Dim(-1) * d;
+    return dim_sum(dim_product(std::move(d)));
+  }
+
+  Dim dim_factor() {
+    const Token t = lex_.peek();
+    if (t.kind == TokenKind::Word) return Dim::symbol(std::string(lex_.next().text));
+    return integer();
+  }
+
+  Dim dim_product(Dim d) {
+    while (accept('*')) d = checked(d, [&](const Dim& a) { return a * dim_factor(); });
+    return d;
+  }
+
+  Dim dim_sum(Dim d) {
+    while (lex_.peek().is('+') || lex_.peek().is('-')) {
+      const bool minus = lex_.next().is('-');
+      const Dim term = dim_product(dim_factor());
+      d = checked(d, [&](const Dim& a) { return minus ? a - term : a + term; });
+    }
+    return d;
+  }
+
+  template <class F>
+  Dim checked(const Dim& d, F&& f) {
+    const Token at = lex_.peek();
+    try {
+      return f(d);
+    } catch (const UserError& e) {
+      if (e.code() == ErrorCode::Parse) throw;
+      lex_.fail(at, "this size does not fit in 64 bits");
+    }
+  }
+
+  // Runs a step that builds; what it reports gets this statement's place.
+  template <class F>
+  auto located(const Token& at, F&& f) {
+    try {
+      return f();
+    } catch (const Rejection& r) {
+      throw UserError(Diagnostic{r.code, r.detail, r.message, place(at), {}, r.help});
+    } catch (const UserError& e) {
+      Diagnostic d = e.diagnostic();
+      if (d.where.known() && !d.where.text.empty()) throw;
+      d.where = place(at);
+      throw UserError(std::move(d));
+    }
+  }
+
+  SourcePosition place(const Token& at) {
+    try {
+      lex_.fail(at, {});
+    } catch (const UserError& e) {
+      return e.diagnostic().where;
+    }
+  }
+
+  std::vector<ValueId> build(Graph& graph, Statement& s, const Mnemonic& mnemonic) {
+    const OpDescriptor& d = descriptor(mnemonic.kind);
+    return located(s.op, [&] {
+      if (mnemonic.family_member) {
+        s.attrs.push_back({"kind", {Enumerator{*mnemonic.family_member, {}}}});
+      }
+      for (const FieldInfo& field : d.fields) {
+        if (field.default_value.get<Type>() != nullptr) take_declared_type(s, field.name);
+      }
+      if (s.payload) {
+        if (s.types.size() != 1) lex_.fail(s.op, "a constant needs its type: ': f32[2, 3]'");
+        s.attrs.push_back({"value", to_attr(read_constant(lex_, *s.payload, s.types[0]))});
+      }
+      check_known(s, d);
+      NodeSpec spec{.op = d.make(s.attrs),
+                    .operands = s.operands,
+                    .bodies = std::move(s.bodies),
+                    .wanted = {},
+                    .names = {},
+                    .provenance = {.label = {}, .where = lex_.position(s.first), .origin = {}}};
+      for (const Token& r : s.results) spec.wanted.push_back(!r.is_word("_"));
+      const NodeId id = graph.add(std::move(spec));
+      std::vector<ValueId> made;
+      for (std::uint32_t r = 0; r < graph.node(id).types.size(); ++r) made.push_back({id, r});
+      const Node& node = graph.node(id);
+      const std::size_t least = std::min(made.size(), node.optional_from);
+      if (s.results.size() > made.size() ||
+          s.results.size() < std::max<std::size_t>(least, made.empty() ? 0 : 1)) {
+        // An op without results is written `_ = …`.
+        if (!(made.empty() && s.results.size() == 1 && s.results[0].is_word("_"))) {
+          lex_.fail(s.first, fmt::format("'{}' gives {} results, but {} are named", s.op.text,
+                                         made.size(), s.results.size()));
+        }
+      }
+      return made;
+    });
+  }
+
+  void take_declared_type(Statement& s, const std::string& field) {
+    if (s.types.size() != 1) {
+      lex_.fail(s.op, fmt::format("'{}' needs its type: ': f32[2, 3]'", s.op.text));
+    }
+    s.attrs.push_back({field, {s.types[0]}});
+  }
+
+  void check_known(const Statement& s, const OpDescriptor& d) {
+    std::vector<std::string> known;
+    for (const FieldInfo& f : d.fields) known.push_back(f.name);
+    for (const NamedAttr& a : s.attrs) {
+      if (d.field(a.name) != nullptr) continue;
+      const auto close = nearest(a.name, known);
+      lex_.fail(s.op, fmt::format("'{}' has no attribute '{}'", s.op.text, a.name),
+                close           ? fmt::format("did you mean '{}'?", *close)
+                : known.empty() ? "it has none"
+                                : "it has: " + join(known, ", "));
+    }
+  }
+
+  std::vector<ValueId> build_alias(Graph& graph, Statement& s, AliasBuilder alias) {
+    return located(s.op, [&] {
+      ProvenanceScope scope(graph, {.label = {}, .where = lex_.position(s.first), .origin = {}});
+      AliasCall call{graph, {}, s.attrs};
+      for (const ValueId v : s.operands) call.operands.push_back(graph.value(v));
+      std::vector<ValueId> made;
+      for (const Value& v : alias(call)) made.push_back(v.id());
+      if (made.size() != s.results.size()) {
+        lex_.fail(s.first, fmt::format("'{}' gives {} results, but {} are named", s.op.text,
+                                       made.size(), s.results.size()));
+      }
+      return made;
+    });
+  }
+
+  void name_results(Graph& graph, Scope& scope, const Statement& s,
+                    const std::vector<ValueId>& made) {
+    for (std::size_t r = 0; r < s.results.size() && r < made.size(); ++r) {
+      if (r < s.types.size()) check_declared(s, s.types[r], graph.type(made[r]));
+      if (s.results[r].is_word("_")) continue;
+      const std::string name(s.results[r].text);
+      if (!scope.emplace(name, made[r]).second) {
+        lex_.fail(s.results[r], fmt::format("%{} is already defined", name),
+                  "every value needs a name of its own");
+      }
+      // Names that are only digits are numbers the printer gives; they are not kept.
+      if (is_identifier(name)) graph.set_value_name(made[r], name);
+    }
+    if (s.types.size() > s.results.size()) {
+      lex_.fail(s.first,
+                fmt::format("{} types are given for {} results", s.types.size(), s.results.size()));
+    }
+  }
+
+  void check_declared(const Statement& s, const Type& declared, const Type& inferred) {
+    if (declared == inferred) return;
+    const bool one_element = declared.dtype == inferred.dtype && inferred.dims.empty() &&
+                             declared.dims.size() == 1 && declared.dims[0].is(1);
+    if (one_element) return;
+    throw UserError(Diagnostic{ErrorCode::Shape,
+                               "declared",
+                               fmt::format("'{}' gives {}, but {} is declared", s.op.text,
+                                           inferred.to_string(), declared.to_string()),
+                               place(s.op),
+                               {},
+                               "leave the type out and it is inferred"});
+  }
+
+  Lexer lex_;
+  const Registry& registry_;
+};
+
+}  // namespace
+
+std::vector<Graph> parse(std::string_view text, const ParseOptions& options) {
+  return Parser(text, options).file();
+}
+
+Graph parse_graph(std::string_view text, const ParseOptions& options) {
+  std::vector<Graph> graphs = parse(text, options);
+  if (graphs.empty()) {
+    throw UserError(ErrorCode::Parse, fmt::format("'{}' holds no graph", options.file),
+                    "a file is a list of graph @name { … }");
+  }
+  return std::move(graphs.front());
+}
+
+}  // namespace ricci

@@ -1,0 +1,102 @@
+#include "ricci/ir/rebuild.h"
+
+#include <fmt/format.h>
+
+#include "ricci/op/leaf.h"
+
+namespace ricci {
+
+IdMap::IdMap(const Graph& from) {
+  map_.reserve(from.size());
+  for (const Node& n : from.nodes()) map_.emplace_back(n.types.size());
+}
+
+std::optional<ValueId> IdMap::operator()(ValueId old) const {
+  if (old.node >= map_.size() || old.result >= map_[old.node].size()) return std::nullopt;
+  return map_[old.node][old.result];
+}
+
+void IdMap::set(ValueId old, ValueId now) { map_.at(old.node).at(old.result) = now; }
+
+IdMap IdMap::then(const IdMap& next) const {
+  IdMap out = *this;
+  for (auto& results : out.map_) {
+    for (auto& v : results) {
+      if (v) v = next(*v);
+    }
+  }
+  return out;
+}
+
+IdMap IdMap::identity(const Graph& graph) {
+  IdMap out(graph);
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    for (std::uint32_t r = 0; r < graph.node(id).types.size(); ++r) out.set({id, r}, {id, r});
+  }
+  return out;
+}
+
+Rebuilder::Rebuilder(const Graph& from)
+    : from_(from), to_(from.name(), from.registry()), map_(from) {}
+
+ValueId Rebuilder::operator()(ValueId old) const {
+  const auto now = map_(old);
+  if (!now) {
+    throw InternalError(fmt::format("result {} of node {} ('{}') was dropped but is still read",
+                                    old.result, old.node, from_.node(old.node).op.mnemonic()));
+  }
+  return *now;
+}
+
+std::vector<Value> Rebuilder::operands(const Node& node) {
+  std::vector<Value> out;
+  for (const ValueId v : node.operands) out.push_back(value(v));
+  return out;
+}
+
+NodeId Rebuilder::copy(NodeId old) { return copy(old, from_.node(old).bodies); }
+
+NodeId Rebuilder::copy(NodeId old, std::vector<Body> bodies) {
+  Node node = from_.node(old);
+  for (ValueId& v : node.operands) v = (*this)(v);
+  node.bodies = std::move(bodies);
+  const std::size_t results = node.types.size();
+  const NodeId now = to_.append(std::move(node));
+  for (std::uint32_t r = 0; r < results; ++r) map_.set({old, r}, {now, r});
+  return now;
+}
+
+Graph Rebuilder::finish() {
+  std::vector<ValueId> outputs;
+  for (const ValueId v : from_.outputs()) outputs.push_back((*this)(v));
+  to_.set_outputs(std::move(outputs));
+  return std::move(to_);
+}
+
+std::vector<Value> inline_subgraph(const Graph& body, std::span<const Value> values,
+                                   Graph& target) {
+  IdMap map(body);
+  std::size_t next = 0;
+  for (NodeId id = 0; id < body.size(); ++id) {
+    const Node& node = body.node(id);
+    if (node.op.is<op::Input>()) {
+      if (next >= values.size()) {
+        throw UserError(ErrorCode::Name,
+                        fmt::format("the body '{}' has more than the {} inputs given", body.name(),
+                                    values.size()));
+      }
+      map.set({id, 0}, values[next++].id());
+      continue;
+    }
+    Node copy = node;
+    for (ValueId& v : copy.operands) v = map(v).value();
+    const std::size_t results = copy.types.size();
+    const NodeId now = target.append(std::move(copy));
+    for (std::uint32_t r = 0; r < results; ++r) map.set({id, r}, {now, r});
+  }
+  std::vector<Value> outputs;
+  for (const ValueId v : body.outputs()) outputs.push_back(target.value(map(v).value()));
+  return outputs;
+}
+
+}  // namespace ricci

@@ -1,0 +1,142 @@
+#include "ricci/op/attention.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "op/attention_shape.h"
+#include "op/infer_rules.h"
+
+namespace ricci {
+namespace {
+
+constexpr std::array<std::string_view, 5> MaskNames = {"none", "causal", "sliding_window", "custom",
+                                                       "bias"};
+
+void check_mask(const op::Attention& op, const InferContext& in, const AttentionShape& s,
+                std::size_t operand_index) {
+  const bool given = in.operands.size() > operand_index;
+  if (given != op.mask_kind.has_operand()) {
+    in.reject("c7",
+              fmt::format("a mask operand is {}, but mask_kind is {}", given ? "given" : "missing",
+                          to_attr(op.mask_kind).to_string()),
+              "mask_kind custom and bias take one, the others none");
+  }
+  if (!given) return;
+  const Type& mask = in[operand_index];
+  const bool key_padding = op.mask_kind.kind == MaskKind::Kind::Custom && mask.rank() == 2;
+  const Dims full =
+      key_padding ? Dims{s.batch, s.keys} : Dims{s.batch, op.num_heads, s.queries, s.keys};
+  const auto joined = broadcast(mask.dims, full);
+  const bool rank_ok = key_padding || mask.rank() == 4;
+  if (!rank_ok || !joined || *joined != full) {
+    in.reject("c8", fmt::format("the mask {} does not broadcast to {}", mask.to_string(),
+                                to_string(full)));
+  }
+  if (op.mask_kind.kind == MaskKind::Kind::Bias && mask.dtype != in[0].dtype) {
+    in.reject("c9", fmt::format("the bias is {}, but q is {}", name(mask.dtype), name(in[0].dtype)),
+              "cast the bias");
+  }
+}
+
+}  // namespace
+
+AttrValue AttrCodec<MaskKind>::to(const MaskKind& mask) {
+  Enumerator e{std::string(MaskNames[static_cast<std::size_t>(mask.kind)]), {}};
+  if (mask.kind == MaskKind::Kind::SlidingWindow) e.args.push_back({mask.window});
+  return {std::move(e)};
+}
+
+MaskKind AttrCodec<MaskKind>::from(const AttrValue& v) {
+  const auto* e = v.get<Enumerator>();
+  for (std::size_t i = 0; e != nullptr && i < MaskNames.size(); ++i) {
+    if (e->name != MaskNames[i]) continue;
+    const auto kind = static_cast<MaskKind::Kind>(i);
+    const std::size_t wanted_args = kind == MaskKind::Kind::SlidingWindow ? 1 : 0;
+    if (e->args.size() != wanted_args) break;
+    return {kind, wanted_args == 1 ? from_attr<std::int64_t>(e->args[0]) : 0};
+  }
+  throw AttrMismatch{describe()};
+}
+
+std::string AttrCodec<MaskKind>::describe() {
+  return "none, causal, sliding_window(w), custom or bias";
+}
+
+// Where batch, sequence and heads lie in an operand of each layout.
+std::optional<HeadedShape> headed_shape(AttentionLayout layout, const Dims& dims,
+                                        std::int64_t heads, std::int64_t head_dim) {
+  HeadedShape s;
+  const Dim width(heads * head_dim);
+  switch (layout) {
+    case AttentionLayout::Fused:
+      if (dims.size() != 2 && dims.size() != 3) return std::nullopt;
+      s.batch = dims.size() == 3 ? dims[0] : Dim(1);
+      s.sequence = dims[dims.size() - 2];
+      s.matches = dims.back() == width;
+      return s;
+    case AttentionLayout::Bshd:
+      if (dims.size() != 4) return std::nullopt;
+      s.batch = dims[0];
+      s.sequence = dims[1];
+      s.matches = dims[2] == Dim(heads) && dims[3] == Dim(head_dim);
+      return s;
+    case AttentionLayout::Bhsd:
+      if (dims.size() != 4) return std::nullopt;
+      s.batch = dims[0];
+      s.sequence = dims[2];
+      s.matches = dims[1] == Dim(heads) && dims[3] == Dim(head_dim);
+      return s;
+  }
+  return std::nullopt;
+}
+
+AttentionShape check_attention(const op::Attention& op, const InferContext& in,
+                               std::size_t mask_index) {
+  require_dtypes(in, "c1", 0, 3, dtypes::floats);
+  if (!op.layout && in[0].rank() == 4) {
+    in.reject("c2", "rank-4 attention needs its layout", "add {layout = bshd} or {layout = bhsd}");
+  }
+  const AttentionLayout layout = op.layout.value_or(AttentionLayout::Fused);
+  const std::int64_t kv_heads = op.num_kv_heads.value_or(op.num_heads);
+  const auto q = headed_shape(layout, in[0].dims, op.num_heads, op.head_dim);
+  const auto k = headed_shape(layout, in[1].dims, kv_heads, op.head_dim);
+  if (!q || !k) {
+    in.reject("c2", fmt::format("layout {} does not fit q {} and k {}", name_of(layout),
+                                in[0].to_string(), in[1].to_string()));
+  }
+  if (!q->matches || op.num_heads < 1 || op.head_dim < 1) {
+    in.reject("c3", fmt::format("q {} does not hold {} heads of width {}", in[0].to_string(),
+                                op.num_heads, op.head_dim));
+  }
+  if (in[1].dims != in[2].dims || !k->matches || !(k->batch == q->batch)) {
+    in.reject("c4", fmt::format("k {} and v {} do not hold {} heads of width {} for q {}",
+                                in[1].to_string(), in[2].to_string(), kv_heads, op.head_dim,
+                                in[0].to_string()));
+  }
+  if (kv_heads < 1 || op.num_heads % kv_heads != 0) {
+    in.reject("c5", fmt::format("{} key/value heads do not divide {} query heads", kv_heads,
+                                op.num_heads));
+  }
+  const AttentionShape s{q->batch, q->sequence, k->sequence, layout};
+  const bool ordered = op.mask_kind.kind == MaskKind::Kind::Causal ||
+                       op.mask_kind.kind == MaskKind::Kind::SlidingWindow;
+  const auto slack = (s.keys - s.queries).try_value();
+  if (ordered && slack && *slack < 0) {
+    in.reject("c6", fmt::format("{} queries cannot look back on {} keys", s.queries.to_string(),
+                                s.keys.to_string()));
+  }
+  check_mask(op, in, s, mask_index);
+  if (op.mask_kind.window < 0 || (op.attn_logit_softcap && !(*op.attn_logit_softcap > 0))) {
+    in.reject("c10", "the softcap must be positive and the window not negative");
+  }
+  return s;
+}
+
+Inferred infer(const op::Attention& op, const InferContext& in) {
+  const AttentionShape s = check_attention(op, in, 3);
+  const DType wide = in[0].dtype == DType::F64 ? DType::F64 : DType::F32;
+  return std::vector<Type>{in[0], Type{wide, {s.batch, op.num_heads, s.queries}}};
+}
+
+}  // namespace ricci

@@ -1,0 +1,65 @@
+#include "ricci/op/custom.h"
+
+#include <fmt/format.h>
+
+#include "ricci/support/text.h"
+
+#include "op/infer_rules.h"
+
+namespace ricci {
+
+void Registry::add(std::shared_ptr<const CustomOp> op, bool replace) {
+  const std::pair key(op->name(), op->version());
+  const std::lock_guard lock(mutex_);
+  if (!replace && ops_.contains(key)) {
+    throw UserError(
+        ErrorCode::Name,
+        fmt::format("the custom op '{}' version {} is already registered", key.first, key.second),
+        "pass replace = true, or give it another version");
+  }
+  ops_[key] = std::move(op);
+}
+
+std::shared_ptr<const CustomOp> Registry::find(std::string_view name, std::int64_t version) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = ops_.find(std::pair(std::string(name), version));
+  return it == ops_.end() ? nullptr : it->second;
+}
+
+std::shared_ptr<const CustomOp> Registry::find_or_throw(std::string_view name,
+                                                        std::int64_t version) const {
+  if (auto found = find(name, version)) return found;
+  std::vector<std::string> versions;
+  for (const auto& [other, v] : list()) {
+    if (other == name) versions.push_back(std::to_string(v));
+  }
+  throw UserError(ErrorCode::Name,
+                  fmt::format("no custom op '{}' version {} is registered", name, version),
+                  versions.empty() ? "register it before building or loading the graph"
+                                   : "versions registered: " + join(versions, ", "));
+}
+
+std::vector<std::pair<std::string, std::int64_t>> Registry::list() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::pair<std::string, std::int64_t>> out;
+  for (const auto& [key, unused] : ops_) out.push_back(key);
+  return out;
+}
+
+Registry& global_registry() {
+  static Registry registry;
+  return registry;
+}
+
+const Registry& default_registry() { return global_registry(); }
+
+Inferred infer(const op::Custom& op, const InferContext& in) {
+  const auto found = in.registry != nullptr ? in.registry->find(op.name, op.version) : nullptr;
+  if (!found) {
+    in.reject("c1", fmt::format("no custom op '{}' version {} is registered", op.name, op.version),
+              "register it before building or loading the graph");
+  }
+  return found->infer(in.operands, op.attrs);
+}
+
+}  // namespace ricci

@@ -1,0 +1,46 @@
+#include "ricci/op/elementwise.h"
+
+#include <fmt/format.h>
+
+#include "op/infer_rules.h"
+
+namespace ricci {
+namespace {
+
+// Families of two operands: one dtype (c1), shapes that broadcast (c2), a dtype the row takes (c3).
+Inferred infer_two(const ElementwiseRow& row, const InferContext& in) {
+  require_dtypes(in, "c1", 0, 2, dtypes::all);
+  Dims dims = require_broadcast(in, "c2", in[0].dims, in[1].dims);
+  const DType dtype = in[0].dtype;
+  if (!row.dtypes.has(dtype)) {
+    in.reject("c3", fmt::format("'{}' is not defined for {}", row.name, name(dtype)));
+  }
+  return Type{row.result.value_or(dtype), std::move(dims)};
+}
+
+}  // namespace
+
+Inferred infer(const op::Unary& op, const InferContext& in) {
+  const ElementwiseRow& r = row(op.kind);
+  if (!r.dtypes.has(in[0].dtype)) {
+    in.reject("c1", fmt::format("'{}' is not defined for {}", r.name, name(in[0].dtype)),
+              "cast the operand first");
+  }
+  return in[0].with(r.result.value_or(in[0].dtype));
+}
+
+Inferred infer(const op::Binary& op, const InferContext& in) { return infer_two(row(op.kind), in); }
+Inferred infer(const op::Compare& op, const InferContext& in) {
+  return infer_two(row(op.kind), in);
+}
+
+Inferred infer(const op::Where&, const InferContext& in) {
+  require_dtypes(in, "c1", 1, 3, dtypes::all);
+  const Dims branches = require_broadcast(in, "c2", in[1].dims, in[2].dims);
+  return Type{in[1].dtype, require_broadcast(in, "c2", in[0].dims, branches)};
+}
+
+Inferred infer(const op::Cast& op, const InferContext& in) { return in[0].with(op.to); }
+Inferred infer(const op::StopGradient&, const InferContext& in) { return in[0]; }
+
+}  // namespace ricci

@@ -1,0 +1,50 @@
+#include "op/infer_rules.h"
+
+#include <fmt/format.h>
+
+#include "ricci/op/table.h"
+
+namespace ricci {
+
+void require_dtypes(const InferContext& in, std::string_view label, std::size_t first,
+                    std::size_t last, DTypeSet allowed) {
+  const DType expected = in[first].dtype;
+  if (!allowed.has(expected)) {
+    in.reject(label, fmt::format("{} operands are not allowed here", name(expected)),
+              "cast to a dtype the op takes");
+  }
+  for (std::size_t k = first + 1; k < last; ++k) {
+    if (in[k].dtype != expected) {
+      in.reject(label,
+                fmt::format("operand dtypes differ: {} and {}", name(expected), name(in[k].dtype)),
+                "cast one of them");
+    }
+  }
+}
+
+Dims require_broadcast(const InferContext& in, std::string_view label, const Dims& a,
+                       const Dims& b) {
+  if (auto out = broadcast(a, b)) return *std::move(out);
+  in.reject(label, fmt::format("shapes {} and {} do not broadcast", to_string(a), to_string(b)),
+            "aligned from the right, sizes must be equal or 1");
+}
+
+void require_non_negative(const InferContext& in, std::string_view label, const Dims& dims) {
+  for (const Dim& d : dims) {
+    if (d.is_static() && d.value() < 0) {
+      in.reject(label, fmt::format("the size {} is negative", d.value()));
+    }
+  }
+}
+
+std::string operand_text(const InferContext& in, const OpInfo& info, std::size_t k) {
+  for (const OpDescriptor& d : all_ops()) {
+    if (d.info == &info) {
+      return fmt::format("'{}' ({})", parameter_name(d.operands, k, in.operands.size()),
+                         in[k].to_string());
+    }
+  }
+  return in[k].to_string();
+}
+
+}  // namespace ricci

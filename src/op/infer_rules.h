@@ -1,0 +1,25 @@
+// The type rule of every op, declared from the list; each is defined in its family's file. An op
+// without one does not link.
+#pragma once
+
+#include "ricci/op/infer.h"
+
+namespace ricci {
+
+#define RICCI_OP(Type, builder) Inferred infer(const op::Type& op, const InferContext& in);
+#include "ricci/op/list.def"
+
+// Checks shared by type rules.
+
+/// Rejects `label` unless all operands in [first, last) have one dtype, a member of `allowed`.
+void require_dtypes(const InferContext& in, std::string_view label, std::size_t first,
+                    std::size_t last, DTypeSet allowed);
+/// The broadcast of two shapes; rejects `label` when they clash.
+[[nodiscard]] Dims require_broadcast(const InferContext& in, std::string_view label, const Dims& a,
+                                     const Dims& b);
+/// Rejects `label` when a static dimension is negative.
+void require_non_negative(const InferContext& in, std::string_view label, const Dims& dims);
+/// Names the operand for a message: `'gamma' (f32[4])`.
+[[nodiscard]] std::string operand_text(const InferContext& in, const OpInfo& info, std::size_t k);
+
+}  // namespace ricci

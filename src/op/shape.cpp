@@ -1,0 +1,92 @@
+#include "ricci/op/shape.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "op/infer_rules.h"
+
+namespace ricci {
+namespace op {
+
+void Reshape::normalize(std::span<const Type> operands) {
+  const auto open = std::ranges::find_if(new_shape, [](const Dim& d) { return d.is(-1); });
+  if (open == new_shape.end()) return;
+  Dims known(new_shape.begin(), open);
+  known.insert(known.end(), open + 1, new_shape.end());
+  // What cannot be divided stays -1, and infer says why.
+  if (const auto rest = Dim::divide(product(operands[0].dims), product(known))) *open = *rest;
+}
+
+void Expand::normalize(std::span<const Type> operands) {
+  const Dims& from = operands[0].dims;
+  for (std::size_t i = 0; i < target_shape.size(); ++i) {
+    const std::size_t from_end = target_shape.size() - i;
+    if (target_shape[i].is(-1) && from_end <= from.size()) {
+      target_shape[i] = from[from.size() - from_end];
+    }
+  }
+}
+
+}  // namespace op
+
+Inferred infer(const op::Reshape& op, const InferContext& in) {
+  const auto negative = [](const Dim& d) { return d.is_static() && d.value() < 0; };
+  if (std::ranges::any_of(op.new_shape, negative)) {
+    in.reject(
+        "c2",
+        fmt::format("{} cannot be reshaped to {}", in[0].to_string(), to_string(op.new_shape)),
+        "leave at most one entry as -1, next to sizes that divide the element count");
+  }
+  if (product(op.new_shape) != product(in[0].dims)) {
+    in.reject("c1", fmt::format("{} has {} elements, {} has {}", to_string(in[0].dims),
+                                product(in[0].dims).to_string(), to_string(op.new_shape),
+                                product(op.new_shape).to_string()));
+  }
+  return in[0].with(op.new_shape);
+}
+
+Inferred infer(const op::Transpose& op, const InferContext& in) {
+  Type out{in[0].dtype, {}};
+  std::vector<bool> seen(in[0].rank(), false);
+  for (const Axis a : op.perm) {
+    if (seen[a.index()]) break;
+    seen[a.index()] = true;
+    out.dims.push_back(in[0].dims[a.index()]);
+  }
+  if (out.rank() != in[0].rank() || op.perm.size() != in[0].rank()) {
+    in.reject("c1",
+              fmt::format("perm has {} entries and is no permutation of the {} axes of {}",
+                          op.perm.size(), in[0].rank(), in[0].to_string()),
+              "list every axis once");
+  }
+  return out;
+}
+
+Inferred infer(const op::Expand& op, const InferContext& in) {
+  const auto result = broadcast(in[0].dims, op.target_shape);
+  if (!result || *result != op.target_shape) {
+    in.reject(
+        "c1",
+        fmt::format("{} does not expand to {}", in[0].to_string(), to_string(op.target_shape)),
+        "aligned from the right, sizes must be equal or 1 in the operand");
+  }
+  return in[0].with(op.target_shape);
+}
+
+Inferred infer(const op::Narrow& op, const InferContext& in) {
+  const Dim& size = in[0].dims[op.axis.index()];
+  const auto negative = [](const Dim& d) { return d.is_static() && d.value() < 0; };
+  // With symbols left, only what is certain is refused.
+  const Dim room = size - (op.start + op.len);
+  if (negative(op.start) || negative(op.len) || negative(room)) {
+    in.reject("c1", fmt::format("[{}, {} + {}) is outside axis {} of size {}", op.start.to_string(),
+                                op.start.to_string(), op.len.to_string(), op.axis.value,
+                                size.to_string()));
+  }
+  Type out = in[0];
+  out.dims[op.axis.index()] = op.len;
+  return out;
+}
+
+}  // namespace ricci

@@ -1,0 +1,334 @@
+// Builds the op table by walking the one list: the only file that instantiates something per op
+// for everything that is not a rule.
+#include "ricci/op/table.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "ricci/op/ops.h"
+#include "ricci/support/hash.h"
+#include "ricci/support/text.h"
+
+#include "op/infer_rules.h"
+
+namespace ricci {
+namespace {
+
+std::vector<Parameter> parse_signature(std::string_view list) {
+  std::vector<Parameter> out;
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    std::string_view entry = list.substr(0, comma);
+    list.remove_prefix(std::min(comma + 1, list.size()));
+    while (entry.starts_with(' ')) entry.remove_prefix(1);
+    Parameter p;
+    if (entry.ends_with('?')) {
+      p.optional = true;
+      entry.remove_suffix(1);
+    }
+    if (entry.ends_with("...")) {
+      p.variadic = true;
+      entry.remove_suffix(3);
+    }
+    p.name = entry;
+    if (!p.name.empty()) out.push_back(std::move(p));
+  }
+  return out;
+}
+
+ErrorCode constraint_code(std::string_view text) {
+  for (const ErrorCode c :
+       {ErrorCode::Shape, ErrorCode::DType, ErrorCode::Attr, ErrorCode::Name,
+        ErrorCode::IndexOutOfRange, ErrorCode::SingularMatrix, ErrorCode::NeedsStaticDim}) {
+    if (text == name(c)) return c;
+  }
+  throw InternalError(fmt::format("unknown constraint code '{}'", text));
+}
+
+std::vector<Constraint> parse_constraints(std::string_view lines) {
+  std::vector<Constraint> out;
+  while (!lines.empty()) {
+    const std::size_t end = std::min(lines.find('\n'), lines.size());
+    const std::string_view line = lines.substr(0, end);
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+    const std::size_t space = line.find(' ');
+    const std::size_t colon = line.find(": ");
+    check_internal(space < colon && colon != std::string_view::npos, "malformed constraint line");
+    out.push_back({std::string(line.substr(0, space)),
+                   constraint_code(line.substr(space + 1, colon - space - 1)),
+                   std::string(line.substr(colon + 2))});
+  }
+  return out;
+}
+
+[[noreturn]] void reject_attr(const OpInfo& info, std::string_view label, std::string message,
+                              std::string help = {}) {
+  throw Rejection{ErrorCode::Attr, fmt::format("{}_{}", info.name, label), std::move(message),
+                  std::move(help)};
+}
+
+const NamedAttr* find_attr(std::span<const NamedAttr> attrs, std::string_view name) {
+  const auto it = std::ranges::find(attrs, name, &NamedAttr::name);
+  return it == attrs.end() ? nullptr : &*it;
+}
+
+// Fills one struct's fields from named values.
+struct FieldReader {
+  const OpInfo& info;
+  std::span<const NamedAttr> attrs;
+
+  template <class T>
+  void operator()(std::string_view name, T& member, std::string_view,
+                  Presence presence = Presence::Defaulted) const {
+    const NamedAttr* given = find_attr(attrs, name);
+    if (given == nullptr) {
+      if (presence == Presence::Defaulted) return;
+      reject_attr(info, "missing", fmt::format("'{}' needs the attribute '{}'", info.name, name),
+                  fmt::format("add {{{} = …}} ({})", name, AttrCodec<T>::describe()));
+    }
+    try {
+      member = from_attr<T>(given->value);
+    } catch (const AttrMismatch& mismatch) {
+      reject_attr(info, "type",
+                  fmt::format("attribute '{}' of '{}' cannot be {}", name, info.name,
+                              given->value.to_string()),
+                  fmt::format("it is {}", mismatch.expected));
+    }
+  }
+};
+
+struct AxisNormalizer {
+  const OpInfo& info;
+  std::size_t rank;
+
+  template <class T>
+  void operator()(std::string_view name, T& member, std::string_view,
+                  Presence = Presence::Defaulted) const {
+    if constexpr (std::is_same_v<T, Axis>) {
+      fix(name, member);
+    } else if constexpr (std::is_same_v<T, Axes>) {
+      for (Axis& a : member) fix(name, a);
+    } else if constexpr (std::is_same_v<T, std::optional<Axis>>) {
+      if (member) fix(name, *member);
+    }
+  }
+  void fix(std::string_view name, Axis& axis) const {
+    const auto fixed = normalized_axis(axis.value, rank);
+    if (!fixed) {
+      reject_attr(
+          info, "axis",
+          fmt::format("{} {} of '{}' is outside rank {}", name, axis.value, info.name, rank),
+          rank == 0
+              ? std::string("a rank-0 value has no axes")
+              : fmt::format("axes run from {} to {}", -static_cast<std::int64_t>(rank), rank - 1));
+    }
+    axis = *fixed;
+  }
+};
+
+template <class T>
+OpDescriptor describe(OpClass op_class) {
+  OpDescriptor d;
+  d.kind = kind_of<T>;
+  d.op_class = op_class;
+  d.info = &T::info;
+  d.operands = parse_signature(T::info.operands);
+  d.results = parse_signature(T::info.results);
+  d.bodies = parse_signature(T::info.bodies);
+  d.constraints = parse_constraints(T::info.constraints);
+  T defaults{};
+  T::fields(defaults, [&]<class F>(std::string_view name, F& member, std::string_view help,
+                                   Presence presence = Presence::Defaulted) {
+    d.fields.push_back({std::string(name), std::string(help), AttrCodec<F>::describe(), presence,
+                        to_attr(member),
+                        std::is_same_v<F, Axis> || std::is_same_v<F, Axes> ||
+                            std::is_same_v<F, std::optional<Axis>>});
+  });
+  if constexpr (requires { T::named_by_kind; }) {
+    for (const std::string_view n : enumerator_names(T{}.kind)) d.family.emplace_back(n);
+  }
+  d.make = [](std::span<const NamedAttr> attrs) {
+    T value{};
+    T::fields(value, FieldReader{T::info, attrs});
+    return Op(std::move(value));
+  };
+  d.attrs = [](const Op& op) {
+    std::vector<NamedAttr> out;
+    T::fields(*op.as<T>(), [&](std::string_view name, const auto& member, std::string_view,
+                               Presence = Presence::Defaulted) {
+      out.push_back({std::string(name), to_attr(member)});
+    });
+    return out;
+  };
+  d.equal = [](const Op& a, const Op& b) { return *a.as<T>() == *b.as<T>(); };
+  d.normalize = [](const Op& op, std::span<const Type> operands) {
+    T value = *op.as<T>();
+    std::size_t rank = operands.empty() ? 0 : operands[0].rank();
+    if constexpr (requires { T::axis_rank(value, operands); }) {
+      rank = T::axis_rank(value, operands);
+    }
+    T::fields(value, AxisNormalizer{T::info, rank});
+    if constexpr (requires { value.normalize(operands); }) value.normalize(operands);
+    return Op(std::move(value));
+  };
+  d.infer = [](const Op& op, const InferContext& context) { return infer(*op.as<T>(), context); };
+  return d;
+}
+
+std::vector<OpDescriptor> build_table() {
+  std::vector<OpDescriptor> table;
+  table.reserve(OpCount);
+#define RICCI_LEAF(Type, builder) table.push_back(describe<op::Type>(OpClass::Leaf));
+#define RICCI_PRIMITIVE(Type, builder) table.push_back(describe<op::Type>(OpClass::Primitive));
+#define RICCI_PRIMITIVE_FAMILY RICCI_PRIMITIVE
+#define RICCI_STRUCTURED(Type, builder) table.push_back(describe<op::Type>(OpClass::Structured));
+#define RICCI_STRUCTURED_FAMILY RICCI_STRUCTURED
+#define RICCI_COMPOSITE(Type, builder) table.push_back(describe<op::Type>(OpClass::Composite));
+#define RICCI_CONTROL(Type, builder) table.push_back(describe<op::Type>(OpClass::Control));
+#define RICCI_CUSTOM(Type, builder) table.push_back(describe<op::Type>(OpClass::Custom));
+#define RICCI_BLOCK(Type, builder) table.push_back(describe<op::Type>(OpClass::Block));
+#include "ricci/op/list.def"
+  return table;
+}
+
+const std::vector<OpDescriptor>& table() {
+  static const std::vector<OpDescriptor> t = build_table();
+  return t;
+}
+
+const std::map<std::string, Mnemonic, std::less<>>& mnemonics() {
+  static const auto names = [] {
+    std::map<std::string, Mnemonic, std::less<>> m;
+    for (const OpDescriptor& d : table()) {
+      if (d.family.empty()) m.emplace(d.info->name, Mnemonic{d.kind, std::nullopt});
+      for (const std::string& member : d.family) m.emplace(member, Mnemonic{d.kind, member});
+    }
+    return m;
+  }();
+  return names;
+}
+
+}  // namespace
+
+std::string_view name(OpClass c) noexcept {
+  switch (c) {
+    case OpClass::Leaf: return "leaf";
+    case OpClass::Primitive: return "primitive";
+    case OpClass::Structured: return "structured";
+    case OpClass::Composite: return "composite";
+    case OpClass::Control: return "control";
+    case OpClass::Custom: return "custom";
+    case OpClass::Block: return "block";
+  }
+  return "unknown";
+}
+
+const Constraint* OpDescriptor::constraint(std::string_view label) const {
+  const auto it = std::ranges::find(constraints, label, &Constraint::label);
+  return it == constraints.end() ? nullptr : &*it;
+}
+
+const FieldInfo* OpDescriptor::field(std::string_view field_name) const {
+  const auto it = std::ranges::find(fields, field_name, &FieldInfo::name);
+  return it == fields.end() ? nullptr : &*it;
+}
+
+const OpDescriptor& descriptor(OpKind kind) { return table()[static_cast<std::size_t>(kind)]; }
+std::span<const OpDescriptor> all_ops() { return table(); }
+
+std::optional<Mnemonic> find_mnemonic(std::string_view name) {
+  const auto it = mnemonics().find(name);
+  if (it == mnemonics().end()) return std::nullopt;
+  return it->second;
+}
+
+const std::vector<std::string>& all_mnemonics() {
+  static const auto names = [] {
+    std::vector<std::string> out;
+    for (const auto& [name, unused] : mnemonics()) out.push_back(name);
+    return out;
+  }();
+  return names;
+}
+
+std::string parameter_name(std::span<const Parameter> signature, std::size_t index,
+                           std::size_t count) {
+  // A variadic entry takes what the entries around it leave.
+  std::size_t fixed = 0;
+  for (const Parameter& p : signature) fixed += p.variadic ? 0 : 1;
+  std::size_t position = 0;
+  for (const Parameter& p : signature) {
+    if (!p.variadic) {
+      if (index == position++) return p.name;
+      continue;
+    }
+    const std::size_t taken = count > fixed ? count - fixed : 0;
+    if (index < position + taken) return fmt::format("{}[{}]", p.name, index - position);
+    position += taken;
+  }
+  return fmt::format("operand {}", index);
+}
+
+OpClass Op::op_class() const noexcept { return descriptor(kind_).op_class; }
+const OpInfo& Op::info() const noexcept { return *descriptor(kind_).info; }
+
+std::string_view Op::mnemonic() const {
+  const OpDescriptor& d = descriptor(kind_);
+  if (d.family.empty()) return d.info->name;
+  const std::vector<NamedAttr> fields = attrs();
+  const auto* kind = find_attr(fields, "kind")->value.get<Enumerator>();
+  return *std::ranges::find(d.family, kind->name);
+}
+
+std::vector<NamedAttr> Op::attrs() const { return descriptor(kind_).attrs(*this); }
+
+std::uint64_t Op::hash() const {
+  Hasher h;
+  h.add(static_cast<std::uint64_t>(kind_));
+  for (const NamedAttr& a : attrs()) h.add(a.value.hash());
+  return h.value();
+}
+
+bool operator==(const Op& a, const Op& b) {
+  if (a.kind_ != b.kind_) return false;
+  return a.attrs_ == b.attrs_ || descriptor(a.kind_).equal(a, b);
+}
+
+Op normalize(const Op& op, std::span<const Type> operands) {
+  return descriptor(op.kind()).normalize(op, operands);
+}
+
+const BodySignature* InferContext::body(std::string_view role) const {
+  const auto it = std::ranges::find(bodies, role, &BodySignature::role);
+  return it == bodies.end() ? nullptr : &*it;
+}
+
+void InferContext::reject(std::string_view label, std::string message, std::string help) const {
+  const OpDescriptor& d = descriptor(op_.kind());
+  const Constraint* c = d.constraint(label);
+  if (c == nullptr) {
+    throw InternalError(fmt::format("'{}' declares no constraint '{}'", d.info->name, label));
+  }
+  throw Rejection{c->code, fmt::format("{}_{}", d.info->name, label), std::move(message),
+                  std::move(help)};
+}
+
+Inferred infer_types(const Op& op, std::span<const Type> operands,
+                     std::span<const BodySignature> bodies, const Registry* registry) {
+  const OpDescriptor& d = descriptor(op.kind());
+  Inferred out = d.infer(op, InferContext(op, operands, bodies, registry));
+  if (!out.optional_from) {
+    std::size_t required = 0;
+    bool has_optional = false;
+    for (const Parameter& p : d.results) {
+      has_optional = has_optional || p.optional;
+      required += p.optional ? 0 : 1;
+    }
+    if (has_optional) out.optional_from = required;
+  }
+  return out;
+}
+
+}  // namespace ricci

@@ -1,0 +1,211 @@
+// Attention: per batch and head, R = scale · q kᵀ; Z = cap(R) + bias; P = softmax over allowed
+// keys; out = P v; lse = log Σ e^Z.
+#include "ricci/op/attention.h"
+
+#include <cmath>
+#include <limits>
+
+#include "ricci/build/build.h"
+
+#include "rule/attention_parts.h"
+#include "rule/eval_rules.h"
+#include "rule/expand_rules.h"
+
+namespace ricci::rule {
+namespace {
+
+constexpr double Inf = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+HeadedReal read_heads(const op::Attention& op, const RealNd& x, std::int64_t heads) {
+  return {op.layout.value_or(AttentionLayout::Fused), heads, op.head_dim, x};
+}
+
+std::size_t HeadedReal::flat(std::int64_t b, std::int64_t s, std::int64_t h, std::int64_t d) const {
+  const std::size_t rank = x.dims.size();
+  switch (layout) {
+    case AttentionLayout::Fused:
+      return static_cast<std::size_t>((b * x.dims[rank - 2] + s) * x.dims[rank - 1] + h * head_dim +
+                                      d);
+    case AttentionLayout::Bshd:
+      return static_cast<std::size_t>(flat_index(x.dims, std::array{b, s, h, d}));
+    case AttentionLayout::Bhsd: break;
+  }
+  return static_cast<std::size_t>(flat_index(x.dims, std::array{b, h, s, d}));
+}
+
+std::int64_t HeadedReal::batch() const {
+  return layout == AttentionLayout::Fused && x.dims.size() == 2 ? 1 : x.dims[0];
+}
+
+std::int64_t HeadedReal::sequence() const {
+  if (layout == AttentionLayout::Bshd) return x.dims[1];
+  return x.dims[x.dims.size() - 2];
+}
+
+AttentionScores::AttentionScores(const op::Attention& op, EvalContext& c, std::size_t mask_index)
+    : op_(op),
+      q(read_heads(op, c.real(0), op.num_heads)),
+      k(read_heads(op, c.real(1), op.num_kv_heads.value_or(op.num_heads))),
+      v(read_heads(op, c.real(2), op.num_kv_heads.value_or(op.num_heads))),
+      scale(op.score_scale ? op.score_scale->value
+                           : 1 / std::sqrt(static_cast<double>(op.head_dim))) {
+  if (op.mask_kind.has_operand()) mask_ = c.real(mask_index);
+}
+
+bool AttentionScores::allowed(std::int64_t b, std::int64_t h, std::int64_t i,
+                              std::int64_t j) const {
+  const std::int64_t newest = i + k.sequence() - q.sequence();
+  switch (op_.mask_kind.kind) {
+    case MaskKind::Kind::None:
+    case MaskKind::Kind::Bias: return true;
+    case MaskKind::Kind::Causal: return j <= newest;
+    case MaskKind::Kind::SlidingWindow: return j <= newest && j >= newest - op_.mask_kind.window;
+    case MaskKind::Kind::Custom: break;
+  }
+  if (mask_.dims.size() == 2) return mask_.at({b, j}) >= 0.5;
+  return mask_.at({b, h, i, j}) >= 0.5;
+}
+
+AttentionRow AttentionScores::row(std::int64_t b, std::int64_t h, std::int64_t i) const {
+  const std::int64_t keys = k.sequence();
+  AttentionRow r;
+  r.p.assign(static_cast<std::size_t>(keys), 0.0);
+  r.slope.assign(static_cast<std::size_t>(keys), 0.0);
+  std::vector<double> z(static_cast<std::size_t>(keys), -Inf);
+  double largest = -Inf;
+  for (std::int64_t j = 0; j < keys; ++j) {
+    if (!allowed(b, h, i, j)) continue;
+    double score = 0;
+    for (std::int64_t d = 0; d < op_.head_dim; ++d) {
+      score += q.at(b, i, h, d) * k.at(b, j, kv_head(h), d);
+    }
+    score *= scale;
+    double slope = 1;
+    if (op_.attn_logit_softcap) {
+      const double cap = *op_.attn_logit_softcap;
+      const double t = std::tanh(score / cap);
+      score = cap * t;
+      slope = 1 - t * t;
+    }
+    if (op_.mask_kind.kind == MaskKind::Kind::Bias) score += mask_.at({b, h, i, j});
+    const auto at = static_cast<std::size_t>(j);
+    z[at] = score;
+    r.slope[at] = slope;
+    largest = std::isnan(score) ? score : (score > largest ? score : largest);
+  }
+  r.lse = -Inf;
+  if (largest == -Inf) return r;  // no allowed key: a zero row
+  double total = 0;
+  for (std::size_t j = 0; j < z.size(); ++j) {
+    if (z[j] == -Inf) continue;
+    r.p[j] = std::exp(z[j] - largest);
+    total += r.p[j];
+  }
+  for (double& p : r.p) p /= total;
+  r.lse = largest + std::log(total);
+  return r;
+}
+
+void eval(const op::Attention& op, EvalContext& c) {
+  const AttentionScores scores(op, c, 3);
+  RealNd out(c.result_dims(0));
+  const HeadedReal shape = read_heads(op, out, op.num_heads);
+  RealNd lse(c.result_dims(1));
+  for_each_index(lse.dims, [&](const StaticDims& index) {
+    const std::int64_t b = index[0];
+    const std::int64_t h = index[1];
+    const std::int64_t i = index[2];
+    const AttentionRow row = scores.row(b, h, i);
+    lse.at(index) = row.lse;
+    for (std::int64_t d = 0; d < op.head_dim; ++d) {
+      double total = 0;
+      for (std::int64_t j = 0; j < scores.k.sequence(); ++j) {
+        const double p = row.p[static_cast<std::size_t>(j)];
+        if (p != 0) total += p * scores.v.at(b, j, scores.kv_head(h), d);
+      }
+      out.data[shape.flat(b, i, h, d)] = total;
+    }
+  });
+  if (c.wanted(0)) c.give(0, out);
+  if (c.wanted(1)) c.give(1, lse);
+}
+
+// To [batch, heads, sequence, head_dim], whatever the layout; key/value heads repeated per group.
+Value to_bhsd(const op::Attention& op, Value x, std::int64_t heads) {
+  const AttentionLayout layout = op.layout.value_or(AttentionLayout::Fused);
+  if (layout == AttentionLayout::Fused) {
+    const Dim batch = x.rank() == 3 ? x.dims()[0] : Dim(1);
+    x = reshape(x, {.new_shape = {batch, x.dims()[x.rank() - 2], heads, op.head_dim}});
+  }
+  if (layout != AttentionLayout::Bhsd) x = transpose(x, {.perm = {0, 2, 1, 3}});
+  if (heads == op.num_heads) return x;
+  const Dims d = x.dims();
+  const std::int64_t group = op.num_heads / heads;
+  const Value spread = broadcast_to(reshape(x, {.new_shape = {d[0], d[1], 1, d[2], d[3]}}),
+                                    {d[0], d[1], group, d[2], d[3]});
+  return reshape(spread, {.new_shape = {d[0], op.num_heads, d[2], d[3]}});
+}
+
+Value from_bhsd(const op::Attention& op, Value x, const Dims& dims) {
+  const AttentionLayout layout = op.layout.value_or(AttentionLayout::Fused);
+  if (layout != AttentionLayout::Bhsd) x = transpose(x, {.perm = {0, 2, 1, 3}});
+  return reshape_to(x, dims);
+}
+
+// Which keys are allowed, as bool broadcastable to [batch, H, S_q, S_k]; invalid when all are.
+Value allowed_keys(const op::Attention& op, Graph& graph, Value mask, const Dim& queries,
+                   const Dim& keys) {
+  const MaskKind kind = op.mask_kind;
+  if (kind.kind == MaskKind::Kind::Custom) {
+    const Value valid = mask.dtype() == DType::Bool
+                            ? mask
+                            : ge(mask, scalar_like(mask, is_float(mask.dtype()) ? 0.5 : 1));
+    if (mask.rank() != 2) return valid;
+    return reshape(valid, {.new_shape = {mask.dims()[0], 1, 1, mask.dims()[1]}});
+  }
+  if (kind.kind != MaskKind::Kind::Causal && kind.kind != MaskKind::Kind::SlidingWindow) return {};
+  const Value i = iota(graph, {.shape = {queries, keys}, .axis = 0, .dtype = DType::I64});
+  const Value j = iota(graph, {.shape = {queries, keys}, .axis = 1, .dtype = DType::I64});
+  const Value newest = i + static_cast<double>((keys - queries).value());
+  const Value ok = le(j, newest);
+  if (kind.kind == MaskKind::Kind::Causal) return ok;
+  return logical_and(ok, ge(j, newest - static_cast<double>(kind.window)));
+}
+
+std::vector<Value> expand(const op::Attention& op, const ExpandContext& c) {
+  const std::int64_t kv_heads = op.num_kv_heads.value_or(op.num_heads);
+  const Value q = to_bhsd(op, c[0], op.num_heads);
+  const Value k = to_bhsd(op, c[1], kv_heads);
+  const Value v = to_bhsd(op, c[2], kv_heads);
+  const double scale =
+      op.score_scale ? op.score_scale->value : 1 / std::sqrt(static_cast<double>(op.head_dim));
+  Value z = matmul(q, transpose_last(k)) * scale;
+  if (op.attn_logit_softcap) {
+    const double cap = *op.attn_logit_softcap;
+    z = tanh(z / cap) * cap;
+  }
+  const Value mask = op.mask_kind.has_operand() ? c[3] : Value();
+  if (op.mask_kind.kind == MaskKind::Kind::Bias) z = z + mask;
+  const Value allowed = allowed_keys(op, c.graph, mask, q.dims()[2], k.dims()[2]);
+  const Value never = scalar_like(z, -Inf);
+  if (allowed.valid()) z = where(allowed, z, never);
+  // A row without allowed keys is all -inf; shifting by a finite number makes it a zero row.
+  const Value largest = reduce(z, {.op = ReduceKind::Max, .axes = {3}, .keep_dim = true});
+  const Value zero = scalar_like(z, 0.0);
+  const Value none = eq(largest, never);
+  const Value e = exp(z - where(none, zero, largest));
+  const Value total = sum(e, {3}, true);
+  const Value p = e / where(none, scalar_like(z, 1.0), total);
+  std::vector<Value> results(2);
+  if (c.wanted(0)) results[0] = from_bhsd(op, matmul(p, v), c[0].dims());
+  if (c.wanted(1)) {
+    const Value lse = largest + log(total);
+    results[1] = reshape(where(none, never, lse),
+                         {.new_shape = {lse.dims()[0], lse.dims()[1], lse.dims()[2]}});
+  }
+  return results;
+}
+
+}  // namespace ricci::rule

@@ -1,0 +1,170 @@
+// Binary functions, comparisons, selection and conversion.
+#include "ricci/op/elementwise.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "rule/eval_rules.h"
+
+namespace ricci::rule {
+namespace {
+
+[[noreturn]] void not_defined(BinaryKind kind, const char* numbers) {
+  throw InternalError(fmt::format("'{}' is not defined for {}", name_of(kind), numbers));
+}
+
+std::int64_t int_pow(std::int64_t base, std::int64_t exponent) {
+  std::int64_t result = 1;
+  for (; exponent > 0; exponent >>= 1) {
+    if ((exponent & 1) != 0) result = mul_wrapping(result, base);
+    base = mul_wrapping(base, base);
+  }
+  return result;
+}
+
+std::int64_t shift_left(std::int64_t a, std::int64_t b, std::int64_t width) {
+  if (b < 0 || b >= width) return 0;
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) << b);
+}
+
+std::int64_t shift_right(std::int64_t a, std::int64_t b, std::int64_t width) {
+  return a >> (b < 0 || b >= width ? 63 : b);
+}
+
+std::int64_t eval_int(BinaryKind kind, std::int64_t a, std::int64_t b, const EvalContext& c) {
+  const std::int64_t width = size_of(c.dtype(0)) * 8;
+  switch (kind) {
+    case BinaryKind::Add: return add_wrapping(a, b);
+    case BinaryKind::Sub: return sub_wrapping(a, b);
+    case BinaryKind::Mul: return mul_wrapping(a, b);
+    case BinaryKind::Div:
+      if (b == 0) c.fail(ErrorCode::Attr, "integer division by zero");
+      return b == -1 ? sub_wrapping<std::int64_t>(0, a) : a / b;
+    case BinaryKind::Rem:
+      if (b == 0) c.fail(ErrorCode::Attr, "integer remainder by zero");
+      return b == -1 ? 0 : a % b;
+    case BinaryKind::Pow:
+      if (b < 0) c.fail(ErrorCode::Attr, fmt::format("integer power with exponent {}", b));
+      return int_pow(a, b);
+    case BinaryKind::Max: return std::max(a, b);
+    case BinaryKind::Min: return std::min(a, b);
+    case BinaryKind::LogicalAnd:
+    case BinaryKind::BitwiseAnd: return a & b;
+    case BinaryKind::LogicalOr:
+    case BinaryKind::BitwiseOr: return a | b;
+    case BinaryKind::LogicalXor:
+    case BinaryKind::BitwiseXor: return a ^ b;
+    case BinaryKind::ShiftLeft: return shift_left(a, b, width);
+    case BinaryKind::ShiftRight: return shift_right(a, b, width);
+    case BinaryKind::Atan2:
+    case BinaryKind::Hypot: break;
+  }
+  not_defined(kind, "integers");
+}
+
+template <class N>
+N eval_any(BinaryKind kind, N a, N b, const EvalContext& c) {
+  if constexpr (std::is_same_v<N, std::int64_t>) {
+    return eval_int(kind, a, b, c);
+  } else {
+    return eval_binary(kind, a, b);
+  }
+}
+
+template <class N>
+bool eval_compare(CompareKind kind, N a, N b) {
+  if constexpr (std::is_same_v<N, std::complex<double>>) {
+    return kind == CompareKind::Eq ? a == b : a != b;
+  } else {
+    switch (kind) {
+      case CompareKind::Eq: return a == b;
+      case CompareKind::Ne: return a != b;
+      case CompareKind::Lt: return a < b;
+      case CompareKind::Le: return a <= b;
+      case CompareKind::Gt: return a > b;
+      case CompareKind::Ge: return a >= b;
+    }
+    return false;
+  }
+}
+
+}  // namespace
+
+double eval_binary(BinaryKind kind, double a, double b) {
+  switch (kind) {
+    case BinaryKind::Add: return a + b;
+    case BinaryKind::Sub: return a - b;
+    case BinaryKind::Mul: return a * b;
+    case BinaryKind::Div: return a / b;
+    case BinaryKind::Max: return std::isnan(a) ? a : (std::isnan(b) ? b : (a > b ? a : b));
+    case BinaryKind::Min: return std::isnan(a) ? a : (std::isnan(b) ? b : (a < b ? a : b));
+    case BinaryKind::Pow: return std::pow(a, b);
+    case BinaryKind::Rem: return std::fmod(a, b);
+    case BinaryKind::Atan2: return std::atan2(a, b);
+    case BinaryKind::Hypot: return std::hypot(a, b);
+    case BinaryKind::LogicalAnd:
+    case BinaryKind::LogicalOr:
+    case BinaryKind::LogicalXor:
+    case BinaryKind::BitwiseAnd:
+    case BinaryKind::BitwiseOr:
+    case BinaryKind::BitwiseXor:
+    case BinaryKind::ShiftLeft:
+    case BinaryKind::ShiftRight: break;
+  }
+  not_defined(kind, "real numbers");
+}
+
+std::complex<double> eval_binary(BinaryKind kind, std::complex<double> a, std::complex<double> b) {
+  switch (kind) {
+    case BinaryKind::Add: return a + b;
+    case BinaryKind::Sub: return a - b;
+    case BinaryKind::Mul: return a * b;
+    case BinaryKind::Div: return a / b;
+    default: not_defined(kind, "complex numbers");
+  }
+}
+
+// out[i] = f(a[i], b[i])
+void eval(const op::Binary& op, EvalContext& c) {
+  with_number_class(c.dtype(0), [&]<class N>() {
+    const Nd<N> a = c.numbers<N>(0);
+    const Nd<N> b = c.numbers<N>(1);
+    Nd<N> out(c.result_dims(0));
+    for_each_index(out.dims, [&](const StaticDims& index) {
+      out.at(index) = eval_any(op.kind, a.at(index), b.at(index), c);
+    });
+    c.give(0, out);
+  });
+}
+
+// out[i] = a[i] ? b[i]
+void eval(const op::Compare& op, EvalContext& c) {
+  with_number_class(c.dtype(0), [&]<class N>() {
+    const Nd<N> a = c.numbers<N>(0);
+    const Nd<N> b = c.numbers<N>(1);
+    IntNd out(c.result_dims(0));
+    for_each_index(out.dims, [&](const StaticDims& index) {
+      out.at(index) = eval_compare(op.kind, a.at(index), b.at(index)) ? 1 : 0;
+    });
+    c.give(0, out);
+  });
+}
+
+// out[i] = cond[i] ≠ 0 ? a[i] : b[i]
+void eval(const op::Where&, EvalContext& c) {
+  const ComplexNd cond = c.numbers<std::complex<double>>(0);
+  c.give_moved(0, [&](const StaticDims& index) -> EvalContext::Source {
+    const std::size_t chosen = cond.at(index) != std::complex<double>(0) ? 1 : 2;
+    return {chosen, flat_index(c.dims(chosen), index)};
+  });
+}
+
+// out[i] = x[i] as `to`
+void eval(const op::Cast&, EvalContext& c) {
+  with_number_class(c.dtype(0), [&]<class N>() { c.give(0, c.numbers<N>(0)); });
+}
+
+void eval(const op::StopGradient&, EvalContext& c) { c.give(0, c.tensor(0)); }
+
+}  // namespace ricci::rule

@@ -1,0 +1,82 @@
+#include <cmath>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "ricci/rule/eval.h"
+
+namespace ricci {
+
+EvalContext::EvalContext(const Node& node, const Graph& graph, std::vector<Tensor> operands,
+                         std::uint64_t seed, BodyRunner run_body)
+    : node_(node),
+      graph_(graph),
+      operands_(std::move(operands)),
+      results_(node.types.size()),
+      seed_(seed),
+      run_body_(std::move(run_body)) {}
+
+IntNd EvalContext::indices(std::size_t k, std::int64_t limit) const {
+  const Tensor& t = operands_[k];
+  if (is_float(t.dtype())) {
+    const double largest = t.dtype() == DType::F64 ? 0x1p53 : 0x1p24;
+    for (const double v : t.numbers<double>()) {
+      if (!(v == std::trunc(v)) || std::fabs(v) >= largest) {
+        fail(ErrorCode::IndexOutOfRange,
+             fmt::format("{} is not an index {} can hold exactly", v, name(t.dtype())),
+             "use an integer dtype for indices");
+      }
+    }
+  }
+  IntNd out = numbers<std::int64_t>(k);
+  for (const std::int64_t i : out.data) {
+    if (i < 0 || i >= limit) {
+      fail(ErrorCode::IndexOutOfRange, fmt::format("index {} is outside [0, {})", i, limit),
+           "negative indices do not count from the end");
+    }
+  }
+  return out;
+}
+
+void EvalContext::give(std::size_t r, Tensor value) {
+  if (value.type() != node_.types[r]) {
+    throw InternalError(fmt::format("eval of '{}' gave {} where {} was inferred",
+                                    node_.op.mnemonic(), value.type().to_string(),
+                                    node_.types[r].to_string()));
+  }
+  results_[r] = std::move(value);
+}
+
+void EvalContext::give_moved(std::size_t r,
+                             const std::function<Source(const StaticDims& index)>& from) {
+  std::vector<Tensor> sources;
+  for (const Tensor& t : operands_) sources.push_back(t.contiguous());
+  Tensor out = Tensor::zeros(node_.types[r]);
+  const std::int64_t size = size_of(out.dtype());
+  std::byte* to = out.mutable_data();
+  for_each_index(out.dims(), [&](const StaticDims& index) {
+    const Source s = from(index);
+    if (s.flat >= 0) {
+      std::memcpy(to, sources[s.operand].data() + s.flat * size, static_cast<std::size_t>(size));
+    }
+    to += size;
+  });
+  give(r, std::move(out));
+}
+
+std::vector<Tensor> EvalContext::run_body(std::string_view role,
+                                          std::span<const Tensor> inputs) const {
+  const Graph* body = node_.body(role);
+  check_internal(body != nullptr, "run_body: the node has no such body");
+  return run_body_(*body, inputs);
+}
+
+void EvalContext::fail(ErrorCode code, std::string message, std::string help) const {
+  Diagnostic d{code, std::string(node_.op.mnemonic()), std::move(message), {}, {}, std::move(help)};
+  if (node_.provenance) d.where = node_.provenance->where;
+  throw UserError(std::move(d));
+}
+
+std::vector<Tensor> EvalContext::take_results() { return std::move(results_); }
+
+}  // namespace ricci

@@ -1,0 +1,17 @@
+// Inside namespace rule, `expand` is the verb; the builder of the op `expand` is `broadcast_to`.
+// The expansion of every composite, and of the structured ops that have one, declared from the
+// list.
+#pragma once
+
+#include "ricci/op/ops.h"
+#include "ricci/rule/expand.h"
+
+namespace ricci::rule {
+
+#define RICCI_COMPOSITE(Type, builder) \
+  std::vector<Value> expand(const op::Type& op, const ExpandContext& c);
+#define RICCI_STRUCTURED(Type, builder)
+#define RICCI_STRUCTURED_EXPANDABLE RICCI_COMPOSITE
+#include "ricci/op/list.def"
+
+}  // namespace ricci::rule

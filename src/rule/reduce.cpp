@@ -1,0 +1,133 @@
+// Reductions and what is built on them.
+#include "ricci/op/reduce.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ricci/build/build.h"
+
+#include "rule/eval_rules.h"
+#include "rule/expand_rules.h"
+
+namespace ricci::rule {
+namespace {
+
+constexpr double Inf = std::numeric_limits<double>::infinity();
+
+double log_sum_exp_of(std::span<const double> xs) {
+  double m = -Inf;
+  for (const double x : xs) m = std::isnan(x) ? x : (x > m ? x : m);
+  if (std::isnan(m) || std::isinf(m)) return m;
+  double total = 0;
+  for (const double x : xs) total += std::exp(x - m);
+  return m + std::log(total);
+}
+
+template <class N>
+N extreme(std::span<const N> xs, N start, bool largest) {
+  N best = start;
+  for (const N x : xs) {
+    if constexpr (std::is_floating_point_v<N>) {
+      if (std::isnan(x)) return x;
+    }
+    if (largest ? x > best : x < best) best = x;
+  }
+  return best;
+}
+
+// What max of nothing is; min is the other end.
+template <class N>
+N lowest(DType dtype, bool largest) {
+  if constexpr (std::is_floating_point_v<N>) {
+    return largest ? -Inf : Inf;
+  } else {
+    if (dtype == DType::Bool) return largest ? 0 : 1;
+    return with_element_type(dtype, [&]<class T>() -> N {
+      if constexpr (std::is_integral_v<T>) {
+        return largest ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max();
+      } else {
+        return N{};
+      }
+    });
+  }
+}
+
+template <class N>
+N combine(ReduceKind kind, std::span<const N> xs, DType dtype) {
+  N total{};
+  N product(1);
+  for (const N& x : xs) {
+    total = add_wrapping(total, x);
+    product = mul_wrapping(product, x);
+  }
+  switch (kind) {
+    case ReduceKind::Sum: return total;
+    case ReduceKind::Prod: return product;
+    case ReduceKind::Mean:
+      if constexpr (!std::is_same_v<N, std::int64_t>) {
+        return total / static_cast<double>(xs.size());
+      }
+      break;
+    case ReduceKind::Max:
+    case ReduceKind::Min:
+      if constexpr (!std::is_same_v<N, std::complex<double>>) {
+        const bool largest = kind == ReduceKind::Max;
+        return extreme<N>(xs, lowest<N>(dtype, largest), largest);
+      }
+      break;
+    case ReduceKind::Any: return N(std::ranges::any_of(xs, [](const N& x) { return x != N(0); }));
+    case ReduceKind::All: return N(std::ranges::all_of(xs, [](const N& x) { return x != N(0); }));
+    case ReduceKind::LogSumExp:
+      if constexpr (std::is_floating_point_v<N>) return log_sum_exp_of(xs);
+      break;
+  }
+  throw InternalError("this reduction is not defined for these numbers");
+}
+
+}  // namespace
+
+// out[kept] = op over x[kept, reduced]
+void eval(const op::Reduce& op, EvalContext& c) {
+  with_number_class(c.dtype(0), [&]<class N>() {
+    const Nd<N> x = c.numbers<N>(0);
+    StaticDims kept = x.dims;  // with reduced axes as size 1
+    for (const Axis a : op.axes) kept[a.index()] = 1;
+    Nd<std::vector<N>> groups(kept);
+    for_each_index(x.dims,
+                   [&](const StaticDims& index) { groups.at(index).push_back(x.at(index)); });
+    Nd<N> out(c.result_dims(0));
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      out.data[i] = combine<N>(op.op, groups.data[i], c.dtype(0));
+    }
+    c.give(0, out);
+  });
+}
+
+// y = e^(x - m) / Σ e^(x - m), m = max x, along the axis
+void eval(const op::Softmax& op, EvalContext& c) {
+  const RealNd x = c.real(0);
+  StaticDims kept = x.dims;
+  kept[op.axis.index()] = 1;
+  RealNd largest(kept, -Inf);
+  RealNd total(kept, 0.0);
+  for_each_index(x.dims, [&](const StaticDims& i) {
+    largest.at(i) = eval_binary(BinaryKind::Max, largest.at(i), x.at(i));
+  });
+  RealNd y(x.dims);
+  for_each_index(x.dims, [&](const StaticDims& i) {
+    y.at(i) = std::exp(x.at(i) - largest.at(i));
+    total.at(i) += y.at(i);
+  });
+  for_each_index(x.dims, [&](const StaticDims& i) { y.at(i) /= total.at(i); });
+  c.give(0, y);
+}
+
+std::vector<Value> expand(const op::Softmax& op, const ExpandContext& c) {
+  const Value x = c[0];
+  const Value m = reduce(x, {.op = ReduceKind::Max, .axes = {op.axis}, .keep_dim = true});
+  const Value e = exp(x - m);
+  return {e / sum(e, {op.axis}, true)};
+}
+
+}  // namespace ricci::rule

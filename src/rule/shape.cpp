@@ -1,0 +1,39 @@
+// Ops that move elements: each says, for every index of the result, where the element comes from.
+#include "ricci/op/shape.h"
+
+#include "rule/eval_rules.h"
+
+namespace ricci::rule {
+
+void eval(const op::Reshape&, EvalContext& c) {
+  const StaticDims dims = c.result_dims(0);
+  c.give_moved(0, [&](const StaticDims& index) -> EvalContext::Source {
+    return {0, flat_index(dims, index)};
+  });
+}
+
+// out[i_0, …] = x[j_0, …] with j_perm[k] = i_k
+void eval(const op::Transpose& op, EvalContext& c) {
+  c.give_moved(0, [&](const StaticDims& index) -> EvalContext::Source {
+    StaticDims from(index.size());
+    for (std::size_t k = 0; k < index.size(); ++k) from[op.perm[k].index()] = index[k];
+    return {0, flat_index(c.dims(0), from)};
+  });
+}
+
+void eval(const op::Expand&, EvalContext& c) {
+  c.give_moved(0, [&](const StaticDims& index) -> EvalContext::Source {
+    return {0, flat_index(c.dims(0), index)};
+  });
+}
+
+// out[…, i, …] = x[…, start + i, …]
+void eval(const op::Narrow& op, EvalContext& c) {
+  c.give_moved(0, [&](const StaticDims& index) -> EvalContext::Source {
+    StaticDims from = index;
+    from[op.axis.index()] += op.start.value();
+    return {0, flat_index(c.dims(0), from)};
+  });
+}
+
+}  // namespace ricci::rule

@@ -1,0 +1,133 @@
+#include "ricci/support/text.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace ricci {
+namespace {
+
+constexpr std::uint64_t QuietNan64 = 0x7FF8000000000000ULL;
+constexpr std::uint32_t QuietNan32 = 0x7FC00000U;
+
+template <class F>
+std::string print_finite(F v) {
+  std::array<char, 64> buffer{};
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), v).ptr;
+  std::string s(buffer.data(), end);
+  if (s.find_first_of(".e") == std::string::npos) s += ".0";
+  return s;
+}
+
+int hex_digit(char c) noexcept {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string print_f64(double v) {
+  const auto bits = std::bit_cast<std::uint64_t>(v);
+  if (std::isnan(v)) return bits == QuietNan64 ? "nan" : fmt::format("nan(0x{:x})", bits);
+  if (std::isinf(v)) return v > 0 ? "inf" : "-inf";
+  return print_finite(v);
+}
+
+std::string print_f32(float v) {
+  const auto bits = std::bit_cast<std::uint32_t>(v);
+  if (std::isnan(v)) return bits == QuietNan32 ? "nan" : fmt::format("nan(0x{:x})", bits);
+  if (std::isinf(v)) return v > 0 ? "inf" : "-inf";
+  return print_finite(v);
+}
+
+std::string quote(std::string_view s) {
+  std::string out = "\"";
+  for (const char c : s) {
+    switch (c) {
+      case '"': out += "\\\""; break;
+      case '\\': out += "\\\\"; break;
+      case '\n': out += "\\n"; break;
+      case '\t': out += "\\t"; break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20) {
+          out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+        } else {
+          out += c;
+        }
+    }
+  }
+  return out + '"';
+}
+
+std::string to_hex(std::span<const std::byte> bytes) {
+  static constexpr std::string_view digits = "0123456789abcdef";
+  std::string out;
+  out.reserve(bytes.size() * 2);
+  for (const std::byte b : bytes) {
+    out += digits[std::to_integer<std::size_t>(b) >> 4];
+    out += digits[std::to_integer<std::size_t>(b) & 15];
+  }
+  return out;
+}
+
+std::optional<std::vector<std::byte>> from_hex(std::string_view digits) {
+  if (digits.size() % 2 != 0) return std::nullopt;
+  std::vector<std::byte> out;
+  out.reserve(digits.size() / 2);
+  for (std::size_t i = 0; i < digits.size(); i += 2) {
+    const int high = hex_digit(digits[i]);
+    const int low = hex_digit(digits[i + 1]);
+    if (high < 0 || low < 0) return std::nullopt;
+    out.push_back(static_cast<std::byte>(high * 16 + low));
+  }
+  return out;
+}
+
+bool is_identifier(std::string_view s) noexcept {
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  if (s.empty() || !letter(s[0])) return false;
+  return std::ranges::all_of(s, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
+
+std::string join(std::span<const std::string> parts, std::string_view separator) {
+  return fmt::format("{}", fmt::join(parts, separator));
+}
+
+std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
+  std::optional<std::string> best;
+  std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t d = edit_distance(word, candidate);
+    if (d < best_distance) {
+      best_distance = d;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+}  // namespace ricci

@@ -1,0 +1,48 @@
+#include "ricci/op/custom.h"
+#include "ricci/rule/eval.h"
+
+#include "ops/cases.h"
+
+namespace ricci::testing {
+namespace {
+
+// y = a·x + b with a, b from the attribute bytes.
+class Affine final : public CustomOp {
+ public:
+  [[nodiscard]] std::string name() const override { return "test_affine"; }
+  [[nodiscard]] std::vector<Type> infer(std::span<const Type> operands,
+                                        const Bytes& attrs) const override {
+    if (attrs.data.size() != 2) throw UserError(ErrorCode::Attr, "two bytes are needed");
+    return {operands[0]};
+  }
+  void eval(const Bytes& attrs, EvalContext& c) const override {
+    RealNd x = c.real(0);
+    for (double& v : x.data) {
+      v = v * std::to_integer<int>(attrs.data[0]) + std::to_integer<int>(attrs.data[1]);
+    }
+    c.give(0, x);
+  }
+};
+
+}  // namespace
+
+Cases cases(const op::Custom*) {
+  static const bool registered = [] {
+    global_registry().add(std::make_shared<Affine>(), true);
+    return true;
+  }();
+  (void)registered;
+  return cases_of<op::Custom>({
+      {.name = "affine",
+       .in = {T({2}).with({1, 2})},
+       .op = {.name = "test_affine", .attrs = {{std::byte{3}, std::byte{1}}}},
+       .out = {{4, 7}}},
+      {.name = "unknown", .in = {T({2})}, .op = {.name = "nobody"}, .rejects = "c1"},
+      {.name = "other_version",
+       .in = {T({2})},
+       .op = {.name = "test_affine", .version = 9},
+       .rejects = "c1"},
+  });
+}
+
+}  // namespace ricci::testing

@@ -1,0 +1,195 @@
+#include <cmath>
+#include <limits>
+
+#include "ops/cases.h"
+
+namespace ricci::testing {
+namespace {
+
+constexpr double Inf = std::numeric_limits<double>::infinity();
+const double NaN = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace
+
+Cases cases(const op::Unary*) {
+  std::vector<CaseOf<op::Unary>> list;
+  const auto names = enumerator_names(UnaryKind{});
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto kind = static_cast<UnaryKind>(i);
+    for (const Dims& dims : shape_classes()) {
+      list.push_back({.name = shape_name(std::string(names[i]), dims),
+                      .in = {T(dims)},
+                      .op = {kind},
+                      .dtypes = row(kind).dtypes});
+    }
+    if (row(kind).dtypes.has(DType::F32)) {
+      list.push_back({.name = std::string(names[i]) + "_special",
+                      .in = {T({9}).with({0.0, -0.0, 1, -1, Inf, -Inf, NaN, 30, -30})},
+                      .op = {kind}});
+    }
+  }
+  list.push_back({.name = "tanh_of_int",
+                  .in = {T({2})},
+                  .op = {UnaryKind::Tanh},
+                  .dtypes = dtypes::ints,
+                  .rejects = "c1"});
+  list.push_back({.name = "round_ties_to_even",
+                  .in = {T({6}).with({0.5, 1.5, 2.5, -0.5, -1.5, 2.6})},
+                  .op = {UnaryKind::Round},
+                  .out = {{0, 2, 2, 0, -2, 3}}});
+  list.push_back({.name = "gelu_far_left",
+                  .in = {T({2}).with({-Inf, Inf})},
+                  .op = {UnaryKind::Gelu},
+                  .out = {{0, Inf}}});
+  list.push_back({.name = "silu_far_left",
+                  .in = {T({2}).with({-Inf, Inf})},
+                  .op = {UnaryKind::Silu},
+                  .out = {{0, Inf}}});
+  list.push_back({.name = "relu_keeps_nan",
+                  .in = {T({3}).with({NaN, -1, 2})},
+                  .op = {UnaryKind::Relu},
+                  .out = {{NaN, 0, 2}}});
+  list.push_back({.name = "not",
+                  .in = {T({2}).with({0, 1})},
+                  .op = {UnaryKind::BitwiseNot},
+                  .dtypes = dtypes::booleans,
+                  .out = {{1, 0}}});
+  return cases_of<op::Unary>(std::move(list));
+}
+
+Cases cases(const op::Binary*) {
+  std::vector<CaseOf<op::Binary>> list;
+  const auto names = enumerator_names(BinaryKind{});
+  const std::vector<std::pair<Dims, Dims>> shapes = {
+      {{}, {}},      {{0}, {1}},       {{1}, {7}},
+      {{3, 5}, {5}}, {{4, 1}, {1, 3}}, {{2, 0, 3}, {3}},
+      {{67}, {67}},  {{}, {2, 3}},     {{1, 2, 1, 3, 1, 2}, {2, 1, 1, 1, 2, 2}}};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto kind = static_cast<BinaryKind>(i);
+    for (const auto& [a, b] : shapes) {
+      // Divisors and exponents of integers stay positive.
+      list.push_back({.name = shape_name(shape_name(std::string(names[i]), a), b),
+                      .in = {T(a), T(b).between(1, 4)},
+                      .op = {kind},
+                      .dtypes = row(kind).dtypes});
+    }
+  }
+  list.push_back({.name = "dtypes_differ",
+                  .in = {Fixed(DType::F32, {2}), Fixed(DType::F64, {2})},
+                  .op = {BinaryKind::Add},
+                  .dtypes = {DType::F32},
+                  .rejects = "c1"});
+  list.push_back(
+      {.name = "shapes_clash", .in = {T({2}), T({3})}, .op = {BinaryKind::Add}, .rejects = "c2"});
+  list.push_back({.name = "symbols_clash",
+                  .in = {T({Dim::symbol("n")}), T({Dim::symbol("m")})},
+                  .op = {BinaryKind::Add},
+                  .rejects = "c2"});
+  list.push_back({.name = "symbol_with_itself",
+                  .in = {T({Dim::symbol("n"), 1}), T({Dim::symbol("n"), 4})},
+                  .op = {BinaryKind::Add}});
+  list.push_back({.name = "complex_max",
+                  .in = {T({2}), T({2})},
+                  .op = {BinaryKind::Max},
+                  .dtypes = dtypes::complexes,
+                  .rejects = "c3"});
+  list.push_back({.name = "max_keeps_nan",
+                  .in = {T({3}).with({NaN, 1, 2}), T({3}).with({0, NaN, 5})},
+                  .op = {BinaryKind::Max},
+                  .out = {{NaN, NaN, 5}}});
+  list.push_back({.name = "pow_corners",
+                  .in = {T({4}).with({0, -2, -2, 0}), T({4}).with({0, 3, 0.5, 2})},
+                  .op = {BinaryKind::Pow},
+                  .out = {{1, -8, NaN, 0}}});
+  list.push_back({.name = "integer_division_by_zero",
+                  .in = {T({1}).with({1}), T({1}).with({0})},
+                  .op = {BinaryKind::Div},
+                  .dtypes = dtypes::ints,
+                  .fails = ErrorCode::Attr});
+  list.push_back({.name = "truncates",
+                  .in = {T({2}).with({7, -7}), T({2}).with({2, 2})},
+                  .op = {BinaryKind::Div},
+                  .dtypes = {DType::I32, DType::I64, DType::I8},
+                  .out = {{3, -3}}});
+  list.push_back({.name = "wraps",
+                  .in = {T({1}).with({100}), T({1}).with({100})},
+                  .op = {BinaryKind::Add},
+                  .dtypes = {DType::I8},
+                  .out = {{-56}}});
+  return cases_of<op::Binary>(std::move(list));
+}
+
+Cases cases(const op::Compare*) {
+  std::vector<CaseOf<op::Compare>> list;
+  const auto names = enumerator_names(CompareKind{});
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto kind = static_cast<CompareKind>(i);
+    list.push_back({.name = std::string(names[i]),
+                    .in = {T({3, 4}), T({4})},
+                    .op = {kind},
+                    .dtypes = row(kind).dtypes});
+    list.push_back({.name = std::string(names[i]) + "_nan",
+                    .in = {T({2}).with({NaN, 1}), T({2}).with({NaN, 1})},
+                    .op = {kind}});
+  }
+  list.push_back({.name = "dtypes_differ",
+                  .in = {Fixed(DType::F32, {2}), Fixed(DType::I32, {2})},
+                  .op = {CompareKind::Lt},
+                  .dtypes = {DType::F32},
+                  .rejects = "c1"});
+  list.push_back({.name = "shapes_clash", .in = {T({2}), T({3})}, .rejects = "c2"});
+  list.push_back({.name = "complex_order",
+                  .in = {T({2}), T({2})},
+                  .op = {CompareKind::Lt},
+                  .dtypes = dtypes::complexes,
+                  .rejects = "c3"});
+  return cases_of<op::Compare>(std::move(list));
+}
+
+Cases cases(const op::Where*) {
+  return cases_of<op::Where>({
+      {.name = "plain", .in = {Fixed(DType::Bool, {3}), T({3}), T({3})}, .dtypes = dtypes::all},
+      {.name = "wide_condition", .in = {Fixed(DType::Bool, {2, 3}), T({}), T({3})}},
+      {.name = "number_condition",
+       .in = {Fixed(DType::I32, {2}).with({0, 5}), T({2}).with({1, 2}), T({2}).with({3, 4})},
+       .out = {{3, 2}}},
+      {.name = "untaken_nan",
+       .in = {Fixed(DType::Bool, {2}).with({1, 0}), T({2}).with({1, NaN}), T({2}).with({NaN, 2})},
+       .out = {{1, 2}}},
+      {.name = "empty", .in = {Fixed(DType::Bool, {0}), T({0}), T({1})}},
+      {.name = "dtypes_differ",
+       .in = {Fixed(DType::Bool, {2}), Fixed(DType::F32, {2}), Fixed(DType::F64, {2})},
+       .dtypes = {DType::F32},
+       .rejects = "c1"},
+      {.name = "shapes_clash", .in = {Fixed(DType::Bool, {2}), T({3}), T({3})}, .rejects = "c2"},
+  });
+}
+
+Cases cases(const op::Cast*) {
+  std::vector<CaseOf<op::Cast>> list;
+  for (const DType to : AllDTypes) {
+    list.push_back({.name = "to_" + std::string(name(to)),
+                    .in = {T({2, 3})},
+                    .op = {to},
+                    .dtypes = dtypes::all});
+  }
+  list.push_back({.name = "saturates",
+                  .in = {T({5}).with({300, -300, NaN, 1.9, -1.9})},
+                  .op = {DType::I8},
+                  .dtypes = {DType::F32, DType::F64, DType::F16, DType::BF16},
+                  .out = {{127, -128, 0, 1, -1}}});
+  list.push_back({.name = "truth",
+                  .in = {T({3}).with({0, 0.5, NaN})},
+                  .op = {DType::Bool},
+                  .out = {{0, 1, 1}}});
+  return cases_of<op::Cast>(std::move(list));
+}
+
+Cases cases(const op::StopGradient*) {
+  return cases_of<op::StopGradient>({
+      {.name = "matrix", .in = {T({2, 3})}, .dtypes = dtypes::all},
+      {.name = "empty", .in = {T({0})}},
+  });
+}
+
+}  // namespace ricci::testing

@@ -1,0 +1,73 @@
+#include "ops/cases.h"
+
+namespace ricci::testing {
+
+Cases cases(const op::Reshape*) {
+  const Dim n = Dim::symbol("n");
+  return cases_of<op::Reshape>({
+      {.name = "flatten", .in = {T({2, 3})}, .op = {{6}}, .dtypes = dtypes::all},
+      {.name = "infer_one", .in = {T({2, 6})}, .op = {{-1, 4}}},
+      {.name = "to_scalar", .in = {T({1, 1})}, .op = {Dims{}}},
+      {.name = "empty", .in = {T({0, 3})}, .op = {{2, 0}}},
+      {.name = "rank_six", .in = {T({12})}, .op = {{1, 2, 1, 3, 2, 1}}},
+      {.name = "symbolic", .in = {T({n, 6})}, .op = {{2, -1, 3}}},
+      {.name = "too_few", .in = {T({2, 3})}, .op = {{5}}, .rejects = "c1"},
+      {.name = "two_open", .in = {T({2, 3})}, .op = {{-1, -1}}, .rejects = "c2"},
+      {.name = "uneven", .in = {T({2, 3})}, .op = {{-1, 4}}, .rejects = "c2"},
+      {.name = "open_next_to_zero", .in = {T({0})}, .op = {{-1, 0}}, .rejects = "c2"},
+  });
+}
+
+Cases cases(const op::Transpose*) {
+  return cases_of<op::Transpose>({
+      {.name = "matrix",
+       .in = {T({2, 3}).with({1, 2, 3, 4, 5, 6})},
+       .op = {{1, 0}},
+       .out = {{1, 4, 2, 5, 3, 6}}},
+      {.name = "negative_axes", .in = {T({2, 3, 4})}, .op = {{-1, 0, 1}}, .dtypes = dtypes::all},
+      {.name = "scalar", .in = {T({})}, .op = {Axes{}}},
+      {.name = "empty", .in = {T({0, 3})}, .op = {{1, 0}}},
+      {.name = "rank_six", .in = {T({1, 2, 1, 3, 2, 2})}, .op = {{5, 3, 1, 0, 2, 4}}},
+      {.name = "repeated", .in = {T({2, 3})}, .op = {{0, 0}}, .rejects = "c1"},
+      {.name = "too_short", .in = {T({2, 3})}, .op = {Axes{0}}, .rejects = "c1"},
+  });
+}
+
+Cases cases(const op::Expand*) {
+  return cases_of<op::Expand>({
+      {.name = "row", .in = {T({3})}, .op = {{2, 3}}, .dtypes = dtypes::all},
+      {.name = "column", .in = {T({2, 1})}, .op = {{2, 3}}},
+      {.name = "keep", .in = {T({1, 3})}, .op = {{4, -1}}},
+      {.name = "scalar", .in = {T({})}, .op = {{2, 2}}},
+      {.name = "to_empty", .in = {T({1})}, .op = {{0}}},
+      {.name = "clash", .in = {T({2})}, .op = {{3}}, .rejects = "c1"},
+      {.name = "shrink", .in = {T({2, 3})}, .op = {{3}}, .rejects = "c1"},
+  });
+}
+
+Cases cases(const op::Narrow*) {
+  const Dim n = Dim::symbol("n");
+  return cases_of<op::Narrow>({
+      {.name = "middle",
+       .in = {T({5}).with({0, 1, 2, 3, 4})},
+       .op = {.axis = 0, .start = 1, .len = 3},
+       .out = {{1, 2, 3}}},
+      {.name = "inner_axis",
+       .in = {T({2, 5})},
+       .op = {.axis = -1, .start = 2, .len = 2},
+       .dtypes = dtypes::all},
+      {.name = "nothing", .in = {T({5})}, .op = {.axis = 0, .start = 5, .len = 0}},
+      {.name = "symbolic", .in = {T({n})}, .op = {.axis = 0, .start = 1, .len = n - 1}},
+      {.name = "too_far", .in = {T({5})}, .op = {.axis = 0, .start = 3, .len = 3}, .rejects = "c1"},
+      {.name = "negative",
+       .in = {T({5})},
+       .op = {.axis = 0, .start = -1, .len = 2},
+       .rejects = "c1"},
+      {.name = "no_such_axis",
+       .in = {T({5})},
+       .op = {.axis = 1, .start = 0, .len = 1},
+       .rejects = "axis"},
+  });
+}
+
+}  // namespace ricci::testing
