@@ -32,13 +32,13 @@ Value reduce_by(ReduceKind kind, Value x, Axes axes, bool keep_dim, std::source_
 }  // namespace
 
 Value activation(UnaryKind kind, Value x, std::source_location loc) {
-  return detail::UnaryBuilder{kind}(x, loc);
+  return detail::build<op::Unary>(std::array{x}, {kind}, loc);
 }
 Value binary(BinaryKind kind, Value a, Value b, std::source_location loc) {
-  return detail::BinaryBuilder{kind}(a, b, loc);
+  return detail::build<op::Binary>(std::array{a, b}, {kind}, loc);
 }
 Value compare(CompareKind kind, Value a, Value b, std::source_location loc) {
-  return detail::CompareBuilder{kind}(a, b, loc);
+  return detail::build<op::Compare>(std::array{a, b}, {kind}, loc);
 }
 
 Value scalar_like(Value x, double value, std::source_location loc) {

@@ -1,4 +1,3 @@
-// Inside namespace rule, `expand` is the verb; the builder of the op `expand` is `broadcast_to`.
 // The expansion of every composite, and of the structured ops that have one, declared from the
 // list.
 #pragma once

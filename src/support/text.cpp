@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::uint64_t QuietNan64 = 0x7FF8000000000000ULL;
 constexpr std::uint32_t QuietNan32 = 0x7FC00000U;
+constexpr std::size_t LongestWord = 64;  // longer words are not typing slips
 
 template <class F>
 std::string print_finite(F v) {
@@ -31,19 +32,21 @@ int hex_digit(char c) noexcept {
   return -1;
 }
 
+// Insertions, deletions, replacements and exchanges of neighbours that turn one word into another.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
+  for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+      const std::size_t replaced = d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, replaced});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+      }
     }
   }
-  return row[b.size()];
+  return d[a.size()][b.size()];
 }
 
 }  // namespace
@@ -118,11 +121,17 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 }
 
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
+  if (word.size() > LongestWord) return std::nullopt;
+  const auto length_gap = [&](const std::string& s) {
+    return s.size() > word.size() ? s.size() - word.size() : word.size() - s.size();
+  };
   std::optional<std::string> best;
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     const std::size_t d = edit_distance(word, candidate);
-    if (d < best_distance) {
+    const bool nearer = d < best_distance ||
+                        (best && d == best_distance && length_gap(candidate) < length_gap(*best));
+    if (nearer) {
       best_distance = d;
       best = candidate;
     }

@@ -41,99 +41,76 @@ struct BuilderResult {
     }
   }
 };
+template <class T>
+using Built = typename BuilderResult<T>::type;
+
+/// May op T be given `n` operands as separate arguments?
+template <class T>
+constexpr bool takes(std::size_t n) {
+  constexpr ListCount operands = count_list(T::info.operands);
+  return !operands.variadic && n >= operands.required && n <= operands.required + operands.optional;
+}
+template <class T>
+constexpr bool takes_list() {
+  return count_list(T::info.operands).variadic;
+}
 
 template <class T>
-typename BuilderResult<T>::type build(std::span<const Value> operands, T attrs,
-                                      std::source_location loc) {
+Built<T> build(std::span<const Value> operands, T attrs, std::source_location loc) {
+  if (operands.empty()) {
+    throw UserError(ErrorCode::Attr,
+                    "'" + std::string(T::info.name) + "' needs at least one operand");
+  }
   return BuilderResult<T>::from(
       operands[0].graph().add_node(Op(std::move(attrs)), operands, {}, loc));
 }
 
-template <std::size_t>
-using OneValue = Value;
-
-template <class T, class Indices>
-struct FixedBuilder;
-template <class T, std::size_t... I>
-struct FixedBuilder<T, std::index_sequence<I...>> {
-  typename BuilderResult<T>::type operator()(
-      OneValue<I>... operands, T attrs = {},
-      std::source_location loc = std::source_location::current()) const {
-    const std::array<Value, sizeof...(I)> all{operands...};
-    return build<T>(all, std::move(attrs), loc);
-  }
-};
-template <class T>
-struct FixedBuilder<T, std::index_sequence<>> {
-  typename BuilderResult<T>::type operator()(
-      Graph& graph, T attrs, std::source_location loc = std::source_location::current()) const {
-    return BuilderResult<T>::from(graph.add_node(Op(std::move(attrs)), {}, {}, loc));
-  }
-};
-
-template <class T>
-struct VariadicBuilder {
-  typename BuilderResult<T>::type operator()(
-      std::span<const Value> operands, T attrs = {},
-      std::source_location loc = std::source_location::current()) const {
-    if (operands.empty()) {
-      throw UserError(ErrorCode::Attr, std::string("'") + std::string(T::info.name) +
-                                           "' needs at least one operand");
-    }
-    return build<T>(operands, std::move(attrs), loc);
-  }
-  typename BuilderResult<T>::type operator()(
-      std::initializer_list<Value> operands, T attrs = {},
-      std::source_location loc = std::source_location::current()) const {
-    return (*this)(std::span<const Value>(operands.begin(), operands.size()), std::move(attrs),
-                   loc);
-  }
-};
-
-// One overload per number of optional operands given.
-template <class T, std::size_t Least, class Extra>
-struct OverloadedBuilder;
-template <class T, std::size_t Least, std::size_t... E>
-struct OverloadedBuilder<T, Least, std::index_sequence<E...>>
-    : FixedBuilder<T, std::make_index_sequence<Least + E>>... {
-  using FixedBuilder<T, std::make_index_sequence<Least + E>>::operator()...;
-};
-
-template <class T>
-inline constexpr ListCount OperandCount = count_list(T::info.operands);
-
-template <class T>
-using BuilderFor =
-    std::conditional_t<OperandCount<T>.variadic, VariadicBuilder<T>,
-                       OverloadedBuilder<T, OperandCount<T>.required,
-                                         std::make_index_sequence<OperandCount<T>.optional + 1>>>;
-
-struct UnaryBuilder {
-  UnaryKind kind;
-  Value operator()(Value x, std::source_location loc = std::source_location::current()) const {
-    return build<op::Unary>(std::array{x}, {kind}, loc);
-  }
-};
-struct BinaryBuilder {
-  BinaryKind kind;
-  Value operator()(Value a, Value b,
-                   std::source_location loc = std::source_location::current()) const {
-    return build<op::Binary>(std::array{a, b}, {kind}, loc);
-  }
-};
-struct CompareBuilder {
-  CompareKind kind;
-  Value operator()(Value a, Value b,
-                   std::source_location loc = std::source_location::current()) const {
-    return build<op::Compare>(std::array{a, b}, {kind}, loc);
-  }
-};
-
 }  // namespace detail
 
-// One builder per op of the list. Leaves, control flow, custom ops and blocks have hand-written
-// ones.
-#define RICCI_OP(Type, builder) inline constexpr detail::BuilderFor<op::Type> builder{};
+// One builder per op of the list: an overload for every number of operands the op may take.
+// Leaves, control flow, custom ops and blocks have builders of their own.
+#define RICCI_BUILDER(T, builder, n, parameters, operands)                                   \
+  template <int = 0>                                                                         \
+    requires(detail::takes<op::T>(n))                                                        \
+  detail::Built<op::T> builder(RICCI_UNPACK parameters, op::T attrs = {},                    \
+                               std::source_location loc = std::source_location::current()) { \
+    return detail::build<op::T>(std::array{RICCI_UNPACK operands}, std::move(attrs), loc);   \
+  }
+#define RICCI_UNPACK(...) __VA_ARGS__
+#define RICCI_BUILDERS(T, builder)                                                                \
+  template <int = 0>                                                                              \
+    requires(detail::takes<op::T>(0))                                                             \
+  detail::Built<op::T> builder(Graph& graph, op::T attrs = {},                                    \
+                               std::source_location loc = std::source_location::current()) {      \
+    return detail::BuilderResult<op::T>::from(graph.add_node(Op(std::move(attrs)), {}, {}, loc)); \
+  }                                                                                               \
+  RICCI_BUILDER(T, builder, 1, (Value a), (a))                                                    \
+  RICCI_BUILDER(T, builder, 2, (Value a, Value b), (a, b))                                        \
+  RICCI_BUILDER(T, builder, 3, (Value a, Value b, Value c), (a, b, c))                            \
+  RICCI_BUILDER(T, builder, 4, (Value a, Value b, Value c, Value d), (a, b, c, d))                \
+  RICCI_BUILDER(T, builder, 5, (Value a, Value b, Value c, Value d, Value e), (a, b, c, d, e))    \
+  RICCI_BUILDER(T, builder, 6, (Value a, Value b, Value c, Value d, Value e, Value f),            \
+                (a, b, c, d, e, f))                                                               \
+  RICCI_BUILDER(T, builder, 7, (Value a, Value b, Value c, Value d, Value e, Value f, Value g),   \
+                (a, b, c, d, e, f, g))                                                            \
+  RICCI_BUILDER(T, builder, 8,                                                                    \
+                (Value a, Value b, Value c, Value d, Value e, Value f, Value g, Value h),         \
+                (a, b, c, d, e, f, g, h))                                                         \
+  template <int = 0>                                                                              \
+    requires(detail::takes_list<op::T>())                                                         \
+  detail::Built<op::T> builder(std::span<const Value> operands, op::T attrs = {},                 \
+                               std::source_location loc = std::source_location::current()) {      \
+    return detail::build<op::T>(operands, std::move(attrs), loc);                                 \
+  }                                                                                               \
+  template <int = 0>                                                                              \
+    requires(detail::takes_list<op::T>())                                                         \
+  detail::Built<op::T> builder(std::initializer_list<Value> operands, op::T attrs = {},           \
+                               std::source_location loc = std::source_location::current()) {      \
+    return detail::build<op::T>(std::span(operands.begin(), operands.size()), std::move(attrs),   \
+                                loc);                                                             \
+  }
+
+#define RICCI_OP RICCI_BUILDERS
 #define RICCI_LEAF(Type, builder)
 #define RICCI_PRIMITIVE_FAMILY(Type, builder)
 #define RICCI_STRUCTURED_FAMILY(Type, builder)
@@ -142,17 +119,6 @@ struct CompareBuilder {
 #define RICCI_BLOCK(Type, builder)
 #include "ricci/op/list.def"
 
-#define RICCI_UNARY(Kind, name) inline constexpr detail::UnaryBuilder name{UnaryKind::Kind};
-#include "ricci/op/unary.def"
-#define RICCI_BINARY(Kind, name) inline constexpr detail::BinaryBuilder name{BinaryKind::Kind};
-#include "ricci/op/binary.def"
-inline constexpr detail::CompareBuilder eq{CompareKind::Eq};
-inline constexpr detail::CompareBuilder ne{CompareKind::Ne};
-inline constexpr detail::CompareBuilder lt{CompareKind::Lt};
-inline constexpr detail::CompareBuilder le{CompareKind::Le};
-inline constexpr detail::CompareBuilder gt{CompareKind::Gt};
-inline constexpr detail::CompareBuilder ge{CompareKind::Ge};
-
 // The generic forms: the function as an argument.
 Value activation(UnaryKind kind, Value x,
                  std::source_location loc = std::source_location::current());
@@ -160,6 +126,31 @@ Value binary(BinaryKind kind, Value a, Value b,
              std::source_location loc = std::source_location::current());
 Value compare(CompareKind kind, Value a, Value b,
               std::source_location loc = std::source_location::current());
+
+// The members of the families by name: tanh(x), add(a, b), lt(a, b), …
+#define RICCI_UNARY(Kind, name)                                                            \
+  inline Value name(Value x, std::source_location loc = std::source_location::current()) { \
+    return activation(UnaryKind::Kind, x, loc);                                            \
+  }
+#include "ricci/op/unary.def"
+#define RICCI_BINARY(Kind, name)                                                  \
+  inline Value name(Value a, Value b,                                             \
+                    std::source_location loc = std::source_location::current()) { \
+    return binary(BinaryKind::Kind, a, b, loc);                                   \
+  }
+#include "ricci/op/binary.def"
+#define RICCI_COMPARE(Kind, name)                                                 \
+  inline Value name(Value a, Value b,                                             \
+                    std::source_location loc = std::source_location::current()) { \
+    return compare(CompareKind::Kind, a, b, loc);                                 \
+  }
+RICCI_COMPARE(Eq, eq)
+RICCI_COMPARE(Ne, ne)
+RICCI_COMPARE(Lt, lt)
+RICCI_COMPARE(Le, le)
+RICCI_COMPARE(Gt, gt)
+RICCI_COMPARE(Ge, ge)
+#undef RICCI_COMPARE
 
 /// A rank-0 constant with the dtype of `x`; it broadcasts wherever `x` goes.
 Value scalar_like(Value x, double value,

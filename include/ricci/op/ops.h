@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ricci/op/attention.h"
+#include "ricci/op/block.h"
 #include "ricci/op/control.h"
 #include "ricci/op/custom.h"
 #include "ricci/op/elementwise.h"
