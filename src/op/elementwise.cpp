@@ -18,6 +18,15 @@ Inferred infer_two(const ElementwiseRow& row, const InferContext& in) {
   return Type{row.result.value_or(dtype), std::move(dims)};
 }
 
+// A cotangent is like the value it belongs to.
+Type infer_backward(const InferContext& in) {
+  require_dtypes(in, "c1", 0, 2, dtypes::floats);
+  if (in[0].dims != in[1].dims) {
+    in.reject("c2", fmt::format("x is {}, but dy is {}", in[0].to_string(), in[1].to_string()));
+  }
+  return in[0];
+}
+
 }  // namespace
 
 Inferred infer(const op::Unary& op, const InferContext& in) {
@@ -42,5 +51,16 @@ Inferred infer(const op::Where&, const InferContext& in) {
 
 Inferred infer(const op::Cast& op, const InferContext& in) { return in[0].with(op.to); }
 Inferred infer(const op::StopGradient&, const InferContext& in) { return in[0]; }
+
+Inferred infer(const op::ReluBackward&, const InferContext& in) { return infer_backward(in); }
+
+Inferred infer(const op::ActivationBackward& op, const InferContext& in) {
+  Type dx = infer_backward(in);
+  const ElementwiseRow& r = row(op.kind);
+  if (!r.dtypes.has(dx.dtype) || r.result) {
+    in.reject("c3", fmt::format("'{}' has no derivative", r.name));
+  }
+  return dx;
+}
 
 }  // namespace ricci

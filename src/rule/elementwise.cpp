@@ -73,7 +73,7 @@ N eval_any(BinaryKind kind, N a, N b, const EvalContext& c) {
 }
 
 template <class N>
-bool eval_compare(CompareKind kind, N a, N b) {
+bool compare_numbers(CompareKind kind, N a, N b) {
   if constexpr (std::is_same_v<N, std::complex<double>>) {
     return kind == CompareKind::Eq ? a == b : a != b;
   } else {
@@ -125,6 +125,8 @@ std::complex<double> eval_binary(BinaryKind kind, std::complex<double> a, std::c
   }
 }
 
+bool eval_compare(CompareKind kind, double a, double b) { return compare_numbers(kind, a, b); }
+
 // out[i] = f(a[i], b[i])
 void eval(const op::Binary& op, EvalContext& c) {
   with_number_class(c.dtype(0), [&]<class N>() {
@@ -145,7 +147,7 @@ void eval(const op::Compare& op, EvalContext& c) {
     const Nd<N> b = c.numbers<N>(1);
     IntNd out(c.result_dims(0));
     for_each_index(out.dims, [&](const StaticDims& index) {
-      out.at(index) = eval_compare(op.kind, a.at(index), b.at(index)) ? 1 : 0;
+      out.at(index) = compare_numbers(op.kind, a.at(index), b.at(index)) ? 1 : 0;
     });
     c.give(0, out);
   });

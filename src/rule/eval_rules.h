@@ -16,5 +16,6 @@ namespace ricci::rule {
 [[nodiscard]] double eval_binary(BinaryKind kind, double a, double b);
 [[nodiscard]] std::complex<double> eval_binary(BinaryKind kind, std::complex<double> a,
                                                std::complex<double> b);
+[[nodiscard]] bool eval_compare(CompareKind kind, double a, double b);
 
 }  // namespace ricci::rule

@@ -192,4 +192,80 @@ Cases cases(const op::StopGradient*) {
   });
 }
 
+Cases cases(const op::ReluBackward*) {
+  std::vector<CaseOf<op::ReluBackward>> list = {
+      {.name = "kink",
+       .in = {T({6}).with({-1, 0, 2, NaN, Inf, -Inf}), T({6}).with({3, 4, 5, 6, 7, 8})},
+       .out = {{0, 0, 5, NaN, 7, 0}}},
+      {.name = "infinite_cotangent",
+       .in = {T({3}).with({-1, 0, 2}), T({3}).with({Inf, NaN, Inf})},
+       .out = {{0, 0, Inf}}},
+      {.name = "symbolic", .in = {T({Dim::symbol("n"), 2}), T({Dim::symbol("n"), 2})}},
+      {.name = "ints", .in = {T({2}), T({2})}, .dtypes = dtypes::ints, .rejects = "c1"},
+      {.name = "complex", .in = {T({2}), T({2})}, .dtypes = dtypes::complexes, .rejects = "c1"},
+      {.name = "dtypes_differ",
+       .in = {Fixed(DType::F32, {2}), Fixed(DType::F64, {2})},
+       .dtypes = {DType::F32},
+       .rejects = "c1"},
+      {.name = "shapes_differ", .in = {T({2, 3}), T({3})}, .rejects = "c2"},
+  };
+  for (const Dims& dims : shape_classes()) {
+    list.push_back({.name = shape_name("shape", dims), .in = {T(dims), T(dims)}});
+  }
+  return cases_of<op::ReluBackward>(std::move(list));
+}
+
+Cases cases(const op::ActivationBackward*) {
+  std::vector<CaseOf<op::ActivationBackward>> list;
+  const auto names = enumerator_names(UnaryKind{});
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto kind = static_cast<UnaryKind>(i);
+    const std::string name(names[i]);
+    if (!row(kind).dtypes.has(DType::F32) || row(kind).result) {
+      list.push_back({.name = name, .in = {T({2}), T({2})}, .op = {kind}, .rejects = "c3"});
+      continue;
+    }
+    for (const Dims& dims : shape_classes()) {
+      list.push_back({.name = shape_name(name, dims), .in = {T(dims), T(dims)}, .op = {kind}});
+    }
+    list.push_back({.name = name + "_symbolic",
+                    .in = {T({Dim::symbol("n")}), T({Dim::symbol("n")})},
+                    .op = {kind}});
+    list.push_back({.name = name + "_special",
+                    .in = {T({11}).with({0.0, -0.0, 1, -1, Inf, -Inf, NaN, 30, -30, 1e4, -1e4}),
+                           T({11}).with({1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1})},
+                    .op = {kind}});
+  }
+  list.push_back({.name = "sqrt_at_the_edge",  // [EW-05]
+                  .in = {T({3}).with({0, 4, -1}), T({3}).with({2, 2, 2})},
+                  .op = {UnaryKind::Sqrt},
+                  .out = {{0, 0.5, NaN}}});
+  list.push_back({.name = "rsqrt_at_the_edge",
+                  .in = {T({3}).with({0, 4, -1}), T({3}).with({2, 2, 2})},
+                  .op = {UnaryKind::Rsqrt},
+                  .out = {{0, -0.125, NaN}}});
+  list.push_back({.name = "abs_at_zero",  // [EW-04]
+                  .in = {T({3}).with({0, 4, -1}), T({3}).with({2, 2, 2})},
+                  .op = {UnaryKind::Abs},
+                  .out = {{0, 2, -2}}});
+  list.push_back({.name = "round_is_straight_through",  // [EW-03]
+                  .in = {T({2}).with({0.5, 0.2}), T({2}).with({2, 3})},
+                  .op = {UnaryKind::Round},
+                  .out = {{2, 3}}});
+  list.push_back({.name = "tails_are_flat",
+                  .in = {T({4}).with({Inf, -Inf, 300, -300}), T({4}).with({1, 1, 1, 1})},
+                  .op = {UnaryKind::GeluApprox},
+                  .out = {{1, 0, 1, 0}}});
+  list.push_back({.name = "ints",
+                  .in = {T({2}), T({2})},
+                  .op = {UnaryKind::Neg},
+                  .dtypes = dtypes::ints,
+                  .rejects = "c1"});
+  list.push_back({.name = "shapes_differ",
+                  .in = {T({2, 3}), T({2})},
+                  .op = {UnaryKind::Neg},
+                  .rejects = "c2"});
+  return cases_of<op::ActivationBackward>(std::move(list));
+}
+
 }  // namespace ricci::testing

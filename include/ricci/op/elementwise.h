@@ -150,4 +150,37 @@ struct StopGradient {
   bool operator==(const StopGradient&) const = default;
 };
 
+/// The cotangent of relu's operand.   dx[i] = dy[i] where x[i] > 0, else 0; NaN where x[i] is
+struct ReluBackward {
+  static constexpr OpInfo info{.name = "relu_backward",
+                               .operands = "x, dy",
+                               .results = "dx",
+                               .traits = Trait::Elementwise,
+                               .help = "the cotangent of relu's operand",
+                               .formula = "dx[i] = x[i] > 0 ? dy[i] : 0; NaN where x[i] is NaN",
+                               .constraints = "c1 dtype: x and dy have one floating dtype\n"
+                                              "c2 shape: x and dy have one shape"};
+  static void fields(auto&, auto&&) {}
+  bool operator==(const ReluBackward&) const = default;
+};
+
+/// The cotangent of a unary function's operand.   dx[i] = f'(x[i])·dy[i]
+struct ActivationBackward {
+  UnaryKind kind = UnaryKind::Tanh;
+
+  static constexpr OpInfo info{.name = "activation_backward",
+                               .operands = "x, dy",
+                               .results = "dx",
+                               .traits = Trait::Elementwise,
+                               .help = "the cotangent of a unary function's operand",
+                               .formula = "dx[i] = f'(x[i])·dy[i]",
+                               .constraints = "c1 dtype: x and dy have one floating dtype\n"
+                                              "c2 shape: x and dy have one shape\n"
+                                              "c3 attr: the function has a derivative"};
+  static void fields(auto& self, auto&& f) {
+    f("kind", self.kind, "which function", Presence::Required);
+  }
+  bool operator==(const ActivationBackward&) const = default;
+};
+
 }  // namespace ricci::op
