@@ -1,14 +1,89 @@
+// Generators and random numbers.
 #include "ricci/op/generator.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
 #include "rule/eval_rules.h"
+#include "support/philox.h"
 
 namespace ricci::rule {
+namespace {
+
+// The node's stream; the key operand, if there is one, is operand `k`.
+PhiloxStream stream_of(const EvalContext& c, std::optional<std::int64_t> key, std::int64_t op_seed,
+                       std::size_t k) {
+  check_internal(key.has_value(), "a random node has a key");
+  auto sum = static_cast<std::uint64_t>(*key) + static_cast<std::uint64_t>(op_seed);
+  if (k < c.operands()) {
+    sum += static_cast<std::uint64_t>(c.tensor(k).numbers<std::int64_t>()[0]);
+  }
+  return {c.seed(), sum};
+}
+
+template <class Random>
+PhiloxStream stream_of(const Random& op, const EvalContext& c) {
+  return stream_of(c, op.key, op.op_seed, op.shape ? 0 : 1);
+}
+
+// The i-th number in [0, 1): 53 bits for f64, 24 for all others.
+double uniform(const PhiloxStream& s, bool wide, std::uint64_t i) {
+  return wide ? s.uniform53(2 * i) : s.uniform24(i);
+}
+
+// Draws f(0), f(1), … in row-major order. f16 and bf16 are the f32 draw, rounded.
+template <class F>
+void give_draws(EvalContext& c, F&& f) {
+  const bool wide = c.result_type(0).dtype == DType::F64;
+  RealNd out(c.result_dims(0));
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const double v = f(static_cast<std::uint64_t>(i), wide);
+    out.data[i] = wide ? v : static_cast<double>(static_cast<float>(v));
+  }
+  c.give(0, out);
+}
+
+}  // namespace
 
 // out[i_0, …, i_r] = i_axis
 void eval(const op::Iota& op, EvalContext& c) {
   IntNd out(c.result_dims(0));
   for_each_index(out.dims,
                  [&](const StaticDims& index) { out.at(index) = index[op.axis.index()]; });
+  c.give(0, out);
+}
+
+// out = dim
+void eval(const op::DimSize& op, EvalContext& c) { c.give(0, IntNd({}, {op.dim.value()})); }
+
+// out[i] = mean + scale·√(-2 ln u1)·cos(2π u2)
+void eval(const op::RngNormal& op, EvalContext& c) {
+  const PhiloxStream s = stream_of(op, c);
+  give_draws(c, [&](std::uint64_t i, bool wide) {
+    // ln 0 is not a number one can draw.
+    const double least = wide ? std::numeric_limits<double>::min()
+                              : static_cast<double>(std::numeric_limits<float>::min());
+    const double u1 = std::max(uniform(s, wide, 2 * i), least);
+    const double u2 = uniform(s, wide, 2 * i + 1);
+    return op.mean + op.scale * std::sqrt(-2 * std::log(u1)) * std::cos(2 * std::numbers::pi * u2);
+  });
+}
+
+// out[i] = low + u·(high - low)
+void eval(const op::RngUniform& op, EvalContext& c) {
+  const PhiloxStream s = stream_of(op, c);
+  give_draws(c, [&](std::uint64_t i, bool wide) {
+    return op.low + uniform(s, wide, i) * (op.high - op.low);
+  });
+}
+
+// out[i] = word_i
+void eval(const op::RngBits& op, EvalContext& c) {
+  const PhiloxStream s = stream_of(c, op.key, 0, 0);
+  IntNd out(c.result_dims(0));
+  for (std::size_t i = 0; i < out.size(); ++i) out.data[i] = s.word(static_cast<std::uint64_t>(i));
   c.give(0, out);
 }
 
