@@ -99,9 +99,11 @@ struct FieldReader {
   }
 };
 
+// `rank_of(field)` is the rank the field's axes count in.
+template <class RankOf>
 struct AxisNormalizer {
   const OpInfo& info;
-  std::size_t rank;
+  RankOf rank_of;
 
   template <class T>
   void operator()(std::string_view name, T& member, std::string_view,
@@ -115,6 +117,7 @@ struct AxisNormalizer {
     }
   }
   void fix(std::string_view name, Axis& axis) const {
+    const std::size_t rank = rank_of(name);
     const auto fixed = normalized_axis(axis.value, rank);
     if (!fixed) {
       reject_attr(
@@ -165,11 +168,16 @@ OpDescriptor describe(OpClass op_class) {
   d.equal = [](const Op& a, const Op& b) { return *a.as<T>() == *b.as<T>(); };
   d.normalize = [](const Op& op, std::span<const Type> operands) {
     T value = *op.as<T>();
-    std::size_t rank = operands.empty() ? 0 : operands[0].rank();
-    if constexpr (requires { T::axis_rank(value, operands); }) {
-      rank = T::axis_rank(value, operands);
-    }
-    T::fields(value, AxisNormalizer{T::info, rank});
+    const auto rank_of = [&](std::string_view field) -> std::size_t {
+      if constexpr (requires { T::axis_rank(value, operands, field); }) {
+        return T::axis_rank(value, operands, field);
+      } else if constexpr (requires { T::axis_rank(value, operands); }) {
+        return T::axis_rank(value, operands);
+      } else {
+        return operands.empty() ? 0 : operands[0].rank();
+      }
+    };
+    T::fields(value, AxisNormalizer<decltype(rank_of)>{T::info, rank_of});
     if constexpr (requires { value.normalize(operands); }) value.normalize(operands);
     return Op(std::move(value));
   };

@@ -1,6 +1,8 @@
 // Matrix products and linear systems.
 #pragma once
 
+#include <string_view>
+
 #include "ricci/op/fields.h"
 
 namespace ricci::op {
@@ -21,6 +23,113 @@ struct Matmul {
                                               "c4 dtype: a and b have one dtype, not bool"};
   static void fields(auto&, auto&&) {}
   bool operator==(const Matmul&) const = default;
+};
+
+/// Sums over paired axes of two operands; paired batch axes are matched element by element.
+///   out [batch (in lhs_batch's order), lhs free (ascending), rhs free (ascending)]
+struct DotGeneral {
+  Axes lhs_contracting;
+  Axes rhs_contracting;
+  Axes lhs_batch;
+  Axes rhs_batch;
+
+  static constexpr OpInfo info{
+      .name = "dot_general",
+      .operands = "lhs, rhs",
+      .results = "out",
+      .traits = Trait::Multilinear,
+      .help = "a product summed over any axes, batched over any others",
+      .formula = "out[β, i, j] = Σ_κ lhs[β, i, κ] · rhs[β, κ, j]; β the batch axes in lhs_batch's "
+                 "order, i and j the free axes of lhs and rhs, ascending, κ the contracting axes",
+      .constraints = "c1 attr: contracting axes come in pairs, and so do batch axes\n"
+                     "c2 attr: no axis of an operand is listed twice\n"
+                     "c3 shape: paired axes have equal sizes\n"
+                     "c4 dtype: lhs and rhs have one dtype, not bool"};
+  static void fields(auto& self, auto&& f) {
+    f("lhs_contracting", self.lhs_contracting, "axes of lhs that are summed over");
+    f("rhs_contracting", self.rhs_contracting, "axes of rhs they are paired with");
+    f("lhs_batch", self.lhs_batch, "axes of lhs that are matched with axes of rhs");
+    f("rhs_batch", self.rhs_batch, "axes of rhs they are matched with");
+  }
+  static std::size_t axis_rank(const DotGeneral&, auto&& operands, std::string_view field) {
+    return operands[field.starts_with("rhs") ? 1 : 0].rank();
+  }
+  bool operator==(const DotGeneral&) const = default;
+};
+
+/// Solves one linear system by LU with partial pivoting.   A x = b
+/// An exact zero pivot is a fault of the run: singular_matrix.
+struct DenseSolve {
+  static constexpr OpInfo info{.name = "dense_solve",
+                               .operands = "a, b",
+                               .results = "x",
+                               .help = "the solution of a linear system",
+                               .formula = "a [N, N], b [N] or [N, K]: a x = b",
+                               .constraints =
+                                   "c1 shape: a is a square matrix\n"
+                                   "c2 shape: b is [N] or [N, K], with a's N\n"
+                                   "c3 dtype: a and b have one floating or complex dtype"};
+  static void fields(auto&, auto&&) {}
+  bool operator==(const DenseSolve&) const = default;
+};
+
+/// Solves many linear systems, each for itself.   A[β] x[β] = b[β]
+struct BatchedDenseSolve {
+  static constexpr OpInfo info{.name = "batched_dense_solve",
+                               .operands = "a, b",
+                               .results = "x",
+                               .help = "the solutions of a batch of linear systems",
+                               .formula = "a [B, N, N], b [B, N] or [B, N, K]: a[β] x[β] = b[β]",
+                               .constraints =
+                                   "c1 shape: a is a batch of square matrices\n"
+                                   "c2 shape: b is [B, N] or [B, N, K], with a's B and N\n"
+                                   "c3 dtype: a and b have one floating or complex dtype"};
+  static void fields(auto&, auto&&) {}
+  bool operator==(const BatchedDenseSolve&) const = default;
+};
+
+/// Solves triangular systems by substitution; the other triangle of A is not read, nor is the
+/// diagonal when it is known to be 1.   op(A)[β] x[β] = b[β], op(A) = A or Aᵀ (not conjugated)
+/// A zero on the diagonal is a fault of the run: singular_matrix.
+struct TriangularSolve {
+  bool lower = true;
+  bool transpose = false;
+  bool unit = false;
+
+  static constexpr OpInfo info{.name = "triangular_solve",
+                               .operands = "a, b",
+                               .results = "x",
+                               .help = "the solutions of triangular systems",
+                               .formula = "a [.., N, N], b [.., N, K]: op(tri(a[β])) x[β] = b[β]",
+                               .constraints =
+                                   "c1 shape: a is one square matrix or a batch of them\n"
+                                   "c2 shape: b is [.., N, K], with a's leading sizes and N\n"
+                                   "c3 dtype: a and b have one floating or complex dtype"};
+  static void fields(auto& self, auto&& f) {
+    f("lower", self.lower, "read the lower triangle of a, not the upper");
+    f("transpose", self.transpose, "solve with the transpose of that triangle");
+    f("unit", self.unit, "take the diagonal as 1 without reading it");
+  }
+  bool operator==(const TriangularSolve&) const = default;
+};
+
+/// A matrix product with a low-rank correction of its weight.   y = x·w + scale · (x·a)·b
+struct LoraMatmul {
+  Real scale = 1.0;
+
+  static constexpr OpInfo info{
+      .name = "lora_matmul",
+      .operands = "x, w, a, b",
+      .results = "y",
+      .help = "a matrix product with a low-rank correction of its weight",
+      .formula = "x [.., k], w [k, n], a [k, r], b [r, n]: y = x·w + scale · (x·a)·b",
+      .constraints = "c1 shape: x has rank 1 or more; w, a and b are matrices\n"
+                     "c2 shape: w is [k, n], a is [k, r] and b is [r, n], with x's last size k\n"
+                     "c3 dtype: all operands have one floating dtype"};
+  static void fields(auto& self, auto&& f) {
+    f("scale", self.scale, "factor of the correction: alpha / rank", Presence::Required);
+  }
+  bool operator==(const LoraMatmul&) const = default;
 };
 
 }  // namespace ricci::op
