@@ -8,6 +8,7 @@
 #include "ricci/op/generator.h"
 #include "ricci/op/leaf.h"
 #include "ricci/op/linalg.h"
+#include "ricci/op/norm.h"
 #include "ricci/op/op.h"
 #include "ricci/op/reduce.h"
 #include "ricci/op/rope.h"
