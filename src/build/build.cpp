@@ -57,6 +57,11 @@ Value full_like(Value x, double value, std::source_location loc) {
   return x.graph().constant(Tensor::splat(x.type(), value), loc);
 }
 
+Value filled(Graph& graph, const Type& type, double value, std::source_location loc) {
+  if (type.is_static()) return graph.constant(Tensor::splat(type, value), loc);
+  return broadcast_to(graph.constant(Tensor::splat({type.dtype, {}}, value), loc), type.dims, loc);
+}
+
 Value cast_to(Value x, DType dtype, std::source_location loc) {
   return x.dtype() == dtype ? x : cast(x, {.to = dtype}, loc);
 }

@@ -45,14 +45,18 @@ std::int64_t HeadedReal::sequence() const {
 }
 
 AttentionScores::AttentionScores(const op::Attention& op, EvalContext& c, std::size_t mask_index)
-    : op_(op),
-      q(read_heads(op, c.real(0), op.num_heads)),
-      k(read_heads(op, c.real(1), op.num_kv_heads.value_or(op.num_heads))),
-      v(read_heads(op, c.real(2), op.num_kv_heads.value_or(op.num_heads))),
-      scale(op.score_scale ? op.score_scale->value
-                           : 1 / std::sqrt(static_cast<double>(op.head_dim))) {
-  if (op.mask_kind.has_operand()) mask_ = c.real(mask_index);
-}
+    : AttentionScores(op, c.real(0), c.real(1), c.real(2),
+                      op.mask_kind.has_operand() ? c.real(mask_index) : RealNd()) {}
+
+AttentionScores::AttentionScores(const op::Attention& attention, const RealNd& q_heads,
+                                 const RealNd& k_heads, const RealNd& v_heads, RealNd mask)
+    : op_(attention),
+      mask_(std::move(mask)),
+      q(read_heads(attention, q_heads, attention.num_heads)),
+      k(read_heads(attention, k_heads, attention.num_kv_heads.value_or(attention.num_heads))),
+      v(read_heads(attention, v_heads, attention.num_kv_heads.value_or(attention.num_heads))),
+      scale(attention.score_scale ? attention.score_scale->value
+                                  : 1 / std::sqrt(static_cast<double>(attention.head_dim))) {}
 
 bool AttentionScores::allowed(std::int64_t b, std::int64_t h, std::int64_t i,
                               std::int64_t j) const {

@@ -157,6 +157,10 @@ Value scalar_like(Value x, double value,
                   std::source_location loc = std::source_location::current());
 /// One value repeated in the shape and dtype of `x` (sizes must be known).
 Value full_like(Value x, double value, std::source_location loc = std::source_location::current());
+/// One value repeated in a type: a constant when its sizes are known, else a scalar that is
+/// broadcast.
+Value filled(Graph& graph, const Type& type, double value,
+             std::source_location loc = std::source_location::current());
 /// `x` as `dtype`; `x` itself when it already is.
 Value cast_to(Value x, DType dtype, std::source_location loc = std::source_location::current());
 
