@@ -18,6 +18,8 @@ std::optional<ValueId> IdMap::operator()(ValueId old) const {
 
 void IdMap::set(ValueId old, ValueId now) { map_.at(old.node).at(old.result) = now; }
 
+void IdMap::drop(ValueId old) { map_.at(old.node).at(old.result).reset(); }
+
 IdMap IdMap::then(const IdMap& next) const {
   IdMap out = *this;
   for (auto& results : out.map_) {
