@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "ricci/rewrite/canonicalize.h"
 #include "ricci/rewrite/cleanup.h"
 #include "ricci/support/text.h"
 
@@ -13,6 +14,14 @@ std::span<const Pass> all_passes() {
   static const std::vector<Pass> passes = {
       {"dead_code_elimination", "drops nodes and results no output depends on",
        dead_code_elimination},
+      {"common_subexpression_elimination", "computes once what is computed twice",
+       common_subexpression_elimination},
+      {"constant_folding", "evaluates nodes of constants, where that is exact to the bit",
+       [](const Graph& graph) { return constant_folding(graph); }},
+      {"canonicalize", "simplifies by the rules of algebra and structure that are exact",
+       canonicalize},
+      {"peel_scalar_expands", "takes away expands in front of ops that broadcast anyway",
+       peel_scalar_expands},
   };
   return passes;
 }

@@ -47,6 +47,8 @@ class Rebuilder {
   NodeId copy(NodeId old);
   /// The same with changed bodies.
   NodeId copy(NodeId old, std::vector<Body> bodies);
+  /// The same with other operands, which are old values too.
+  NodeId copy(NodeId old, std::vector<Body> bodies, std::vector<ValueId> operands);
   /// Maps the outputs and hands the graph over.
   [[nodiscard]] Graph finish();
   [[nodiscard]] const IdMap& id_map() const noexcept { return map_; }
