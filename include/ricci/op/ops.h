@@ -6,6 +6,7 @@
 #include "ricci/op/custom.h"
 #include "ricci/op/elementwise.h"
 #include "ricci/op/generator.h"
+#include "ricci/op/indexing.h"
 #include "ricci/op/leaf.h"
 #include "ricci/op/linalg.h"
 #include "ricci/op/op.h"
