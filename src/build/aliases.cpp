@@ -14,6 +14,7 @@ const std::map<std::string, AliasBuilder, std::less<>>& aliases() {
     for (const AliasList& family : {
              elementwise_aliases(),
              reduce_aliases(),
+             select_aliases(),
          }) {
       for (const Alias& a : family) all.emplace(a.name, a.build);
     }

@@ -31,5 +31,6 @@ std::vector<Value> as_op(AliasCall& call) {
 
 [[nodiscard]] AliasList elementwise_aliases();
 [[nodiscard]] AliasList reduce_aliases();
+[[nodiscard]] AliasList select_aliases();
 
 }  // namespace ricci

@@ -11,4 +11,5 @@
 #include "ricci/op/linalg.h"
 #include "ricci/op/op.h"
 #include "ricci/op/reduce.h"
+#include "ricci/op/select.h"
 #include "ricci/op/shape.h"
