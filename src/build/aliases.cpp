@@ -15,6 +15,8 @@ const std::map<std::string, AliasBuilder, std::less<>>& aliases() {
              elementwise_aliases(),
              fused_aliases(),
              norm_aliases(),
+             reduce_aliases(),
+             select_aliases(),
          }) {
       for (const Alias& a : family) all.emplace(a.name, a.build);
     }

@@ -32,5 +32,7 @@ std::vector<Value> as_op(AliasCall& call) {
 [[nodiscard]] AliasList elementwise_aliases();
 [[nodiscard]] AliasList fused_aliases();
 [[nodiscard]] AliasList norm_aliases();
+[[nodiscard]] AliasList reduce_aliases();
+[[nodiscard]] AliasList select_aliases();
 
 }  // namespace ricci

@@ -22,13 +22,6 @@ Value scalar_with(BinaryKind kind, double a, const Located& b) {
   return binary(kind, scalar_like(b.value, a, b.loc), b.value, b.loc);
 }
 
-Value reduce_by(ReduceKind kind, Value x, Axes axes, bool keep_dim, std::source_location loc) {
-  if (axes.empty()) {
-    for (std::size_t i = 0; i < x.rank(); ++i) axes.emplace_back(static_cast<std::int64_t>(i));
-  }
-  return reduce(x, {.op = kind, .axes = std::move(axes), .keep_dim = keep_dim}, loc);
-}
-
 }  // namespace
 
 Value activation(UnaryKind kind, Value x, std::source_location loc) {
@@ -94,12 +87,5 @@ Value operator-(double a, Located b) { return scalar_with(BinaryKind::Sub, a, b)
 Value operator*(double a, Located b) { return scalar_with(BinaryKind::Mul, a, b); }
 Value operator/(double a, Located b) { return scalar_with(BinaryKind::Div, a, b); }
 Value operator-(Located a) { return neg(a.value, a.loc); }
-
-Value sum(Value x, Axes axes, bool keep_dim, std::source_location loc) {
-  return reduce_by(ReduceKind::Sum, x, std::move(axes), keep_dim, loc);
-}
-Value mean(Value x, Axes axes, bool keep_dim, std::source_location loc) {
-  return reduce_by(ReduceKind::Mean, x, std::move(axes), keep_dim, loc);
-}
 
 }  // namespace ricci

@@ -24,6 +24,12 @@ DTypeSet allowed(ReduceKind kind) {
   return {};
 }
 
+DTypeSet allowed(CumulativeKind kind) {
+  const DTypeSet ordered = dtypes::floats | dtypes::ints;
+  const bool order = kind == CumulativeKind::Cummax || kind == CumulativeKind::Cummin;
+  return order ? ordered : ordered | dtypes::complexes;
+}
+
 }  // namespace
 
 void op::Reduce::normalize(std::span<const Type>) { std::ranges::sort(axes, {}, &Axis::value); }
@@ -50,6 +56,19 @@ Inferred infer(const op::Reduce& op, const InferContext& in) {
 
 Inferred infer(const op::Softmax&, const InferContext& in) {
   require_dtypes(in, "c1", 0, 1, dtypes::floats);
+  return in[0];
+}
+
+Inferred infer(const op::Cumulative& op, const InferContext& in) {
+  if (!allowed(op.kind).has(in[0].dtype)) {
+    in.reject("c1", fmt::format("'{}' is not defined for {}", name_of(op.kind), name(in[0].dtype)),
+              "cast the operand first");
+  }
+  return in[0];
+}
+
+Inferred infer(const op::CumsumBackward&, const InferContext& in) {
+  require_dtypes(in, "c1", 0, 1, allowed(CumulativeKind::Cumsum));
   return in[0];
 }
 

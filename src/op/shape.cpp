@@ -28,6 +28,8 @@ void Expand::normalize(std::span<const Type> operands) {
   }
 }
 
+void Reverse::normalize(std::span<const Type>) { std::ranges::sort(axes, {}, &Axis::value); }
+
 }  // namespace op
 
 Inferred infer(const op::Reshape& op, const InferContext& in) {
@@ -107,6 +109,29 @@ Inferred infer(const op::Concat& op, const InferContext& in) {
     }
     total += in[k].dims[op.axis.index()];
   }
+  return out;
+}
+
+Inferred infer(const op::Reverse& op, const InferContext& in) {
+  if (std::ranges::adjacent_find(op.axes) != op.axes.end()) {
+    in.reject("c1", "an axis is listed twice", "list every axis once");
+  }
+  return in[0];
+}
+
+Inferred infer(const op::Pad& op, const InferContext& in) {
+  require_dtypes(in, "c1", 0, 2, dtypes::all);
+  if (in[1].rank() != 0) {
+    in.reject("c2", fmt::format("value has shape {}, not []", to_string(in[1].dims)),
+              "reshape it to rank 0");
+  }
+  if (op.low.size() != in[0].rank() || op.high.size() != in[0].rank()) {
+    in.reject("c3", fmt::format("low has {} entries and high {}, but {} has {} axes", op.low.size(),
+                                op.high.size(), in[0].to_string(), in[0].rank()));
+  }
+  Type out = in[0];
+  for (std::size_t i = 0; i < out.rank(); ++i) out.dims[i] += op.low[i] + op.high[i];
+  require_non_negative(in, "c4", out.dims);
   return out;
 }
 

@@ -16,7 +16,7 @@ EvalContext::EvalContext(const Node& node, const Graph& graph, std::vector<Tenso
       seed_(seed),
       run_body_(std::move(run_body)) {}
 
-IntNd EvalContext::indices(std::size_t k, std::int64_t limit) const {
+IntNd EvalContext::integers(std::size_t k) const {
   const Tensor& t = operands_[k];
   if (is_float(t.dtype())) {
     const double largest = t.dtype() == DType::F64 ? 0x1p53 : 0x1p24;
@@ -28,7 +28,11 @@ IntNd EvalContext::indices(std::size_t k, std::int64_t limit) const {
       }
     }
   }
-  IntNd out = numbers<std::int64_t>(k);
+  return numbers<std::int64_t>(k);
+}
+
+IntNd EvalContext::indices(std::size_t k, std::int64_t limit) const {
+  IntNd out = integers(k);
   for (const std::int64_t i : out.data) {
     if (i < 0 || i >= limit) {
       fail(ErrorCode::IndexOutOfRange, fmt::format("index {} is outside [0, {})", i, limit),

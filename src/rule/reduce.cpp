@@ -2,10 +2,11 @@
 #include "ricci/op/reduce.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
-#include "ricci/build/build.h"
+#include "ricci/build/reduce.h"
 
 #include "rule/eval_rules.h"
 #include "rule/expand_rules.h"
@@ -85,6 +86,47 @@ N combine(ReduceKind kind, std::span<const N> xs, DType dtype) {
   throw InternalError("this reduction is not defined for these numbers");
 }
 
+// One more element of a running total.
+template <class N>
+N accumulate(CumulativeKind kind, N total, N x) {
+  if (kind == CumulativeKind::Cumsum) return add_wrapping(total, x);
+  if (kind == CumulativeKind::Cumprod) return mul_wrapping(total, x);
+  if constexpr (!std::is_same_v<N, std::complex<double>>) {
+    return extreme<N>(std::array{x}, total, kind == CumulativeKind::Cummax);
+  }
+  throw InternalError("complex numbers have no order");
+}
+
+template <class N>
+N total_of_nothing(CumulativeKind kind, DType dtype) {
+  if (kind == CumulativeKind::Cumprod) return N(1);
+  if constexpr (!std::is_same_v<N, std::complex<double>>) {
+    if (kind != CumulativeKind::Cumsum) return lowest<N>(dtype, kind == CumulativeKind::Cummax);
+  }
+  return N(0);
+}
+
+// Running totals of operand 0 along an axis, from its start or from its end.
+void give_totals(EvalContext& c, const op::Cumulative& op, bool from_end) {
+  with_number_class(c.dtype(0), [&]<class N>() {
+    const Nd<N> x = c.numbers<N>(0);
+    const std::size_t axis = op.axis.index();
+    StaticDims rows = x.dims;
+    rows[axis] = 1;
+    Nd<N> totals(rows, total_of_nothing<N>(op.kind, c.dtype(0)));
+    Nd<N> out(x.dims);
+    for_each_index(x.dims, [&](const StaticDims& index) {
+      StaticDims at = index;
+      if (from_end) at[axis] = x.dims[axis] - 1 - index[axis];
+      N& total = totals.at(at);
+      const N before = total;
+      total = accumulate(op.kind, total, x.at(at));
+      out.at(at) = op.exclusive ? before : total;
+    });
+    c.give(0, out);
+  });
+}
+
 }  // namespace
 
 // out[kept] = op over x[kept, reduced]
@@ -102,6 +144,19 @@ void eval(const op::Reduce& op, EvalContext& c) {
     }
     c.give(0, out);
   });
+}
+
+// out[…, i, …] = op over x[…, j, …] with j ≤ i, or j < i when exclusive
+void eval(const op::Cumulative& op, EvalContext& c) { give_totals(c, op, false); }
+
+// dx[…, j, …] = Σ dy[…, i, …] with i ≥ j, or i > j when exclusive
+void eval(const op::CumsumBackward& op, EvalContext& c) {
+  give_totals(c, {CumulativeKind::Cumsum, op.axis, op.exclusive}, true);
+}
+
+std::vector<Value> expand(const op::CumsumBackward& op, const ExpandContext& c) {
+  const Axes axis = {op.axis};
+  return {reverse(cumsum(reverse(c[0], {axis}), {op.axis, op.exclusive}), {axis})};
 }
 
 // y = e^(x - m) / Σ e^(x - m), m = max x, along the axis

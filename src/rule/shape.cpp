@@ -48,4 +48,25 @@ void eval(const op::Concat& op, EvalContext& c) {
   });
 }
 
+// out[i] = x[j] with j_a = x.dim(a) - 1 - i_a for the listed axes
+void eval(const op::Reverse& op, EvalContext& c) {
+  c.give_moved(0, [&](const StaticDims& index) -> EvalContext::Source {
+    StaticDims from = index;
+    for (const Axis a : op.axes) from[a.index()] = c.dims(0)[a.index()] - 1 - index[a.index()];
+    return {0, flat_index(c.dims(0), from)};
+  });
+}
+
+// out[i] = x[i - low] where that is inside x, value elsewhere
+void eval(const op::Pad& op, EvalContext& c) {
+  c.give_moved(0, [&](const StaticDims& index) -> EvalContext::Source {
+    StaticDims from = index;
+    for (std::size_t a = 0; a < from.size(); ++a) {
+      from[a] -= op.low[a].value();
+      if (from[a] < 0 || from[a] >= c.dims(0)[a]) return {1, 0};
+    }
+    return {0, flat_index(c.dims(0), from)};
+  });
+}
+
 }  // namespace ricci::rule

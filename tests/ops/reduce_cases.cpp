@@ -73,6 +73,90 @@ Cases cases(const op::Reduce*) {
   return cases_of<op::Reduce>(std::move(list));
 }
 
+Cases cases(const op::Cumulative*) {
+  const Dim n = Dim::symbol("n");
+  std::vector<CaseOf<op::Cumulative>> list;
+  const auto names = enumerator_names(CumulativeKind{});
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto kind = static_cast<CumulativeKind>(i);
+    const std::string s(names[i]);
+    const bool order = kind == CumulativeKind::Cummax || kind == CumulativeKind::Cummin;
+    const DTypeSet d =
+        order ? dtypes::floats | dtypes::ints : dtypes::floats | dtypes::ints | dtypes::complexes;
+    list.push_back({.name = s + "_last", .in = {T({3, 5})}, .op = {kind}, .dtypes = d});
+    // [RD-10] every axis, both ways.
+    list.push_back({.name = s + "_first", .in = {T({3, 5})}, .op = {kind, 0}, .dtypes = d});
+    list.push_back(
+        {.name = s + "_exclusive", .in = {T({2, 3, 4})}, .op = {kind, 1, true}, .dtypes = d});
+    list.push_back({.name = s + "_empty", .in = {T({2, 0})}, .op = {kind, 1, true}, .dtypes = d});
+    list.push_back({.name = s + "_one", .in = {T({2, 1})}, .op = {kind, -1, true}, .dtypes = d});
+    list.push_back({.name = s + "_rank_six", .in = {T({1, 2, 1, 3, 2, 2})}, .op = {kind, 3}});
+    list.push_back({.name = s + "_symbolic", .in = {T({n, 3})}, .op = {kind, 0, true}});
+    list.push_back({.name = s + "_bool",
+                    .in = {T({2})},
+                    .op = {kind},
+                    .dtypes = dtypes::booleans,
+                    .rejects = "c1"});
+    list.push_back({.name = s + "_scalar", .in = {T({})}, .op = {kind}, .rejects = "axis"});
+  }
+  const In x = T({4}).with({2, -1, 3, 1});
+  const auto by_hand = [&](std::string name, CumulativeKind kind, bool exclusive,
+                           std::vector<double> out) {
+    list.push_back(
+        {.name = std::move(name), .in = {x}, .op = {kind, 0, exclusive}, .out = {std::move(out)}});
+  };
+  by_hand("sums", CumulativeKind::Cumsum, false, {2, 1, 4, 5});
+  by_hand("sums_before", CumulativeKind::Cumsum, true, {0, 2, 1, 4});
+  by_hand("products", CumulativeKind::Cumprod, false, {2, -2, -6, -6});
+  by_hand("products_before", CumulativeKind::Cumprod, true, {1, 2, -2, -6});
+  by_hand("largest", CumulativeKind::Cummax, false, {2, 2, 3, 3});
+  by_hand("largest_before", CumulativeKind::Cummax, true, {-Inf, 2, 2, 3});
+  by_hand("smallest", CumulativeKind::Cummin, false, {2, -1, -1, -1});
+  by_hand("smallest_before", CumulativeKind::Cummin, true, {Inf, 2, -1, -1});
+  list.push_back({.name = "long_sums", .in = {T({2, 67})}, .op = {CumulativeKind::Cumsum}});
+  list.push_back({.name = "lowest_integer",
+                  .in = {T({2}).with({3, 4})},
+                  .op = {CumulativeKind::Cummax, 0, true},
+                  .dtypes = {DType::I8},
+                  .out = {{-128, 3}}});
+  list.push_back({.name = "wraps",
+                  .in = {T({2}).with({200, 100})},
+                  .op = {CumulativeKind::Cumsum},
+                  .dtypes = {DType::U8},
+                  .out = {{200, 44}}});
+  list.push_back({.name = "nan_stays_largest",
+                  .in = {T({3}).with({1, NaN, 2})},
+                  .op = {CumulativeKind::Cummax},
+                  .out = {{1, NaN, NaN}}});
+  list.push_back({.name = "nan_stays_smallest",
+                  .in = {T({3}).with({1, NaN, 2})},
+                  .op = {CumulativeKind::Cummin},
+                  .out = {{1, NaN, NaN}}});
+  list.push_back({.name = "complex_order",
+                  .in = {T({2})},
+                  .op = {CumulativeKind::Cummax},
+                  .dtypes = dtypes::complexes,
+                  .rejects = "c1"});
+  return cases_of<op::Cumulative>(std::move(list));
+}
+
+Cases cases(const op::CumsumBackward*) {
+  const Dim n = Dim::symbol("n");
+  const DTypeSet addable = dtypes::floats | dtypes::ints | dtypes::complexes;
+  const In dy = T({3}).with({1, 2, 4});
+  return cases_of<op::CumsumBackward>({
+      {.name = "inclusive", .in = {dy}, .out = {{7, 6, 4}}},
+      {.name = "exclusive", .in = {dy}, .op = {.exclusive = true}, .out = {{6, 4, 0}}},
+      {.name = "first_axis", .in = {T({5, 3})}, .op = {.axis = 0}, .dtypes = addable},
+      {.name = "middle", .in = {T({2, 3, 4})}, .op = {1, true}, .dtypes = addable},
+      {.name = "empty", .in = {T({2, 0})}},
+      {.name = "long", .in = {T({2, 67})}},
+      {.name = "symbolic", .in = {T({n, 3})}, .op = {.axis = 0}},
+      {.name = "bools", .in = {T({2})}, .dtypes = dtypes::booleans, .rejects = "c1"},
+      {.name = "scalar", .in = {T({})}, .rejects = "axis"},
+  });
+}
+
 Cases cases(const op::Softmax*) {
   return cases_of<op::Softmax>({
       {.name = "last", .in = {T({3, 5})}},

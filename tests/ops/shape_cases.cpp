@@ -99,4 +99,73 @@ Cases cases(const op::Concat*) {
   });
 }
 
+Cases cases(const op::Reverse*) {
+  const Dim n = Dim::symbol("n");
+  return cases_of<op::Reverse>({
+      {.name = "columns",
+       .in = {T({2, 3}).with({1, 2, 3, 4, 5, 6})},
+       .op = {{1}},
+       .out = {{3, 2, 1, 6, 5, 4}}},
+      {.name = "both", .in = {T({2, 3})}, .op = {{-1, 0}}, .dtypes = dtypes::all},
+      {.name = "none", .in = {T({2, 3})}, .op = {Axes{}}},
+      {.name = "scalar", .in = {T({})}, .op = {Axes{}}},
+      {.name = "empty", .in = {T({0, 3})}, .op = {{0, 1}}},
+      {.name = "long", .in = {T({67})}, .op = {Axes{0}}},
+      {.name = "rank_six", .in = {T({1, 2, 1, 3, 2, 2})}, .op = {{1, 3, 5}}},
+      {.name = "symbolic", .in = {T({n, 3})}, .op = {Axes{0}}},
+      {.name = "twice", .in = {T({2, 3})}, .op = {{0, -2}}, .rejects = "c1"},
+      {.name = "no_such_axis", .in = {T({2})}, .op = {Axes{1}}, .rejects = "axis"},
+  });
+}
+
+Cases cases(const op::Pad*) {
+  const Dim n = Dim::symbol("n");
+  return cases_of<op::Pad>({
+      {.name = "around",
+       .in = {T({2}).with({1, 2}), T({}).with({7})},
+       .op = {.low = {1}, .high = {2}},
+       .out = {{7, 1, 2, 7, 7}}},
+      {.name = "crop",
+       .in = {T({4}).with({1, 2, 3, 4}), T({}).with({7})},
+       .op = {.low = {-1}, .high = {-2}},
+       .out = {{2}}},
+      {.name = "crop_and_pad",
+       .in = {T({3}).with({1, 2, 3}), T({}).with({7})},
+       .op = {.low = {-2}, .high = {2}},
+       .out = {{3, 7, 7}}},
+      {.name = "cut_past_the_end",
+       .in = {T({2}).with({1, 2}), T({}).with({7})},
+       .op = {.low = {-3}, .high = {2}},
+       .out = {{7}}},
+      {.name = "matrix",
+       .in = {T({2, 3}), T({})},
+       .op = {.low = {1, 0}, .high = {0, 2}},
+       .dtypes = dtypes::all},
+      {.name = "empty", .in = {T({0, 2}), T({})}, .op = {.low = {1, 0}, .high = {1, 0}}},
+      {.name = "to_empty", .in = {T({2}), T({})}, .op = {.low = {-1}, .high = {-1}}},
+      {.name = "scalar", .in = {T({}), T({})}, .op = {.low = {}, .high = {}}},
+      {.name = "long", .in = {T({67}), T({})}, .op = {.low = {3}, .high = {5}}},
+      {.name = "rank_six",
+       .in = {T({1, 2, 1, 3, 2, 2}), T({})},
+       .op = {.low = {1, -1, 0, 1, 0, 0}, .high = {0, 0, 1, -1, 0, 2}}},
+      {.name = "symbolic", .in = {T({n, 3}), T({})}, .op = {.low = {1, n}, .high = {n - 2, 0}}},
+      {.name = "dtypes_differ",
+       .in = {T({2}), Fixed(DType::I8, {})},
+       .op = {.low = {1}, .high = {1}},
+       .rejects = "c1"},
+      {.name = "value_is_no_scalar",
+       .in = {T({2}), T({1})},
+       .op = {.low = {1}, .high = {1}},
+       .rejects = "c2"},
+      {.name = "too_few_amounts",
+       .in = {T({2, 3}), T({})},
+       .op = {.low = {1}, .high = {1, 1}},
+       .rejects = "c3"},
+      {.name = "cut_too_much",
+       .in = {T({2}), T({})},
+       .op = {.low = {-2}, .high = {-1}},
+       .rejects = "c4"},
+  });
+}
+
 }  // namespace ricci::testing

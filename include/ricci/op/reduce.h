@@ -15,6 +15,11 @@ constexpr auto enumerator_names(ReduceKind) {
       {"sum", "mean", "max", "min", "prod", "any", "all", "log_sum_exp"});
 }
 
+enum class CumulativeKind : std::uint8_t { Cumsum, Cumprod, Cummax, Cummin };
+constexpr auto enumerator_names(CumulativeKind) {
+  return std::to_array<std::string_view>({"cumsum", "cumprod", "cummax", "cummin"});
+}
+
 }  // namespace ricci
 
 namespace ricci::op {
@@ -41,6 +46,50 @@ struct Reduce {
   }
   void normalize(std::span<const Type> operands);
   bool operator==(const Reduce&) const = default;
+};
+
+/// Running totals along an axis. The exclusive form leaves the element itself out and starts with
+/// what the reduction of nothing is: sum 0, prod 1, max the lowest value, min the highest. A NaN
+/// stays from where it appears.
+struct Cumulative {
+  CumulativeKind kind = CumulativeKind::Cumsum;
+  Axis axis = -1;
+  bool exclusive = false;
+
+  static constexpr OpInfo info{
+      .name = "cumulative",
+      .operands = "x",
+      .results = "out",
+      .help = "running totals along an axis",
+      .formula = "out[…, i, …] = op over x[…, j, …] with j ≤ i, or j < i when exclusive",
+      .constraints = "c1 dtype: the function is defined for x's dtype"};
+  static constexpr bool named_by_kind = true;
+  static void fields(auto& self, auto&& f) {
+    f("kind", self.kind, "which function");
+    f("axis", self.axis, "axis along which elements are combined");
+    f("exclusive", self.exclusive, "leave the element itself out");
+  }
+  bool operator==(const Cumulative&) const = default;
+};
+
+/// The transpose of cumsum: totals from the end.
+struct CumsumBackward {
+  Axis axis = -1;
+  bool exclusive = false;
+
+  static constexpr OpInfo info{
+      .name = "cumsum_backward",
+      .operands = "dy",
+      .results = "dx",
+      .traits = Trait::Linear,
+      .help = "totals from the end of an axis",
+      .formula = "dx[…, j, …] = Σ dy[…, i, …] with i ≥ j, or i > j when exclusive",
+      .constraints = "c1 dtype: dy can be added: it is not bool"};
+  static void fields(auto& self, auto&& f) {
+    f("axis", self.axis, "axis along which elements are combined");
+    f("exclusive", self.exclusive, "leave the element itself out");
+  }
+  bool operator==(const CumsumBackward&) const = default;
 };
 
 /// Exponentials that sum to one along an axis; a slice that is all -inf gives NaN.

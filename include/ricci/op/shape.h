@@ -110,4 +110,47 @@ struct Concat {
   bool operator==(const Concat&) const = default;
 };
 
+/// Mirrors some axes.   out[…, i, …] = x[…, n - 1 - i, …]
+struct Reverse {
+  Axes axes;
+
+  static constexpr OpInfo info{.name = "reverse",
+                               .operands = "x",
+                               .results = "out",
+                               .traits = Trait::Linear | Trait::DataMovement,
+                               .help = "mirrors some axes",
+                               .formula = "out[i] = x[j] with j_a = x.dim(a) - 1 - i_a for the "
+                                          "listed axes and j_a = i_a for the others",
+                               .constraints = "c1 attr: no axis is listed twice"};
+  static void fields(auto& self, auto&& f) {
+    f("axes", self.axes, "axes that are mirrored; none is the identity", Presence::Required);
+  }
+  void normalize(std::span<const Type> operands);
+  bool operator==(const Reverse&) const = default;
+};
+
+/// Puts a value around x; negative amounts cut x instead.
+struct Pad {
+  Dims low;
+  Dims high;
+
+  static constexpr OpInfo info{
+      .name = "pad",
+      .operands = "x, value",
+      .results = "out",
+      .traits = Trait::Linear | Trait::DataMovement,
+      .help = "puts a value around x, or cuts x where an amount is negative",
+      .formula = "out[i] = x[i - low] where that is inside x, value elsewhere; "
+                 "out.dim(a) = low[a] + x.dim(a) + high[a]",
+      .constraints = "c1 dtype: x and value have one dtype\n"
+                     "c2 shape: value has rank 0\n"
+                     "c3 attr: low and high have one entry per axis of x\n"
+                     "c4 shape: no size of the result is negative"};
+  static void fields(auto& self, auto&& f) {
+    f("low", self.low, "elements put before each axis; negative ones are cut", Presence::Required);
+    f("high", self.high, "elements put after each axis; negative ones are cut", Presence::Required);
+  }
+  bool operator==(const Pad&) const = default;
+};
+
 }  // namespace ricci::op

@@ -31,8 +31,9 @@ class EvalContext {
     return {dims(k), operands_[k].numbers<N>()};
   }
   [[nodiscard]] RealNd real(std::size_t k) const { return numbers<double>(k); }
-  /// Index operands: integers, or floats that hold exact integers. Every index lies in [0, limit);
-  /// UserError(index_out_of_range) otherwise.
+  /// Integers, or floats that hold exact integers; UserError(index_out_of_range) otherwise.
+  [[nodiscard]] IntNd integers(std::size_t k) const;
+  /// Index operands: integers as above, each in [0, limit).
   [[nodiscard]] IntNd indices(std::size_t k, std::int64_t limit) const;
 
   // Results.
