@@ -30,6 +30,7 @@ std::vector<Value> as_op(AliasCall& call) {
 }
 
 [[nodiscard]] AliasList elementwise_aliases();
+[[nodiscard]] AliasList fused_aliases();
 [[nodiscard]] AliasList norm_aliases();
 
 }  // namespace ricci

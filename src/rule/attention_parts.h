@@ -36,6 +36,9 @@ class AttentionScores {
  public:
   /// Reads q, k, v from operands 0 to 2 and the mask, if any, from `mask_index`.
   AttentionScores(const op::Attention& op, EvalContext& c, std::size_t mask_index);
+  /// The mask is read when the mask kind has one. `attention` must outlive this.
+  AttentionScores(const op::Attention& attention, const RealNd& q_heads, const RealNd& k_heads,
+                  const RealNd& v_heads, RealNd mask);
   [[nodiscard]] AttentionRow row(std::int64_t b, std::int64_t h, std::int64_t i) const;
   [[nodiscard]] std::int64_t kv_head(std::int64_t h) const {
     return h / (op_.num_heads / op_.num_kv_heads.value_or(op_.num_heads));

@@ -5,6 +5,7 @@
 #include "ricci/op/control.h"
 #include "ricci/op/custom.h"
 #include "ricci/op/elementwise.h"
+#include "ricci/op/fused.h"
 #include "ricci/op/generator.h"
 #include "ricci/op/leaf.h"
 #include "ricci/op/linalg.h"
