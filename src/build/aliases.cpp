@@ -13,6 +13,7 @@ const std::map<std::string, AliasBuilder, std::less<>>& aliases() {
     std::map<std::string, AliasBuilder, std::less<>> all;
     for (const AliasList& family : {
              elementwise_aliases(),
+             region_aliases(),
          }) {
       for (const Alias& a : family) all.emplace(a.name, a.build);
     }

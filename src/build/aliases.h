@@ -30,5 +30,6 @@ std::vector<Value> as_op(AliasCall& call) {
 }
 
 [[nodiscard]] AliasList elementwise_aliases();
+[[nodiscard]] AliasList region_aliases();
 
 }  // namespace ricci

@@ -10,4 +10,5 @@
 #include "ricci/op/linalg.h"
 #include "ricci/op/op.h"
 #include "ricci/op/reduce.h"
+#include "ricci/op/region.h"
 #include "ricci/op/shape.h"
