@@ -17,6 +17,7 @@ const std::map<std::string, AliasBuilder, std::less<>>& aliases() {
              norm_aliases(),
              reduce_aliases(),
              select_aliases(),
+             region_aliases(),
          }) {
       for (const Alias& a : family) all.emplace(a.name, a.build);
     }

@@ -34,5 +34,6 @@ std::vector<Value> as_op(AliasCall& call) {
 [[nodiscard]] AliasList norm_aliases();
 [[nodiscard]] AliasList reduce_aliases();
 [[nodiscard]] AliasList select_aliases();
+[[nodiscard]] AliasList region_aliases();
 
 }  // namespace ricci

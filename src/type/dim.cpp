@@ -13,6 +13,14 @@ namespace {
 
 constexpr std::size_t MostTerms = 256;
 
+// a / b when it is exact; nothing otherwise. The least number divided by -1 does not fit.
+std::optional<std::int64_t> exact_quotient(std::int64_t a, std::int64_t b) {
+  if (b == 0) return std::nullopt;
+  if (b == -1) return checked_mul(a, -1);
+  if (a % b != 0) return std::nullopt;
+  return a / b;
+}
+
 }  // namespace
 
 Dim Dim::symbol(std::string name) {
@@ -110,14 +118,15 @@ bool operator==(const Dim& a, const Dim& b) {
 
 std::optional<Dim> Dim::divide(const Dim& a, const Dim& b) {
   if (b.is_static()) {
-    const std::int64_t divisor = b.constant_;
-    if (divisor == 0 || a.constant_ % divisor != 0) return std::nullopt;
+    const auto constant = exact_quotient(a.constant_, b.constant_);
+    if (!constant) return std::nullopt;
     Terms terms = a.terms();
     for (Term& t : terms) {
-      if (t.coefficient % divisor != 0) return std::nullopt;
-      t.coefficient /= divisor;
+      const auto coefficient = exact_quotient(t.coefficient, b.constant_);
+      if (!coefficient) return std::nullopt;
+      t.coefficient = *coefficient;
     }
-    return from(a.constant_ / divisor, std::move(terms));
+    return from(*constant, std::move(terms));
   }
   if (a == b) return Dim(1);
   if (b.constant_ != 0 || b.terms().size() != 1 || a.constant_ != 0) return std::nullopt;
@@ -128,12 +137,12 @@ std::optional<Dim> Dim::divide(const Dim& a, const Dim& b) {
     std::vector<std::string> rest;
     std::ranges::set_difference(t.symbols, divisor.symbols, std::back_inserter(rest));
     if (rest.size() + divisor.symbols.size() != t.symbols.size()) return std::nullopt;
-    if (t.coefficient % divisor.coefficient != 0) return std::nullopt;
-    const std::int64_t coefficient = t.coefficient / divisor.coefficient;
+    const auto coefficient = exact_quotient(t.coefficient, divisor.coefficient);
+    if (!coefficient) return std::nullopt;
     if (rest.empty()) {
-      constant = checked_add(constant, coefficient);
+      constant = checked_add(constant, *coefficient);
     } else {
-      quotient.push_back({std::move(rest), coefficient});
+      quotient.push_back({std::move(rest), *coefficient});
     }
   }
   return from(constant, std::move(quotient));

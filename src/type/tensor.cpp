@@ -54,6 +54,15 @@ void for_each_element(const Tensor& t, F&& f) {
   }
 }
 
+// Every byte but 0 is true; a bool stored as another byte than 1 is not in canonical form.
+bool has_odd_bools(const Tensor& t) {
+  if (t.dtype() != DType::Bool) return false;
+  if (t.is_splat()) return t.data()[0] > std::byte{1};
+  bool odd = false;
+  for_each_element(t, [&](const std::byte* p) { odd = odd || *p > std::byte{1}; });
+  return odd;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> row_major_strides(const StaticDims& dims) {
@@ -283,6 +292,10 @@ Tensor Tensor::reshaped(StaticDims dims) const {
 
 Tensor Tensor::canonical() const {
   if (numel_ == 0) return one_element(type_);
+  if (has_odd_bools(*this)) {
+    if (is_splat()) return splat(type_, 1);
+    return from_numbers<std::int64_t>(type_, numbers<std::int64_t>()).canonical();
+  }
   const auto size = static_cast<std::size_t>(size_of(dtype()));
   bool uniform = true;
   if (!is_splat()) {

@@ -16,4 +16,5 @@
 #include "ricci/op/reduce.h"
 #include "ricci/op/rope.h"
 #include "ricci/op/select.h"
+#include "ricci/op/region.h"
 #include "ricci/op/shape.h"

@@ -1,0 +1,87 @@
+// Regions: chains of element-wise steps evaluated together, one element at a time, without storing
+// what lies between.
+#pragma once
+
+#include <utility>
+#include <variant>
+
+#include "ricci/op/elementwise.h"
+
+namespace ricci {
+
+/// What a step reads: an operand of the region, or an earlier step.
+struct RegionOperand {
+  enum class From : std::uint8_t { Input, Step };
+  From from = From::Input;
+  std::int64_t index = 0;
+
+  static RegionOperand input(std::int64_t i) { return {From::Input, i}; }
+  static RegionOperand step(std::int64_t j) { return {From::Step, j}; }
+  bool operator==(const RegionOperand&) const = default;
+};
+RICCI_DECLARE_CODEC(RegionOperand);
+
+/// One element-wise function applied to inputs and earlier steps. Prints under the function's own
+/// name: `tanh(input(0))`, `add(step(0), input(1))`, `cast(f32, input(0))`, `where(o, o, o)`.
+struct RegionStep {
+  struct Where {
+    bool operator==(const Where&) const = default;
+  };
+  /// A dtype means a conversion to it.
+  std::variant<UnaryKind, DType, BinaryKind, CompareKind, Where> function;
+  std::vector<RegionOperand> operands;
+
+  static RegionStep activation(UnaryKind kind, RegionOperand x) { return {kind, {x}}; }
+  static RegionStep cast(DType to, RegionOperand x) { return {to, {x}}; }
+  static RegionStep binary(BinaryKind kind, RegionOperand a, RegionOperand b) {
+    return {kind, {a, b}};
+  }
+  static RegionStep compare(CompareKind kind, RegionOperand a, RegionOperand b) {
+    return {kind, {a, b}};
+  }
+  static RegionStep where(RegionOperand cond, RegionOperand a, RegionOperand b) {
+    return {Where{}, {cond, a, b}};
+  }
+  bool operator==(const RegionStep&) const = default;
+};
+RICCI_DECLARE_CODEC(RegionStep);
+
+}  // namespace ricci
+
+namespace ricci::op {
+
+/// A chain of typed element-wise steps with broadcasting; each step has the type its function gives
+/// its operands. f16 and bf16 are computed in f32 and rounded when they leave the region, or where
+/// a cast says so; every other dtype is rounded at each step.
+///   s_j = f_j(inputs, s_0 … s_{j-1});   results = the steps in `outputs`, else the last one
+struct ElementwiseRegion {
+  std::vector<RegionStep> chain;
+  std::optional<std::vector<std::int64_t>> outputs;
+
+  static constexpr OpInfo info{
+      .name = "elementwise_region",
+      .operands = "inputs...",
+      .results = "results...",
+      .traits = Trait::Elementwise,
+      .help = "a chain of element-wise steps evaluated together",
+      .formula = "s_j = f_j(inputs, s_0 … s_{j-1}); results = s_j for j in outputs",
+      .constraints = "c1 attr: the chain is not empty\n"
+                     "c2 attr: a step reads inputs that exist and steps before it\n"
+                     "c3 dtype: a step's function is defined for its operands' dtypes\n"
+                     "c4 shape: a step's operands broadcast together\n"
+                     "c5 attr: outputs names steps, each once"};
+  static void fields(auto& self, auto&& f) {
+    f("chain", self.chain, "the steps, in order", Presence::Required);
+    f("outputs", self.outputs, "which steps are results; absent: the last one");
+  }
+  /// Naming the last step alone is the same as naming none.
+  void normalize(std::span<const Type>) {
+    if (outputs && outputs->size() == 1 && !chain.empty() &&
+        std::cmp_equal(outputs->front(), chain.size() - 1)) {
+      outputs.reset();
+    }
+  }
+  bool operator==(const ElementwiseRegion&) const = default;
+};
+
+}  // namespace ricci::op

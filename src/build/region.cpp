@@ -1,0 +1,10 @@
+// Other spellings of regions.
+#include "ricci/op/region.h"
+
+#include "build/aliases.h"
+
+namespace ricci {
+
+AliasList region_aliases() { return {{"region_multi", as_op<op::ElementwiseRegion>}}; }
+
+}  // namespace ricci
