@@ -162,6 +162,7 @@ std::vector<Value> taped(AliasCall& call) {
 
 // `scan_trajectory` is `scan` with that attribute set.
 std::vector<Value> trajectory(AliasCall& call) {
+  std::erase_if(call.attrs, [](const NamedAttr& a) { return a.name == "save_trajectory"; });
   call.attrs.push_back({"save_trajectory", {true}});
   return as_op<op::Scan>(call);
 }
@@ -171,20 +172,24 @@ std::vector<Value> backward_xs(AliasCall& call) {
   std::int64_t index = 0;
   std::erase_if(call.attrs, [&](const NamedAttr& a) {
     if (a.name != "xs_idx") return false;
-    index = from_attr<std::int64_t>(a.value);
+    const auto* given = a.value.get<std::int64_t>();
+    index = given != nullptr ? *given : -1;
     return true;
   });
   const auto op = alias_attrs<op::ScanBackward>(call);
   const auto operands = static_cast<std::int64_t>(call.operands.size());
   if (op.num_xs < 1 || op.num_xs > operands || index < 0 || index >= op.num_xs) {
-    throw UserError(ErrorCode::Attr,
-                    fmt::format("xs_idx is {}, but there are {} xs", index, op.num_xs));
+    throw UserError(ErrorCode::Attr, fmt::format("xs_idx must be one of the {} xs", op.num_xs));
+  }
+  // The gradients of the xs come last; those after this one are counted from the end.
+  const auto counts = [](const Value& v) { return is_differentiable(v.dtype()); };
+  const auto from_this = std::span(call.operands).last(static_cast<std::size_t>(op.num_xs - index));
+  if (!counts(from_this[0])) {
+    throw UserError(ErrorCode::DType, fmt::format("xs[{}] is {}, which has no gradient", index,
+                                                  from_this[0].type().to_string()));
   }
   std::vector<Value> results = as_op<op::ScanBackward>(call);
-  // The gradients of the xs come last; those after this one are counted from the end.
-  const auto after = std::span(call.operands).last(static_cast<std::size_t>(op.num_xs - 1 - index));
-  const auto behind =
-      std::ranges::count_if(after, [](const Value& v) { return is_differentiable(v.dtype()); });
+  const auto behind = std::ranges::count_if(from_this.subspan(1), counts);
   return {only(results, results.size() - 1 - static_cast<std::size_t>(behind))};
 }
 

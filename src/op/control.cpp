@@ -35,7 +35,9 @@ Inferred infer(const op::Scan& op, const InferContext& in) {
   const auto carries = static_cast<std::size_t>(op.num_carry);
   const auto bcasts = static_cast<std::size_t>(op.num_bcast);
   const auto xs = static_cast<std::size_t>(op.num_xs);
-  if (in.operands.size() != carries + bcasts + xs) {
+  const std::size_t given = in.operands.size();
+  // Each for itself first: counts from text may be so large that their sum overflows.
+  if (carries > given || bcasts > given || xs > given || carries + bcasts + xs != given) {
     in.reject("c1", fmt::format("{} operands are given, but {} carries, {} bcasts and {} xs are "
                                 "declared",
                                 in.operands.size(), carries, bcasts, xs));

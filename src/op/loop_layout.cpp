@@ -9,6 +9,10 @@ namespace {
 // else is given.
 std::optional<LoopLayout> with_flags(LoopLayout layout, const std::vector<bool>& flags,
                                      std::span<const Type> operands) {
+  // Counts from text may be of any size: beyond the operands they would overflow below.
+  for (const std::size_t n : {layout.carries, layout.bcasts, layout.xs}) {
+    if (n > operands.size()) return std::nullopt;
+  }
   const std::size_t others = 2 * layout.carries + layout.counts + layout.bcasts + layout.xs;
   if (operands.size() < others) return std::nullopt;
   layout.present = flags;

@@ -39,7 +39,9 @@ class Rows {
 /// The visiting step after which kept row k holds the carry: p_k = ⌈(k+1)·L/K⌉ - 1.
 [[nodiscard]] inline std::int64_t checkpoint_step(std::int64_t k, std::int64_t length,
                                                   std::int64_t count) {
-  return ((k + 1) * length + count - 1) / count - 1;
+  // Split so that the product cannot overflow.
+  const std::int64_t rest = (k + 1) * (length % count);
+  return (k + 1) * (length / count) + (rest + count - 1) / count - 1;
 }
 
 /// A sum of tensors, wider than any dtype and rounded once when it is read.

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "ops/cases.h"
 #include "ops/control_bodies.h"
 
@@ -141,6 +143,11 @@ Cases scan_refusals() {
       {.name = "operands_missing",
        .in = {init(), trajectory(), weight(), rows()},
        .op = op,
+       .bodies = plain,
+       .rejects = "c2"},
+      {.name = "counts_overflow",
+       .in = good,
+       .op = {.length = 2, .num_carry = std::numeric_limits<std::int64_t>::max(), .num_xs = 4},
        .bodies = plain,
        .rejects = "c2"},
       {.name = "flags_missing",

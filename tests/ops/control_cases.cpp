@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "ricci/build/build.h"
 
 #include "ops/cases.h"
@@ -108,6 +110,14 @@ Cases cases(const op::Scan*) {
       {.name = "operands_missing",
        .in = {T({3})},
        .op = {.length = 2, .num_xs = 1},
+       .bodies = plain,
+       .rejects = "c1"},
+      {.name = "counts_overflow",
+       .in = longer,
+       .op = {.length = 5,
+              .num_carry = std::numeric_limits<std::int64_t>::max(),
+              .num_bcast = std::numeric_limits<std::int64_t>::max(),
+              .num_xs = 4},
        .bodies = plain,
        .rejects = "c1"},
       {.name = "length_differs",

@@ -196,6 +196,26 @@ TEST(ControlAliases, PrintAsTheOpTheyBuild) {
   EXPECT_NE(text.find("_, %dx = scan_backward"), std::string::npos);
 }
 
+TEST(ControlAliases, RefuseAnXsThatHasNoGradient) {
+  const auto with = [](const std::string& dtype, const std::string& index) {
+    return code_of([&] {
+      (void)parse_graph("graph @g {\n  %x = input \"x\" : f32[]\n  %t = input \"t\" : f32[3]\n"
+                        "  %k = input \"k\" : " +
+                        dtype +
+                        "[3]\n  %d = scan_backward_xs %x, %t, %x, %k {length = 3, num_xs = 1, "
+                        "xs_idx = " +
+                        index +
+                        "} body_vjp {\n  %c = input \"c\" : f32[]\n  %v = input \"v\" : " + dtype +
+                        "[]\n  %d = input \"d_output\" : f32[]\n  return %d\n  }\n  return %d\n}");
+    });
+  };
+  EXPECT_EQ(with("i32", "0"), "dtype");
+  EXPECT_EQ(with("f32", "1"), "attr");
+  EXPECT_EQ(with("f32", "-1"), "attr");
+  EXPECT_EQ(with("f32", "true"), "attr");
+  EXPECT_EQ(with("f32", "0"), "shape.scan_backward_c9");
+}
+
 // x ↦ factor·x
 class Scale final : public CustomOp {
  public:
