@@ -12,6 +12,7 @@ const std::map<std::string, AliasBuilder, std::less<>>& aliases() {
   static const auto table = [] {
     std::map<std::string, AliasBuilder, std::less<>> all;
     for (const AliasList& family : {
+             control_aliases(),
              elementwise_aliases(),
              fused_aliases(),
              norm_aliases(),

@@ -26,9 +26,10 @@ void require_operands(const AliasCall& call, const char* alias, std::size_t leas
 /// Builds op T from the call's operands and attributes as they stand.
 template <OpStruct T>
 std::vector<Value> as_op(AliasCall& call) {
-  return call.graph.add_node(descriptor(kind_of<T>).make(call.attrs), call.operands);
+  return call.graph.add_node(descriptor(kind_of<T>).make(call.attrs), call.operands, call.bodies);
 }
 
+[[nodiscard]] AliasList control_aliases();
 [[nodiscard]] AliasList elementwise_aliases();
 [[nodiscard]] AliasList fused_aliases();
 [[nodiscard]] AliasList norm_aliases();

@@ -51,9 +51,18 @@ void check_bodies(const OpDescriptor& d, std::span<const Body> bodies) {
           ErrorCode::Name, fmt::format("{}_params", d.info->name),
           fmt::format("body '{}' declares the param '{}'", body.role,
                       body.graph->node(body.graph->params()[0]).op.as<op::Param>()->name),
-          "declare params in the outer graph and hand them in as operands"};
+          "declare params in the outer graph and hand them in as operands; close_over(body) turns "
+          "a body's params into inputs"};
     }
   }
+}
+
+// A body is named by its role, as in the text form.
+void name_by_role(Body& body) {
+  if (body.graph->name() == body.role) return;
+  Graph renamed = *body.graph;
+  renamed.set_name(body.role);
+  body.graph = std::make_shared<const Graph>(std::move(renamed));
 }
 
 }  // namespace
@@ -124,7 +133,10 @@ std::vector<Value> Graph::add_node(Op op, std::span<const Value> operands, std::
                                               spec.op.mnemonic(), v.graph().name(), name_),
                        .where = spec.provenance.where,
                        .notes = {},
-                       .help = "build both from the inputs of one graph"});
+                       .help = "build both from the inputs of one graph; a body sees only its own "
+                               "inputs, so hand an outer value in as an operand: a capture of "
+                               "cond, a bcast of scan, a carry of while_loop, an input of "
+                               "custom_fn"});
     }
     spec.operands.push_back(v.id());
   }
@@ -140,6 +152,7 @@ NodeId Graph::add(NodeSpec spec) {
     if (spec.op.has(Trait::Random)) spec.op = with_key(spec.op);
     check_arity(d, spec.operands.size());
     check_bodies(d, spec.bodies);
+    for (Body& b : spec.bodies) name_by_role(b);
     std::vector<Type> operand_types;
     for (const ValueId v : spec.operands) operand_types.push_back(type(v));
     std::vector<BodySignature> signatures;
@@ -254,8 +267,13 @@ void Graph::set_outputs(std::span<const Value> outputs) {
   std::vector<ValueId> ids;
   for (const Value& v : outputs) {
     if (&v.graph() != this) {
-      throw UserError(ErrorCode::Name, fmt::format("an output of '{}' belongs to the graph '{}'",
-                                                   name_, v.graph().name()));
+      throw UserError({.code = ErrorCode::Name,
+                       .detail = "other_graph",
+                       .message = fmt::format("an output of '{}' belongs to the graph '{}'", name_,
+                                              v.graph().name()),
+                       .where = {},
+                       .notes = {},
+                       .help = "hand an outer value in as an operand and return the body's input"});
     }
     ids.push_back(v.id());
   }

@@ -8,6 +8,7 @@
 #include "ricci/ir/alias.h"
 #include "ricci/ir/text.h"
 #include "ricci/op/custom.h"
+#include "ricci/op/leaf.h"
 #include "ricci/op/table.h"
 #include "ricci/support/text.h"
 
@@ -84,12 +85,16 @@ class Parser {
     return true;
   }
 
-  Graph block(std::string name, int depth) {
+  // `body_role` is empty for a graph of the file.
+  Graph block(std::string name, int depth, std::string_view body_role = {}) {
     if (depth > Deepest) lex_.fail(lex_.peek(), "bodies are nested too deeply");
+    const bool names_imply_roles = op::names_imply_roles(body_role);
     Graph graph(std::move(name), registry_);
     Scope scope;
     expect('{');
-    while (!lex_.peek().is_word("return")) statement(graph, scope, depth);
+    while (!lex_.peek().is_word("return")) {
+      statement(graph, scope, depth, names_imply_roles);
+    }
     lex_.next();
     std::vector<ValueId> outputs;
     while (lex_.peek().kind == TokenKind::Value) {
@@ -117,7 +122,7 @@ class Parser {
     return it->second;
   }
 
-  void statement(Graph& graph, Scope& scope, int depth) {
+  void statement(Graph& graph, Scope& scope, int depth, bool names_imply_roles) {
     Statement s;
     s.first = lex_.peek();
     do {
@@ -143,15 +148,25 @@ class Parser {
     while (lex_.peek().kind == TokenKind::Word && !lex_.peek().is_word("return") &&
            !lex_.peek().is_word("_")) {
       const std::string role(lex_.next().text);
-      s.bodies.push_back({role, std::make_shared<const Graph>(block(role, depth + 1))});
+      s.bodies.push_back({role, std::make_shared<const Graph>(block(role, depth + 1, role))});
     }
     if (accept(':')) {
       do s.types.push_back(type());
       while (accept(','));
     }
+    if (names_imply_roles && mnemonic) add_implied_role(s, *mnemonic);
     const std::vector<ValueId> made =
         mnemonic ? build(graph, s, *mnemonic) : build_alias(graph, s, alias);
     name_results(graph, scope, s, made);
+  }
+
+  // In the body of a derivative, `input "d_output"` has that role without saying so.
+  void add_implied_role(Statement& s, const Mnemonic& mnemonic) {
+    if (mnemonic.kind != kind_of<op::Input>) return;
+    if (std::ranges::find(s.attrs, "role", &NamedAttr::name) != s.attrs.end()) return;
+    const auto name = std::ranges::find(s.attrs, "name", &NamedAttr::name);
+    const op::InputRole role = op::implied_role(*name->value.get<std::string>());
+    if (role != op::InputRole{}) s.attrs.push_back({"role", to_attr(role)});
   }
 
   [[noreturn]] void unknown_op(const Token& op) {
@@ -440,7 +455,7 @@ class Parser {
   std::vector<ValueId> build_alias(Graph& graph, Statement& s, AliasBuilder alias) {
     return located(s.op, [&] {
       ProvenanceScope scope(graph, {.label = {}, .where = lex_.position(s.first), .origin = {}});
-      AliasCall call{graph, {}, s.attrs};
+      AliasCall call{graph, {}, s.attrs, std::move(s.bodies)};
       for (const ValueId v : s.operands) call.operands.push_back(graph.value(v));
       std::vector<ValueId> made;
       for (const Value& v : alias(call)) made.push_back(v.id());

@@ -42,10 +42,14 @@ class Printer {
  public:
   Printer(const PrintOptions& options, std::string& out) : options_(options), out_(out) {}
 
-  void block(const Graph& graph, int depth) {
+  // `body_role` is empty for a graph of the file.
+  void block(const Graph& graph, int depth, std::string_view body_role = {}) {
+    const bool names_imply_roles = op::names_imply_roles(body_role);
     const auto names = value_names(graph);
     out_ += "{\n";
-    for (NodeId id = 0; id < graph.size(); ++id) statement(graph, names, id, depth + 1);
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      statement(graph, names, id, depth + 1, names_imply_roles);
+    }
     indent(depth + 1);
     out_ += "return";
     for (std::size_t i = 0; i < graph.outputs().size(); ++i) {
@@ -62,12 +66,14 @@ class Printer {
 
   void indent(int depth) { out_.append(static_cast<std::size_t>(depth) * 2, ' '); }
 
-  void statement(const Graph& graph, const Names& names, NodeId id, int depth) {
+  void statement(const Graph& graph, const Names& names, NodeId id, int depth,
+                 bool names_imply_roles) {
     const Node& node = graph.nodes()[id];
     indent(depth);
     const std::vector<std::size_t> shown = results(node, names[id]);
     out_ += fmt::format(" = {}", node.op.mnemonic());
     std::vector<std::string> braces = attributes(node);
+    if (names_imply_roles && denies_its_name(node)) braces.emplace_back("role = none");
     for (std::size_t i = 0; i < node.operands.size(); ++i) {
       const ValueId v = node.operands[i];
       out_ += fmt::format("{}%{}", i == 0 ? " " : ", ", names[v.node][v.result]);
@@ -75,7 +81,7 @@ class Printer {
     if (!braces.empty()) out_ += fmt::format(" {{{}}}", join(braces, ", "));
     for (const Body& body : node.bodies) {
       out_ += fmt::format(" {} ", body.role);
-      block(*body.graph, depth);
+      block(*body.graph, depth, body.role);
     }
     for (std::size_t i = 0; i < shown.size(); ++i) {
       out_ += (i == 0 ? " : " : ", ") + node.types[shown[i]].to_string();
@@ -96,6 +102,13 @@ class Printer {
     }
     if (count == 0) out_ += "_";
     return shown;
+  }
+
+  // An ordinary input whose name would be read as a role.
+  static bool denies_its_name(const Node& node) {
+    const auto* in = node.op.as<op::Input>();
+    return in != nullptr && in->role == op::InputRole{} &&
+           op::implied_role(in->name) != op::InputRole{};
   }
 
   // Positional fields go before the operands; the rest, where it differs from its default, in

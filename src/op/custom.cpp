@@ -56,8 +56,18 @@ const Registry& default_registry() { return global_registry(); }
 Inferred infer(const op::Custom& op, const InferContext& in) {
   const auto found = in.registry != nullptr ? in.registry->find(op.name, op.version) : nullptr;
   if (!found) {
+    std::string help = "register it before building or loading the graph";
+    if (in.registry != nullptr) {
+      for (const auto& [name, version] : in.registry->list()) {
+        if (name == op.name) help += fmt::format("; version {} is registered", version);
+      }
+    }
     in.reject("c1", fmt::format("no custom op '{}' version {} is registered", op.name, op.version),
-              "register it before building or loading the graph");
+              std::move(help));
+  }
+  if (const auto takes = found->num_inputs(); takes && *takes != in.operands.size()) {
+    in.reject("c2", fmt::format("'{}' takes {} operands, but is given {}", op.name, *takes,
+                                in.operands.size()));
   }
   return found->infer(in.operands, op.attrs);
 }

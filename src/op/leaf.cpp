@@ -1,6 +1,6 @@
 #include "ricci/op/leaf.h"
 
-#include <array>
+#include <charconv>
 
 #include <fmt/format.h>
 
@@ -10,8 +10,6 @@ namespace ricci {
 namespace {
 
 using RoleKind = op::InputRole::Kind;
-constexpr std::array<std::string_view, 5> RoleNames = {"none", "d_output", "primal_output",
-                                                       "tangent", "residual"};
 
 template <class T>
 Inferred infer_leaf(const T& op, const InferContext& in) {
@@ -24,9 +22,38 @@ Inferred infer_leaf(const T& op, const InferContext& in) {
 
 }  // namespace
 
+namespace op {
+
+InputRole implied_role(std::string_view name) {
+  for (std::size_t i = 1; i < enumerator_names(RoleKind{}).size(); ++i) {
+    const auto kind = static_cast<RoleKind>(i);
+    if (!name.starts_with(name_of(kind))) continue;
+    std::string_view rest = name.substr(name_of(kind).size());
+    const bool numbered = kind == RoleKind::Tangent || kind == RoleKind::Residual;
+    if (rest.empty() && !numbered) return {kind, 0};
+    if (!rest.starts_with('_')) continue;
+    rest.remove_prefix(1);
+    std::int64_t index = 0;
+    const auto [stop, error] = std::from_chars(rest.data(), rest.data() + rest.size(), index);
+    const bool whole = error == std::errc() && stop == rest.data() + rest.size();
+    if (whole && index >= 0) return {kind, index};
+  }
+  return {};
+}
+
+std::string conventional_name(const InputRole& role) {
+  return fmt::format("{}_{}", name_of(role.kind), role.index);
+}
+
+bool names_imply_roles(std::string_view body_role) {
+  return body_role == "vjp" || body_role == "jvp" || body_role == "body_vjp";
+}
+
+}  // namespace op
+
 AttrValue AttrCodec<op::InputRole>::to(const op::InputRole& role) {
   if (role.kind == RoleKind::None) return {};
-  Enumerator e{std::string(RoleNames[static_cast<std::size_t>(role.kind)]), {}};
+  Enumerator e{std::string(name_of(role.kind)), {}};
   const bool indexed = role.kind == RoleKind::Tangent || role.kind == RoleKind::Residual;
   if (indexed || role.index != 0) e.args.push_back({role.index});
   return {std::move(e)};
@@ -36,16 +63,13 @@ op::InputRole AttrCodec<op::InputRole>::from(const AttrValue& v) {
   if (v.absent()) return {};
   const auto* e = v.get<Enumerator>();
   if (e == nullptr || e->args.size() > 1) throw AttrMismatch{describe()};
-  for (std::size_t i = 1; i < RoleNames.size(); ++i) {
-    if (e->name != RoleNames[i]) continue;
-    const std::int64_t index = e->args.empty() ? 0 : from_attr<std::int64_t>(e->args[0]);
-    return {static_cast<RoleKind>(i), index};
-  }
-  throw AttrMismatch{describe()};
+  const auto kind = enum_from_name<RoleKind>(e->name);
+  if (!kind || (*kind == RoleKind::None && !e->args.empty())) throw AttrMismatch{describe()};
+  return {*kind, e->args.empty() ? 0 : from_attr<std::int64_t>(e->args[0])};
 }
 
 std::string AttrCodec<op::InputRole>::describe() {
-  return "d_output, primal_output, tangent(i) or residual(i)";
+  return "none, d_output(i), primal_output(i), tangent(i) or residual(i)";
 }
 
 Inferred infer(const op::Input& op, const InferContext& in) { return infer_leaf(op, in); }

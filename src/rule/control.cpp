@@ -1,38 +1,14 @@
 // Control flow: bodies are run by the driver.
 #include "ricci/op/control.h"
 
-#include <cstring>
+#include <algorithm>
+#include <complex>
 
+#include "op/loop_layout.h"
 #include "rule/eval_rules.h"
+#include "rule/loop_parts.h"
 
 namespace ricci::rule {
-namespace {
-
-// Rows of equal type, filled one by one.
-class Rows {
- public:
-  explicit Rows(const Type& type) : tensor_(Tensor::zeros(type)) {
-    const std::int64_t rows = tensor_.dims()[0];
-    bytes_ = rows == 0 ? 0 : tensor_.numel() / rows * size_of(type.dtype);
-  }
-  void set(std::int64_t row, const Tensor& value) {
-    const Tensor source = value.contiguous();
-    std::memcpy(tensor_.mutable_data() + row * bytes_, source.data(),
-                static_cast<std::size_t>(bytes_));
-  }
-  [[nodiscard]] Tensor take() { return std::move(tensor_); }
-
- private:
-  Tensor tensor_;
-  std::int64_t bytes_ = 0;
-};
-
-Tensor row_of(const Tensor& t, std::int64_t row) {
-  StaticDims dims(t.dims().begin() + 1, t.dims().end());
-  return t.narrowed(0, row, 1).reshaped(std::move(dims));
-}
-
-}  // namespace
 
 // predicate ≠ 0 ? then(captures…) : else(captures…)
 void eval(const op::If&, EvalContext& c) {
@@ -41,11 +17,6 @@ void eval(const op::If&, EvalContext& c) {
   const bool yes = c.numbers<std::complex<double>>(0).data[0] != std::complex<double>(0);
   std::vector<Tensor> outputs = c.run_body(yes ? "then" : "else", captures);
   for (std::size_t r = 0; r < outputs.size(); ++r) c.give(r, std::move(outputs[r]));
-}
-
-// The visiting step after which kept row k holds the carry: p_k = ⌈(k+1)·L/K⌉ - 1.
-std::int64_t checkpoint_step(std::int64_t k, std::int64_t length, std::int64_t count) {
-  return ((k + 1) * length + count - 1) / count - 1;
 }
 
 // (c_{t+1}…, y_t…) = body(c_t…, bcasts…, xs[t]…)
@@ -78,6 +49,46 @@ void eval(const op::Scan& op, EvalContext& c) {
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const bool stacked = r >= carries || op.save_trajectory;
     c.give(r, stacked ? rows[r].take() : state[r]);
+  }
+}
+
+// c ← body(c…) while every element of cond(c…) is non-zero
+void eval(const op::While& op, EvalContext& c) {
+  const std::size_t carries = c.operands();
+  const std::int64_t stride = tape_stride(op.max_iterations.value_or(0), op.num_checkpoints);
+  std::vector<Tensor> state;
+  for (std::size_t k = 0; k < carries; ++k) state.push_back(c.tensor(k));
+  const std::size_t first_tape = carries + 1;
+  std::vector<std::optional<Rows>> tapes(c.node().types.size() - first_tape);
+  for (std::size_t k = 0; k < tapes.size(); ++k) {
+    if (c.wanted(first_tape + k)) tapes[k].emplace(c.result_type(first_tape + k));
+  }
+  const auto goes_on = [&] {
+    const auto flags = c.run_body("cond", state)[0].numbers<std::complex<double>>();
+    return std::ranges::all_of(flags, [](auto v) { return v != std::complex<double>(0); });
+  };
+  std::int64_t trips = 0;
+  while ((!op.max_iterations || trips < *op.max_iterations) && goes_on()) {
+    for (std::size_t k = 0; k < tapes.size() && trips % stride == 0; ++k) {
+      if (tapes[k]) tapes[k]->set(trips / stride, state[k]);
+    }
+    state = c.run_body("body", state);
+    ++trips;
+  }
+  for (std::size_t k = 0; k < carries; ++k) c.give(k, std::move(state[k]));
+  c.give(carries, Tensor::splat(i32(), trips));
+  for (std::size_t k = 0; k < tapes.size(); ++k) {
+    if (tapes[k]) c.give(first_tape + k, tapes[k]->take());
+  }
+}
+
+// (outputs…, residuals…) = fwd(inputs…)
+void eval(const op::CustomFn&, EvalContext& c) {
+  std::vector<Tensor> inputs;
+  for (std::size_t k = 0; k < c.operands(); ++k) inputs.push_back(c.tensor(k));
+  std::vector<Tensor> outputs = c.run_body("fwd", inputs);
+  for (std::size_t r = 0; r < outputs.size(); ++r) {
+    if (c.wanted(r)) c.give(r, std::move(outputs[r]));
   }
 }
 

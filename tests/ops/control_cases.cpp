@@ -1,15 +1,12 @@
+#include <limits>
+
 #include "ricci/build/build.h"
 
 #include "ops/cases.h"
+#include "ops/control_bodies.h"
 
 namespace ricci::testing {
 namespace {
-
-using Inputs = std::span<const Value>;
-
-Body body(std::string role, std::vector<Type> inputs, const BodyFunction& build) {
-  return {role, make_body(role, inputs, build, default_registry())};
-}
 
 // c' = c * 0.5 + x, and c' again as a stacked output when asked for.
 std::vector<Body> decay(DType d, bool stacked) {
@@ -22,6 +19,23 @@ std::vector<Body> decay(DType d, bool stacked) {
 std::vector<Body> branches(DType d) {
   return {body("then", {{d, {2}}}, [](Graph&, Inputs in) { return std::vector{in[0] * 2.0}; }),
           body("else", {{d, {2}}}, [](Graph&, Inputs in) { return std::vector{-in[0]}; })};
+}
+
+// x is halved and n counts, until n is 3.
+std::vector<Body> halving(DType d, const Dims& dims = {2}) {
+  const std::vector<Type> carries{{d, dims}, i32()};
+  return {body("cond", carries,
+               [](Graph&, Inputs in) { return Values{lt(in[1], scalar_like(in[1], 3))}; }),
+          body("body", carries, [](Graph&, Inputs in) {
+            return Values{in[0] * 0.5, in[1] + scalar_like(in[1], 1)};
+          })};
+}
+
+// Until an element is 1 or less.
+std::vector<Body> all_above_one(DType d) {
+  return {body("cond", {{d, {2}}},
+               [](Graph&, Inputs in) { return Values{gt(in[0], scalar_like(in[0], 1))}; }),
+          body("body", {{d, {2}}}, [](Graph&, Inputs in) { return Values{in[0] * 0.5}; })};
 }
 
 }  // namespace
@@ -98,6 +112,14 @@ Cases cases(const op::Scan*) {
        .op = {.length = 2, .num_xs = 1},
        .bodies = plain,
        .rejects = "c1"},
+      {.name = "counts_overflow",
+       .in = longer,
+       .op = {.length = 5,
+              .num_carry = std::numeric_limits<std::int64_t>::max(),
+              .num_bcast = std::numeric_limits<std::int64_t>::max(),
+              .num_xs = 4},
+       .bodies = plain,
+       .rejects = "c1"},
       {.name = "length_differs",
        .in = longer,
        .op = {.length = 4, .num_xs = 1},
@@ -119,6 +141,118 @@ Cases cases(const op::Scan*) {
       {.name = "too_many_checkpoints",
        .in = longer,
        .op = {.length = 5, .num_xs = 1, .num_checkpoints = 6},
+       .bodies = plain,
+       .rejects = "c5"},
+  });
+}
+
+Cases cases(const op::While*) {
+  const auto plain = [](DType d) { return halving(d); };
+  const std::vector<In> from_0 = {T({2}).with({8, 4}), Fixed(DType::I32, {}).with({0})};
+  const std::vector<In> from_5 = {T({2}).with({8, 4}), Fixed(DType::I32, {}).with({5})};
+  const std::vector<bool> all(5, true);
+  return cases_of<op::While>({
+      {.name = "early_exit", .in = from_0, .bodies = plain, .out = {{1, 0.5}, {3}}},
+      {.name = "no_trip", .in = from_5, .bodies = plain, .out = {{8, 4}, {5}}},
+      {.name = "bound_reached",
+       .in = from_0,
+       .op = {.max_iterations = 2},
+       .dtypes = dtypes::floats | dtypes::complexes,
+       .bodies = plain,
+       .out = {{2, 1}, {2}}},
+      {.name = "bound_0",
+       .in = from_0,
+       .op = {.max_iterations = 0},
+       .bodies = plain,
+       .wanted = all,
+       .out = {{8, 4}, {0}, {0}, {}, {}}},
+      {.name = "trip_count",
+       .in = from_0,
+       .bodies = plain,
+       .wanted = {true, false, true},
+       .out = {{1, 0.5}, {3}}},
+      {.name = "taped",
+       .in = from_0,
+       .op = {.max_iterations = 4},
+       .bodies = plain,
+       .wanted = all,
+       .out = {{1, 0.5}, {3}, {3}, {8, 4, 4, 2, 2, 1, 0, 0}, {0, 1, 2, 0}}},
+      {.name = "taped_no_trip",
+       .in = from_5,
+       .op = {.max_iterations = 2},
+       .bodies = plain,
+       .wanted = all,
+       .out = {{8, 4}, {5}, {0}, {0, 0, 0, 0}, {0, 0}}},
+      {.name = "one_tape",
+       .in = from_0,
+       .op = {.max_iterations = 3},
+       .bodies = plain,
+       .wanted = {true, true, false, true, false},
+       .out = {{1, 0.5}, {3}, {8, 4, 4, 2, 2, 1}}},
+      {.name = "checkpoints",
+       .in = from_0,
+       .op = {.max_iterations = 4, .num_checkpoints = 2},
+       .bodies = plain,
+       .wanted = all,
+       .out = {{1, 0.5}, {3}, {3}, {8, 4, 2, 1}, {0, 2}}},
+      {.name = "checkpoints_uneven",
+       .in = from_0,
+       .op = {.max_iterations = 5, .num_checkpoints = 3},
+       .bodies = plain,
+       .wanted = all,
+       .out = {{1, 0.5}, {3}, {3}, {8, 4, 2, 1, 0, 0}, {0, 2, 0}}},
+      {.name = "wide_condition",
+       .in = {T({2}).with({8, 3})},
+       .bodies = all_above_one,
+       .out = {{2, 0.75}}},
+      {.name = "size_0",
+       .in = {T({0}), Fixed(DType::I32, {}).with({0})},
+       .bodies = [](DType d) { return halving(d, {0}); },
+       .out = {{}, {3}}},
+      {.name = "symbolic",
+       .in = {T({Dim::symbol("n"), 2}), Fixed(DType::I32, {})},
+       .op = {.max_iterations = 4, .num_checkpoints = 2},
+       .bodies = [](DType d) { return halving(d, {Dim::symbol("n"), 2}); },
+       .wanted = all},
+      {.name = "no_carry", .in = {}, .bodies = plain, .rejects = "c1"},
+      {.name = "carry_type",
+       .in = {T({3}), Fixed(DType::I32, {})},
+       .bodies = plain,
+       .rejects = "c2"},
+      {.name = "two_conditions",
+       .in = {T({2})},
+       .bodies = [](DType d) -> std::vector<Body> {
+         return {body("cond", {{d, {2}}}, [](Graph&, Inputs in) { return Values{in[0], in[0]}; }),
+                 all_above_one(d)[1]};
+       },
+       .rejects = "c3"},
+      {.name = "carry_changes",
+       .in = {T({2})},
+       .bodies = [](DType d) -> std::vector<Body> {
+         return {all_above_one(d)[0],
+                 body("body", {{d, {2}}}, [](Graph&, Inputs in) { return Values{sum(in[0])}; })};
+       },
+       .rejects = "c4"},
+      {.name = "extra_output",
+       .in = {T({2})},
+       .bodies = [](DType d) -> std::vector<Body> {
+         return {all_above_one(d)[0],
+                 body("body", {{d, {2}}}, [](Graph&, Inputs in) { return Values{in[0], in[0]}; })};
+       },
+       .rejects = "c4"},
+      {.name = "checkpoints_unbounded",
+       .in = from_0,
+       .op = {.num_checkpoints = 1},
+       .bodies = plain,
+       .rejects = "c5"},
+      {.name = "too_many_checkpoints",
+       .in = from_0,
+       .op = {.max_iterations = 2, .num_checkpoints = 3},
+       .bodies = plain,
+       .rejects = "c5"},
+      {.name = "negative_bound",
+       .in = from_0,
+       .op = {.max_iterations = -1},
        .bodies = plain,
        .rejects = "c5"},
   });

@@ -10,6 +10,7 @@ namespace {
 class Affine final : public CustomOp {
  public:
   [[nodiscard]] std::string name() const override { return "test_affine"; }
+  [[nodiscard]] std::optional<std::size_t> num_inputs() const override { return 1; }
   [[nodiscard]] std::vector<Type> infer(std::span<const Type> operands,
                                         const Bytes& attrs) const override {
     if (attrs.data.size() != 2) throw UserError(ErrorCode::Attr, "two bytes are needed");
@@ -37,6 +38,10 @@ Cases cases(const op::Custom*) {
        .in = {T({2}).with({1, 2})},
        .op = {.name = "test_affine", .attrs = {{std::byte{3}, std::byte{1}}}},
        .out = {{4, 7}}},
+      {.name = "operands",
+       .in = {T({2}), T({2})},
+       .op = {.name = "test_affine", .attrs = {{std::byte{3}, std::byte{1}}}},
+       .rejects = "c2"},
       {.name = "unknown", .in = {T({2})}, .op = {.name = "nobody"}, .rejects = "c1"},
       {.name = "other_version",
        .in = {T({2})},

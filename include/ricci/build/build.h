@@ -7,13 +7,14 @@
 #pragma once
 
 #include <array>
-#include <functional>
 #include <source_location>
 #include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "ricci/build/control.h"
+#include "ricci/build/custom.h"
 #include "ricci/ir/graph.h"
 #include "ricci/op/ops.h"
 
@@ -197,31 +198,5 @@ Value sum(Value x, Axes axes = {}, bool keep_dim = false,
           std::source_location loc = std::source_location::current());
 Value mean(Value x, Axes axes = {}, bool keep_dim = false,
            std::source_location loc = std::source_location::current());
-
-// Control flow. Bodies are built by calling a function with the body's inputs.
-using BodyFunction = std::function<std::vector<Value>(Graph& body, std::span<const Value> inputs)>;
-/// A body graph with inputs of the given types.
-[[nodiscard]] std::shared_ptr<const Graph> make_body(std::string name, std::span<const Type> inputs,
-                                                     const BodyFunction& build,
-                                                     const Registry& registry);
-
-/// predicate ≠ 0 ? then_body(captures…) : else_body(captures…); only one of them runs.
-std::vector<Value> cond(Value predicate, std::span<const Value> captures,
-                        const BodyFunction& then_body, const BodyFunction& else_body,
-                        std::source_location loc = std::source_location::current());
-
-/// All there is to say about a scan besides its carries and its body.
-struct ScanOptions {
-  std::vector<Value> bcasts = {};  ///< operands every step sees whole
-  std::vector<Value> xs = {};      ///< operands a step sees one row of
-  std::optional<Dim> length = {};  ///< the first size of xs when absent
-  bool trajectory = false;         ///< give all carries, not the last only
-  std::int64_t checkpoints = 0;    ///< carries kept for the backward pass; 0 keeps all
-  bool reverse = false;            ///< visit rows last to first
-};
-/// (carries…, ys…) = body(carries…, bcasts…, xs[t]…) for every row t.
-std::vector<Value> scan(std::span<const Value> carries, const ScanOptions& options,
-                        const BodyFunction& body,
-                        std::source_location loc = std::source_location::current());
 
 }  // namespace ricci

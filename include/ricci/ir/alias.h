@@ -14,6 +14,7 @@ struct AliasCall {
   Graph& graph;
   std::vector<Value> operands;
   std::vector<NamedAttr> attrs;
+  std::vector<Body> bodies;
 };
 
 /// Builds the statement and gives the values its result names stand for.

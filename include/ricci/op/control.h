@@ -61,4 +61,164 @@ struct Scan {
   bool operator==(const Scan&) const = default;
 };
 
+/// A loop that runs as long as its condition holds, or max_iterations times at most.
+///   c ← body(c…) while every element of cond(c…) is non-zero
+/// Optional results: how many trips were made, and per carry a tape of the values entering trips
+/// 0, s, 2s, …, with s = 1, or ⌈max_iterations/num_checkpoints⌉ when that is not 0. Tape rows of
+/// trips not made are zero. There are tapes only when the loop has a bound.
+struct While {
+  std::optional<std::int64_t> max_iterations;
+  std::int64_t num_checkpoints = 0;
+
+  static constexpr OpInfo info{
+      .name = "while",
+      .operands = "carries...",
+      .results = "finals..., trip_count?, tapes...?",
+      .bodies = "cond, body",
+      .help = "a loop that runs as long as its condition holds",
+      .formula = "c ← body(c…) while every element of cond(c…) is non-zero",
+      .constraints = "c1 attr: there is a carry\n"
+                     "c2 shape: both bodies take the carries, with their types\n"
+                     "c3 shape: cond gives one value, of any shape\n"
+                     "c4 shape: the body gives each carry back with its type, and nothing else\n"
+                     "c5 attr: max_iterations is not negative, and 0 ≤ num_checkpoints ≤ "
+                     "max_iterations"};
+  static void fields(auto& self, auto&& f) {
+    f("max_iterations", self.max_iterations, "most trips there can be; no bound when absent");
+    f("num_checkpoints", self.num_checkpoints, "carries kept on a tape; 0 keeps all");
+  }
+  bool operator==(const While&) const = default;
+};
+
+/// A sub-graph with derivative rules of its own.
+///   (outputs…, residuals…) = fwd(inputs…)
+///
+/// `vjp` takes the inputs, and special inputs by role: primal_output(i) for every output,
+/// d_output(i) for every output of a float or complex dtype, and residual(i) where it likes; it
+/// gives one cotangent per input that has a derivative. `jvp` takes the inputs, tangent(i) for
+/// every input that has a derivative, and primal_output(i) where it likes; it gives one tangent per
+/// output of a float or complex dtype. An input has a derivative when its dtype is float or complex
+/// and `no_gradient` does not list it.
+struct CustomFn {
+  std::int64_t num_residuals = 0;
+  std::vector<std::int64_t> no_gradient;
+
+  static constexpr OpInfo info{
+      .name = "custom_fn",
+      .operands = "inputs...",
+      .results = "outputs..., residuals...?",
+      .bodies = "fwd, vjp?, jvp?",
+      .help = "a sub-graph with derivative rules of its own",
+      .formula = "(outputs…, residuals…) = fwd(inputs…)",
+      .constraints =
+          "c1 shape: fwd takes the inputs, with their types\n"
+          "c2 attr: fwd gives an output besides its num_residuals residuals\n"
+          "c3 attr: no_gradient lists inputs, each once\n"
+          "c4 shape: vjp takes the inputs, with their types\n"
+          "c5 shape: vjp has every primal_output and d_output, with the outputs' types\n"
+          "c6 shape: vjp gives one cotangent per input that has a derivative, with its type\n"
+          "c7 shape: jvp takes the inputs, with their types\n"
+          "c8 shape: jvp has the tangent of every input that has a derivative, with its type\n"
+          "c9 shape: jvp gives one tangent per output that has a derivative, with its type"};
+  static void fields(auto& self, auto&& f) {
+    f("num_residuals", self.num_residuals, "last outputs of fwd, kept for vjp");
+    f("no_gradient", self.no_gradient, "float inputs without a derivative, by position");
+  }
+  bool operator==(const CustomFn&) const = default;
+};
+
+/// The gradients of a scan in one sweep from its last step to its first.
+///   dc ← dc + upstream;  (dc…, db…, dx_t…) = body_vjp(c_t…, bcasts…, xs[t]…, dc…, dy_t…)
+/// db is summed over the steps; dx_t is row t of its result.
+///
+/// Operands, in order: inits; per carry its trajectory, all rows or the num_checkpoints kept ones;
+/// the upstream cotangents that are there, per carry (of the final value, or of the trajectory with
+/// save_trajectory: row k enters at the step that made it), then per stacked output; bcasts; xs.
+/// `upstream_present` has one flag per output of the scan's body, carries first. Without it all
+/// that can be there are: every stacked output, and every carry of a float or complex dtype.
+///
+/// Integers have no cotangent: an integer carry, bcast or xs has no result, and body_vjp gives no
+/// output for it.
+struct ScanBackward {
+  Dim length = 0;
+  std::int64_t num_carry = 1;
+  std::int64_t num_bcast = 0;
+  std::int64_t num_xs = 0;
+  bool save_trajectory = false;
+  std::int64_t num_checkpoints = 0;
+  bool reverse = false;
+  std::vector<bool> upstream_present;
+
+  static constexpr OpInfo info{
+      .name = "scan_backward",
+      .operands = "operands...",
+      .results = "dinits..., dbcasts..., dxs...",
+      .bodies = "body_vjp, forward_body?",
+      .help = "the gradients of a scan, in one sweep",
+      .formula = "(dc…, db…, dx_t…) = body_vjp(c_t…, bcasts…, xs[t]…, dc…, dy_t…), t = L-1 … 0",
+      .constraints =
+          "c1 attr: 0 ≤ num_checkpoints ≤ length, and the counts are not negative\n"
+          "c2 attr: operands are inits, trajectories, the upstreams present, bcasts and xs\n"
+          "c3 dtype: an integer carry has no upstream\n"
+          "c4 shape: a trajectory is its carry behind an axis of the kept rows\n"
+          "c5 shape: an upstream has the type of what it is the cotangent of\n"
+          "c6 shape: every xs has length as its first size\n"
+          "c7 shape: body_vjp takes carries, bcasts and one row of each xs, with their types\n"
+          "c8 shape: body_vjp has a d_output for each carry and stacked output, with its type\n"
+          "c9 shape: body_vjp gives the cotangents of carries, bcasts and rows, with their types\n"
+          "c10 attr: forward_body is there when carries must be recomputed, and only then\n"
+          "c11 shape: forward_body takes what the scan's body takes and gives the carries first"};
+  static void fields(auto& self, auto&& f) {
+    f("length", self.length, "number of steps", Presence::Required);
+    f("num_carry", self.num_carry, "values handed from step to step");
+    f("num_bcast", self.num_bcast, "operands every step sees whole");
+    f("num_xs", self.num_xs, "operands a step sees one row of");
+    f("save_trajectory", self.save_trajectory, "the scan gave all carries, not the last only");
+    f("num_checkpoints", self.num_checkpoints, "carries kept by the scan; 0 when all are");
+    f("reverse", self.reverse, "the scan visited rows last to first");
+    f("upstream_present", self.upstream_present, "which body outputs have a cotangent");
+  }
+  bool operator==(const ScanBackward&) const = default;
+};
+
+/// The gradients of a taped while, from its last trip to its first.
+///   dc ← upstream;  dc ← body_vjp(c_t…, dc…),  t = trip_count-1 … 0
+/// Operands, in order: initial carries; their tapes; the trip count; the upstream cotangents that
+/// are there. `upstream_present` has one flag per carry; without it every carry of a float or
+/// complex dtype has one. An integer carry has no cotangent and no result.
+struct WhileBackward {
+  std::int64_t num_carry = 1;
+  std::int64_t max_iterations = 0;
+  std::int64_t num_checkpoints = 0;
+  std::vector<bool> upstream_present;
+
+  static constexpr OpInfo info{
+      .name = "while_backward",
+      .operands = "operands...",
+      .results = "dcarries...",
+      .bodies = "body_vjp, forward_body?",
+      .help = "the gradients of a taped while",
+      .formula = "dc ← body_vjp(c_t…, dc…), t = trip_count-1 … 0",
+      .constraints =
+          "c1 attr: num_carry and max_iterations are not negative, and 0 ≤ num_checkpoints ≤ "
+          "max_iterations\n"
+          "c2 attr: operands are carries, tapes, the trip count and the upstreams present\n"
+          "c3 dtype: an integer carry has no upstream\n"
+          "c4 shape: a tape is its carry behind an axis of the kept rows\n"
+          "c5 dtype: the trip count is an i32 of rank 0\n"
+          "c6 shape: an upstream has its carry's type\n"
+          "c7 shape: body_vjp takes the carries, with their types\n"
+          "c8 shape: body_vjp has a d_output for each carry that has a cotangent, with its type\n"
+          "c9 shape: body_vjp gives one cotangent per carry that has one, with its type\n"
+          "c10 attr: forward_body is there when carries must be recomputed, and only then\n"
+          "c11 shape: forward_body takes the carries and gives them back"};
+  static void fields(auto& self, auto&& f) {
+    f("num_carry", self.num_carry, "values handed from trip to trip");
+    f("max_iterations", self.max_iterations, "the bound of the loop", Presence::Required);
+    f("num_checkpoints", self.num_checkpoints, "carries kept by the loop; 0 when all are");
+    f("upstream_present", self.upstream_present, "which carries have a cotangent");
+  }
+  bool operator==(const WhileBackward&) const = default;
+};
+
 }  // namespace ricci::op

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +25,8 @@ class CustomOp {
   virtual ~CustomOp() = default;
   [[nodiscard]] virtual std::string name() const = 0;
   [[nodiscard]] virtual std::int64_t version() const { return 1; }
+  /// How many operands it takes; nothing when infer decides.
+  [[nodiscard]] virtual std::optional<std::size_t> num_inputs() const { return std::nullopt; }
   /// Result types; throw UserError when the operands or attributes do not fit.
   [[nodiscard]] virtual std::vector<Type> infer(std::span<const Type> operands,
                                                 const Bytes& attrs) const = 0;
@@ -67,7 +70,8 @@ struct Custom {
                                .results = "results...",
                                .help = "an op registered at run time",
                                .formula = "as its registry entry says",
-                               .constraints = "c1 name: the name and version are registered"};
+                               .constraints = "c1 name: the name and version are registered\n"
+                                              "c2 attr: there are as many operands as it takes"};
   static void fields(auto& self, auto&& f) {
     f("name", self.name, "name in the registry", Presence::Positional);
     f("version", self.version, "version in the registry");

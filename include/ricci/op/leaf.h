@@ -1,7 +1,9 @@
 // Leaves: where values come from. `input` and `param` make up a graph's signature.
 #pragma once
 
+#include <array>
 #include <string>
+#include <string_view>
 
 #include "ricci/op/fields.h"
 
@@ -14,6 +16,18 @@ struct InputRole {
   std::int64_t index = 0;  ///< which output, primal or residual
   bool operator==(const InputRole&) const = default;
 };
+constexpr auto enumerator_names(InputRole::Kind) {
+  return std::array<std::string_view, 5>{"none", "d_output", "primal_output", "tangent",
+                                         "residual"};
+}
+
+/// The role a conventional name stands for in a derivative body: `d_output`, `d_output_1`,
+/// `primal_output`, `primal_output_1`, `tangent_0`, `residual_0`. Other names stand for none.
+[[nodiscard]] InputRole implied_role(std::string_view name);
+/// The conventional name of a role, numbered: `d_output_0`.
+[[nodiscard]] std::string conventional_name(const InputRole& role);
+/// Whether conventional names stand for roles in a body: those of derivatives.
+[[nodiscard]] bool names_imply_roles(std::string_view body_role);
 
 /// A value supplied for each run.   out = the supplied tensor
 struct Input {

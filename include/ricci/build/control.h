@@ -1,0 +1,177 @@
+// Builders of control flow. A body is given as a function that builds it from its inputs, or as a
+// graph made before.
+//
+//   Value h = scan_with_xs(h0, std::array{x}, [](Graph&, std::span<const Value> in) {
+//     return std::vector{tanh(in[0] + in[1])};
+//   }, length);
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ricci/ir/graph.h"
+#include "ricci/op/control.h"
+#include "ricci/op/custom.h"
+
+namespace ricci {
+
+/// Builds a body: from its inputs, in order, to its outputs. It sees nothing else of the outside.
+using BodyFunction = std::function<std::vector<Value>(Graph& body, std::span<const Value> inputs)>;
+using BodyGraph = std::shared_ptr<const Graph>;
+
+/// A body graph with inputs of the given types.
+[[nodiscard]] BodyGraph make_body(std::string name, std::span<const Type> inputs,
+                                  const BodyFunction& build, const Registry& registry);
+
+/// What a builder takes as a body.
+class BodySource {
+ public:
+  template <class F>
+    requires std::convertible_to<F, BodyFunction>
+  BodySource(F&& build) : build_(std::forward<F>(build)) {}  // NOLINT: a function is a body
+  BodySource(BodyGraph ready) : ready_(std::move(ready)) {}  // NOLINT: so is a graph
+  BodySource(Graph ready)                                    // NOLINT
+      : ready_(std::make_shared<const Graph>(std::move(ready))) {}
+  /// The body for a role; a function is called with inputs of the given types.
+  [[nodiscard]] Body make(std::string role, std::span<const Type> inputs,
+                          const Registry& registry) const;
+
+ private:
+  BodyFunction build_;
+  BodyGraph ready_;
+};
+
+/// A body whose params were turned into inputs.
+struct ClosedBody {
+  BodyGraph graph;
+  std::vector<std::string> captured;  ///< names of the params, in the order of their inputs
+  std::vector<Type> types;
+};
+/// Turns each param of a body into an input behind the first `position` inputs (all of them when
+/// absent): the place of a scan's bcasts is behind its carries, that of captures at the end.
+[[nodiscard]] ClosedBody close_over(const Graph& body, std::optional<std::size_t> position = {});
+/// The params of `outer` that a closed body captured, declared there when they are not yet: the
+/// values to hand in as operands.
+[[nodiscard]] std::vector<Value> captured_params(
+    Graph& outer, const ClosedBody& body,
+    std::source_location loc = std::source_location::current());
+
+/// predicate ≠ 0 ? then_body(captures…) : else_body(captures…); only one of them runs.
+std::vector<Value> cond(Value predicate, std::span<const Value> captures,
+                        const BodySource& then_body, const BodySource& else_body,
+                        std::source_location loc = std::source_location::current());
+
+/// All there is to say about a scan besides its carries and its body.
+struct ScanOptions {
+  std::vector<Value> bcasts = {};  ///< operands every step sees whole
+  std::vector<Value> xs = {};      ///< operands a step sees one row of
+  std::optional<Dim> length = {};  ///< the first size of xs when absent
+  bool trajectory = false;         ///< give all carries, not the last only
+  std::int64_t checkpoints = 0;    ///< carries kept for the backward pass; 0 keeps all
+  bool reverse = false;            ///< visit rows last to first
+};
+/// (carries…, ys…) = body(carries…, bcasts…, xs[t]…) for every row t.
+std::vector<Value> scan(std::span<const Value> carries, const ScanOptions& options,
+                        const BodySource& body,
+                        std::source_location loc = std::source_location::current());
+
+// Scans of one carry and no stacked outputs.
+/// The final carry.
+Value scan(Value init, const BodySource& body, const Dim& length,
+           std::source_location loc = std::source_location::current());
+/// Every carry, stacked.
+Value scan_trajectory(Value init, const BodySource& body, const Dim& length,
+                      std::source_location loc = std::source_location::current());
+Value scan_with_xs(Value init, std::span<const Value> xs, const BodySource& body, const Dim& length,
+                   std::source_location loc = std::source_location::current());
+Value scan_with_bcasts_and_xs(Value init, std::span<const Value> bcasts, std::span<const Value> xs,
+                              const BodySource& body, const Dim& length,
+                              std::source_location loc = std::source_location::current());
+/// The final carry; a gradient keeps `checkpoints` carries, 1 ≤ checkpoints ≤ length.
+Value scan_checkpointed(Value init, const BodySource& body, const Dim& length,
+                        std::int64_t checkpoints,
+                        std::source_location loc = std::source_location::current());
+
+/// The operands and bodies of a scan's gradient.
+struct ScanBackwardArgs {
+  std::vector<Value> inits;
+  std::vector<Value> trajectories;
+  /// One per output of the scan's body, carries first; an invalid Value where there is none.
+  std::vector<Value> upstreams;
+  std::vector<Value> bcasts = {};
+  std::vector<Value> xs = {};
+  Dim length = 0;
+  bool trajectory = false;       ///< upstreams of carries are those of the trajectory
+  std::int64_t checkpoints = 0;  ///< rows the trajectories keep; 0 when they keep all
+  bool reverse = false;
+  BodyGraph body_vjp;
+  BodyGraph forward_body = {};  ///< recomputes carries that were not kept
+};
+/// dinits…, dbcasts…, dxs…, leaving out integers.
+std::vector<Value> scan_backward(const ScanBackwardArgs& args,
+                                 std::source_location loc = std::source_location::current());
+
+// One gradient of a scan of one carry. Several of them on the same operands are one sweep after
+// common sub-expressions are merged.
+Value scan_backward(Value init, Value trajectory, Value upstream, std::span<const Value> xs,
+                    BodyGraph body_vjp, const Dim& length, bool save_trajectory,
+                    std::source_location loc = std::source_location::current());
+Value scan_backward_with_checkpoints(Value init, Value trajectory, Value upstream,
+                                     std::span<const Value> xs, BodyGraph body_vjp,
+                                     const Dim& length, bool save_trajectory,
+                                     std::int64_t checkpoints, BodyGraph forward_body,
+                                     std::source_location loc = std::source_location::current());
+Value scan_backward_xs(Value init, Value trajectory, Value upstream, std::span<const Value> xs,
+                       BodyGraph body_vjp, const Dim& length, bool save_trajectory,
+                       std::size_t xs_idx,
+                       std::source_location loc = std::source_location::current());
+Value scan_backward_xs_with_checkpoints(Value init, Value trajectory, Value upstream,
+                                        std::span<const Value> xs, BodyGraph body_vjp,
+                                        const Dim& length, bool save_trajectory, std::size_t xs_idx,
+                                        std::int64_t checkpoints, BodyGraph forward_body,
+                                        std::source_location loc = std::source_location::current());
+
+struct WhileOptions {
+  std::optional<std::int64_t> max_iterations = {};
+  std::int64_t checkpoints = 0;  ///< rows the tapes keep; 0 keeps all
+  bool trip_count = false;       ///< give the number of trips
+  bool tapes = false;            ///< give the carries entering each trip; needs max_iterations
+};
+struct WhileResult {
+  std::vector<Value> carries;
+  Value trip_count;          ///< invalid unless asked for
+  std::vector<Value> tapes;  ///< empty unless asked for
+};
+/// carries = body(carries…) as long as every element of condition(carries…) is non-zero.
+WhileResult while_loop(std::span<const Value> carries, const BodySource& condition,
+                       const BodySource& body, const WhileOptions& options = {},
+                       std::source_location loc = std::source_location::current());
+/// The same with trip count and tapes.
+WhileResult while_taped(std::span<const Value> carries, const BodySource& condition,
+                        const BodySource& body, std::int64_t max_iterations,
+                        std::int64_t checkpoints = 0,
+                        std::source_location loc = std::source_location::current());
+
+/// The operands and bodies of a taped while's gradient.
+struct WhileBackwardArgs {
+  std::vector<Value> carries;  ///< as they entered the loop
+  std::vector<Value> tapes;
+  Value trip_count;
+  std::vector<Value> upstreams;  ///< one per carry; an invalid Value where there is none
+  std::int64_t max_iterations = 0;
+  std::int64_t checkpoints = 0;
+  BodyGraph body_vjp;
+  BodyGraph forward_body = {};
+};
+/// dcarries…, leaving out integers.
+std::vector<Value> while_backward(const WhileBackwardArgs& args,
+                                  std::source_location loc = std::source_location::current());
+
+}  // namespace ricci
