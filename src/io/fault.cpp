@@ -30,25 +30,25 @@ UserError with_note(const UserError& error, const std::string& note) {
   return UserError(std::move(all));
 }
 
-Bytes ByteCursor::take(std::size_t count) {
+ByteSpan ByteCursor::take(std::size_t count) {
   if (count > left()) {
     file_fault("truncated",
                fmt::format("{} needs {} more bytes, but {} are left", what_, count, left()),
                offset(), "the file is cut short or damaged; fetch or write it again");
   }
-  const Bytes taken = bytes_.subspan(at_, count);
+  const ByteSpan taken = bytes_.subspan(at_, count);
   at_ += count;
   return taken;
 }
 
 std::uint64_t ByteCursor::number(std::size_t size) {
-  const Bytes raw = take(size);
+  const ByteSpan raw = take(size);
   std::uint64_t v = 0;
   for (std::size_t i = size; i-- > 0;) v = (v << 8) | std::to_integer<std::uint64_t>(raw[i]);
   return v;
 }
 
-std::string_view as_text(Bytes bytes) noexcept {
+std::string_view as_text(ByteSpan bytes) noexcept {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 

@@ -11,7 +11,7 @@
 
 namespace ricci::io {
 
-using Bytes = std::span<const std::byte>;
+using ByteSpan = std::span<const std::byte>;
 
 /// Throws UserError(file.<detail>) with a note on where in the file the fault lies.
 [[noreturn]] void file_fault(std::string detail, std::string message, std::size_t offset,
@@ -26,12 +26,12 @@ using Bytes = std::span<const std::byte>;
 class ByteCursor {
  public:
   /// `what` names the structure in messages; `base` is the file offset of bytes[0].
-  ByteCursor(Bytes bytes, std::string_view what, std::size_t base = 0)
+  ByteCursor(ByteSpan bytes, std::string_view what, std::size_t base = 0)
       : bytes_(bytes), what_(what), base_(base) {}
 
   [[nodiscard]] std::size_t left() const noexcept { return bytes_.size() - at_; }
   [[nodiscard]] std::size_t offset() const noexcept { return base_ + at_; }
-  Bytes take(std::size_t count);
+  ByteSpan take(std::size_t count);
   std::uint16_t u16() { return static_cast<std::uint16_t>(number(2)); }
   std::uint32_t u32() { return static_cast<std::uint32_t>(number(4)); }
   std::uint64_t u64() { return number(8); }
@@ -39,12 +39,12 @@ class ByteCursor {
  private:
   std::uint64_t number(std::size_t size);
 
-  Bytes bytes_;
+  ByteSpan bytes_;
   std::string_view what_;
   std::size_t base_ = 0;
   std::size_t at_ = 0;
 };
 
-[[nodiscard]] std::string_view as_text(Bytes bytes) noexcept;
+[[nodiscard]] std::string_view as_text(ByteSpan bytes) noexcept;
 
 }  // namespace ricci::io

@@ -25,7 +25,7 @@ T load(const std::byte* from) {
 }
 
 // Elements as the file holds them, in little-endian order; a complex number is two floats.
-std::vector<std::byte> swapped(Bytes elements, const NpyElement& e) {
+std::vector<std::byte> swapped(ByteSpan elements, const NpyElement& e) {
   const std::size_t part = e.kind == 'c' ? e.size / 2 : e.size;
   std::vector<std::byte> out(elements.size());
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -34,7 +34,7 @@ std::vector<std::byte> swapped(Bytes elements, const NpyElement& e) {
   return out;
 }
 
-void require_bools(Bytes elements, std::size_t base) {
+void require_bools(ByteSpan elements, std::size_t base) {
   for (std::size_t i = 0; i < elements.size(); ++i) {
     if (std::to_integer<unsigned>(elements[i]) > 1) {
       file_fault(
@@ -46,7 +46,7 @@ void require_bools(Bytes elements, std::size_t base) {
 }
 
 // u16 -> u32, u64 -> i64: the unsigned types of NumPy that Ricci lacks.
-Tensor widened(const Type& type, Bytes elements, const NpyElement& e, std::size_t base) {
+Tensor widened(const Type& type, ByteSpan elements, const NpyElement& e, std::size_t base) {
   std::vector<std::int64_t> numbers(elements.size() / e.size);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const std::byte* from = elements.data() + i * e.size;
@@ -60,7 +60,7 @@ Tensor widened(const Type& type, Bytes elements, const NpyElement& e, std::size_
   return Tensor::from_numbers<std::int64_t>(type, numbers);
 }
 
-Tensor row_major(const NpyHeader& h, const Type& type, Bytes elements) {
+Tensor row_major(const NpyHeader& h, const Type& type, ByteSpan elements) {
   const NpyElement& e = h.element;
   if (e.kind == 'b') require_bools(elements, h.data_offset);
   std::vector<std::byte> little;
@@ -90,7 +90,7 @@ Tensor parse_npy(std::span<const std::byte> bytes) {
         fmt::format("the elements take {} bytes, but {} follow the header", h.data_size, left),
         h.data_offset, "the file is cut short, damaged, or holds more than one array");
   }
-  const Bytes elements = bytes.subspan(h.data_offset);
+  const ByteSpan elements = bytes.subspan(h.data_offset);
   const Dims dims(h.dims.begin(), h.dims.end());
   if (!h.fortran_order) return row_major(h, {h.element.dtype, dims}, elements);
   // Fortran order is the C order of the transposed array.
@@ -113,8 +113,8 @@ Tensor read_npy(const std::string& path) {
 std::vector<std::byte> npy_bytes(const Tensor& tensor) {
   const Tensor t = writable(tensor);
   const std::string header = npy_header(t.type());
-  const Bytes front = std::as_bytes(std::span(header));
-  const Bytes elements = t.numel() == 0 ? Bytes() : t.bytes();
+  const ByteSpan front = std::as_bytes(std::span(header));
+  const ByteSpan elements = t.numel() == 0 ? ByteSpan() : t.bytes();
   std::vector<std::byte> out;
   out.reserve(front.size() + elements.size());
   out.insert(out.end(), front.begin(), front.end());

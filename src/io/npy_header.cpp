@@ -184,7 +184,7 @@ class DictReader {
   bool have_shape_ = false;
 };
 
-// Bytes of all elements. Zero sizes count as one on the way, so that strides cannot overflow
+// ByteSpan of all elements. Zero sizes count as one on the way, so that strides cannot overflow
 // either.
 std::size_t data_size(const NpyHeader& header, std::size_t offset) {
   std::optional<std::int64_t> widest = 16;  // the largest element a tensor can have
@@ -202,7 +202,7 @@ std::size_t data_size(const NpyHeader& header, std::size_t offset) {
 
 }  // namespace
 
-NpyHeader parse_npy_header(Bytes bytes) {
+NpyHeader parse_npy_header(ByteSpan bytes) {
   ByteCursor in(bytes, "the NPY header");
   if (as_text(in.take(Magic.size())) != Magic) {
     file_fault("npy_magic", "this is not an NPY file", 0, "NPY files begin with \\x93NUMPY");

@@ -31,7 +31,7 @@ struct NpyHeader {
 inline constexpr std::size_t MaxNpyHeader = (1U << 16) + 12;
 
 /// Reads the header at the front of `bytes`; the elements need not be there yet.
-[[nodiscard]] NpyHeader parse_npy_header(Bytes bytes);
+[[nodiscard]] NpyHeader parse_npy_header(ByteSpan bytes);
 
 /// The bytes before the elements, for a C-order array of `type`.
 [[nodiscard]] std::string npy_header(const Type& type);

@@ -25,7 +25,7 @@ std::string array_name(const ZipEntry& entry) {
 }
 
 // The shape in the header must account for the declared size before it is all decompressed.
-void check_declared_size(const ZipEntry& entry, Bytes front) {
+void check_declared_size(const ZipEntry& entry, ByteSpan front) {
   const NpyHeader h = parse_npy_header(front);
   if (entry.size - h.data_offset != h.data_size) {
     file_fault("npy_size",
@@ -42,7 +42,7 @@ Tensor parse_entry(const ZipEntry& entry) {
       return parse_npy(entry.data);
     }
     return parse_npy(
-        extract(entry, MaxNpyHeader, [&](Bytes front) { check_declared_size(entry, front); }));
+        extract(entry, MaxNpyHeader, [&](ByteSpan front) { check_declared_size(entry, front); }));
   } catch (const UserError& e) {
     throw with_note(e, fmt::format("in entry {} at byte {}", quote(entry.name.substr(0, 80)),
                                    entry.data_offset));
@@ -94,13 +94,13 @@ NamedTensors read_npz(const std::string& path, const NpzLimits& limits) {
 
 std::vector<std::byte> npz_bytes(const NamedTensors& arrays) {
   std::vector<std::byte> out;
-  write_archive(arrays, [&](Bytes piece) { out.insert(out.end(), piece.begin(), piece.end()); });
+  write_archive(arrays, [&](ByteSpan piece) { out.insert(out.end(), piece.begin(), piece.end()); });
   return out;
 }
 
 void write_npz(const std::string& path, const NamedTensors& arrays) {
   AtomicFile file(path);
-  write_archive(arrays, [&](Bytes piece) { file.write(piece); });
+  write_archive(arrays, [&](ByteSpan piece) { file.write(piece); });
   file.commit();
 }
 

@@ -18,31 +18,31 @@ struct ZipEntry {
   bool deflated = false;
   std::uint32_t crc = 0;
   std::uint64_t size = 0;       ///< uncompressed, as the directory declares
-  Bytes data;                   ///< what the archive holds
+  ByteSpan data;                ///< what the archive holds
   std::size_t data_offset = 0;  ///< of `data` in the archive
 };
 
 /// The entries in the directory's order. Every range is inside the archive and overlaps no other;
 /// names are unique. Nothing is decompressed.
-[[nodiscard]] std::vector<ZipEntry> read_zip_directory(Bytes archive);
+[[nodiscard]] std::vector<ZipEntry> read_zip_directory(ByteSpan archive);
 
 /// The entry's bytes. `accept_size` is called once, with the first bytes (up to `prefix` of them),
 /// before more is decompressed, and may throw. Size and checksum must be as declared.
 [[nodiscard]] std::vector<std::byte> extract(const ZipEntry& entry, std::size_t prefix,
-                                             const std::function<void(Bytes)>& accept_size);
+                                             const std::function<void(ByteSpan)>& accept_size);
 
 /// UserError(file.zip_crc) unless the bytes have the entry's checksum.
-void check_crc(const ZipEntry& entry, Bytes bytes);
+void check_crc(const ZipEntry& entry, ByteSpan bytes);
 
 /// Writes an archive of stored entries front to back.
 class ZipWriter {
  public:
-  using Sink = std::function<void(Bytes)>;
+  using Sink = std::function<void(ByteSpan)>;
   /// Sizes and offsets from `zip64_from` on use the 64-bit fields.
   explicit ZipWriter(Sink sink, std::uint64_t zip64_from = 0xFFFFFFFFU)
       : sink_(std::move(sink)), zip64_from_(zip64_from) {}
 
-  void add(std::string_view name, Bytes bytes);
+  void add(std::string_view name, ByteSpan bytes);
   void finish();
 
  private:

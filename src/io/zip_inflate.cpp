@@ -68,7 +68,7 @@ class Inflater {
   }
 
   const ZipEntry& entry_;
-  Bytes input_;
+  ByteSpan input_;
   z_stream stream_{};
   bool ended_ = false;
 };
@@ -76,13 +76,13 @@ class Inflater {
 }  // namespace
 
 std::vector<std::byte> extract(const ZipEntry& entry, std::size_t prefix,
-                               const std::function<void(Bytes)>& accept_size) {
+                               const std::function<void(ByteSpan)>& accept_size) {
   check_internal(entry.deflated, "stored entries are read in place");
   Inflater in(entry);
   const auto size = static_cast<std::size_t>(entry.size);
   std::vector<std::byte> out(std::min(prefix, size));
   std::size_t filled = in.read(out);
-  accept_size(Bytes(out).first(filled));
+  accept_size(ByteSpan(out).first(filled));
   // Memory doubles as data arrives, so that a lying size costs little.
   while (filled == out.size() && filled < size) {
     out.resize(std::min(size, std::max<std::size_t>(2 * filled, 4096)));
@@ -94,7 +94,7 @@ std::vector<std::byte> extract(const ZipEntry& entry, std::size_t prefix,
   return out;
 }
 
-void check_crc(const ZipEntry& entry, Bytes bytes) {
+void check_crc(const ZipEntry& entry, ByteSpan bytes) {
   const uLong crc = crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
   if (crc == entry.crc) return;
   file_fault("zip_crc",

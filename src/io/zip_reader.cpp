@@ -43,12 +43,12 @@ struct RawEntry {
 
 std::string shown(std::string_view entry_name) { return quote(entry_name.substr(0, 80)); }
 
-std::uint32_t signature_at(Bytes archive, std::size_t offset) {
+std::uint32_t signature_at(ByteSpan archive, std::size_t offset) {
   return ByteCursor(archive.subspan(offset), "a signature", offset).u32();
 }
 
 // The end record is last, before a comment of at most 65535 bytes whose length it states.
-std::size_t find_end(Bytes archive) {
+std::size_t find_end(ByteSpan archive) {
   if (archive.size() >= EndSize) {
     const std::size_t last = archive.size() - EndSize;
     const std::size_t first = last - std::min<std::size_t>(last, 0xFFFF);
@@ -63,7 +63,7 @@ std::size_t find_end(Bytes archive) {
 }
 
 // The 64-bit end record, which the locator right before the end record points to.
-Directory read_directory64(Bytes archive, std::size_t end) {
+Directory read_directory64(ByteSpan archive, std::size_t end) {
   if (end < Locator64Size || signature_at(archive, end - Locator64Size) != Locator64Signature) {
     file_fault("zip_end", "the zip64 end record is missing", end);
   }
@@ -92,7 +92,7 @@ Directory read_directory64(Bytes archive, std::size_t end) {
   return d;
 }
 
-Directory read_end(Bytes archive) {
+Directory read_end(ByteSpan archive) {
   const std::size_t end = find_end(archive);
   ByteCursor in(archive.subspan(end), "the end record", end);
   in.take(4);
@@ -124,7 +124,7 @@ Directory read_end(Bytes archive) {
 
 // Replaces the numbers that are too large for 32 bits by those of the zip64 extra field (id 1),
 // which holds them in this order.
-void read_extra64(RawEntry& raw, Bytes extra, std::size_t at) {
+void read_extra64(RawEntry& raw, ByteSpan extra, std::size_t at) {
   ByteCursor in(extra, "an extra field", at);
   while (in.left() >= 4) {
     const unsigned id = in.u16();
@@ -190,7 +190,7 @@ void check_entry(const RawEntry& raw) {
 
 // Finds the data behind the local header, which must agree with the directory. Sizes there may be
 // left to a descriptor after the data, so the directory's are used.
-void locate(RawEntry& raw, Bytes body) {
+void locate(RawEntry& raw, ByteSpan body) {
   const std::string name = shown(raw.entry.name);
   if (raw.header_offset > body.size()) {
     file_fault("zip_range",
@@ -251,7 +251,7 @@ void check_overlap(std::vector<RawEntry>& entries) {
 
 }  // namespace
 
-std::vector<ZipEntry> read_zip_directory(Bytes archive) {
+std::vector<ZipEntry> read_zip_directory(ByteSpan archive) {
   const Directory d = read_end(archive);
   const auto start = static_cast<std::size_t>(d.offset);
   ByteCursor in(archive.subspan(start, static_cast<std::size_t>(d.size)), "the zip directory",

@@ -34,7 +34,7 @@ class Record {
 
 }  // namespace
 
-void ZipWriter::add(std::string_view name, Bytes bytes) {
+void ZipWriter::add(std::string_view name, ByteSpan bytes) {
   if (name.size() > 0xFFFF) {
     throw UserError(ErrorCode::File, fmt::format("an archive entry's name has {} bytes; at most "
                                                  "65535 fit",

@@ -146,7 +146,7 @@ TEST(IoNpz, ReadsWhatNumpyWrites) {
 TEST(IoNpz, Zip64FieldsAreWrittenAndRead) {
   for (const std::uint64_t from : {0, 1, 100, 1000}) {
     std::string out;
-    io::ZipWriter zip([&](io::Bytes piece) { out += io::as_text(piece); }, from);
+    io::ZipWriter zip([&](io::ByteSpan piece) { out += io::as_text(piece); }, from);
     zip.add("a.npy", bytes_of(small_array()));
     zip.add("b.npy", bytes_of(small_array()));
     zip.finish();

@@ -1,0 +1,13 @@
+#include "commands/commands.h"
+
+namespace ricci::tool {
+
+void add_commands(CLI::App& app, Action& action) {
+  add_run(app, action);
+  add_check(app, action);
+  add_print(app, action);
+  add_show(app, action);
+  add_doc(app, action);
+}
+
+}  // namespace ricci::tool

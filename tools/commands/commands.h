@@ -1,0 +1,22 @@
+// The commands. Each `add_…` declares a command's arguments and, when it is chosen, sets `action`
+// to what it does. Actions throw ricci::Error and write nothing before they can succeed.
+#pragma once
+
+#include <functional>
+
+#include <CLI/CLI.hpp>
+
+namespace ricci::tool {
+
+using Action = std::function<void()>;
+
+void add_run(CLI::App& app, Action& action);
+void add_check(CLI::App& app, Action& action);
+void add_print(CLI::App& app, Action& action);
+void add_show(CLI::App& app, Action& action);
+void add_doc(CLI::App& app, Action& action);
+
+/// All of them, in the order `--help` lists them.
+void add_commands(CLI::App& app, Action& action);
+
+}  // namespace ricci::tool

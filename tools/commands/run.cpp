@@ -1,0 +1,89 @@
+// ricci run: evaluates a graph and says what came out.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "ricci/interp/interpreter.h"
+#include "ricci/io/npy.h"
+#include "ricci/ir/text.h"
+#include "ricci/ir/verify.h"
+
+#include "commands/commands.h"
+#include "feeds.h"
+#include "source.h"
+#include "summary.h"
+
+namespace ricci::tool {
+namespace {
+
+struct RunOptions {
+  Source source;
+  FeedOptions feeds;
+  std::uint64_t seed = 0;
+  std::string device = "reference";
+  std::string out;
+};
+
+void require_device(const std::string& device) {
+  if (device == "reference") return;
+  throw UserError(ErrorCode::UnsupportedOnBackend,
+                  fmt::format("the device '{}' is not part of this build", device),
+                  "run with --device reference");
+}
+
+void run(const RunOptions& options) {
+  require_device(options.device);
+  const Graph graph = options.source.load();
+  verify(graph);
+  const std::vector<Tensor> results =
+      interpret(graph, make_feeds(graph, options.feeds), {.seed = options.seed});
+  io::NamedTensors named;
+  std::string report;
+  const auto names = value_names(graph);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const ValueId v = graph.outputs()[i];
+    report += fmt::format("out{} %{} : {} = {}\n", i, names[v.node][v.result],
+                          results[i].type().to_string(), summary(results[i]));
+    named.emplace_back(fmt::format("out{}", i), results[i]);
+  }
+  if (!options.out.empty()) io::write_npz(options.out, named);
+  write_text("-", report);
+}
+
+std::string check_assignment(const std::string& text) {
+  return split_assignment(text) ? "" : "'" + text + "' is not of the form NAME=VALUE";
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Action& action) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command = app.add_subcommand("run", "runs a graph and summarises its outputs");
+  options->source.declare(*command);
+  command->add_option("--input", options->feeds.arrays, "value of an input or param (repeatable)")
+      ->type_name("NAME=FILE.npy")
+      ->check(check_assignment)
+      ->allow_extra_args(false);
+  command->add_option("--inputs", options->feeds.archive, "values by name; --input comes first")
+      ->type_name("FILE.npz");
+  command
+      ->add_option("--random", options->feeds.random_seed,
+                   "fill every other input and param from this seed")
+      ->type_name("SEED");
+  command
+      ->add_option("--size", options->feeds.sizes,
+                   "size of a symbolic dimension, for --random (default 4)")
+      ->type_name("NAME=NUMBER")
+      ->check(check_assignment)
+      ->allow_extra_args(false);
+  command->add_option("--seed", options->seed, "seed of the graph's random ops (default 0)")
+      ->type_name("N");
+  command->add_option("--device", options->device, "reference, cpu or cuda (default reference)")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"reference", "cpu", "cuda"}));
+  command->add_option("--out", options->out, "write the outputs as arrays out0, out1, …")
+      ->type_name("FILE.npz");
+  command->callback([options, &action] { action = [options] { run(*options); }; });
+}
+
+}  // namespace ricci::tool

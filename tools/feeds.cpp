@@ -1,0 +1,107 @@
+#include "feeds.h"
+
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "ricci/io/npy.h"
+#include "ricci/op/leaf.h"
+#include "ricci/support/hash.h"
+
+namespace ricci::tool {
+namespace {
+
+constexpr std::int64_t AnySize = 4;  // of a symbolic dimension nothing else decides
+
+Tensor as_declared(const Graph& graph, const std::string& name, Tensor value) {
+  const Type& declared = graph.node(graph.find_or_throw(name)).types[0];
+  if (declared.dtype != DType::BF16 || value.dtype() != DType::F32) return value;
+  return Tensor::from_numbers<double>(value.type().with(DType::BF16), value.numbers<double>());
+}
+
+SymbolBindings given_sizes(const Graph& graph, const std::vector<std::string>& sizes) {
+  SymbolBindings bindings;
+  const std::set<std::string> symbols = graph.symbols();
+  for (const std::string& text : sizes) {
+    const auto [symbol, digits] = split_assignment(text).value();
+    std::int64_t size = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
+    if (error != std::errc() || end != digits.data() + digits.size() || size < 0) {
+      throw UserError(ErrorCode::Attr, fmt::format("'{}' is not a size for '{}'", digits, symbol));
+    }
+    if (!symbols.contains(symbol)) {
+      throw UserError(ErrorCode::Name, fmt::format("no dimension is named '{}'", symbol));
+    }
+    bindings[symbol] = size;
+  }
+  return bindings;
+}
+
+void fill_randomly(const Graph& graph, const FeedOptions& options, Feeds& feeds) {
+  SymbolBindings bindings = bindings_from_feeds(graph, feeds);
+  bindings.merge(given_sizes(graph, options.sizes));
+  for (const std::string& symbol : graph.symbols()) bindings.try_emplace(symbol, AnySize);
+  for (const Node& node : graph.nodes()) {
+    const auto* in = node.op.as<op::Input>();
+    const auto* param = node.op.as<op::Param>();
+    if (in == nullptr && param == nullptr) continue;
+    const std::string& name = in != nullptr ? in->name : param->name;
+    if (feeds.contains(name)) continue;
+    const Type type = node.types[0].bind(bindings);
+    feeds.emplace(name, random_tensor(type, *options.random_seed, name));
+  }
+}
+
+}  // namespace
+
+std::optional<std::pair<std::string, std::string>> split_assignment(const std::string& text) {
+  const std::size_t at = text.find('=');
+  if (at == std::string::npos || at == 0 || at + 1 == text.size()) return std::nullopt;
+  return std::pair{text.substr(0, at), text.substr(at + 1)};
+}
+
+Feeds make_feeds(const Graph& graph, const FeedOptions& options) {
+  Feeds feeds;
+  for (const std::string& text : options.arrays) {
+    const auto [name, file] = split_assignment(text).value();
+    if (!feeds.emplace(name, as_declared(graph, name, io::read_npy(file))).second) {
+      throw UserError(ErrorCode::Name, fmt::format("'{}' is given twice", name));
+    }
+  }
+  if (!options.archive.empty()) {
+    for (auto& [name, value] : io::read_npz(options.archive)) {
+      feeds.emplace(name, as_declared(graph, name, std::move(value)));  // --input comes first
+    }
+  }
+  if (options.random_seed) fill_randomly(graph, options, feeds);
+  return feeds;
+}
+
+Tensor random_tensor(const Type& type, std::uint64_t seed, const std::string& name) {
+  const Tensor storage = Tensor::zeros(type);  // checks the type and that there is room
+  const auto count = static_cast<std::size_t>(storage.numel());
+  const std::uint64_t key = Hasher().add(seed).add(std::string_view(name)).value();
+  const auto bits = [&](std::size_t i) { return Hasher().add(key).add(std::uint64_t{i}).value(); };
+  if (is_int(type.dtype) || type.dtype == DType::Bool) {
+    const std::uint64_t values = type.dtype == DType::Bool ? 2 : 4;
+    std::vector<std::int64_t> numbers(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      numbers[i] = static_cast<std::int64_t>((bits(i) >> 32) % values);
+    }
+    return Tensor::from_numbers<std::int64_t>(type, numbers);
+  }
+  const auto uniform = [&](std::size_t i) {
+    return std::ldexp(static_cast<double>(bits(i) >> 11), -52) - 1.0;
+  };
+  if (is_complex(type.dtype)) {
+    std::vector<std::complex<double>> numbers(count);
+    for (std::size_t i = 0; i < count; ++i) numbers[i] = {uniform(2 * i), uniform(2 * i + 1)};
+    return Tensor::from_numbers<std::complex<double>>(type, numbers);
+  }
+  std::vector<double> numbers(count);
+  for (std::size_t i = 0; i < count; ++i) numbers[i] = uniform(i);
+  return Tensor::from_numbers<double>(type, numbers);
+}
+
+}  // namespace ricci::tool
