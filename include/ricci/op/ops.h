@@ -3,6 +3,7 @@
 
 #include "ricci/op/attention.h"
 #include "ricci/op/control.h"
+#include "ricci/op/conv.h"
 #include "ricci/op/custom.h"
 #include "ricci/op/elementwise.h"
 #include "ricci/op/generator.h"
