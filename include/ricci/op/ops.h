@@ -9,6 +9,7 @@
 #include "ricci/op/generator.h"
 #include "ricci/op/leaf.h"
 #include "ricci/op/linalg.h"
+#include "ricci/op/loss.h"
 #include "ricci/op/op.h"
 #include "ricci/op/reduce.h"
 #include "ricci/op/shape.h"
