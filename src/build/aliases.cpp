@@ -13,6 +13,7 @@ const std::map<std::string, AliasBuilder, std::less<>>& aliases() {
     std::map<std::string, AliasBuilder, std::less<>> all;
     for (const AliasList& family : {
              control_aliases(),
+             conv_aliases(),
              elementwise_aliases(),
              fused_aliases(),
              norm_aliases(),

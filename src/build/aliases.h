@@ -30,6 +30,7 @@ std::vector<Value> as_op(AliasCall& call) {
 }
 
 [[nodiscard]] AliasList control_aliases();
+[[nodiscard]] AliasList conv_aliases();
 [[nodiscard]] AliasList elementwise_aliases();
 [[nodiscard]] AliasList fused_aliases();
 [[nodiscard]] AliasList norm_aliases();

@@ -1,0 +1,172 @@
+// Convolutions and pooling.
+#include "ricci/op/conv.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "rule/eval_rules.h"
+
+namespace ricci::rule {
+namespace {
+
+using Index4 = std::array<std::int64_t, 4>;
+
+template <class F>
+void for_each_index4(const StaticDims& dims, F&& f) {
+  for_each_index(dims, [&](const StaticDims& i) { f(Index4{i[0], i[1], i[2], i[3]}); });
+}
+
+bool inside(const StaticDims& image, std::int64_t row, std::int64_t column) {
+  return row >= 0 && row < image[2] && column >= 0 && column < image[3];
+}
+
+// Conv and its two gradients are sums of the same products: calls f(x index, w index, y index) for
+// every tap (c, u, v) of every window (n, o, i, j) that lies inside the image.
+template <class Op, class F>
+void for_each_product(const Op& op, const StaticDims& x, const StaticDims& w, const StaticDims& y,
+                      F&& f) {
+  const std::int64_t group_outputs = w[0] / op.groups;
+  for_each_index4(y, [&](const Index4& at_y) {
+    const auto [n, o, i, j] = at_y;
+    const std::int64_t first_channel = o / group_outputs * w[1];
+    for (std::int64_t c = 0; c < w[1]; ++c) {
+      for (std::int64_t u = 0; u < w[2]; ++u) {
+        for (std::int64_t v = 0; v < w[3]; ++v) {
+          const std::int64_t row = i * op.stride[0] + u * op.dilation[0] - op.padding[0];
+          const std::int64_t column = j * op.stride[1] + v * op.dilation[1] - op.padding[1];
+          if (!inside(x, row, column)) continue;
+          f(Index4{n, first_channel + c, row, column}, Index4{o, c, u, v}, at_y);
+        }
+      }
+    }
+  });
+}
+
+// Calls f(row, column) for the positions of window (i, j) that lie inside the image, row-major.
+template <class Op, class F>
+void for_each_in_window(const Op& op, const StaticDims& x, std::int64_t i, std::int64_t j, F&& f) {
+  for (std::int64_t u = 0; u < op.kernel_size[0]; ++u) {
+    for (std::int64_t v = 0; v < op.kernel_size[1]; ++v) {
+      const std::int64_t row = i * op.stride[0] + u - op.padding[0];
+      const std::int64_t column = j * op.stride[1] + v - op.padding[1];
+      if (inside(x, row, column)) f(row, column);
+    }
+  }
+}
+
+// The place of a window's first maximum; a NaN counts as larger than everything, and -inf is as
+// good as any value when there is no better.
+template <class Op>
+Index4 first_maximum(const Op& op, const RealNd& x, const Index4& window) {
+  const auto [n, c, i, j] = window;
+  Index4 best{-1, -1, -1, -1};
+  for_each_in_window(op, x.dims, i, j, [&](std::int64_t row, std::int64_t column) {
+    const Index4 here{n, c, row, column};
+    const bool better = best[0] < 0 || (!std::isnan(x.at(best)) &&
+                                        (std::isnan(x.at(here)) || x.at(here) > x.at(best)));
+    if (better) best = here;
+  });
+  return best;
+}
+
+double combine(const op::Pool& op, const std::vector<double>& values) {
+  const auto fold = [&](double start, auto&& f) {
+    double total = start;
+    for (const double v : values) total = f(total, v);
+    return total;
+  };
+  const auto add = [](double a, double b) { return a + b; };
+  constexpr double Inf = std::numeric_limits<double>::infinity();
+  switch (op.kind) {
+    case ReduceKind::Sum: return fold(0, add);
+    case ReduceKind::Prod: return fold(1, [](double a, double b) { return a * b; });
+    case ReduceKind::Max:
+      return fold(-Inf, [](double a, double b) { return eval_binary(BinaryKind::Max, a, b); });
+    case ReduceKind::Min:
+      return fold(Inf, [](double a, double b) { return eval_binary(BinaryKind::Min, a, b); });
+    case ReduceKind::Mean: {
+      const auto whole =
+          static_cast<double>(op.kernel_size[0]) * static_cast<double>(op.kernel_size[1]);
+      return fold(0, add) / (op.count_include_pad ? whole : static_cast<double>(values.size()));
+    }
+    case ReduceKind::Any:
+    case ReduceKind::All:
+    case ReduceKind::LogSumExp: break;
+  }
+  throw InternalError("windows are not pooled by this reduction");
+}
+
+}  // namespace
+
+// y[n, o, i, j] = Σ_{c,u,v} x[n, G(o)·C_in/groups + c, i·s + u·d - p, j·s + v·d - p]
+//                         · w[o, c, u, v]
+void eval(const op::Conv& op, EvalContext& c) {
+  const RealNd x = c.real(0);
+  const RealNd w = c.real(1);
+  RealNd y(c.result_dims(0));
+  for_each_product(op, x.dims, w.dims, y.dims,
+                   [&](const Index4& at_x, const Index4& at_w, const Index4& at_y) {
+                     y.at(at_y) += x.at(at_x) * w.at(at_w);
+                   });
+  c.give(0, y);
+}
+
+// dx[n, c, a, b] = Σ dy[n, o, i, j] · w[o, c', u, v] over a = i·s + u·d - p, b = j·s + v·d - p
+void eval(const op::Conv2dBackwardInput& op, EvalContext& c) {
+  const RealNd dy = c.real(0);
+  const RealNd w = c.real(1);
+  RealNd dx(c.result_dims(0));
+  for_each_product(op, dx.dims, w.dims, dy.dims,
+                   [&](const Index4& at_x, const Index4& at_w, const Index4& at_y) {
+                     dx.at(at_x) += dy.at(at_y) * w.at(at_w);
+                   });
+  c.give(0, dx);
+}
+
+// dw[o, c, u, v] = Σ_{n,i,j} x[n, G(o)·C_in/groups + c, i·s + u·d - p, j·s + v·d - p]
+//                          · dy[n, o, i, j]
+void eval(const op::Conv2dBackwardWeight& op, EvalContext& c) {
+  const RealNd x = c.real(0);
+  const RealNd dy = c.real(1);
+  RealNd dw(c.result_dims(0));
+  for_each_product(op, x.dims, dw.dims, dy.dims,
+                   [&](const Index4& at_x, const Index4& at_w, const Index4& at_y) {
+                     dw.at(at_w) += x.at(at_x) * dy.at(at_y);
+                   });
+  c.give(0, dw);
+}
+
+// y[n, c, i, j] = kind over the x[n, c, i·s + u - p, j·s + v - p] inside the image
+void eval(const op::Pool& op, EvalContext& c) {
+  const RealNd x = c.real(0);
+  RealNd y(c.result_dims(0));
+  for_each_index4(y.dims, [&](const Index4& at) {
+    std::vector<double> values;
+    for_each_in_window(op, x.dims, at[2], at[3], [&](std::int64_t row, std::int64_t column) {
+      values.push_back(x.at({at[0], at[1], row, column}));
+    });
+    y.at(at) = combine(op, values);
+  });
+  c.give(0, y);
+}
+
+// dx[first maximum of window] += dy[window]
+void eval(const op::MaxPool2dBackward& op, EvalContext& c) {
+  const RealNd x = c.real(0);
+  const RealNd dy = c.real(1);
+  RealNd dx(x.dims);
+  for_each_index4(dy.dims, [&](const Index4& at) { dx.at(first_maximum(op, x, at)) += dy.at(at); });
+  c.give(0, dx);
+}
+
+// out[window] = v[first maximum of x in window]
+void eval(const op::MaxPool2dSelect& op, EvalContext& c) {
+  const RealNd x = c.real(0);
+  c.give_moved(0, [&](const StaticDims& i) -> EvalContext::Source {
+    return {1, flat_index(x.dims, first_maximum(op, x, {i[0], i[1], i[2], i[3]}))};
+  });
+}
+
+}  // namespace ricci::rule
