@@ -89,4 +89,25 @@ Inferred infer(const op::Narrow& op, const InferContext& in) {
   return out;
 }
 
+Inferred infer(const op::Concat& op, const InferContext& in) {
+  if (in.operands.empty()) in.reject("c1", "there is nothing to join", "give at least one operand");
+  require_dtypes(in, "c2", 0, in.operands.size(), dtypes::all);
+  Type out = in[0];
+  Dim& total = out.dims[op.axis.index()];
+  for (std::size_t k = 1; k < in.operands.size(); ++k) {
+    Dims rest = in[k].dims;
+    if (rest.size() == out.rank()) {
+      rest[op.axis.index()] = in[0].dims[op.axis.index()];
+    }
+    if (rest != in[0].dims) {
+      in.reject("c3",
+                fmt::format("{} and {} do not join along axis {}", to_string(in[0].dims),
+                            to_string(in[k].dims), op.axis.value),
+                "ranks and all other sizes must be equal");
+    }
+    total += in[k].dims[op.axis.index()];
+  }
+  return out;
+}
+
 }  // namespace ricci

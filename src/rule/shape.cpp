@@ -36,4 +36,16 @@ void eval(const op::Narrow& op, EvalContext& c) {
   });
 }
 
+// out[…, offset_k + i, …] = inputs[k][…, i, …]
+void eval(const op::Concat& op, EvalContext& c) {
+  c.give_moved(0, [&](const StaticDims& index) -> EvalContext::Source {
+    StaticDims from = index;
+    std::size_t k = 0;
+    while (from[op.axis.index()] >= c.dims(k)[op.axis.index()]) {
+      from[op.axis.index()] -= c.dims(k++)[op.axis.index()];
+    }
+    return {k, flat_index(c.dims(k), from)};
+  });
+}
+
 }  // namespace ricci::rule

@@ -70,4 +70,33 @@ Cases cases(const op::Narrow*) {
   });
 }
 
+Cases cases(const op::Concat*) {
+  const Dim n = Dim::symbol("n");
+  return cases_of<op::Concat>({
+      {.name = "columns",
+       .in = {T({2, 1}).with({1, 2}), T({2, 2}).with({3, 4, 5, 6})},
+       .op = {.axis = 1},
+       .out = {{1, 3, 4, 2, 5, 6}}},
+      {.name = "rows", .in = {T({2, 3}), T({1, 3})}, .op = {.axis = 0}, .dtypes = dtypes::all},
+      {.name = "one", .in = {T({2, 3})}, .op = {.axis = -1}},
+      {.name = "empty_between", .in = {T({2}), T({0}), T({3})}, .op = {.axis = 0}},
+      {.name = "all_empty", .in = {T({0, 3}), T({0, 2})}, .op = {.axis = 1}},
+      {.name = "long", .in = {T({2, 67}), T({2, 33})}, .op = {.axis = -1}},
+      {.name = "rank_six", .in = {T({1, 2, 1, 3, 2, 2}), T({1, 2, 1, 1, 2, 2})}, .op = {.axis = 3}},
+      {.name = "symbolic", .in = {T({n, 3}), T({2, 3}), T({n, 3})}, .op = {.axis = 0}},
+      {.name = "nothing", .in = {}, .op = {.axis = 0}, .rejects = "c1"},
+      {.name = "dtypes_differ",
+       .in = {T({2}), Fixed(DType::I8, {2})},
+       .op = {.axis = 0},
+       .rejects = "c2"},
+      {.name = "rank_differs", .in = {T({2, 3}), T({2})}, .op = {.axis = 0}, .rejects = "c3"},
+      {.name = "sizes_differ", .in = {T({2, 3}), T({2, 4})}, .op = {.axis = 0}, .rejects = "c3"},
+      {.name = "symbolic_differ",
+       .in = {T({2, n}), T({2, n + 1})},
+       .op = {.axis = 0},
+       .rejects = "c3"},
+      {.name = "scalars", .in = {T({}), T({})}, .op = {.axis = 0}, .rejects = "axis"},
+  });
+}
+
 }  // namespace ricci::testing

@@ -85,4 +85,29 @@ struct Narrow {
   bool operator==(const Narrow&) const = default;
 };
 
+/// Joins operands along one axis.   out = x_0 ++ x_1 ++ … along axis
+struct Concat {
+  Axis axis = 0;
+
+  static constexpr OpInfo info{
+      .name = "concat",
+      .operands = "inputs...",
+      .results = "out",
+      .traits = Trait::Linear | Trait::DataMovement,
+      .help = "joins operands along one axis",
+      .formula = "out[…, offset_k + i, …] = inputs[k][…, i, …], offset_k = Σ_{j<k} "
+                 "inputs[j].dim(axis)",
+      .constraints = "c1 attr: there is at least one operand\n"
+                     "c2 dtype: all operands have one dtype\n"
+                     "c3 shape: all operands have one rank and agree on every other axis"};
+  static void fields(auto& self, auto&& f) {
+    f("axis", self.axis, "axis along which operands follow each other", Presence::Required);
+  }
+  // Without operands there is no rank to check against; c1 says what is wrong.
+  static std::size_t axis_rank(const Concat&, auto&& operands) {
+    return operands.empty() ? 1 : operands[0].rank();
+  }
+  bool operator==(const Concat&) const = default;
+};
+
 }  // namespace ricci::op
