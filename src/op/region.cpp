@@ -138,4 +138,26 @@ Inferred infer(const op::ElementwiseRegion& op, const InferContext& in) {
   return results;
 }
 
+Inferred infer(const op::BatchElementwiseRegion& op, const InferContext& in) {
+  // With one input shapes cannot clash, so that the chain's own c4 does not arise.
+  const auto plane = in.operands.first(std::min<std::size_t>(1, in.operands.size()));
+  Type out = infer_chain(op.chain, in, plane).back();
+  Dim rows = 0;
+  for (const Type& t : in.operands) {
+    if (t.dims.empty() || (t.dims[0].is_static() && t.dims[0].value() < 1)) {
+      in.reject("c4", fmt::format("a plane is {}", t.to_string()), "planes need a first size ≥ 1");
+    }
+    const Type& first = in[0];
+    if (!std::ranges::equal(t.dims.begin() + 1, t.dims.end(), first.dims.begin() + 1,
+                            first.dims.end())) {
+      in.reject("c4", fmt::format("planes {} and {} differ in more than their first size",
+                                  first.to_string(), t.to_string()));
+    }
+    rows += t.dims[0];
+  }
+  require_dtypes(in, "c5", 0, in.operands.size(), dtypes::all);
+  out.dims[0] = rows;
+  return out;
+}
+
 }  // namespace ricci

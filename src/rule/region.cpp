@@ -38,6 +38,27 @@ std::vector<T> run_chain(const std::vector<RegionStep>& chain, std::span<const T
   return steps;
 }
 
+// The chain for inputs that are held in registers already: a cast to a narrow float is followed by
+// one back, and the steps after it read that one.
+std::vector<RegionStep> in_registers(const std::vector<RegionStep>& chain) {
+  std::vector<RegionStep> out;
+  std::vector<RegionOperand> held;  // where each old step is now
+  for (RegionStep step : chain) {
+    for (RegionOperand& o : step.operands) {
+      if (o.from == RegionOperand::From::Step) o = held[static_cast<std::size_t>(o.index)];
+    }
+    const auto* to = std::get_if<DType>(&step.function);
+    const bool narrow = to != nullptr && register_dtype(*to) != *to;
+    out.push_back(std::move(step));
+    if (narrow) {
+      const auto rounded = static_cast<std::int64_t>(out.size()) - 1;
+      out.push_back(RegionStep::cast(DType::F32, RegionOperand::step(rounded)));
+    }
+    held.push_back(RegionOperand::step(static_cast<std::int64_t>(out.size()) - 1));
+  }
+  return out;
+}
+
 // Runs one primitive's reference kernel on behalf of a node.
 Tensor run_primitive(const Op& op, std::span<const Tensor> operands, const EvalContext& c) {
   std::vector<Type> types;
@@ -93,6 +114,27 @@ std::vector<Value> expand(const op::ElementwiseRegion& op, const ExpandContext& 
     results.push_back(wanted ? steps[static_cast<std::size_t>(j)] : Value());
   }
   return results;
+}
+
+// out = concat_0(chain(planes[0]), …): along axis 0, rows simply follow each other.
+void eval(const op::BatchElementwiseRegion& op, EvalContext& c) {
+  const Type& type = c.result_type(0);
+  std::vector<std::byte> bytes;
+  for (std::size_t k = 0; k < c.operands(); ++k) {
+    const Tensor plane = eval_chain(op.chain, std::array{c.tensor(k)}, c).back();
+    const Tensor rows = as_dtype(plane, type.dtype, c).contiguous();
+    bytes.insert(bytes.end(), rows.bytes().begin(), rows.bytes().end());
+  }
+  c.give(0, Tensor::from_bytes(type, bytes));
+}
+
+std::vector<Value> expand(const op::BatchElementwiseRegion& op, const ExpandContext& c) {
+  const std::vector<RegionStep> chain = in_registers(op.chain);
+  std::vector<Value> planes;
+  for (const Value& plane : c.operands) {
+    planes.push_back(elementwise_region({plane}, {.chain = chain})[0]);
+  }
+  return {concat(planes, {.axis = 0})};
 }
 
 }  // namespace ricci::rule

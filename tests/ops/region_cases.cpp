@@ -184,4 +184,53 @@ Cases cases(const op::ElementwiseRegion*) {
   return out;
 }
 
+Cases cases(const op::BatchElementwiseRegion*) {
+  const op::BatchElementwiseRegion op{
+      .chain = {unary(UnaryKind::Relu, in(0)), binary(BinaryKind::Mul, st(0), in(0))}};
+  const Dim n = Dim::symbol("n");
+  return cases_of<op::BatchElementwiseRegion>({
+      {.name = "by_hand",
+       .in = {T({1, 2}).with({1, -2}), T({1, 2}).with({3, -4})},
+       .op = op,
+       .out = {{1, 0, 9, 0}}},
+      {.name = "one_plane", .in = {T({3, 5})}, .op = op},
+      {.name = "vectors", .in = {T({67}), T({1}), T({3})}, .op = op},
+      {.name = "uneven_first_sizes", .in = {T({2, 3}), T({1, 3}), T({4, 3})}, .op = op},
+      {.name = "images", .in = {T({1, 3, 2, 2}), T({1, 3, 2, 2})}, .op = op},
+      {.name = "rank_six", .in = {T({1, 2, 1, 3, 2, 2}), T({2, 2, 1, 3, 2, 2})}, .op = op},
+      {.name = "empty_rows", .in = {T({2, 0}), T({1, 0})}, .op = op},
+      {.name = "integers", .in = {T({2, 3}), T({1, 3})}, .op = op, .dtypes = dtypes::ints},
+      {.name = "to_bool",
+       .in = {T({2}).with({1, -1}), T({1}).with({NaN})},
+       .op = {.chain = {unary(UnaryKind::IsNan, in(0))}},
+       .out = {{0, 0, 1}}},
+      {.name = "rounds_inside",
+       .in = {T({2}), T({3})},
+       .op = {.chain = {RegionStep::cast(DType::F16, in(0)),
+                        RegionStep::binary(BinaryKind::Add, st(0), st(0)),
+                        RegionStep::cast(DType::F32, st(1))}}},
+      {.name = "symbolic", .in = {T({n, 4}), T({2, 4})}, .op = op},
+      {.name = "empty_chain", .in = {T({2})}, .op = {}, .rejects = "c1"},
+      {.name = "second_input",
+       .in = {T({2}), T({2})},
+       .op = {.chain = {unary(UnaryKind::Tanh, in(1))}},
+       .rejects = "c2"},
+      {.name = "no_planes", .op = op, .rejects = "c2"},
+      {.name = "function_undefined",
+       .in = {T({2})},
+       .op = {.chain = {unary(UnaryKind::Tanh, in(0))}},
+       .dtypes = dtypes::ints,
+       .rejects = "c3"},
+      {.name = "scalar_plane", .in = {T({})}, .op = op, .rejects = "c4"},
+      {.name = "no_rows", .in = {T({2, 3}), T({0, 3})}, .op = op, .rejects = "c4"},
+      {.name = "ranks_differ", .in = {T({2, 3}), T({2})}, .op = op, .rejects = "c4"},
+      {.name = "widths_differ", .in = {T({2, 3}), T({2, 4})}, .op = op, .rejects = "c4"},
+      {.name = "dtypes_differ",
+       .in = {Fixed(DType::F32, {2}), Fixed(DType::F64, {2})},
+       .op = op,
+       .dtypes = {DType::F32},
+       .rejects = "c5"},
+  });
+}
+
 }  // namespace ricci::testing

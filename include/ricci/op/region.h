@@ -84,4 +84,27 @@ struct ElementwiseRegion {
   bool operator==(const ElementwiseRegion&) const = default;
 };
 
+/// One chain on each of several planes, the results joined along axis 0. The chain reads input(0):
+/// the plane.
+///   out = concat_0(chain(planes[0]), chain(planes[1]), …)
+struct BatchElementwiseRegion {
+  std::vector<RegionStep> chain;
+
+  static constexpr OpInfo info{
+      .name = "batch_elementwise_region",
+      .operands = "planes...",
+      .results = "out",
+      .help = "one chain of element-wise steps on each of several planes, joined along axis 0",
+      .formula = "out = concat_0(chain(planes[0]), chain(planes[1]), …)",
+      .constraints = "c1 attr: the chain is not empty\n"
+                     "c2 attr: there is a plane, and a step reads input(0) and steps before it\n"
+                     "c3 dtype: a step's function is defined for its operands' dtypes\n"
+                     "c4 shape: planes have rank ≥ 1, a first size ≥ 1 and equal other sizes\n"
+                     "c5 dtype: planes have one dtype"};
+  static void fields(auto& self, auto&& f) {
+    f("chain", self.chain, "the steps, in order", Presence::Required);
+  }
+  bool operator==(const BatchElementwiseRegion&) const = default;
+};
+
 }  // namespace ricci::op
