@@ -12,6 +12,7 @@ const std::map<std::string, AliasBuilder, std::less<>>& aliases() {
   static const auto table = [] {
     std::map<std::string, AliasBuilder, std::less<>> all;
     for (const AliasList& family : {
+             attention_aliases(),
              elementwise_aliases(),
          }) {
       for (const Alias& a : family) all.emplace(a.name, a.build);

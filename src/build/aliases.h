@@ -29,6 +29,7 @@ std::vector<Value> as_op(AliasCall& call) {
   return call.graph.add_node(descriptor(kind_of<T>).make(call.attrs), call.operands);
 }
 
+[[nodiscard]] AliasList attention_aliases();
 [[nodiscard]] AliasList elementwise_aliases();
 
 }  // namespace ricci
