@@ -14,6 +14,7 @@ const std::map<std::string, AliasBuilder, std::less<>>& aliases() {
     for (const AliasList& family : {
              attention_aliases(),
              elementwise_aliases(),
+             sequence_aliases(),
          }) {
       for (const Alias& a : family) all.emplace(a.name, a.build);
     }

@@ -31,5 +31,6 @@ std::vector<Value> as_op(AliasCall& call) {
 
 [[nodiscard]] AliasList attention_aliases();
 [[nodiscard]] AliasList elementwise_aliases();
+[[nodiscard]] AliasList sequence_aliases();
 
 }  // namespace ricci

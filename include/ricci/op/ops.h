@@ -11,4 +11,5 @@
 #include "ricci/op/op.h"
 #include "ricci/op/reduce.h"
 #include "ricci/op/rope.h"
+#include "ricci/op/sequence.h"
 #include "ricci/op/shape.h"
