@@ -4,6 +4,7 @@
 
 #include "ricci/build/build.h"
 #include "ricci/build/sequence.h"
+#include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
 #include "ricci/rule/expand.h"
 
@@ -178,6 +179,18 @@ TEST(RecurrentBuilders, GiveTheFinalState) {
   EXPECT_EQ(net.state.type(), state.type());
   g.set_outputs({scan.out, again.out, again.state, net.out, net.state});
   verify(g);
+}
+
+TEST(RecurrentBuilders, AreSpellingsTheParserAccepts) {
+  const Graph g = parse_graph(R"(graph @main {
+    %q = input "q" : f32[2, 5, 2, 3]
+    %g = input "g" : f32[2, 5, 2]
+    %s = input "s" : f32[2, 2, 3, 3]
+    %o, %last = gated_delta_net_carry %q, %q, %q, %g, %g, %s {state_size = 3}
+    return %o, %last
+  })");
+  EXPECT_TRUE(g.nodes().back().op.as<op::GatedDeltaNet>()->carry_state);
+  EXPECT_TRUE(parse_graph(print(g)) == g);
 }
 
 }  // namespace
