@@ -20,6 +20,9 @@ const std::map<std::string, AliasBuilder, std::less<>>& aliases() {
              reduce_aliases(),
              select_aliases(),
              region_aliases(),
+             attention_aliases(),
+             elementwise_aliases(),
+             sequence_aliases(),
          }) {
       for (const Alias& a : family) all.emplace(a.name, a.build);
     }

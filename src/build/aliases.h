@@ -37,5 +37,8 @@ std::vector<Value> as_op(AliasCall& call) {
 [[nodiscard]] AliasList reduce_aliases();
 [[nodiscard]] AliasList select_aliases();
 [[nodiscard]] AliasList region_aliases();
+[[nodiscard]] AliasList attention_aliases();
+[[nodiscard]] AliasList elementwise_aliases();
+[[nodiscard]] AliasList sequence_aliases();
 
 }  // namespace ricci

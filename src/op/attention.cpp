@@ -14,8 +14,7 @@ constexpr std::array<std::string_view, 5> MaskNames = {"none", "causal", "slidin
                                                        "bias"};
 
 void check_mask(const op::Attention& op, const InferContext& in, const AttentionShape& s,
-                std::size_t operand_index) {
-  const bool given = in.operands.size() > operand_index;
+                std::size_t operand_index, bool given) {
   if (given != op.mask_kind.has_operand()) {
     in.reject("c7",
               fmt::format("a mask operand is {}, but mask_kind is {}", given ? "given" : "missing",
@@ -92,7 +91,7 @@ std::optional<HeadedShape> headed_shape(AttentionLayout layout, const Dims& dims
 }
 
 AttentionShape check_attention(const op::Attention& op, const InferContext& in,
-                               std::size_t mask_index) {
+                               std::size_t mask_index, bool mask_given) {
   require_dtypes(in, "c1", 0, 3, dtypes::floats);
   if (!op.layout && in[0].rank() == 4) {
     in.reject("c2", "rank-4 attention needs its layout", "add {layout = bshd} or {layout = bhsd}");
@@ -126,7 +125,7 @@ AttentionShape check_attention(const op::Attention& op, const InferContext& in,
     in.reject("c6", fmt::format("{} queries cannot look back on {} keys", s.queries.to_string(),
                                 s.keys.to_string()));
   }
-  check_mask(op, in, s, mask_index);
+  check_mask(op, in, s, mask_index, mask_given);
   if (op.mask_kind.window < 0 || (op.attn_logit_softcap && !(*op.attn_logit_softcap > 0))) {
     in.reject("c10", "the softcap must be positive and the window not negative");
   }
@@ -134,9 +133,28 @@ AttentionShape check_attention(const op::Attention& op, const InferContext& in,
 }
 
 Inferred infer(const op::Attention& op, const InferContext& in) {
-  const AttentionShape s = check_attention(op, in, 3);
-  const DType wide = in[0].dtype == DType::F64 ? DType::F64 : DType::F32;
-  return std::vector<Type>{in[0], Type{wide, {s.batch, op.num_heads, s.queries}}};
+  const AttentionShape s = check_attention(op, in, 3, in.operands.size() > 3);
+  return std::vector<Type>{in[0],
+                           Type{at_least_f32(in[0].dtype), {s.batch, op.num_heads, s.queries}}};
+}
+
+Inferred infer(const op::AttentionBackward& op, const InferContext& in) {
+  // The last of the optional operands may be lse, so the mask is judged by what is left.
+  const bool takes_mask = op.mask_kind.has_operand();
+  const std::size_t lse_index = takes_mask ? 5 : 4;
+  const bool mask_given = in.operands.size() > (takes_mask ? 4U : 5U);
+  const AttentionShape s = check_attention(op.forward(), in, 4, mask_given);
+  if (in[3] != in[0]) {
+    in.reject("c11", fmt::format("dy is {}, but q is {}", in[3].to_string(), in[0].to_string()));
+  }
+  const Type statistics{at_least_f32(in[0].dtype), {s.batch, op.num_heads, s.queries}};
+  if (in.operands.size() > lse_index && in[lse_index] != statistics) {
+    in.reject("c12", fmt::format("lse is {} instead of {}", in[lse_index].to_string(),
+                                 statistics.to_string()));
+  }
+  std::vector<Type> gradients = {in[0], in[1], in[2]};
+  if (op.mask_kind.kind == MaskKind::Kind::Bias) gradients.push_back(in[4]);
+  return gradients;
 }
 
 }  // namespace ricci

@@ -23,8 +23,9 @@ struct AttentionShape {
   Dim keys;
   AttentionLayout layout = AttentionLayout::Fused;
 };
-/// Checks q, k, v (operands 0 to 2) and the mask at `mask_index` against constraints c1 to c10.
+/// Checks q, k, v (operands 0 to 2) and the mask at `mask_index`, if `mask_given`, against
+/// constraints c1 to c10.
 AttentionShape check_attention(const op::Attention& op, const InferContext& in,
-                               std::size_t mask_index);
+                               std::size_t mask_index, bool mask_given);
 
 }  // namespace ricci

@@ -19,6 +19,10 @@ void require_dtypes(const InferContext& in, std::string_view label, std::size_t 
                                      const Dims& b);
 /// Rejects `label` when a static dimension is negative.
 void require_non_negative(const InferContext& in, std::string_view label, const Dims& dims);
+/// A float dtype, but at least f32: what row statistics and recurrent states are kept in.
+[[nodiscard]] constexpr DType at_least_f32(DType d) {
+  return d == DType::F64 ? DType::F64 : DType::F32;
+}
 /// Names the operand for a message: `'gamma' (f32[4])`.
 [[nodiscard]] std::string operand_text(const InferContext& in, const OpInfo& info, std::size_t k);
 

@@ -1,9 +1,6 @@
 // Attention: per batch and head, R = scale · q kᵀ; Z = cap(R) + bias; P = softmax over allowed
-// keys; out = P v; lse = log Σ e^Z.
+// keys; out = P v; lse = log Σ e^Z. Its derivative recomputes P.
 #include "ricci/op/attention.h"
-
-#include <cmath>
-#include <limits>
 
 #include "ricci/build/build.h"
 
@@ -12,105 +9,6 @@
 #include "rule/expand_rules.h"
 
 namespace ricci::rule {
-namespace {
-
-constexpr double Inf = std::numeric_limits<double>::infinity();
-
-}  // namespace
-
-HeadedReal read_heads(const op::Attention& op, const RealNd& x, std::int64_t heads) {
-  return {op.layout.value_or(AttentionLayout::Fused), heads, op.head_dim, x};
-}
-
-std::size_t HeadedReal::flat(std::int64_t b, std::int64_t s, std::int64_t h, std::int64_t d) const {
-  const std::size_t rank = x.dims.size();
-  switch (layout) {
-    case AttentionLayout::Fused:
-      return static_cast<std::size_t>((b * x.dims[rank - 2] + s) * x.dims[rank - 1] + h * head_dim +
-                                      d);
-    case AttentionLayout::Bshd:
-      return static_cast<std::size_t>(flat_index(x.dims, std::array{b, s, h, d}));
-    case AttentionLayout::Bhsd: break;
-  }
-  return static_cast<std::size_t>(flat_index(x.dims, std::array{b, h, s, d}));
-}
-
-std::int64_t HeadedReal::batch() const {
-  return layout == AttentionLayout::Fused && x.dims.size() == 2 ? 1 : x.dims[0];
-}
-
-std::int64_t HeadedReal::sequence() const {
-  if (layout == AttentionLayout::Bshd) return x.dims[1];
-  return x.dims[x.dims.size() - 2];
-}
-
-AttentionScores::AttentionScores(const op::Attention& op, EvalContext& c, std::size_t mask_index)
-    : AttentionScores(op, c.real(0), c.real(1), c.real(2),
-                      op.mask_kind.has_operand() ? c.real(mask_index) : RealNd()) {}
-
-AttentionScores::AttentionScores(const op::Attention& attention, const RealNd& q_heads,
-                                 const RealNd& k_heads, const RealNd& v_heads, RealNd mask)
-    : op_(attention),
-      mask_(std::move(mask)),
-      q(read_heads(attention, q_heads, attention.num_heads)),
-      k(read_heads(attention, k_heads, attention.num_kv_heads.value_or(attention.num_heads))),
-      v(read_heads(attention, v_heads, attention.num_kv_heads.value_or(attention.num_heads))),
-      scale(attention.score_scale ? attention.score_scale->value
-                                  : 1 / std::sqrt(static_cast<double>(attention.head_dim))) {}
-
-bool AttentionScores::allowed(std::int64_t b, std::int64_t h, std::int64_t i,
-                              std::int64_t j) const {
-  const std::int64_t newest = i + k.sequence() - q.sequence();
-  switch (op_.mask_kind.kind) {
-    case MaskKind::Kind::None:
-    case MaskKind::Kind::Bias: return true;
-    case MaskKind::Kind::Causal: return j <= newest;
-    case MaskKind::Kind::SlidingWindow: return j <= newest && j >= newest - op_.mask_kind.window;
-    case MaskKind::Kind::Custom: break;
-  }
-  if (mask_.dims.size() == 2) return mask_.at({b, j}) >= 0.5;
-  return mask_.at({b, h, i, j}) >= 0.5;
-}
-
-AttentionRow AttentionScores::row(std::int64_t b, std::int64_t h, std::int64_t i) const {
-  const std::int64_t keys = k.sequence();
-  AttentionRow r;
-  r.p.assign(static_cast<std::size_t>(keys), 0.0);
-  r.slope.assign(static_cast<std::size_t>(keys), 0.0);
-  std::vector<double> z(static_cast<std::size_t>(keys), -Inf);
-  double largest = -Inf;
-  for (std::int64_t j = 0; j < keys; ++j) {
-    if (!allowed(b, h, i, j)) continue;
-    double score = 0;
-    for (std::int64_t d = 0; d < op_.head_dim; ++d) {
-      score += q.at(b, i, h, d) * k.at(b, j, kv_head(h), d);
-    }
-    score *= scale;
-    double slope = 1;
-    if (op_.attn_logit_softcap) {
-      const double cap = *op_.attn_logit_softcap;
-      const double t = std::tanh(score / cap);
-      score = cap * t;
-      slope = 1 - t * t;
-    }
-    if (op_.mask_kind.kind == MaskKind::Kind::Bias) score += mask_.at({b, h, i, j});
-    const auto at = static_cast<std::size_t>(j);
-    z[at] = score;
-    r.slope[at] = slope;
-    largest = std::isnan(score) ? score : (score > largest ? score : largest);
-  }
-  r.lse = -Inf;
-  if (largest == -Inf) return r;  // no allowed key: a zero row
-  double total = 0;
-  for (std::size_t j = 0; j < z.size(); ++j) {
-    if (z[j] == -Inf) continue;
-    r.p[j] = std::exp(z[j] - largest);
-    total += r.p[j];
-  }
-  for (double& p : r.p) p /= total;
-  r.lse = largest + std::log(total);
-  return r;
-}
 
 void eval(const op::Attention& op, EvalContext& c) {
   const AttentionScores scores(op, c, 3);
@@ -136,78 +34,112 @@ void eval(const op::Attention& op, EvalContext& c) {
   if (c.wanted(1)) c.give(1, lse);
 }
 
-// To [batch, heads, sequence, head_dim], whatever the layout; key/value heads repeated per group.
-Value to_bhsd(const op::Attention& op, Value x, std::int64_t heads) {
-  const AttentionLayout layout = op.layout.value_or(AttentionLayout::Fused);
-  if (layout == AttentionLayout::Fused) {
-    const Dim batch = x.rank() == 3 ? x.dims()[0] : Dim(1);
-    x = reshape(x, {.new_shape = {batch, x.dims()[x.rank() - 2], heads, op.head_dim}});
-  }
-  if (layout != AttentionLayout::Bhsd) x = transpose(x, {.perm = {0, 2, 1, 3}});
-  if (heads == op.num_heads) return x;
-  const Dims d = x.dims();
-  const std::int64_t group = op.num_heads / heads;
-  const Value spread = broadcast_to(reshape(x, {.new_shape = {d[0], d[1], 1, d[2], d[3]}}),
-                                    {d[0], d[1], group, d[2], d[3]});
-  return reshape(spread, {.new_shape = {d[0], op.num_heads, d[2], d[3]}});
-}
-
-Value from_bhsd(const op::Attention& op, Value x, const Dims& dims) {
-  const AttentionLayout layout = op.layout.value_or(AttentionLayout::Fused);
-  if (layout != AttentionLayout::Bhsd) x = transpose(x, {.perm = {0, 2, 1, 3}});
-  return reshape_to(x, dims);
-}
-
-// Which keys are allowed, as bool broadcastable to [batch, H, S_q, S_k]; invalid when all are.
-Value allowed_keys(const op::Attention& op, Graph& graph, Value mask, const Dim& queries,
-                   const Dim& keys) {
-  const MaskKind kind = op.mask_kind;
-  if (kind.kind == MaskKind::Kind::Custom) {
-    const Value valid = mask.dtype() == DType::Bool
-                            ? mask
-                            : ge(mask, scalar_like(mask, is_float(mask.dtype()) ? 0.5 : 1));
-    if (mask.rank() != 2) return valid;
-    return reshape(valid, {.new_shape = {mask.dims()[0], 1, 1, mask.dims()[1]}});
-  }
-  if (kind.kind != MaskKind::Kind::Causal && kind.kind != MaskKind::Kind::SlidingWindow) return {};
-  const Value i = iota(graph, {.shape = {queries, keys}, .axis = 0, .dtype = DType::I64});
-  const Value j = iota(graph, {.shape = {queries, keys}, .axis = 1, .dtype = DType::I64});
-  const Value newest = i + static_cast<double>((keys - queries).value());
-  const Value ok = le(j, newest);
-  if (kind.kind == MaskKind::Kind::Causal) return ok;
-  return logical_and(ok, ge(j, newest - static_cast<double>(kind.window)));
-}
-
 std::vector<Value> expand(const op::Attention& op, const ExpandContext& c) {
-  const std::int64_t kv_heads = op.num_kv_heads.value_or(op.num_heads);
-  const Value q = to_bhsd(op, c[0], op.num_heads);
-  const Value k = to_bhsd(op, c[1], kv_heads);
-  const Value v = to_bhsd(op, c[2], kv_heads);
-  const double scale =
-      op.score_scale ? op.score_scale->value : 1 / std::sqrt(static_cast<double>(op.head_dim));
-  Value z = matmul(q, transpose_last(k)) * scale;
-  if (op.attn_logit_softcap) {
-    const double cap = *op.attn_logit_softcap;
-    z = tanh(z / cap) * cap;
-  }
   const Value mask = op.mask_kind.has_operand() ? c[3] : Value();
-  if (op.mask_kind.kind == MaskKind::Kind::Bias) z = z + mask;
-  const Value allowed = allowed_keys(op, c.graph, mask, q.dims()[2], k.dims()[2]);
-  const Value never = scalar_like(z, -Inf);
-  if (allowed.valid()) z = where(allowed, z, never);
-  // A row without allowed keys is all -inf; shifting by a finite number makes it a zero row.
-  const Value largest = reduce(z, {.op = ReduceKind::Max, .axes = {3}, .keep_dim = true});
-  const Value zero = scalar_like(z, 0.0);
-  const Value none = eq(largest, never);
-  const Value e = exp(z - where(none, zero, largest));
-  const Value total = sum(e, {3}, true);
-  const Value p = e / where(none, scalar_like(z, 1.0), total);
+  const AttentionGraph g = attention_graph(op, c.graph, {c[0], c[1], c[2], mask, {}});
   std::vector<Value> results(2);
-  if (c.wanted(0)) results[0] = from_bhsd(op, matmul(p, v), c[0].dims());
+  if (c.wanted(0)) results[0] = from_bhsd(op, matmul(g.p, g.v), c[0].dims());
   if (c.wanted(1)) {
-    const Value lse = largest + log(total);
-    results[1] = reshape(where(none, never, lse),
-                         {.new_shape = {lse.dims()[0], lse.dims()[1], lse.dims()[2]}});
+    // A row without allowed keys has total 0 and largest -inf: the sum is -inf, as it should be.
+    const Value lse = g.largest + log(g.total);
+    const Dims d = lse.dims();
+    results[1] = reshape(lse, {.new_shape = {d[0], d[1], d[2]}});
+  }
+  return results;
+}
+
+namespace {
+
+// The gradients of one backward op while they are summed up.
+struct AttentionGradients {
+  HeadedReal dq;
+  HeadedReal dk;
+  HeadedReal dv;
+  RealNd dbias;  // empty unless the bias has a gradient
+
+  void add_row(const AttentionScores& at, const HeadedReal& dy, std::int64_t b, std::int64_t h,
+               std::int64_t i);
+};
+
+void AttentionGradients::add_row(const AttentionScores& at, const HeadedReal& dy, std::int64_t b,
+                                 std::int64_t h, std::int64_t i) {
+  const AttentionRow row = at.row(b, h, i);
+  const std::int64_t kv = at.kv_head(h);
+  const std::int64_t width = at.q.head_dim;
+  std::vector<double> dp(row.p.size(), 0.0);
+  double mean = 0;  // Σ_j P dP
+  for (std::size_t j = 0; j < dp.size(); ++j) {
+    if (row.p[j] == 0) continue;
+    for (std::int64_t d = 0; d < width; ++d) {
+      dp[j] += dy.at(b, i, h, d) * at.v.at(b, static_cast<std::int64_t>(j), kv, d);
+    }
+    mean += row.p[j] * dp[j];
+  }
+  for (std::size_t s = 0; s < dp.size(); ++s) {
+    if (row.p[s] == 0) continue;
+    const auto j = static_cast<std::int64_t>(s);
+    const double dz = row.p[s] * (dp[s] - mean);
+    // Writing at a broadcast index sums over the repeated axes.
+    if (!dbias.data.empty()) dbias.at({b, h, i, j}) += dz;
+    const double dr = at.scale * dz * row.slope[s];
+    for (std::int64_t d = 0; d < width; ++d) {
+      dv.x.data[dv.flat(b, j, kv, d)] += row.p[s] * dy.at(b, i, h, d);
+      dq.x.data[dq.flat(b, i, h, d)] += dr * at.k.at(b, j, kv, d);
+      dk.x.data[dk.flat(b, j, kv, d)] += dr * at.q.at(b, i, h, d);
+    }
+  }
+}
+
+}  // namespace
+
+// dv = Pᵀ dy; dP = dy vᵀ; dZ = P ⊙ (dP - Σ_j P ⊙ dP); dR = dZ ⊙ cap'(R);
+// dq = scale · dR k; dk = scale · dRᵀ q. An lse operand only saves work, so it is not read here.
+void eval(const op::AttentionBackward& op, EvalContext& c) {
+  const op::Attention forward = op.forward();
+  const AttentionScores scores(forward, c, 4);
+  const HeadedReal dy = read_heads(forward, c.real(3), op.num_heads);
+  const auto empty = [&](std::size_t r, std::int64_t heads) {
+    return read_heads(forward, RealNd(c.result_dims(r)), heads);
+  };
+  const bool bias = op.mask_kind.kind == MaskKind::Kind::Bias;
+  AttentionGradients d{empty(0, op.num_heads), empty(1, scores.k.heads), empty(2, scores.k.heads),
+                       bias ? RealNd(c.result_dims(3)) : RealNd()};
+  for_each_index({dy.batch(), op.num_heads, dy.sequence()},
+                 [&](const StaticDims& at) { d.add_row(scores, dy, at[0], at[1], at[2]); });
+  if (c.wanted(0)) c.give(0, d.dq.x);
+  if (c.wanted(1)) c.give(1, d.dk.x);
+  if (c.wanted(2)) c.give(2, d.dv.x);
+  if (bias && c.wanted(3)) c.give(3, d.dbias);
+}
+
+std::vector<Value> expand(const op::AttentionBackward& op, const ExpandContext& c) {
+  const op::Attention forward = op.forward();
+  const bool takes_mask = op.mask_kind.has_operand();
+  const std::size_t lse_index = takes_mask ? 5 : 4;
+  const Value mask = takes_mask ? c[4] : Value();
+  const Value lse = c.size() > lse_index ? c[lse_index] : Value();
+  const AttentionGraph g = attention_graph(forward, c.graph, {c[0], c[1], c[2], mask, lse});
+  const Value dy = to_bhsd(forward, c[3], op.num_heads);
+  const Value dp = matmul(dy, transpose_last(g.v));
+  const Value dz = g.p * (dp - sum(g.p * dp, {3}, true));
+  Value dr = dz * g.scale;
+  if (g.bent.valid()) dr = dr * (1.0 - g.bent * g.bent);
+  std::vector<Value> results(c.node.types.size());
+  if (c.wanted(0)) results[0] = from_bhsd(forward, matmul(dr, g.k), c[0].dims());
+  if (c.wanted(1)) {
+    const Value dk = matmul(transpose_last(dr), g.q);
+    results[1] = from_bhsd(forward, sum_groups(forward, dk), c[1].dims());
+  }
+  if (c.wanted(2)) {
+    const Value dv = matmul(transpose_last(g.p), dy);
+    results[2] = from_bhsd(forward, sum_groups(forward, dv), c[2].dims());
+  }
+  if (results.size() > 3 && c.wanted(3)) {
+    Axes repeated;
+    for (std::size_t i = 0; i < 4; ++i) {
+      if (mask.dims()[i] != dz.dims()[i]) repeated.emplace_back(static_cast<std::int64_t>(i));
+    }
+    results[3] = repeated.empty() ? dz : sum(dz, repeated, true);
   }
   return results;
 }

@@ -1,4 +1,5 @@
-// What attention and its backward op share: reading heads in any layout, and one row of scores.
+// What attention and its backward op share: reading heads in any layout, one row of scores, and
+// the scores as a graph.
 #pragma once
 
 #include <vector>
@@ -55,5 +56,35 @@ class AttentionScores {
   HeadedReal v;
   double scale;
 };
+
+/// The operands of an expansion; mask and lse are invalid when there is none.
+struct AttentionOperands {
+  Value q;
+  Value k;
+  Value v;
+  Value mask;
+  Value lse;
+};
+
+/// The probabilities of an expansion, with heads in front: [batch, H, sequence, …].
+struct AttentionGraph {
+  Value q;
+  Value k;        ///< heads repeated per group
+  Value v;        ///< heads repeated per group
+  Value bent;     ///< tanh(R/c); invalid without a softcap
+  Value p;        ///< [batch, H, S_q, S_k]
+  Value largest;  ///< [batch, H, S_q, 1], max Z; invalid when lse was given
+  Value total;    ///< [batch, H, S_q, 1], Σ e^(Z - largest); invalid when lse was given
+  double scale = 1;
+};
+[[nodiscard]] AttentionGraph attention_graph(const op::Attention& op, Graph& graph,
+                                             const AttentionOperands& in);
+
+/// To [batch, H, sequence, head_dim], whatever the layout; key/value heads repeated per group.
+[[nodiscard]] Value to_bhsd(const op::Attention& op, Value x, std::int64_t heads);
+/// Back to an operand's own layout and shape.
+[[nodiscard]] Value from_bhsd(const op::Attention& op, Value x, const Dims& dims);
+/// Sums the heads of each group: the reverse of repeating key/value heads.
+[[nodiscard]] Value sum_groups(const op::Attention& op, Value x);
 
 }  // namespace ricci::rule

@@ -1,21 +1,8 @@
 #include "rule/fused_parts.h"
 
-#include <cmath>
-
 #include "rule/attention_parts.h"
 
 namespace ricci::rule {
-
-// Attention reads operands; the blocks have arrays.
-AttentionScores::AttentionScores(const op::Attention& attention, const RealNd& q_heads,
-                                 const RealNd& k_heads, const RealNd& v_heads, RealNd mask)
-    : op_(attention),
-      mask_(std::move(mask)),
-      q(read_heads(attention, q_heads, attention.num_heads)),
-      k(read_heads(attention, k_heads, attention.num_kv_heads.value_or(attention.num_heads))),
-      v(read_heads(attention, v_heads, attention.num_kv_heads.value_or(attention.num_heads))),
-      scale(attention.score_scale ? attention.score_scale->value
-                                  : 1 / std::sqrt(static_cast<double>(attention.head_dim))) {}
 
 RealNd linear(const RealNd& x, const RealNd& w, const RealNd& bias, StaticDims out) {
   RealNd y(std::move(out));

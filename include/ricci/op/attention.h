@@ -1,4 +1,4 @@
-// Attention and rotary embeddings.
+// Attention and its derivative.
 #pragma once
 
 #include <array>
@@ -75,6 +75,50 @@ struct Attention {
     f("layout", self.layout, "how heads lie in memory; absent: fused");
   }
   bool operator==(const Attention&) const = default;
+};
+
+/// The derivative of attention's `out`. P is recomputed, from `lse` when it is given.
+///   dv = Pᵀ dy;  dP = dy vᵀ;  dZ = P ⊙ (dP - Σ_j P ⊙ dP);  dbias = dZ summed to bias's shape;
+///   dR = dZ ⊙ (1 - tanh²(R/c)) with a softcap, else dZ;  dq = scale·dR k;  dk = scale·dRᵀ q
+/// Key/value gradients are summed over the query heads of a group. A query with no allowed key
+/// adds nothing to any gradient.
+/// Operand 4 is the mask when mask_kind takes one; lse, if given, comes after that. `dbias` exists
+/// for mask_kind bias only.
+struct AttentionBackward {
+  std::int64_t num_heads = 1;
+  std::int64_t head_dim = 1;
+  MaskKind mask_kind;
+  std::optional<Real> score_scale;
+  std::optional<Real> attn_logit_softcap;
+  std::optional<std::int64_t> num_kv_heads;
+  std::optional<AttentionLayout> layout;
+
+  static constexpr OpInfo info{
+      .name = "attention_backward",
+      .operands = "q, k, v, dy, mask?, lse?",
+      .results = "dq, dk, dv, dbias?",
+      .help = "derivative of attention",
+      .formula = "dv = Pᵀ dy; dZ = P ⊙ (dy vᵀ - Σ_j P ⊙ dy vᵀ); dR = dZ ⊙ cap'(R); "
+                 "dq = scale · dR k; dk = scale · dRᵀ q",
+      .constraints = "c1 dtype: q, k and v have one floating dtype\n"
+                     "c2 attr: layout is given for rank 4 and matches the rank\n"
+                     "c3 shape: q holds num_heads heads of head_dim\n"
+                     "c4 shape: k and v have one shape, with num_kv_heads heads and q's batch\n"
+                     "c5 attr: num_kv_heads divides num_heads\n"
+                     "c6 shape: causal and sliding_window need S_q ≤ S_k\n"
+                     "c7 attr: a mask operand is given exactly for custom and bias\n"
+                     "c8 shape: the mask is [batch, S_k] (custom) or broadcasts to "
+                     "[batch, H, S_q, S_k]\n"
+                     "c9 dtype: a bias has q's dtype\n"
+                     "c10 attr: the softcap is positive and the window is not negative\n"
+                     "c11 shape: dy has q's type\n"
+                     "c12 shape: lse is [batch, H, S_q], of q's dtype but at least f32"};
+  static void fields(auto& self, auto&& f) { Attention::fields(self, f); }
+  /// The op this is the derivative of.
+  [[nodiscard]] Attention forward() const {
+    return {num_heads, head_dim, mask_kind, score_scale, attn_logit_softcap, num_kv_heads, layout};
+  }
+  bool operator==(const AttentionBackward&) const = default;
 };
 
 }  // namespace ricci::op

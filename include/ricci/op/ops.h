@@ -19,4 +19,5 @@
 #include "ricci/op/rope.h"
 #include "ricci/op/select.h"
 #include "ricci/op/region.h"
+#include "ricci/op/sequence.h"
 #include "ricci/op/shape.h"
