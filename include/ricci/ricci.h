@@ -8,6 +8,7 @@
 #include "ricci/ir/rebuild.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
+#include "ricci/model/module.h"
 #include "ricci/op/custom.h"
 #include "ricci/op/table.h"
 #include "ricci/rule/eval.h"

@@ -1,0 +1,169 @@
+#include "ricci/model/module.h"
+
+#include <fmt/format.h>
+
+#include "ricci/ir/text.h"
+
+#include "model/lower_blocks.h"
+
+namespace ricci {
+namespace {
+
+const Node* first_block(const Graph& graph) {
+  for (const Node& node : graph.nodes()) {
+    if (node.op.op_class() == OpClass::Block) return &node;
+    for (const Body& body : node.bodies) {
+      if (const Node* found = first_block(*body.graph)) return found;
+    }
+  }
+  return nullptr;
+}
+
+// Lowers blocks, in bodies too; everything else is copied.
+Graph lower_graph(const Graph& graph, FusionPolicy policy, IdMap* map) {
+  Rebuilder r(graph);
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph.node(id);
+    if (node.op.op_class() != OpClass::Block) {
+      std::vector<Body> bodies;
+      for (const Body& b : node.bodies) {
+        bodies.push_back(
+            {b.role, std::make_shared<const Graph>(lower_graph(*b.graph, policy, nullptr))});
+      }
+      r.copy(id, std::move(bodies));
+      continue;
+    }
+    try {
+      Provenance from = node.provenance ? *node.provenance : Provenance{};
+      from.origin = fmt::format("block '{}'", node.op.mnemonic());
+      const ProvenanceScope scope(r.to(), from);
+      const std::vector<Value> results =
+          model::lower_block(node.op, {r.to(), r.operands(node), policy});
+      for (std::uint32_t i = 0; i < results.size(); ++i) {
+        r.map({id, i}, results[i]);
+        if (!node.names[i].empty()) r.to().set_value_name(results[i].id(), node.names[i]);
+      }
+    } catch (const UserError& cause) {
+      Diagnostic d{ErrorCode::LowerFailed,
+                   std::string(node.op.mnemonic()),
+                   fmt::format("the block '{}' cannot be lowered", node.op.mnemonic()),
+                   node.provenance ? node.provenance->where : SourcePosition{},
+                   {cause.what()},
+                   {}};
+      throw UserError(std::move(d));
+    }
+  }
+  if (map != nullptr) *map = r.id_map();
+  return r.finish();
+}
+
+}  // namespace
+
+std::string_view name(GraphStage stage) noexcept {
+  switch (stage) {
+    case GraphStage::Hir: return "hir";
+    case GraphStage::Mir: return "mir";
+    case GraphStage::Lir: return "lir";
+  }
+  return "unknown";
+}
+
+std::string_view name(FusionPolicy policy) noexcept {
+  switch (policy) {
+    case FusionPolicy::Direct: return "direct";
+    case FusionPolicy::Fusable: return "fusable";
+    case FusionPolicy::ForAutodiff: return "for_autodiff";
+  }
+  return "unknown";
+}
+
+GraphModule GraphModule::define(std::string name, const std::function<Value(Graph&)>& build) {
+  GraphModule m = hir(std::move(name));
+  m.finish_hir(build(m.graph_));
+  return m;
+}
+
+GraphModule GraphModule::hir(std::string name) { return {Graph(std::move(name)), GraphStage::Hir}; }
+GraphModule GraphModule::mir(std::string name) { return {Graph(std::move(name)), GraphStage::Mir}; }
+GraphModule GraphModule::from_hir(Graph graph) { return {std::move(graph), GraphStage::Hir}; }
+
+GraphModule GraphModule::from_mir(Graph graph) {
+  if (const Node* block = first_block(graph)) {
+    throw UserError(Diagnostic{
+        ErrorCode::WrongStage,
+        "block",
+        fmt::format("'{}' is a block, which is legal only before lowering", block->op.mnemonic()),
+        block->provenance ? block->provenance->where : SourcePosition{},
+        {},
+        "use GraphModule::from_hir(…).lower()"});
+  }
+  return {std::move(graph), GraphStage::Mir};
+}
+
+void GraphModule::require_stage(GraphStage wanted, std::string_view what) const {
+  if (stage_ == wanted) return;
+  throw UserError(Diagnostic{ErrorCode::WrongStage,
+                             {},
+                             fmt::format("{} needs a module at stage {}, but '{}' is at {}", what,
+                                         ricci::name(wanted), name(), ricci::name(stage_)),
+                             {},
+                             {},
+                             stage_ == GraphStage::Hir ? "lower it first" : ""});
+}
+
+GraphModule GraphModule::with_fusion_policy(FusionPolicy policy) const {
+  require_stage(GraphStage::Hir, "a fusion policy");
+  GraphModule m = *this;
+  m.policy_ = policy;
+  return m;
+}
+
+Value GraphModule::input(std::string name, Type type, std::source_location loc) {
+  return graph_.input(std::move(name), std::move(type), loc);
+}
+Value GraphModule::param(std::string name, Type type, std::source_location loc) {
+  return graph_.param(std::move(name), std::move(type), loc);
+}
+
+void GraphModule::finish_hir(Value output) {
+  require_stage(GraphStage::Hir, "finish_hir");
+  graph_.set_outputs({output});
+}
+
+GraphModule::Lowered GraphModule::lower() const { return lower(policy_); }
+GraphModule::Lowered GraphModule::lower_for_autodiff() const {
+  return lower(FusionPolicy::ForAutodiff);
+}
+
+GraphModule::Lowered GraphModule::lower(FusionPolicy policy) const {
+  if (stage_ != GraphStage::Hir) return {*this, IdMap::identity(graph_)};
+  IdMap map;
+  Graph lowered = lower_graph(graph_, policy, &map);
+  return {from_mir(std::move(lowered)), std::move(map)};
+}
+
+const Graph& GraphModule::as_hir() const {
+  require_stage(GraphStage::Hir, "as_hir");
+  return graph_;
+}
+const Graph& GraphModule::as_mir() const {
+  require_stage(GraphStage::Mir, "as_mir");
+  return graph_;
+}
+Graph GraphModule::into_hir() && {
+  require_stage(GraphStage::Hir, "into_hir");
+  return std::move(graph_);
+}
+Graph GraphModule::into_mir() && {
+  require_stage(GraphStage::Mir, "into_mir");
+  return std::move(graph_);
+}
+Graph GraphModule::into_graph() const { return lower().module.graph_; }
+
+std::string GraphModule::inspect() const {
+  std::string head = fmt::format("// stage {}", ricci::name(stage_));
+  if (stage_ == GraphStage::Hir) head += fmt::format(", policy {}", ricci::name(policy_));
+  return head + "\n" + print(graph_);
+}
+
+}  // namespace ricci
