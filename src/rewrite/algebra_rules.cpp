@@ -13,7 +13,9 @@ bool real(DType d) { return !is_complex(d); }
 bool with_sign(DType d) { return is_float(d) || (is_int(d) && d != DType::U8 && d != DType::U32); }
 bool ordered(DType d) { return real(d); }
 
-const std::vector<Identity>& identities() {
+}  // namespace
+
+std::span<const Identity> algebra_identities() {
   using U = UnaryKind;
   using B = BinaryKind;
   using C = CompareKind;
@@ -100,10 +102,8 @@ const std::vector<Identity>& identities() {
   return table;
 }
 
-}  // namespace
-
 Replacement apply_algebra(Rewriter& rewriter, std::string_view& name) {
-  for (const Identity& identity : identities()) {
+  for (const Identity& identity : algebra_identities()) {
     if (Replacement found = apply_identity(identity, rewriter)) {
       name = identity.name;
       return found;
@@ -113,7 +113,7 @@ Replacement apply_algebra(Rewriter& rewriter, std::string_view& name) {
 }
 
 void list_algebra(std::vector<RuleInfo>& into) {
-  for (const Identity& i : identities()) into.push_back({i.name, i.text});
+  for (const Identity& i : algebra_identities()) into.push_back({i.name, i.text});
 }
 
 }  // namespace ricci

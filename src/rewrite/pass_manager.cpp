@@ -12,7 +12,7 @@ void verify_after(const Pass& pass, const Graph& graph) {
   const std::vector<Diagnostic> faults = find_faults(graph);
   if (faults.empty()) return;
   std::string message = fmt::format("the pass '{}' broke the graph '{}':", pass.name, graph.name());
-  for (const Diagnostic& d : faults) message += "\n" + d.to_string();
+  for (const Diagnostic& d : faults) (message += '\n') += d.to_string();
   throw InternalError(std::move(message));
 }
 

@@ -62,6 +62,9 @@ struct Identity {
   bool (*when)(DType dtype) = nullptr;
 };
 
+/// All identities, in the order they are tried.
+[[nodiscard]] std::span<const Identity> algebra_identities();
+
 /// The replacement of the rewriter's root by an identity, if it matches.
 [[nodiscard]] Replacement apply_identity(const Identity& identity, Rewriter& rewriter);
 

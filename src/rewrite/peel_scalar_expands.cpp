@@ -1,17 +1,22 @@
+#include <algorithm>
+
 #include "ricci/op/shape.h"
 #include "ricci/rewrite/cleanup.h"
 
 namespace ricci {
 namespace {
 
-// The single element behind an `expand`, or nothing.
-std::optional<ValueId> single_element(const Graph& graph, ValueId v) {
-  const Node& node = graph.node(v.node);
-  if (!node.op.is<op::Expand>()) return std::nullopt;
-  for (const Dim& d : graph.type(node.operands[0]).dims) {
-    if (!d.is(1)) return std::nullopt;
+bool is_single_element(const Type& type) {
+  return std::ranges::all_of(type.dims, [](const Dim& d) { return d.is(1); });
+}
+
+// The single element behind one or more `expand`s; the value itself when there is none.
+ValueId single_element(const Graph& graph, ValueId v) {
+  for (;;) {
+    const Node& node = graph.node(v.node);
+    if (!node.op.is<op::Expand>() || !is_single_element(graph.type(node.operands[0]))) return v;
+    v = node.operands[0];
   }
-  return node.operands[0];
 }
 
 bool gives_same_types(const Graph& graph, const Node& node) {
@@ -28,10 +33,8 @@ bool gives_same_types(const Graph& graph, const Node& node) {
 std::vector<ValueId> peeled_operands(const Graph& graph, Node node) {
   for (ValueId& operand : node.operands) {
     const ValueId whole = operand;
-    const auto element = single_element(graph, whole);
-    if (!element) continue;
-    operand = *element;
-    if (!gives_same_types(graph, node)) operand = whole;
+    operand = single_element(graph, whole);
+    if (operand != whole && !gives_same_types(graph, node)) operand = whole;
   }
   return node.operands;
 }

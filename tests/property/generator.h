@@ -1,0 +1,42 @@
+// Random valid programs, from a seed. The case tables of all ops are the templates: a program grows
+// by taking a case and finding operands of its types among the values there are, so a new op takes
+// part as soon as it has cases.
+//
+//   Program p = generate(seed, {.nodes = 20});
+//   std::vector<Tensor> out = interpret(p.graph, p.feeds);
+//   Program small = shrink(p, [](const Program& q) { return still_fails(q); });
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "ricci/interp/interpreter.h"
+#include "ricci/ir/graph.h"
+
+namespace ricci::testing {
+
+struct Program {
+  Graph graph{"program"};
+  Feeds feeds;  ///< values for inputs and params of known sizes
+};
+
+struct GeneratorOptions {
+  std::size_t nodes = 12;            ///< how many ops are drawn; glue comes on top
+  DTypeSet dtypes = dtypes::all;     ///< dtypes cases are crossed with
+  bool control_flow = true;          ///< draw ops with bodies
+  bool differentiable_only = false;  ///< only floats, and only ops that have a derivative
+  bool random = false;               ///< draw ops that draw numbers
+  bool symbolic = false;             ///< draw cases with symbolic sizes; such programs do not run
+};
+
+[[nodiscard]] Program generate(std::uint64_t seed, const GeneratorOptions& options = {});
+
+/// The smallest program found for which `fails` still holds, by dropping outputs, replacing nodes
+/// with inputs or with their own operands, and nodes of bodies with zeros. `fails` must hold for
+/// `program`.
+[[nodiscard]] Program shrink(Program program, const std::function<bool(const Program&)>& fails);
+
+/// The program as text, for failure messages.
+[[nodiscard]] std::string describe(const Program& program);
+
+}  // namespace ricci::testing

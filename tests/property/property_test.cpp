@@ -1,0 +1,217 @@
+// What holds for every program: checked on random ones, shrunk to a small one where it fails.
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "ricci/ir/text.h"
+#include "ricci/ir/verify.h"
+#include "ricci/op/leaf.h"
+#include "ricci/op/table.h"
+#include "ricci/rewrite/pass.h"
+
+#include "property/generator.h"
+#include "property/random.h"
+#include "support/compare.h"
+
+namespace ricci::testing {
+namespace {
+
+// RICCI_PROPERTY_COUNT is the number of programs for the cheap properties, usually 10,000; the
+// others scale with it.
+std::uint64_t program_count(std::uint64_t usual) {
+  const char* given = std::getenv("RICCI_PROPERTY_COUNT");
+  if (given == nullptr) return usual;
+  return std::max<std::uint64_t>(1, std::strtoull(given, nullptr, 10) * usual / 10000);
+}
+
+// Runs a check on many programs; it gives the empty text, or what is wrong.
+using Check = std::function<std::string(const Program&)>;
+void for_programs(std::uint64_t count, const GeneratorOptions& options, const Check& check) {
+  const auto guarded = [&](const Program& p) -> std::string {
+    try {
+      return check(p);
+    } catch (const std::exception& e) {
+      return e.what();
+    }
+  };
+  for (std::uint64_t seed = 0; seed < count; ++seed) {
+    const Program p = generate(seed, options);
+    if (guarded(p).empty()) continue;
+    const Program small = shrink(p, [&](const Program& q) { return !guarded(q).empty(); });
+    FAIL() << "seed " << seed << ": " << guarded(small) << "\n" << describe(small);
+  }
+}
+
+// The outputs, or nothing when the program reports a fault of its own (an integer divided by zero).
+std::optional<std::vector<Tensor>> outputs_of(const Graph& graph, const Feeds& feeds) {
+  try {
+    return interpret(graph, feeds);
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
+std::string difference(const std::vector<Tensor>& actual, const std::vector<Tensor>& expected) {
+  if (actual.size() != expected.size()) return "another number of outputs";
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    if (const auto result = same(actual[i], expected[i]); !result) {
+      return fmt::format("output {}: {}", i, result.message());
+    }
+  }
+  return {};
+}
+
+std::string signature_of(const Graph& g) {
+  std::string out;
+  for (const Node& n : g.nodes()) {
+    if (const auto* in = n.op.as<op::Input>()) out += "input " + in->name + in->type.to_string();
+    if (const auto* p = n.op.as<op::Param>()) out += "param " + p->name + p->type.to_string();
+  }
+  for (const ValueId v : g.outputs()) out += " -> " + g.type(v).to_string();
+  return out;
+}
+
+std::string check_text(const Program& p) {
+  verify(p.graph);
+  const std::string text = print(p.graph);
+  const Graph again = parse_graph(text);
+  if (!(again == p.graph)) return "parsing what was printed gives another graph";
+  if (print(again) != text) return "printing again gives another text:\n" + print(again);
+  if (again.hash() != p.graph.hash()) return "equal graphs have different hashes";
+  return {};
+}
+
+std::string check_pass(const Pass& pass, const Program& p) {
+  const PipelineResult r = PassManager({pass}).run(p.graph);
+  if (signature_of(r.graph) != signature_of(p.graph)) return pass.name + " changed the signature";
+  for (NodeId id = 0; id < p.graph.size(); ++id) {
+    for (std::uint32_t k = 0; k < p.graph.node(id).types.size(); ++k) {
+      const auto now = r.map({id, k});
+      if (now && r.graph.type(*now) != p.graph.type({id, k})) {
+        return fmt::format("{} maps node {} to a value of another type", pass.name, id);
+      }
+    }
+  }
+  if (!r.changed && !(r.graph == p.graph)) return pass.name + " changed something unsaid";
+  if (const PassResult twice = pass.run(r.graph); twice.changed) {
+    return pass.name + " is not idempotent:\n" + print(r.graph) + print(twice.graph);
+  }
+  const auto before = outputs_of(p.graph, p.feeds);
+  if (!before) return {};
+  const std::string wrong = difference(interpret(r.graph, p.feeds), *before);
+  return wrong.empty() ? wrong : pass.name + " changed a value, " + wrong + "\n" + print(r.graph);
+}
+
+TEST(PropertyText, PrintingThenParsingIsTheIdentity) {
+  for_programs(program_count(10000), {.random = true, .symbolic = true}, check_text);
+}
+
+TEST(PropertyPasses, KeepValuesAndSignatures) {
+  for_programs(program_count(600), {.nodes = 16, .random = true}, [](const Program& p) {
+    for (const Pass& pass : all_passes()) {
+      if (std::string wrong = check_pass(pass, p); !wrong.empty()) return wrong;
+    }
+    return std::string();
+  });
+}
+
+TEST(PropertyPasses, KeepValuesInEveryDtype) {
+  for (const DType dtype : AllDTypes) {
+    SCOPED_TRACE(name(dtype));
+    for_programs(program_count(60), {.nodes = 16, .dtypes = {dtype}}, [](const Program& p) {
+      for (const Pass& pass : all_passes()) {
+        if (std::string wrong = check_pass(pass, p); !wrong.empty()) return wrong;
+      }
+      return std::string();
+    });
+  }
+}
+
+TEST(PropertyPasses, GiveTheSameValuesInAnyOrder) {
+  for_programs(program_count(300), {.nodes = 16}, [](const Program& p) -> std::string {
+    const auto before = outputs_of(p.graph, p.feeds);
+    if (!before) return {};
+    std::vector<Pass> passes(all_passes().begin(), all_passes().end());
+    Rng rng(p.graph.hash());
+    for (std::size_t i = passes.size(); i > 1; --i) std::swap(passes[i - 1], passes[rng.below(i)]);
+    const PipelineResult r = PassManager(passes).run(p.graph);
+    return difference(interpret(r.graph, p.feeds), *before);
+  });
+}
+
+TEST(PropertyPasses, SymbolicProgramsStayWellFormed) {
+  for_programs(program_count(600), {.symbolic = true}, [](const Program& p) -> std::string {
+    for (const Pass& pass : all_passes()) {
+      const PipelineResult r = PassManager({pass}).run(p.graph);
+      if (signature_of(r.graph) != signature_of(p.graph)) return pass.name;
+      if (pass.run(r.graph).changed) return pass.name + " is not idempotent";
+    }
+    return {};
+  });
+}
+
+TEST(PropertyInterpreter, IsDeterministic) {
+  for_programs(program_count(200), {.random = true}, [](const Program& p) -> std::string {
+    const auto once = outputs_of(p.graph, p.feeds);
+    if (!once) return {};
+    return difference(interpret(p.graph, p.feeds), *once);
+  });
+}
+
+TEST(PropertyGenerator, DrawsEveryOpAndMostProgramsRun) {
+  std::set<std::string_view> drawn;
+  std::size_t ran = 0;
+  constexpr std::uint64_t Count = 400;
+  for (std::uint64_t seed = 0; seed < Count; ++seed) {
+    const Program p = generate(seed, {.nodes = 30, .random = true});
+    for (const Node& n : p.graph.nodes()) drawn.insert(n.op.info().name);
+    if (seed < 100) ran += outputs_of(p.graph, p.feeds) ? 1 : 0;
+  }
+  for (const OpDescriptor& d : all_ops()) {
+    if (d.op_class == OpClass::Block) continue;  // legal in another stage only
+    EXPECT_TRUE(drawn.contains(d.info->name)) << d.info->name;
+  }
+  EXPECT_GE(ran, 50U);
+}
+
+TEST(PropertyGenerator, KeepsToItsOptions) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const Program p = generate(
+        seed, {.dtypes = {DType::F64}, .control_flow = false, .differentiable_only = true});
+    EXPECT_TRUE(
+        p.graph ==
+        generate(seed, {.dtypes = {DType::F64}, .control_flow = false, .differentiable_only = true})
+            .graph);
+    for (const Node& n : p.graph.nodes()) {
+      EXPECT_FALSE(n.op.has(Trait::NoGradient)) << n.op.mnemonic();
+      EXPECT_TRUE(n.bodies.empty());
+    }
+  }
+}
+
+// A program that fails because it holds a softmax shrinks to that softmax and its input.
+TEST(PropertyShrinker, FindsTheSmallestProgram) {
+  const auto has_softmax = [](const Program& p) {
+    return std::ranges::any_of(p.graph.nodes(),
+                               [](const Node& n) { return n.op.mnemonic() == "softmax"; });
+  };
+  std::size_t found = 0;
+  for (std::uint64_t seed = 0; seed < 2000 && found < 5; ++seed) {
+    const Program p = generate(seed, {.nodes = 30});
+    const PassResult live = find_pass("dead_code_elimination")->run(p.graph);
+    if (!has_softmax({live.graph, p.feeds})) continue;
+    ++found;
+    const Program small = shrink(p, has_softmax);
+    EXPECT_EQ(small.graph.size(), 2U) << describe(small);
+    EXPECT_TRUE(has_softmax(small));
+    verify(small.graph);
+    (void)interpret(small.graph, small.feeds);
+  }
+  EXPECT_EQ(found, 5U);
+}
+
+}  // namespace
+}  // namespace ricci::testing
