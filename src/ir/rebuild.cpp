@@ -18,6 +18,8 @@ std::optional<ValueId> IdMap::operator()(ValueId old) const {
 
 void IdMap::set(ValueId old, ValueId now) { map_.at(old.node).at(old.result) = now; }
 
+void IdMap::drop(ValueId old) { map_.at(old.node).at(old.result).reset(); }
+
 IdMap IdMap::then(const IdMap& next) const {
   IdMap out = *this;
   for (auto& results : out.map_) {
@@ -57,7 +59,12 @@ std::vector<Value> Rebuilder::operands(const Node& node) {
 NodeId Rebuilder::copy(NodeId old) { return copy(old, from_.node(old).bodies); }
 
 NodeId Rebuilder::copy(NodeId old, std::vector<Body> bodies) {
+  return copy(old, std::move(bodies), from_.node(old).operands);
+}
+
+NodeId Rebuilder::copy(NodeId old, std::vector<Body> bodies, std::vector<ValueId> operands) {
   Node node = from_.node(old);
+  node.operands = std::move(operands);
   for (ValueId& v : node.operands) v = (*this)(v);
   node.bodies = std::move(bodies);
   const std::size_t results = node.types.size();

@@ -17,6 +17,8 @@ class IdMap {
   explicit IdMap(const Graph& from);
   [[nodiscard]] std::optional<ValueId> operator()(ValueId old) const;
   void set(ValueId old, ValueId now);
+  /// Forgets where an old value went: it is gone.
+  void drop(ValueId old);
   /// First this map, then `next`.
   [[nodiscard]] IdMap then(const IdMap& next) const;
   /// Every value stays where it is.
@@ -40,10 +42,13 @@ class Rebuilder {
   [[nodiscard]] std::vector<Value> operands(const Node& node);
   void map(ValueId old, ValueId now) { map_.set(old, now); }
   void map(ValueId old, Value now) { map_.set(old, now.id()); }
+  void drop(ValueId old) { map_.drop(old); }
   /// Copies a node with its operands mapped; types, names, bodies and provenance are kept.
   NodeId copy(NodeId old);
   /// The same with changed bodies.
   NodeId copy(NodeId old, std::vector<Body> bodies);
+  /// The same with other operands, which are old values too.
+  NodeId copy(NodeId old, std::vector<Body> bodies, std::vector<ValueId> operands);
   /// Maps the outputs and hands the graph over.
   [[nodiscard]] Graph finish();
   [[nodiscard]] const IdMap& id_map() const noexcept { return map_; }

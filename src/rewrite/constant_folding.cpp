@@ -1,0 +1,143 @@
+#include "ricci/op/elementwise.h"
+#include "ricci/op/leaf.h"
+#include "ricci/op/shape.h"
+#include "ricci/rewrite/cleanup.h"
+#include "ricci/rule/eval.h"
+
+#include "rewrite/exact.h"
+
+namespace ricci {
+namespace {
+
+// The first element of a tensor that has one, as a rank-0 tensor.
+Tensor first_element(Tensor t) {
+  for (std::size_t axis = 0; axis < t.rank(); ++axis) t = t.narrowed(axis, 0, 1);
+  return t.reshaped({});
+}
+
+bool is_plain_elementwise(const Op& op) {
+  return op.is<op::Unary>() || op.is<op::Binary>() || op.is<op::Compare>() || op.is<op::Where>() ||
+         op.is<op::Cast>() || op.is<op::StopGradient>();
+}
+
+bool is_plain_movement(const Op& op) {
+  return op.is<op::Reshape>() || op.is<op::Transpose>() || op.is<op::Expand>() ||
+         op.is<op::Narrow>();
+}
+
+std::vector<Tensor> run_kernel(const Node& node, const Graph& graph, std::vector<Tensor> operands) {
+  EvalContext context(node, graph, std::move(operands), 0,
+                      [](const Graph&, std::span<const Tensor>) -> std::vector<Tensor> {
+                        throw InternalError("folding runs no bodies");
+                      });
+  evaluate(context);
+  return context.take_results();
+}
+
+class Folder {
+ public:
+  Folder(const Graph& graph, const FoldOptions& options)
+      : graph_(graph), options_(options), rebuild_(graph) {}
+
+  PassResult run() {
+    for (NodeId id = 0; id < graph_.size(); ++id) visit(id);
+    if (!changed_) return unchanged(graph_);
+    Graph out = rebuild_.finish();
+    return {std::move(out), rebuild_.id_map(), true};
+  }
+
+ private:
+  void visit(NodeId id) {
+    const Node& node = graph_.nodes()[id];
+    if (const auto values = fold(node)) {
+      for (std::uint32_t r = 0; r < node.types.size(); ++r) {
+        if (node.wanted[r]) rebuild_.map({id, r}, constant(node, r, (*values)[r]));
+      }
+      changed_ = true;
+      return;
+    }
+    rebuild_.copy(
+        id,
+        map_bodies(node, [&](const Graph& b) { return constant_folding(b, options_); }, changed_));
+  }
+
+  std::optional<std::vector<Tensor>> fold(const Node& node) {
+    if (node.operands.empty() || !node.bodies.empty()) return std::nullopt;
+    std::vector<Type> types;
+    std::vector<Tensor> operands;
+    bool all_splats = true;
+    for (const ValueId v : node.operands) {
+      const auto now = rebuild_(v);
+      const auto* c = rebuild_.to().node(now.node).op.as<op::Constant>();
+      if (c == nullptr) return std::nullopt;
+      operands.push_back(c->value);
+      types.push_back(graph_.type(v));
+      all_splats = all_splats && c->value.is_splat();
+    }
+    if (!is_exact(node.op, types)) return std::nullopt;
+    for (const Type& t : node.types) {
+      if (!t.is_static()) return std::nullopt;
+    }
+    try {
+      if (node.types.size() == 1 && node.types[0].numel() == 0) {
+        return std::vector{Tensor::splat(node.types[0], 0)};
+      }
+      const bool plain = is_plain_elementwise(node.op) || is_plain_movement(node.op);
+      if (plain && all_splats) return std::vector{fold_splat(node, operands)};
+      if (!within_budget(node, operands)) return std::nullopt;
+      return run_kernel(node, graph_, std::move(operands));
+    } catch (const UserError&) {
+      return std::nullopt;  // the run will report it
+    }
+  }
+
+  // Element-wise ops and plain movement of one repeated element: one element is worked out.
+  Tensor fold_splat(const Node& node, const std::vector<Tensor>& operands) {
+    std::vector<Tensor> elements;
+    for (const Tensor& t : operands) elements.push_back(first_element(t));
+    Tensor element = elements[0];
+    if (is_plain_elementwise(node.op)) {
+      Node scalar = node;
+      scalar.types[0].dims.clear();
+      element = run_kernel(scalar, graph_, std::move(elements))[0];
+    }
+    return element.broadcast_to(node.types[0].static_dims());
+  }
+
+  [[nodiscard]] bool within_budget(const Node& node, const std::vector<Tensor>& operands) const {
+    // Operands count too, so that folding never takes long.
+    std::int64_t read = 0;
+    for (const Tensor& t : operands) read += t.numel() * size_of(t.dtype());
+    for (const Type& t : node.types) {
+      if (t.numel().value() > options_.max_bytes / size_of(t.dtype)) return false;
+    }
+    return read / 16 <= options_.max_bytes;
+  }
+
+  ValueId constant(const Node& node, std::uint32_t r, const Tensor& value) {
+    Node made{.op = Op(op::Constant{value.canonical()}),
+              .operands = {},
+              .types = {node.types[r]},
+              .wanted = {true},
+              .names = {node.names[r]},
+              .bodies = {},
+              .provenance = {}};
+    Provenance from = node.provenance ? *node.provenance : Provenance{};
+    if (from.origin.empty()) from.origin = "constant_folding";
+    made.provenance = std::make_shared<const Provenance>(std::move(from));
+    return {rebuild_.to().append(std::move(made)), 0};
+  }
+
+  const Graph& graph_;
+  const FoldOptions& options_;
+  Rebuilder rebuild_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+PassResult constant_folding(const Graph& graph, const FoldOptions& options) {
+  return Folder(graph, options).run();
+}
+
+}  // namespace ricci

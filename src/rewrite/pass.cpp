@@ -1,0 +1,86 @@
+#include "ricci/rewrite/pass.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "ricci/rewrite/canonicalize.h"
+#include "ricci/rewrite/cleanup.h"
+#include "ricci/support/text.h"
+
+namespace ricci {
+
+std::span<const Pass> all_passes() {
+  static const std::vector<Pass> passes = {
+      {"dead_code_elimination", "drops nodes and results no output depends on",
+       dead_code_elimination},
+      {"common_subexpression_elimination", "computes once what is computed twice",
+       common_subexpression_elimination},
+      {"constant_folding", "evaluates nodes of constants, where that is exact to the bit",
+       [](const Graph& graph) { return constant_folding(graph); }},
+      {"canonicalize", "simplifies by the rules of algebra and structure that are exact",
+       canonicalize},
+      {"peel_scalar_expands", "takes away expands in front of ops that broadcast anyway",
+       peel_scalar_expands},
+  };
+  return passes;
+}
+
+const Pass* find_pass(std::string_view name) {
+  const auto found = std::ranges::find(all_passes(), name, &Pass::name);
+  return found == all_passes().end() ? nullptr : &*found;
+}
+
+std::vector<Pass> passes_named(std::span<const std::string> names) {
+  std::vector<Pass> out;
+  for (const std::string& name : names) {
+    if (const Pass* pass = find_pass(name)) {
+      out.push_back(*pass);
+      continue;
+    }
+    std::vector<std::string> known;
+    for (const Pass& p : all_passes()) known.push_back(p.name);
+    const auto close = nearest(name, known);
+    throw UserError(ErrorCode::Name, fmt::format("there is no pass '{}'", name),
+                    close ? fmt::format("did you mean '{}'?", *close)
+                          : fmt::format("the passes are: {}", join(known, ", ")));
+  }
+  return out;
+}
+
+std::vector<Pass> parse_pipeline(std::string_view list) {
+  std::vector<std::string> names;
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    std::string_view name = list.substr(0, comma);
+    while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
+    while (!name.empty() && name.back() == ' ') name.remove_suffix(1);
+    names.emplace_back(name);
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return passes_named(names);
+}
+
+PassResult unchanged(const Graph& graph) { return {graph, IdMap::identity(graph), false}; }
+
+std::vector<Body> map_bodies(const Node& node, const std::function<PassResult(const Graph&)>& pass,
+                             bool& changed) {
+  std::vector<Body> bodies = node.bodies;
+  for (Body& body : bodies) {
+    PassResult inner = pass(*body.graph);
+    if (!inner.changed) continue;
+    changed = true;
+    body.graph = std::make_shared<const Graph>(std::move(inner.graph));
+  }
+  return bodies;
+}
+
+std::size_t count_nodes(const Graph& graph) {
+  std::size_t count = graph.size();
+  for (const Node& node : graph.nodes()) {
+    for (const Body& body : node.bodies) count += count_nodes(*body.graph);
+  }
+  return count;
+}
+
+}  // namespace ricci

@@ -1,0 +1,112 @@
+#include "rewrite/pattern.h"
+
+#include <bit>
+
+#include "ricci/build/build.h"
+
+namespace ricci {
+namespace {
+
+using Bindings = std::array<std::optional<Value>, 3>;
+
+// Operands of these may be written either way round.
+bool either_order(const Pattern& p) {
+  if (p.form != Pattern::Form::Binary) return false;
+  switch (static_cast<BinaryKind>(p.code)) {
+    case BinaryKind::Add:
+    case BinaryKind::Mul:
+    case BinaryKind::LogicalAnd:
+    case BinaryKind::LogicalOr:
+    case BinaryKind::LogicalXor:
+    case BinaryKind::BitwiseAnd:
+    case BinaryKind::BitwiseOr:
+    case BinaryKind::BitwiseXor: return true;
+    default: return false;
+  }
+}
+
+bool is_op(const Pattern& p, const Op& op) {
+  switch (p.form) {
+    case Pattern::Form::Unary: {
+      const auto* o = op.as<op::Unary>();
+      return o != nullptr && static_cast<int>(o->kind) == p.code;
+    }
+    case Pattern::Form::Binary: {
+      const auto* o = op.as<op::Binary>();
+      return o != nullptr && static_cast<int>(o->kind) == p.code;
+    }
+    case Pattern::Form::Compare: {
+      const auto* o = op.as<op::Compare>();
+      return o != nullptr && static_cast<int>(o->kind) == p.code;
+    }
+    case Pattern::Form::Where: return op.is<op::Where>();
+    case Pattern::Form::Variable:
+    case Pattern::Form::Number: return false;
+  }
+  return false;
+}
+
+bool is_number(const Tensor* t, double number) {
+  if (t == nullptr || !t->is_splat() || t->numel() == 0) return false;
+  Tensor element = *t;
+  for (std::size_t axis = 0; axis < t->rank(); ++axis) element = element.narrowed(axis, 0, 1);
+  const auto z = element.numbers<std::complex<double>>()[0];
+  return std::bit_cast<std::uint64_t>(z.real()) == std::bit_cast<std::uint64_t>(number) &&
+         z.imag() == 0;
+}
+
+bool match(const Pattern& p, Value v, const Rewriter& r, Bindings& bound);
+
+bool match_args(const Pattern& p, std::span<const Value> operands, const Rewriter& r,
+                Bindings& bound) {
+  const Bindings before = bound;
+  bool good = true;
+  for (std::size_t k = 0; k < p.args.size() && good; ++k) {
+    good = match(p.args[k], operands[k], r, bound);
+  }
+  if (good || !either_order(p)) return good;
+  bound = before;
+  return match(p.args[0], operands[1], r, bound) && match(p.args[1], operands[0], r, bound);
+}
+
+bool match(const Pattern& p, Value v, const Rewriter& r, Bindings& bound) {
+  if (p.form == Pattern::Form::Variable) {
+    auto& slot = bound.at(static_cast<std::size_t>(p.code));
+    if (!slot) slot = v;
+    return *slot == v;
+  }
+  if (p.form == Pattern::Form::Number) return is_number(r.constant(v), p.number);
+  const Node& node = r.producer(v);
+  if (!is_op(p, node.op)) return false;
+  std::vector<Value> operands;
+  for (const ValueId id : node.operands) operands.push_back(r.graph().value(id));
+  return match_args(p, operands, r, bound);
+}
+
+Value build(const Pattern& p, Rewriter& r, const Bindings& bound) {
+  std::vector<Value> args;
+  for (const Pattern& a : p.args) args.push_back(build(a, r, bound));
+  switch (p.form) {
+    case Pattern::Form::Variable: return *bound.at(static_cast<std::size_t>(p.code));
+    case Pattern::Form::Number: return r.number(p.number);
+    case Pattern::Form::Unary: return activation(static_cast<UnaryKind>(p.code), args[0]);
+    case Pattern::Form::Binary: return binary(static_cast<BinaryKind>(p.code), args[0], args[1]);
+    case Pattern::Form::Compare: return compare(static_cast<CompareKind>(p.code), args[0], args[1]);
+    case Pattern::Form::Where: return where(args[0], args[1], args[2]);
+  }
+  throw InternalError("a pattern of no form");
+}
+
+}  // namespace
+
+Replacement apply_identity(const Identity& identity, Rewriter& rewriter) {
+  if (!is_op(identity.from, rewriter.root().op)) return std::nullopt;
+  if (identity.when != nullptr && !identity.when(rewriter.operands().back().dtype())) {
+    return std::nullopt;
+  }
+  Bindings bound;
+  if (!match_args(identity.from, rewriter.operands(), rewriter, bound)) return std::nullopt;
+  return std::vector{rewriter.fit(build(identity.to, rewriter, bound))};
+}
+
+}  // namespace ricci

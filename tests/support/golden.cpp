@@ -1,0 +1,137 @@
+#include "support/golden.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "ricci/ir/text.h"
+#include "ricci/ir/verify.h"
+#include "ricci/rewrite/pass.h"
+
+namespace ricci::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path Root = fs::path(RICCI_SOURCE_DIR) / "tests" / "ir";
+constexpr std::string_view RunMark = "// RUN: ";
+constexpr std::string_view ExpectMark = "// EXPECT:\n";
+
+std::vector<std::string> files_where(bool in_errors) {
+  std::vector<std::string> out;
+  for (const auto& entry : fs::recursive_directory_iterator(Root)) {
+    if (entry.path().extension() != ".ric") continue;
+    const std::string relative = fs::relative(entry.path(), Root).generic_string();
+    if (relative.starts_with("errors/") == in_errors) out.push_back(relative);
+  }
+  std::ranges::sort(out);
+  return out;
+}
+
+struct GoldenFile {
+  std::string name;
+  std::string verb;
+  std::vector<std::string> args;
+  std::string input;
+  std::string expected;
+};
+
+GoldenFile read_golden(const std::string& file) {
+  std::ifstream in(Root / file);
+  std::stringstream all;
+  all << in.rdbuf();
+  const std::string text = all.str();
+  GoldenFile g;
+  g.name = file;
+  const std::size_t split = text.find(ExpectMark);
+  g.input = text.substr(0, split);
+  if (split != std::string::npos) g.expected = text.substr(split + ExpectMark.size());
+  const std::size_t run = text.find(RunMark);
+  if (run == std::string::npos) throw std::runtime_error(file + " has no RUN line");
+  std::istringstream words(
+      text.substr(run + RunMark.size(), text.find('\n', run) - run - RunMark.size()));
+  words >> g.verb;
+  for (std::string word; words >> word;) g.args.push_back(word);
+  return g;
+}
+
+std::vector<Graph> parse_input(const GoldenFile& g) {
+  std::vector<Graph> graphs = parse(g.input, {.file = fs::path(g.name).filename().string()});
+  for (const Graph& graph : graphs) verify(graph);
+  return graphs;
+}
+
+std::string print_all(std::span<const Graph> graphs) {
+  std::string out;
+  for (const Graph& graph : graphs) out += (out.empty() ? "" : "\n") + print(graph);
+  return out;
+}
+
+std::string option(const GoldenFile& g, std::string_view name) {
+  const auto found = std::ranges::find(g.args, name);
+  if (found == g.args.end() || found + 1 == g.args.end()) {
+    throw std::runtime_error(fmt::format("{}: '{}' needs {}", g.name, g.verb, name));
+  }
+  return *(found + 1);
+}
+
+std::string run_opt(const GoldenFile& g) {
+  const PassManager manager(parse_pipeline(option(g, "--passes")));
+  std::vector<Graph> graphs = parse_input(g);
+  for (Graph& graph : graphs) graph = manager.run(graph).graph;
+  return print_all(graphs);
+}
+
+std::string run_error(const GoldenFile& g) {
+  try {
+    const std::vector<Graph> graphs = parse_input(g);
+    return "no error:\n" + print_all(graphs);
+  } catch (const UserError& e) {
+    return std::string(e.what()) + "\n";
+  }
+}
+
+// One entry per verb a RUN line may use.
+using Verb = std::function<std::string(const GoldenFile&)>;
+const std::map<std::string, Verb>& verbs() {
+  static const std::map<std::string, Verb> table = {
+      {"print", [](const GoldenFile& g) { return print_all(parse_input(g)); }},
+      {"opt", run_opt},
+      {"error", run_error},
+  };
+  return table;
+}
+
+}  // namespace
+
+std::vector<std::string> golden_files() { return files_where(false); }
+std::vector<std::string> error_files() { return files_where(true); }
+
+std::string test_name(const std::string& file) {
+  std::string out = file.substr(0, file.rfind('.'));
+  for (char& c : out) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  }
+  return out;
+}
+
+void check_golden(const std::string& file) {
+  const GoldenFile g = read_golden(file);
+  const auto verb = verbs().find(g.verb);
+  ASSERT_NE(verb, verbs().end()) << file << ": unknown verb '" << g.verb << "'";
+  const std::string actual = verb->second(g);
+  if (std::getenv("RICCI_UPDATE_GOLDEN") != nullptr) {
+    std::ofstream(Root / file) << g.input << ExpectMark << actual;
+    return;
+  }
+  EXPECT_EQ(actual, g.expected) << file << ": RICCI_UPDATE_GOLDEN=1 accepts the new text";
+}
+
+}  // namespace ricci::testing
