@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "ricci/ir/verify.h"
+#include "ricci/rewrite/pass.h"
 
 #include "commands/commands.h"
 #include "source.h"
@@ -13,14 +14,6 @@ namespace {
 
 std::string counted(std::size_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
-std::size_t count_nodes(const Graph& graph) {
-  std::size_t count = graph.size();
-  for (const Node& node : graph.nodes()) {
-    for (const Body& body : node.bodies) count += count_nodes(*body.graph);
-  }
-  return count;
 }
 
 void check(const Source& source) {

@@ -6,6 +6,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_run(app, action);
   add_check(app, action);
   add_print(app, action);
+  add_opt(app, action);
   add_show(app, action);
   add_doc(app, action);
 }

@@ -13,6 +13,7 @@ using Action = std::function<void()>;
 void add_run(CLI::App& app, Action& action);
 void add_check(CLI::App& app, Action& action);
 void add_print(CLI::App& app, Action& action);
+void add_opt(CLI::App& app, Action& action);
 void add_show(CLI::App& app, Action& action);
 void add_doc(CLI::App& app, Action& action);
 

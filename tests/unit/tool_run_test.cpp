@@ -1,0 +1,135 @@
+// `ricci run` and `ricci check`: exit statuses, messages, outputs and files.
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "ricci/io/file.h"
+#include "ricci/io/npy.h"
+
+#include "support/tool.h"
+
+namespace ricci {
+namespace {
+
+using test::run_tool;
+using test::scratch;
+
+constexpr const char* Double = R"(
+graph @double { %x = input "x" : f32[2] %y = add %x, %x return %y }
+graph @negate { %x = input "x" : f32[n] %y = neg %x return %y }
+)";
+
+std::string program(const std::string& name) {
+  return std::string(RICCI_SOURCE_DIR) + "/examples/programs/" + name + ".ric";
+}
+
+TEST(ToolRun, ExamplesRunWithRandomInputs) {
+  std::size_t count = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(RICCI_SOURCE_DIR) + "/examples/programs")) {
+    const std::string file = entry.path().string();
+    const auto checked = run_tool("check '" + file + "'");
+    EXPECT_EQ(checked.status, 0) << checked.err;
+    EXPECT_TRUE(checked.out.starts_with("ok: @")) << checked.out;
+    const auto first = run_tool("run --random 1 '" + file + "'");
+    EXPECT_EQ(first.status, 0) << file << first.err;
+    EXPECT_TRUE(first.out.starts_with("out0 %")) << first.out;
+    EXPECT_EQ(first.out.find("not finite"), std::string::npos) << first.out;
+    EXPECT_EQ(first.out, run_tool("run --random 1 '" + file + "'").out);
+    EXPECT_NE(first.out, run_tool("run --random 2 '" + file + "'").out);
+    ++count;
+  }
+  EXPECT_GE(count, 5U);
+}
+
+TEST(ToolRun, ReadsArraysAndWritesResults) {
+  io::write_npy(scratch("x.npy"), Tensor::of<float>({2}, {1, -2}));
+  const auto run =
+      run_tool("run - --input x=" + scratch("x.npy") + " --out " + scratch("y.npz"), Double);
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(run.out, "out0 %y : f32[2] = [2.0, -4.0]\n");
+  const io::NamedTensors out = io::read_npz(scratch("y.npz"));
+  ASSERT_EQ(out.size(), 1U);
+  EXPECT_EQ(out[0].first, "out0");
+  EXPECT_EQ(out[0].second.numbers<double>(), (std::vector<double>{2, -4}));
+}
+
+TEST(ToolRun, ArchivesFeedByNameAndSizesComeFromThem) {
+  io::write_npz(scratch("in.npz"), {{"x", Tensor::of<float>({3}, {1, 2, 3})}});
+  const auto run = run_tool("run - --graph negate --inputs " + scratch("in.npz"), Double);
+  EXPECT_EQ(run.out, "out0 %y : f32[3] = [-1.0, -2.0, -3.0]\n") << run.err;
+  EXPECT_NE(run_tool("run - --graph negate --random 1 --size n=2", Double).out.find("f32[2]"),
+            std::string::npos);
+}
+
+TEST(ToolRun, Bf16IsWidenedInFilesAndTakenBack) {
+  const std::string text = "graph @g { %x = input \"x\" : bf16[2] %y = neg %x return %y }";
+  io::write_npy(scratch("b.npy"), Tensor::of<float>({2}, {1, 2.5}));
+  const auto run =
+      run_tool("run - --input x=" + scratch("b.npy") + " --out " + scratch("b.npz"), text);
+  EXPECT_EQ(run.out, "out0 %y : bf16[2] = [-1.0, -2.5]\n") << run.err;
+  EXPECT_EQ(io::read_npz(scratch("b.npz"))[0].second.dtype(), DType::F32);
+}
+
+TEST(ToolRun, LongOutputsAreSummarised) {
+  const std::string text = "graph @g { %z = constant splat 0.0 : f32[100] %l = log %z "
+                           "%o = constant splat 1.5 : f32[100] return %l, %o }";
+  EXPECT_EQ(run_tool("run -", text).out, "out0 %l : f32[100] = no finite value  not finite 100\n"
+                                         "out1 %o : f32[100] = min 1.5  max 1.5  mean 1.5\n");
+}
+
+TEST(ToolRun, FaultsInTheInputExitWithOne) {
+  const struct {
+    std::string arguments;
+    std::string text;
+    std::string message;
+  } faults[] = {
+      {"run /nowhere.ric", "", "error[file.open]"},
+      {"run -", "", "holds no graph"},
+      {"run -", "graph @g { %x = nonsense return %x }", "error[parse"},
+      {"run - --graph other", Double, "its graphs are double, negate"},
+      {"run -", Double, "no value is given for 'x'"},
+      {"run - --input y=/nowhere.npy", Double, "error["},
+      {"run - --random 1 --size m=3", Double, "no dimension is named 'm'"},
+      {"run - --random 1 --size n=-3 --graph negate", Double, "is not a size"},
+      {"run - --random 1 --device cpu", Double, "error[unsupported_on_backend]"},
+      {"run - --random 1 --device cuda", Double, "error[unsupported_on_backend]"},
+      {"run - --random 1 --out /nowhere/out.npz", Double, "error[file.write]"},
+      {"check -", "graph @g { return %x }", "<stdin>:1"},
+  };
+  for (const auto& f : faults) {
+    const auto run = run_tool(f.arguments, f.text);
+    EXPECT_EQ(run.status, 1) << f.arguments;
+    EXPECT_EQ(run.out, "") << f.arguments;
+    EXPECT_NE(run.err.find(f.message), std::string::npos) << f.arguments << "\n" << run.err;
+  }
+}
+
+TEST(ToolRun, NothingIsWrittenWhenARunFails) {
+  io::write_file(scratch("kept.npz"), "old");
+  EXPECT_EQ(run_tool("run - --out " + scratch("kept.npz"), Double).status, 1);
+  EXPECT_EQ(test::read_text(scratch("kept.npz")), "old");
+}
+
+TEST(ToolRun, WrongUsageExitsWithTwo) {
+  for (const char* arguments :
+       {"", "fly", "run", "run - --input x", "run - --device tpu", "run - --seed many", "show -",
+        "run - --no-such-option", "opt -", "doc extra"}) {
+    const auto run = run_tool(arguments, Double);
+    EXPECT_EQ(run.status, 2) << arguments;
+    EXPECT_EQ(run.out, "") << arguments;
+    EXPECT_NE(run.err, "") << arguments;
+  }
+  EXPECT_EQ(run_tool("--version").status, 0);
+  EXPECT_TRUE(run_tool("--version").out.starts_with("ricci "));
+  EXPECT_EQ(run_tool("run --help").status, 0);
+}
+
+TEST(ToolRun, CheckCountsNodesOfEveryGraph) {
+  EXPECT_EQ(run_tool("check -", Double).out, "ok: @double: 2 nodes, 1 input, 0 params, 1 output\n"
+                                             "ok: @negate: 2 nodes, 1 input, 0 params, 1 output\n");
+  EXPECT_NE(run_tool("check " + program("clip")).out.find("15 nodes"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ricci

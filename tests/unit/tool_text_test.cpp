@@ -1,0 +1,104 @@
+// `ricci print`, `opt`, `show` and `doc`.
+#include <gtest/gtest.h>
+
+#include "ricci/ir/text.h"
+#include "ricci/op/table.h"
+
+#include "support/tool.h"
+
+namespace ricci {
+namespace {
+
+using test::run_tool;
+using test::scratch;
+
+std::string program(const std::string& name) {
+  return std::string(RICCI_SOURCE_DIR) + "/examples/programs/" + name + ".ric";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(ToolPrint, PrintsTheCanonicalFormOfWhatItRead) {
+  for (const char* name : {"mlp_loss", "attention", "recurrent", "clip", "layer_norm"}) {
+    const auto once = run_tool("print " + program(name));
+    EXPECT_EQ(once.status, 0) << once.err;
+    EXPECT_EQ(run_tool("print -", once.out).out, once.out);
+    EXPECT_EQ(parse(once.out), parse(test::read_text(program(name))));
+  }
+  EXPECT_TRUE(contains(run_tool("print --locations " + program("clip")).out, "clip.ric:3:3"));
+}
+
+TEST(ToolOpt, RunsPassesAndReportsOnThem) {
+  const std::string text =
+      "graph @g { %x = input \"x\" : f32[2] %d = neg %x %y = exp %x return %y }";
+  const auto run = run_tool("opt - --passes dead_code_elimination", text);
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_FALSE(contains(run.out, "neg")) << run.out;
+  const auto wordy =
+      run_tool("opt - --passes dead_code_elimination --print-after-all --time-passes", text);
+  EXPECT_TRUE(contains(wordy.out, "// after dead_code_elimination")) << wordy.out;
+  EXPECT_TRUE(contains(wordy.out, "3 -> 2 nodes")) << wordy.out;
+  EXPECT_EQ(parse(wordy.out).back(), parse(run.out).front());
+  const auto unknown = run_tool("opt - --passes dead_code_eliminatoin", text);
+  EXPECT_EQ(unknown.status, 1);
+  EXPECT_TRUE(contains(unknown.err, "dead_code_elimination")) << unknown.err;
+  EXPECT_TRUE(contains(run_tool("opt --help").out, "dead_code_elimination"));
+}
+
+TEST(ToolShow, DrawsNodesEdgesAndBodies) {
+  const auto run = run_tool("show " + program("clip") + " --svg " + scratch("g.svg") + " --html " +
+                            scratch("g.html") + " --dot " + scratch("g.dot"));
+  EXPECT_EQ(run.status, 0) << run.err;
+  const std::string svg = test::read_text(scratch("g.svg"));
+  EXPECT_TRUE(svg.starts_with("<?xml"));
+  EXPECT_TRUE(contains(svg, "id=\"n6.then.4\"")) << "a node of a body";
+  EXPECT_TRUE(contains(svg, "data-from=\"n0\" data-to=\"n2\""));
+  EXPECT_TRUE(contains(svg, "%clipped : f32[6]"));
+  const std::string html = test::read_text(scratch("g.html"));
+  EXPECT_TRUE(html.starts_with("<!DOCTYPE html>"));
+  EXPECT_FALSE(contains(html, "http://")) << "the page needs no network";
+  EXPECT_FALSE(contains(html, "https://"));
+  EXPECT_TRUE(contains(test::read_text(scratch("g.dot")), "subgraph \"cluster_n6.then.\""));
+}
+
+TEST(ToolShow, TextFromTheGraphIsEscaped) {
+  const std::string text = "graph @\"<b>&\" { %x = input \"<script>'\\\"\" : f32[] return %x }";
+  const auto svg = run_tool("show - --svg -", text);
+  EXPECT_EQ(svg.status, 0) << svg.err;
+  EXPECT_FALSE(contains(svg.out, "<script>"));
+  EXPECT_FALSE(contains(svg.out, "<b>"));
+  const auto html = run_tool("show - --html -", text);
+  EXPECT_FALSE(contains(html.out, "<script>'"));
+  EXPECT_EQ(run_tool("show - --dot -", text).status, 0);
+}
+
+TEST(ToolShow, AHandfulOfHundredNodesIsDrawnQuickly) {
+  std::string text = "graph @deep { %v0 = input \"x\" : f32[4] ";
+  for (int i = 0; i < 600; ++i) {
+    text += "%v" + std::to_string(i + 1) + " = add %v" + std::to_string(i) + ", %v" +
+            std::to_string(i / 2) + "\n";
+  }
+  const auto run = run_tool("show - --svg " + scratch("deep.svg"), text + " return %v600 }");
+  EXPECT_EQ(run.status, 0) << run.err;
+}
+
+TEST(ToolDoc, DescribesEveryOp) {
+  const auto run = run_tool("doc");
+  EXPECT_EQ(run.status, 0) << run.err;
+  for (const OpDescriptor& d : all_ops()) {
+    EXPECT_TRUE(contains(run.out, "\n## " + std::string(d.info->name) + "\n")) << d.info->name;
+    for (const std::string& member : d.family) {
+      EXPECT_TRUE(contains(run.out, "| `" + member + "` |")) << member;
+    }
+    for (const Constraint& c : d.constraints) {
+      EXPECT_TRUE(contains(run.out, "_" + c.label + "`: " + c.text)) << c.text;
+    }
+  }
+  EXPECT_EQ(run_tool("doc -o " + scratch("ops.md")).status, 0);
+  EXPECT_EQ(test::read_text(scratch("ops.md")), run.out);
+}
+
+}  // namespace
+}  // namespace ricci

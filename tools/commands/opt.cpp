@@ -1,0 +1,82 @@
+// ricci opt: runs passes over a graph and prints what is left of it.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "ricci/ir/text.h"
+#include "ricci/rewrite/pass.h"
+
+#include "commands/commands.h"
+#include "source.h"
+
+namespace ricci::tool {
+namespace {
+
+struct OptOptions {
+  Source source;
+  std::string passes;
+  bool print_after_all = false;
+  bool time_passes = false;
+  bool locations = false;
+  std::string out = "-";
+};
+
+std::string timings(const PipelineResult& result) {
+  std::string out;
+  for (const PassReport& r : result.reports) {
+    out += fmt::format("// {:<36} {:>8.3f} ms  {} -> {} nodes{}\n", r.name, r.seconds * 1e3,
+                       r.nodes_before, r.nodes_after, r.changed ? "" : "  (no change)");
+  }
+  return out;
+}
+
+void opt(const OptOptions& options) {
+  const PrintOptions print_options{.locations = options.locations};
+  std::string text;
+  PassManagerOptions manager_options;
+  if (options.print_after_all) {
+    manager_options.after = [&](const Pass& pass, const PassResult& result) {
+      text += fmt::format("// after {}\n{}\n", pass.name, print(result.graph, print_options));
+    };
+  }
+  const PassManager manager(parse_pipeline(options.passes), manager_options);
+  std::vector<Graph> graphs;
+  std::string times;
+  for (const Graph& graph : options.source.load_chosen()) {
+    PipelineResult result = manager.run(graph);
+    if (options.time_passes) times += timings(result);
+    graphs.push_back(std::move(result.graph));
+  }
+  text += times;
+  for (std::size_t i = 0; i < graphs.size(); ++i) {
+    if (i != 0) text += '\n';
+    text += print(graphs[i], print_options);
+  }
+  write_text(options.out, text);
+}
+
+std::string pass_list() {
+  std::string out = "Passes:\n";
+  for (const Pass& pass : all_passes()) out += fmt::format("  {:<36} {}\n", pass.name, pass.help);
+  return out;
+}
+
+}  // namespace
+
+void add_opt(CLI::App& app, Action& action) {
+  auto options = std::make_shared<OptOptions>();
+  CLI::App* command = app.add_subcommand("opt", "runs passes over graphs and prints the result");
+  options->source.declare(*command);
+  command->add_option("--passes", options->passes, "passes to run, in order")
+      ->required()
+      ->type_name("A,B,C");
+  command->add_flag("--print-after-all", options->print_after_all, "print after every pass");
+  command->add_flag("--time-passes", options->time_passes, "say how long each pass took");
+  command->add_flag("--locations", options->locations, "say where each node came from");
+  command->add_option("-o,--out", options->out, "where to write (default: standard output)")
+      ->type_name("FILE");
+  command->footer(pass_list());
+  command->callback([options, &action] { action = [options] { opt(*options); }; });
+}
+
+}  // namespace ricci::tool
