@@ -1,9 +1,20 @@
-// Everything a user of Ricci needs: types, graphs, builders, text, the reference interpreter,
-// modules.
+// Everything a user of Ricci needs: types, graphs, builders, text, passes, the reference
+// interpreter, modules and array files.
 #pragma once
 
+#include "ricci/build/attention.h"
 #include "ricci/build/build.h"
+#include "ricci/build/control.h"
+#include "ricci/build/conv.h"
+#include "ricci/build/custom.h"
+#include "ricci/build/elementwise.h"
+#include "ricci/build/fused.h"
+#include "ricci/build/norm.h"
+#include "ricci/build/reduce.h"
+#include "ricci/build/select.h"
+#include "ricci/build/sequence.h"
 #include "ricci/interp/interpreter.h"
+#include "ricci/io/npy.h"
 #include "ricci/ir/graph.h"
 #include "ricci/ir/rebuild.h"
 #include "ricci/ir/text.h"
@@ -11,6 +22,9 @@
 #include "ricci/model/module.h"
 #include "ricci/op/custom.h"
 #include "ricci/op/table.h"
+#include "ricci/rewrite/canonicalize.h"
+#include "ricci/rewrite/cleanup.h"
+#include "ricci/rewrite/pass.h"
 #include "ricci/rule/eval.h"
 #include "ricci/rule/expand.h"
 #include "ricci/type/tensor.h"

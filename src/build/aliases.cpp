@@ -1,6 +1,7 @@
 // Spellings the parser accepts besides the ops' own names, collected from the families.
 #include "build/aliases.h"
 
+#include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
@@ -42,6 +43,14 @@ std::vector<std::string> all_aliases() {
   std::vector<std::string> out;
   for (const auto& [name, unused] : aliases()) out.push_back(name);
   return out;
+}
+
+std::optional<AttrValue> take_attr(AliasCall& call, std::string_view name) {
+  const auto it = std::ranges::find(call.attrs, name, &NamedAttr::name);
+  if (it == call.attrs.end()) return std::nullopt;
+  AttrValue value = std::move(it->value);
+  call.attrs.erase(it);
+  return value;
 }
 
 void require_operands(const AliasCall& call, const char* alias, std::size_t least,

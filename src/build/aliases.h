@@ -20,6 +20,23 @@ template <OpStruct T>
 [[nodiscard]] T alias_attrs(const AliasCall& call) {
   return *descriptor(kind_of<T>).make(call.attrs).template as<T>();
 }
+/// Takes an attribute of the alias itself out of a statement, leaving those of the op.
+[[nodiscard]] std::optional<AttrValue> take_attr(AliasCall& call, std::string_view name);
+/// The same for an enumerator; UserError(attr) when it is another kind of value.
+template <NamedEnum E>
+[[nodiscard]] std::optional<E> take_enum(AliasCall& call, const char* alias,
+                                         std::string_view name) {
+  const auto value = take_attr(call, name);
+  if (!value) return std::nullopt;
+  try {
+    return from_attr<E>(*value);
+  } catch (const AttrMismatch& mismatch) {
+    throw UserError(
+        ErrorCode::Attr,
+        "attribute '" + std::string(name) + "' of '" + alias + "' cannot be " + value->to_string(),
+        "it is " + mismatch.expected);
+  }
+}
 /// Checks the number of operands an alias is given.
 void require_operands(const AliasCall& call, const char* alias, std::size_t least,
                       std::size_t most);

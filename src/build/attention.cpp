@@ -40,9 +40,7 @@ std::vector<Value> build_all(AliasCall& call) {
 
 std::vector<Value> build_wrt(AliasCall& call) {
   require_operands(call, "attention_backward_wrt", 4, 6);
-  const auto attr = std::ranges::find(call.attrs, "wrt", &NamedAttr::name);
-  const auto* word = attr == call.attrs.end() ? nullptr : attr->value.get<Enumerator>();
-  const auto wrt = word == nullptr ? std::nullopt : enum_from_name<AttentionWrt>(word->name);
+  const auto wrt = take_enum<AttentionWrt>(call, "attention_backward_wrt", "wrt");
   if (!wrt) {
     throw UserError(ErrorCode::Attr, "'attention_backward_wrt' needs the attribute 'wrt'",
                     fmt::format("it is {}", AttrCodec<AttentionWrt>::describe()));

@@ -24,15 +24,8 @@ namespace {
 
 // residual_norm_pair x, residual, (bias), gamma, beta {kind = ln | rms, has_bias, eps}
 std::vector<Value> pair_alias(AliasCall& call) {
-  const auto given = std::ranges::find(call.attrs, "kind", &NamedAttr::name);
-  ResidualNorm kind = ResidualNorm::Ln;
-  try {
-    if (given != call.attrs.end()) kind = from_attr<ResidualNorm>(given->value);
-  } catch (const AttrMismatch& mismatch) {
-    throw UserError(ErrorCode::Attr,
-                    "attribute 'kind' of 'residual_norm_pair' is " + given->value.to_string(),
-                    "it is " + mismatch.expected);
-  }
+  const ResidualNorm kind =
+      take_enum<ResidualNorm>(call, "residual_norm_pair", "kind").value_or(ResidualNorm::Ln);
   const auto pair = residual_norm_pair(kind, call.operands, alias_attrs<op::FusedResidualLn>(call));
   return {pair.begin(), pair.end()};
 }

@@ -12,21 +12,26 @@
 namespace ricci {
 namespace {
 
-void check_arity(const OpDescriptor& d, std::size_t given) {
+void check_arity(const OpDescriptor& d, const Op& op, std::size_t given) {
   std::size_t required = 0;
   std::size_t most = 0;
+  bool variadic = false;
   for (const Parameter& p : d.operands) {
+    variadic = variadic || p.variadic;
     required += p.variadic || p.optional ? 0 : 1;
-    most = p.variadic ? std::numeric_limits<std::size_t>::max() / 2 : most + 1;
+    most += p.variadic ? 0 : 1;
   }
-  if (given >= required && given <= most) return;
-  throw Rejection{ErrorCode::Attr,
-                  fmt::format("{}_arity", d.info->name),
-                  fmt::format("'{}' takes {} ({}), but is given {}", d.info->name,
-                              required == most ? fmt::format("{} operands", required)
-                                               : fmt::format("{} or more operands", required),
-                              d.info->operands, given),
-                  {}};
+  if (given >= required && (variadic || given <= most)) return;
+  const std::string range = variadic           ? fmt::format("at least {}", required)
+                            : required == most ? std::to_string(required)
+                                               : fmt::format("{} to {}", required, most);
+  throw Rejection{
+      ErrorCode::Attr,
+      fmt::format("{}_arity", d.info->name),
+      fmt::format("'{}' takes {} operand{}{}, but is given {}", op.mnemonic(), range,
+                  range == "1" ? "" : "s",
+                  d.operands.empty() ? "" : fmt::format(" ({})", d.info->operands), given),
+      {}};
 }
 
 void check_bodies(const OpDescriptor& d, std::span<const Body> bodies) {
@@ -150,7 +155,7 @@ NodeId Graph::add(NodeSpec spec) {
   try {
     const OpDescriptor& d = descriptor(spec.op.kind());
     if (spec.op.has(Trait::Random)) spec.op = with_key(spec.op);
-    check_arity(d, spec.operands.size());
+    check_arity(d, spec.op, spec.operands.size());
     check_bodies(d, spec.bodies);
     for (Body& b : spec.bodies) name_by_role(b);
     std::vector<Type> operand_types;

@@ -407,7 +407,6 @@ class Parser {
         if (s.types.size() != 1) lex_.fail(s.op, "a constant needs its type: ': f32[2, 3]'");
         s.attrs.push_back({"value", to_attr(read_constant(lex_, *s.payload, s.types[0]))});
       }
-      check_known(s, d);
       NodeSpec spec{.op = d.make(s.attrs),
                     .operands = s.operands,
                     .bodies = std::move(s.bodies),
@@ -437,19 +436,6 @@ class Parser {
       lex_.fail(s.op, fmt::format("'{}' needs its type: ': f32[2, 3]'", s.op.text));
     }
     s.attrs.push_back({field, {s.types[0]}});
-  }
-
-  void check_known(const Statement& s, const OpDescriptor& d) {
-    std::vector<std::string> known;
-    for (const FieldInfo& f : d.fields) known.push_back(f.name);
-    for (const NamedAttr& a : s.attrs) {
-      if (d.field(a.name) != nullptr) continue;
-      const auto close = nearest(a.name, known);
-      lex_.fail(s.op, fmt::format("'{}' has no attribute '{}'", s.op.text, a.name),
-                close           ? fmt::format("did you mean '{}'?", *close)
-                : known.empty() ? "it has none"
-                                : "it has: " + join(known, ", "));
-    }
   }
 
   std::vector<ValueId> build_alias(Graph& graph, Statement& s, AliasBuilder alias) {

@@ -74,6 +74,20 @@ const NamedAttr* find_attr(std::span<const NamedAttr> attrs, std::string_view na
   return it == attrs.end() ? nullptr : &*it;
 }
 
+// Attributes the op does not have are refused, not ignored.
+void check_known(const OpDescriptor& d, std::span<const NamedAttr> attrs) {
+  for (const NamedAttr& a : attrs) {
+    if (d.field(a.name) != nullptr) continue;
+    std::vector<std::string> known;
+    for (const FieldInfo& f : d.fields) known.push_back(f.name);
+    const auto close = nearest(a.name, known);
+    reject_attr(*d.info, "unknown", fmt::format("'{}' has no attribute '{}'", d.info->name, a.name),
+                close           ? fmt::format("did you mean '{}'?", *close)
+                : known.empty() ? "it has none"
+                                : "it has: " + join(known, ", "));
+  }
+}
+
 // Fills one struct's fields from named values.
 struct FieldReader {
   const OpInfo& info;
@@ -153,6 +167,7 @@ OpDescriptor describe(OpClass op_class) {
     for (const std::string_view n : enumerator_names(T{}.kind)) d.family.emplace_back(n);
   }
   d.make = [](std::span<const NamedAttr> attrs) {
+    check_known(descriptor(kind_of<T>), attrs);
     T value{};
     T::fields(value, FieldReader{T::info, attrs});
     return Op(std::move(value));

@@ -1,4 +1,5 @@
 // Programs whose values were computed by NumPy, SciPy and JAX; see make_reference.py.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>

@@ -6,6 +6,9 @@
 namespace ricci {
 
 /// max_pool2d_backward under the name many libraries give it.
-inline constexpr detail::BuilderFor<op::MaxPool2dBackward> maxpool2d_backward{};
+inline Value maxpool2d_backward(Value x, Value dy, op::MaxPool2dBackward attrs,
+                                std::source_location loc = std::source_location::current()) {
+  return max_pool2d_backward(x, dy, std::move(attrs), loc);
+}
 
 }  // namespace ricci
