@@ -5,7 +5,7 @@ FUZZ_SECONDS ?= 30
 SUMMARY := build/dev/test-summary.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test demo bench lint format asan tsan fuzz install clean
+.PHONY: help setup build test demo docs bench lint format asan tsan fuzz install clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -25,6 +25,9 @@ test: build ## build, then run every test
 
 demo: build ## run the demonstration
 	scripts/demo.sh
+
+docs: build ## write docs/generated from the op table
+	build/ricci doc -o docs/generated/ops.md
 
 bench: setup ## build for release and run the benchmarks
 	cmake --preset release

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Shows what the tool does: builds are done; this checks, runs, simplifies and draws a program.
+# Shows what the tool does: checks, runs, simplifies and draws programs. `make demo` builds first.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 ricci=build/ricci
 out=build/demo
 mkdir -p "$out"
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+say() { if [ -t 1 ]; then printf '\n\033[1m%s\033[0m\n' "$*"; else printf '\n== %s\n' "$*"; fi; }
 
 say "A program as text (examples/programs/mlp_loss.ric)"
 cat examples/programs/mlp_loss.ric
@@ -13,14 +13,17 @@ say "Checked"
 "$ricci" check examples/programs/mlp_loss.ric
 say "Run by the reference interpreter on random inputs"
 "$ricci" run examples/programs/mlp_loss.ric --random 1 --out "$out/mlp_loss.npz"
-say "Attention, with a scan over time, the same way"
+say "Attention, a loop over time, and a loop that stops by itself"
 "$ricci" run examples/programs/attention.ric --random 1
-"$ricci" run examples/programs/scan.ric --random 1
-say "A C++ program that builds, prints and runs a network"
-build/dev/examples/first_program
+"$ricci" run examples/programs/recurrent.ric --random 1
+"$ricci" run examples/programs/newton.ric --random 3
+say "Simplified by passes"
+"$ricci" opt examples/programs/layer_norm.ric --passes canonicalize,common_subexpression_elimination
+say "A C++ program that builds, prints and runs a network, and meets an error"
+build/dev/examples/example_first_program
 say "Drawn"
-"$ricci" show examples/programs/mlp_loss.ric --html "$out/mlp_loss.html"
-echo "open $out/mlp_loss.html in a browser"
+"$ricci" show examples/programs/attention.ric --html "$out/attention.html"
+echo "open $out/attention.html in a browser"
 say "The op reference"
 "$ricci" doc -o "$out/ops.md"
-echo "$(grep -c '^## ' "$out/ops.md") sections in $out/ops.md"
+echo "$(grep -c '^## ' "$out/ops.md") ops described in $out/ops.md"

@@ -1,9 +1,7 @@
 // Programs whose values were computed by NumPy, SciPy and JAX; see make_reference.py.
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 
 #include <gtest/gtest.h>
 
@@ -14,18 +12,12 @@
 #include "ricci/op/leaf.h"
 
 #include "support/compare.h"
+#include "support/tool.h"
 
 namespace ricci::testing {
 namespace {
 
 constexpr const char* Folder = RICCI_SOURCE_DIR "/tests/reference/values";
-
-std::string read_text(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 std::vector<std::string> families() {
   std::vector<std::string> out;

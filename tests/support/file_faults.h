@@ -8,7 +8,7 @@
 
 #include "ricci/support/error.h"
 
-namespace ricci::test {
+namespace ricci::testing {
 
 [[nodiscard]] inline std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
@@ -25,4 +25,4 @@ template <class F>
   return {};
 }
 
-}  // namespace ricci::test
+}  // namespace ricci::testing

@@ -9,7 +9,7 @@
 
 #include "ricci/io/file.h"
 
-namespace ricci::test {
+namespace ricci::testing {
 
 std::string scratch(const std::string& file) {
   const std::filesystem::path folder =
@@ -34,4 +34,4 @@ ToolRun run_tool(const std::string& arguments, const std::string& input) {
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(out), read_text(err)};
 }
 
-}  // namespace ricci::test
+}  // namespace ricci::testing

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace ricci::test {
+namespace ricci::testing {
 
 struct ToolRun {
   int status = -1;
@@ -18,4 +18,4 @@ struct ToolRun {
 [[nodiscard]] std::string scratch(const std::string& file);
 [[nodiscard]] std::string read_text(const std::string& path);
 
-}  // namespace ricci::test
+}  // namespace ricci::testing

@@ -16,8 +16,8 @@ std::string fixture(const std::string& file) {
   return std::string(RICCI_SOURCE_DIR) + "/tests/data/npy/" + file;
 }
 
-using test::bytes_of;
-using test::fault_of;
+using testing::bytes_of;
+using testing::fault_of;
 
 std::string npy(const std::string& dict, const std::string& data = {}) {
   std::string out = "\x93NUMPY\x01";
@@ -235,12 +235,12 @@ TEST(IoNpy, MalformedHeadersAreRefused) {
 }
 
 TEST(IoNpy, WritingReplacesTheFileOrLeavesItAlone) {
-  const std::string path = testing::TempDir() + "ricci_io_npy_test.npy";
+  const std::string path = ::testing::TempDir() + "ricci_io_npy_test.npy";
   io::write_npy(path, counting(DType::F32, {2, 3}));
   io::write_npy(path, counting(DType::I64, {4}));
   EXPECT_EQ(io::read_npy(path).type(), i64({4}));
   EXPECT_EQ(fault_of([] { io::write_npy("/nowhere/at/all.npy", Tensor()); }), "file.write");
-  EXPECT_EQ(fault_of([] { io::write_npy(testing::TempDir(), Tensor()); }), "file.write");
+  EXPECT_EQ(fault_of([] { io::write_npy(::testing::TempDir(), Tensor()); }), "file.write");
 }
 
 }  // namespace

@@ -13,8 +13,8 @@
 namespace ricci {
 namespace {
 
-using test::bytes_of;
-using test::fault_of;
+using testing::bytes_of;
+using testing::fault_of;
 
 std::string fixture(const std::string& file) {
   return std::string(RICCI_SOURCE_DIR) + "/tests/data/npy/" + file;
@@ -124,7 +124,7 @@ TEST(IoNpz, ArraysSurviveARoundTripInOrder) {
 }
 
 TEST(IoNpz, FilesSurviveARoundTrip) {
-  const std::string path = testing::TempDir() + "ricci_io_npz_test.npz";
+  const std::string path = ::testing::TempDir() + "ricci_io_npz_test.npz";
   io::write_npz(path, {{"x", Tensor::of<float>({2}, {1, 2})}});
   const io::NamedTensors back = io::read_npz(path);
   ASSERT_EQ(back.size(), 1U);

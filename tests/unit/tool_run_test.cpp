@@ -11,8 +11,8 @@
 namespace ricci {
 namespace {
 
-using test::run_tool;
-using test::scratch;
+using testing::run_tool;
+using testing::scratch;
 
 constexpr const char* Double = R"(
 graph @double { %x = input "x" : f32[2] %y = add %x, %x return %y }
@@ -108,7 +108,7 @@ TEST(ToolRun, FaultsInTheInputExitWithOne) {
 TEST(ToolRun, NothingIsWrittenWhenARunFails) {
   io::write_file(scratch("kept.npz"), "old");
   EXPECT_EQ(run_tool("run - --out " + scratch("kept.npz"), Double).status, 1);
-  EXPECT_EQ(test::read_text(scratch("kept.npz")), "old");
+  EXPECT_EQ(testing::read_text(scratch("kept.npz")), "old");
 }
 
 TEST(ToolRun, WrongUsageExitsWithTwo) {

@@ -9,8 +9,8 @@
 namespace ricci {
 namespace {
 
-using test::run_tool;
-using test::scratch;
+using testing::run_tool;
+using testing::scratch;
 
 std::string program(const std::string& name) {
   return std::string(RICCI_SOURCE_DIR) + "/examples/programs/" + name + ".ric";
@@ -25,7 +25,7 @@ TEST(ToolPrint, PrintsTheCanonicalFormOfWhatItRead) {
     const auto once = run_tool("print " + program(name));
     EXPECT_EQ(once.status, 0) << once.err;
     EXPECT_EQ(run_tool("print -", once.out).out, once.out);
-    EXPECT_EQ(parse(once.out), parse(test::read_text(program(name))));
+    EXPECT_EQ(parse(once.out), parse(testing::read_text(program(name))));
   }
   EXPECT_TRUE(contains(run_tool("print --locations " + program("clip")).out, "clip.ric:3:3"));
 }
@@ -51,16 +51,16 @@ TEST(ToolShow, DrawsNodesEdgesAndBodies) {
   const auto run = run_tool("show " + program("clip") + " --svg " + scratch("g.svg") + " --html " +
                             scratch("g.html") + " --dot " + scratch("g.dot"));
   EXPECT_EQ(run.status, 0) << run.err;
-  const std::string svg = test::read_text(scratch("g.svg"));
+  const std::string svg = testing::read_text(scratch("g.svg"));
   EXPECT_TRUE(svg.starts_with("<?xml"));
   EXPECT_TRUE(contains(svg, "id=\"n6.then.4\"")) << "a node of a body";
   EXPECT_TRUE(contains(svg, "data-from=\"n0\" data-to=\"n2\""));
   EXPECT_TRUE(contains(svg, "%clipped : f32[6]"));
-  const std::string html = test::read_text(scratch("g.html"));
+  const std::string html = testing::read_text(scratch("g.html"));
   EXPECT_TRUE(html.starts_with("<!DOCTYPE html>"));
   EXPECT_FALSE(contains(html, "http://")) << "the page needs no network";
   EXPECT_FALSE(contains(html, "https://"));
-  EXPECT_TRUE(contains(test::read_text(scratch("g.dot")), "subgraph \"cluster_n6.then.\""));
+  EXPECT_TRUE(contains(testing::read_text(scratch("g.dot")), "subgraph \"cluster_n6.then.\""));
 }
 
 TEST(ToolShow, TextFromTheGraphIsEscaped) {
@@ -97,7 +97,7 @@ TEST(ToolDoc, DescribesEveryOp) {
     }
   }
   EXPECT_EQ(run_tool("doc -o " + scratch("ops.md")).status, 0);
-  EXPECT_EQ(test::read_text(scratch("ops.md")), run.out);
+  EXPECT_EQ(testing::read_text(scratch("ops.md")), run.out);
 }
 
 }  // namespace
