@@ -13,19 +13,20 @@ const std::map<std::string, AliasBuilder, std::less<>>& aliases() {
   static const auto table = [] {
     std::map<std::string, AliasBuilder, std::less<>> all;
     for (const AliasList& family : {
+             attention_aliases(),
              control_aliases(),
              conv_aliases(),
              elementwise_aliases(),
              fused_aliases(),
              norm_aliases(),
              reduce_aliases(),
-             select_aliases(),
              region_aliases(),
-             attention_aliases(),
-             elementwise_aliases(),
+             select_aliases(),
              sequence_aliases(),
          }) {
-      for (const Alias& a : family) all.emplace(a.name, a.build);
+      for (const Alias& a : family) {
+        check_internal(all.emplace(a.name, a.build).second, "two families claim one alias");
+      }
     }
     return all;
   }();

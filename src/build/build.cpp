@@ -24,6 +24,24 @@ Value scalar_with(BinaryKind kind, double a, const Located& b) {
 
 }  // namespace
 
+Graph& detail::graph_of(std::span<const Value> operands, std::string_view op,
+                        std::source_location loc) {
+  const auto fail = [&](ErrorCode code, std::string message, std::string help) {
+    throw UserError(Diagnostic{
+        code, std::string(op), std::move(message), SourcePosition::from(loc), {}, std::move(help)});
+  };
+  if (operands.empty()) {
+    fail(ErrorCode::Attr, fmt::format("'{}' needs at least one operand", op), "");
+  }
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    if (!operands[k].valid()) {
+      fail(ErrorCode::Name, fmt::format("operand {} of '{}' is an empty Value", k, op),
+           "take values from Graph::input, Graph::param or a builder");
+    }
+  }
+  return operands[0].graph();
+}
+
 Value activation(UnaryKind kind, Value x, std::source_location loc) {
   return detail::build<op::Unary>(std::array{x}, {kind}, loc);
 }
@@ -37,11 +55,13 @@ Value compare(CompareKind kind, Value a, Value b, std::source_location loc) {
 Value scalar_like(Value x, double value, std::source_location loc) {
   const DType dtype = x.dtype();
   if (is_int(dtype) && value != std::trunc(value)) {
-    throw UserError(ErrorCode::DType,
-                    fmt::format("{} is not an integer, but the other operand is "
-                                "{}",
-                                value, x.type().to_string()),
-                    "cast the operand to a float first");
+    throw UserError(Diagnostic{ErrorCode::DType,
+                               "scalar",
+                               fmt::format("{} is not an integer, but the other operand is {}",
+                                           value, x.type().to_string()),
+                               SourcePosition::from(loc),
+                               {},
+                               "cast the operand to a float first"});
   }
   return x.graph().constant(Tensor::splat({dtype, {}}, value), loc);
 }

@@ -27,18 +27,25 @@ std::vector<Value> chain(std::span<const Value> a, std::span<const Value> b) {
 
 BodyGraph make_body(std::string name, std::span<const Type> inputs, const BodyFunction& build,
                     const Registry& registry) {
-  Graph body(std::move(name), registry);
+  Graph outer("outer", registry);
+  return make_body(std::move(name), inputs, build, outer);
+}
+
+BodyGraph make_body(std::string name, std::span<const Type> inputs, const BodyFunction& build,
+                    Graph& outer) {
+  Graph body(std::move(name), outer.registry());
+  body.reserve_keys(outer.next_key());
   std::vector<Value> values;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     values.push_back(body.input(fmt::format("in{}", i), inputs[i]));
   }
   body.set_outputs(build(body, values));
+  outer.reserve_keys(body.next_key());
   return std::make_shared<const Graph>(std::move(body));
 }
 
-Body BodySource::make(std::string role, std::span<const Type> inputs,
-                      const Registry& registry) const {
-  BodyGraph graph = ready_ ? ready_ : make_body(role, inputs, build_, registry);
+Body BodySource::make(std::string role, std::span<const Type> inputs, Graph& outer) const {
+  BodyGraph graph = ready_ ? ready_ : make_body(role, inputs, build_, outer);
   return {std::move(role), std::move(graph)};
 }
 
@@ -91,10 +98,9 @@ std::vector<Value> cond(Value predicate, std::span<const Value> captures,
                         std::source_location loc) {
   const std::vector<Type> types = types_of(captures);
   Graph& graph = predicate.graph();
-  return graph.add_node(Op(op::If{}), chain(std::array{predicate}, captures),
-                        {then_body.make("then", types, graph.registry()),
-                         else_body.make("else", types, graph.registry())},
-                        loc);
+  return graph.add_node(
+      Op(op::If{}), chain(std::array{predicate}, captures),
+      {then_body.make("then", types, graph), else_body.make("else", types, graph)}, loc);
 }
 
 std::vector<Value> scan(std::span<const Value> carries, const ScanOptions& options,
@@ -119,8 +125,7 @@ std::vector<Value> scan(std::span<const Value> carries, const ScanOptions& optio
               .save_trajectory = options.trajectory,
               .num_checkpoints = options.checkpoints,
               .reverse = options.reverse};
-  return graph.add_node(Op(std::move(op)), operands, {body.make("body", step, graph.registry())},
-                        loc);
+  return graph.add_node(Op(std::move(op)), operands, {body.make("body", step, graph)}, loc);
 }
 
 namespace {
@@ -185,9 +190,7 @@ WhileResult while_loop(std::span<const Value> carries, const BodySource& conditi
   const std::vector<Value> all = graph.add_node(
       Op(op::While{.max_iterations = options.max_iterations,
                    .num_checkpoints = options.checkpoints}),
-      carries,
-      {condition.make("cond", types, graph.registry()), body.make("body", types, graph.registry())},
-      loc);
+      carries, {condition.make("cond", types, graph), body.make("body", types, graph)}, loc);
   WhileResult out;
   const auto finals = all.begin() + static_cast<std::ptrdiff_t>(carries.size());
   out.carries.assign(all.begin(), finals);

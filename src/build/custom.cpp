@@ -105,7 +105,7 @@ std::vector<Value> build_custom_fn(std::span<const Value> inputs, const BodySour
   const Registry& registry = graph.registry();
   std::vector<Type> types;
   for (const Value& v : inputs) types.push_back(v.type());
-  std::vector<Body> bodies{fwd.make("fwd", types, registry)};
+  std::vector<Body> bodies{fwd.make("fwd", types, graph)};
   const FnTypes t = types_of(inputs, *bodies[0].graph, rules);
   if (t.outputs.size() > most) {
     throw UserError(ErrorCode::Shape,

@@ -49,6 +49,9 @@ void parse_list(Lexer& lex, ConstantText& out, std::size_t depth) {
   if (first_visit) out.shape.push_back(-1);
   while (!lex.peek().is(']')) {
     if (lex.peek().is('[')) {
+      if (count > 0 && out.shape.size() == depth + 1) {
+        lex.fail(lex.peek(), "rows of a constant differ in depth");
+      }
       parse_list(lex, out, depth + 1);
     } else {
       if (out.shape.size() > depth + 1) lex.fail(lex.peek(), "rows of a constant differ in depth");

@@ -12,43 +12,20 @@
 namespace ricci {
 namespace {
 
-void check_arity(const OpDescriptor& d, const Op& op, std::size_t given) {
-  std::size_t required = 0;
-  std::size_t most = 0;
-  bool variadic = false;
-  for (const Parameter& p : d.operands) {
-    variadic = variadic || p.variadic;
-    required += p.variadic || p.optional ? 0 : 1;
-    most += p.variadic ? 0 : 1;
-  }
-  if (given >= required && (variadic || given <= most)) return;
-  const std::string range = variadic           ? fmt::format("at least {}", required)
-                            : required == most ? std::to_string(required)
-                                               : fmt::format("{} to {}", required, most);
-  throw Rejection{
-      ErrorCode::Attr,
-      fmt::format("{}_arity", d.info->name),
-      fmt::format("'{}' takes {} operand{}{}, but is given {}", op.mnemonic(), range,
-                  range == "1" ? "" : "s",
-                  d.operands.empty() ? "" : fmt::format(" ({})", d.info->operands), given),
-      {}};
-}
+constexpr int DeepestBodies = 64;  // the parser's limit too: what is built can be read back
 
 void check_bodies(const OpDescriptor& d, std::span<const Body> bodies) {
-  for (const Parameter& role : d.bodies) {
-    const bool given = std::ranges::find(bodies, role.name, &Body::role) != bodies.end();
-    if (!given && !role.optional) {
+  for (const Body& body : bodies) {
+    if (body.graph == nullptr) {
       throw Rejection{ErrorCode::Attr,
                       fmt::format("{}_bodies", d.info->name),
-                      fmt::format("'{}' needs a body '{}'", d.info->name, role.name),
+                      fmt::format("body '{}' of '{}' is no graph", body.role, d.info->name),
                       {}};
     }
-  }
-  for (const Body& body : bodies) {
-    if (std::ranges::find(d.bodies, body.role, &Parameter::name) == d.bodies.end()) {
+    if (body.graph->depth() >= DeepestBodies) {
       throw Rejection{ErrorCode::Attr,
                       fmt::format("{}_bodies", d.info->name),
-                      fmt::format("'{}' has no body '{}'", d.info->name, body.role),
+                      fmt::format("bodies are nested more than {} deep", DeepestBodies),
                       {}};
     }
     if (!body.graph->params().empty()) {
@@ -60,6 +37,13 @@ void check_bodies(const OpDescriptor& d, std::span<const Body> bodies) {
           "a body's params into inputs"};
     }
   }
+}
+
+// Another graph in words; copies and moved-from graphs are easy to take for the original.
+std::string other_graph(const Graph& other, const Graph& self) {
+  if (other.size() == 0 && other.name().empty()) return "a graph that was moved away";
+  if (other.name() == self.name()) return "another graph of that name, perhaps a copy";
+  return fmt::format("the graph '{}'", other.name());
 }
 
 // A body is named by its role, as in the text form.
@@ -130,18 +114,27 @@ std::vector<Value> Graph::add_node(Op op, std::span<const Value> operands, std::
                 .names = {},
                 .provenance = {.label = {}, .where = SourcePosition::from(where), .origin = {}}};
   for (const Value& v : operands) {
+    if (!v.valid()) {
+      throw UserError(Diagnostic{ErrorCode::Name,
+                                 "no_value",
+                                 fmt::format("operand {} of '{}' is an empty Value",
+                                             spec.operands.size(), spec.op.mnemonic()),
+                                 spec.provenance.where,
+                                 {},
+                                 "take values from Graph::input, Graph::param or a builder"});
+    }
     if (&v.graph() != this) {
-      throw UserError({.code = ErrorCode::Name,
-                       .detail = "other_graph",
-                       .message = fmt::format("an operand of '{}' belongs to the graph '{}', not "
-                                              "to '{}'",
-                                              spec.op.mnemonic(), v.graph().name(), name_),
-                       .where = spec.provenance.where,
-                       .notes = {},
-                       .help = "build both from the inputs of one graph; a body sees only its own "
-                               "inputs, so hand an outer value in as an operand: a capture of "
-                               "cond, a bcast of scan, a carry of while_loop, an input of "
-                               "custom_fn"});
+      throw UserError(
+          {.code = ErrorCode::Name,
+           .detail = "other_graph",
+           .message = fmt::format("an operand of '{}' belongs to {}, not to '{}'",
+                                  spec.op.mnemonic(), other_graph(v.graph(), *this), name_),
+           .where = spec.provenance.where,
+           .notes = {},
+           .help = "build both from the inputs of one graph; a body sees only its own "
+                   "inputs, so hand an outer value in as an operand: a capture of "
+                   "cond, a bcast of scan, a carry of while_loop, an input of "
+                   "custom_fn"});
     }
     spec.operands.push_back(v.id());
   }
@@ -154,14 +147,14 @@ std::vector<Value> Graph::add_node(Op op, std::span<const Value> operands, std::
 NodeId Graph::add(NodeSpec spec) {
   try {
     const OpDescriptor& d = descriptor(spec.op.kind());
-    if (spec.op.has(Trait::Random)) spec.op = with_key(spec.op);
-    check_arity(d, spec.op, spec.operands.size());
+    std::vector<Type> operand_types;
+    for (const ValueId v : spec.operands) operand_types.push_back(readable_type(v));
     check_bodies(d, spec.bodies);
     for (Body& b : spec.bodies) name_by_role(b);
-    std::vector<Type> operand_types;
-    for (const ValueId v : spec.operands) operand_types.push_back(type(v));
     std::vector<BodySignature> signatures;
     for (const Body& b : spec.bodies) signatures.push_back(b.graph->signature(b.role));
+    check_signature(spec.op, operand_types.size(), signatures);
+    if (spec.op.has(Trait::Random)) spec.op = with_key(spec.op);
     Op normal = normalize(spec.op, operand_types);
     Inferred inferred = infer_types(normal, operand_types, signatures, registry_);
     Node node{
@@ -262,35 +255,57 @@ NodeId Graph::append(Node node) {
       }
     }
   }
+  for (const Body& b : node.bodies) {
+    depth_ = std::max(depth_, b.graph->depth_ + 1);
+    next_key_ = std::max(next_key_, b.graph->next_key_);
+  }
   nodes_.push_back(std::move(node));
   return id;
 }
 
-std::int64_t Graph::fresh_key() { return next_key_++; }
+std::int64_t Graph::fresh_key() {
+  if (next_key_ == std::numeric_limits<std::int64_t>::max()) {
+    throw UserError(ErrorCode::Attr, "no random key is left in this graph",
+                    "give random nodes keys below the largest 64-bit integer");
+  }
+  return next_key_++;
+}
 
-void Graph::set_outputs(std::span<const Value> outputs) {
+void Graph::set_outputs(std::span<const Value> outputs, std::source_location where) {
   std::vector<ValueId> ids;
   for (const Value& v : outputs) {
+    if (!v.valid()) {
+      throw UserError(
+          Diagnostic{ErrorCode::Name,
+                     "no_value",
+                     fmt::format("output {} of '{}' is an empty Value", ids.size(), name_),
+                     SourcePosition::from(where),
+                     {},
+                     "take values from Graph::input, Graph::param or a builder"});
+    }
     if (&v.graph() != this) {
       throw UserError({.code = ErrorCode::Name,
                        .detail = "other_graph",
-                       .message = fmt::format("an output of '{}' belongs to the graph '{}'", name_,
-                                              v.graph().name()),
-                       .where = {},
+                       .message = fmt::format("an output of '{}' belongs to {}", name_,
+                                              other_graph(v.graph(), *this)),
+                       .where = SourcePosition::from(where),
                        .notes = {},
                        .help = "hand an outer value in as an operand and return the body's input"});
     }
+    (void)readable_type(v.id());
     ids.push_back(v.id());
   }
   outputs_ = std::move(ids);
 }
 
 void Graph::set_wanted(ValueId value, bool wanted) {
-  nodes_.at(value.node).wanted.at(value.result) = wanted;
+  (void)type(value);
+  nodes_[value.node].wanted[value.result] = wanted;
 }
 
 void Graph::set_value_name(ValueId value, std::string name) {
-  nodes_.at(value.node).names.at(value.result) = std::move(name);
+  (void)type(value);
+  nodes_[value.node].names[value.result] = std::move(name);
 }
 
 const Node& Graph::node(NodeId id) const {
@@ -307,6 +322,21 @@ const Type& Graph::type(ValueId value) const {
                                                  n.op.mnemonic(), value.result));
   }
   return n.types[value.result];
+}
+
+const Type& Graph::readable_type(ValueId value) const {
+  const Type& t = type(value);
+  const Node& n = nodes_[value.node];
+  if (!n.wanted[value.result]) {
+    throw UserError(
+        Diagnostic{ErrorCode::Name,
+                   "unwanted",
+                   fmt::format("result {} of '{}' is not computed", value.result, n.op.mnemonic()),
+                   n.provenance ? n.provenance->where : SourcePosition{},
+                   {},
+                   "ask for it with Graph::set_wanted, or in NodeSpec::wanted"});
+  }
+  return t;
 }
 
 std::vector<Value> Graph::output_values() {
@@ -384,6 +414,9 @@ ProvenanceScope::ProvenanceScope(Graph& graph, Provenance provenance) : graph_(g
   graph.provenance_stack_.push_back(std::move(provenance));
 }
 
-ProvenanceScope::~ProvenanceScope() { graph_.provenance_stack_.pop_back(); }
+// A graph that was moved away inside the scope has taken its stack along.
+ProvenanceScope::~ProvenanceScope() {
+  if (!graph_.provenance_stack_.empty()) graph_.provenance_stack_.pop_back();
+}
 
 }  // namespace ricci

@@ -17,6 +17,7 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 }  // namespace
 
 Lexer::Lexer(std::string_view text, std::string file) : text_(text), file_(std::move(file)) {
+  if (text_.starts_with("\xEF\xBB\xBF")) text_.remove_prefix(3);  // a byte-order mark
   advance();
 }
 
@@ -95,8 +96,10 @@ void Lexer::advance() {
     ++at_;
     return finish(TokenKind::Punct, start, at_);
   }
-  fail(current_, fmt::format("the character {} has no meaning here",
-                             quote(std::string_view(&text_[at_], 1))));
+  const bool comment = c == '#' || c == ';' || c == '/';
+  fail(current_,
+       fmt::format("the character {} has no meaning here", quote(std::string_view(&text_[at_], 1))),
+       comment ? "comments start with //" : "");
 }
 
 std::string Lexer::line_text(const Token& at) const {
@@ -109,20 +112,29 @@ std::string Lexer::line_text(const Token& at) const {
   const std::size_t end = std::min(text_.find('\n', start), text_.size());
   std::string_view line = text_.substr(start, end - start);
   while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
-  return std::string(line.substr(0, MostLineShown));
+  // Control characters would reach the user's terminal.
+  std::string shown(line.substr(0, MostLineShown));
+  for (char& c : shown) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
+  }
+  return shown;
 }
 
 SourcePosition Lexer::position(const Token& at) const {
   return {.file = file_, .line = at.line, .column = at.column, .text = {}};
 }
 
-void Lexer::fail(const Token& at, std::string message, std::string help) const {
+SourcePosition Lexer::place(const Token& at) const {
   SourcePosition where = position(at);
   where.text = line_text(at);
+  return where;
+}
+
+void Lexer::fail(const Token& at, std::string message, std::string help) const {
   throw UserError(Diagnostic{.code = ErrorCode::Parse,
                              .detail = {},
                              .message = std::move(message),
-                             .where = std::move(where),
+                             .where = place(at),
                              .notes = {},
                              .help = std::move(help)});
 }

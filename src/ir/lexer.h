@@ -41,6 +41,8 @@ class Lexer {
   /// Throws UserError(parse) at a token.
   [[noreturn]] void fail(const Token& at, std::string message, std::string help = {}) const;
   [[nodiscard]] SourcePosition position(const Token& at) const;
+  /// The same with the line's text, for messages.
+  [[nodiscard]] SourcePosition place(const Token& at) const;
   /// The characters a String token stands for.
   [[nodiscard]] std::string unescape(const Token& string) const;
 

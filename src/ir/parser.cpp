@@ -24,7 +24,8 @@ constexpr std::int64_t FormatVersion = 1;
 class Parser {
  public:
   Parser(std::string_view text, const ParseOptions& options)
-      : lex_(text, options.file),
+      : text_(text),
+        lex_(text, options.file),
         registry_(options.registry != nullptr ? *options.registry : default_registry()) {}
 
   std::vector<Graph> file() {
@@ -40,8 +41,13 @@ class Parser {
       if (name.kind != TokenKind::Word && name.kind != TokenKind::String) {
         lex_.fail(name, "a graph needs a name after '@'");
       }
-      graphs.push_back(
-          block(name.kind == TokenKind::String ? lex_.unescape(name) : std::string(name.text), 0));
+      const std::string graph_name =
+          name.kind == TokenKind::String ? lex_.unescape(name) : std::string(name.text);
+      if (std::ranges::find(graphs, graph_name, &Graph::name) != graphs.end()) {
+        lex_.fail(name, fmt::format("this file already has a graph @{}", graph_name),
+                  "every graph of a file needs a name of its own");
+      }
+      graphs.push_back(block(graph_name, 0));
     }
     return graphs;
   }
@@ -58,6 +64,14 @@ class Parser {
     std::optional<ConstantText> payload;
   };
   using Scope = std::map<std::string, ValueId, std::less<>>;
+  // The names of the graph being read, and of those around it.
+  struct Nested {
+    Nested(Parser& p, const Scope& scope) : parser(p) { parser.scopes_.push_back(&scope); }
+    Nested(const Nested&) = delete;
+    Nested& operator=(const Nested&) = delete;
+    ~Nested() { parser.scopes_.pop_back(); }
+    Parser& parser;
+  };
 
   void version() {
     lex_.next();
@@ -91,6 +105,7 @@ class Parser {
     const bool names_imply_roles = op::names_imply_roles(body_role);
     Graph graph(std::move(name), registry_);
     Scope scope;
+    const Nested nested(*this, scope);
     expect('{');
     while (!lex_.peek().is_word("return")) {
       statement(graph, scope, depth, names_imply_roles);
@@ -113,6 +128,10 @@ class Parser {
     if (it == scope.end()) {
       std::vector<std::string> known;
       for (const auto& [name, unused] : scope) known.push_back(name);
+      if (scopes_.size() > 1 && scopes_[scopes_.size() - 2]->contains(t.text)) {
+        lex_.fail(t, fmt::format("%{} belongs to the graph around this body", t.text),
+                  "a body sees only its own inputs; hand the value in as an operand");
+      }
       const auto close = nearest(t.text, known);
       lex_.fail(t, fmt::format("%{} is not defined before this line", t.text),
                 close ? fmt::format("did you mean %{}?", *close) : "");
@@ -140,6 +159,10 @@ class Parser {
     const AliasBuilder alias = mnemonic ? nullptr : find_alias(s.op.text);
     if (!mnemonic && alias == nullptr) unknown_op(s.op);
     if (mnemonic) positional(s, descriptor(mnemonic->kind));
+    if (lex_.peek().is('(')) {
+      lex_.fail(lex_.peek(), "operands are written without parentheses",
+                fmt::format("write '{} %a, %b'", s.op.text));
+    }
     if (lex_.peek().kind == TokenKind::Value) {
       do s.operands.push_back(use(graph, scope));
       while (accept(','));
@@ -172,9 +195,28 @@ class Parser {
   [[noreturn]] void unknown_op(const Token& op) {
     std::vector<std::string> known = all_mnemonics();
     for (std::string& a : all_aliases()) known.push_back(std::move(a));
-    const auto close = nearest(op.text, known);
+    auto close = nearest(op.text, known);
+    // Names other systems use, which spelling alone would not lead from.
+    static const std::map<std::string_view, std::string_view> elsewhere = {
+        {"sum", "reduce_sum"},
+        {"mean", "reduce_mean"},
+        {"cond", "if"},
+        {"slice", "narrow"},
+        {"select", "where"},
+        {"broadcast", "expand"},
+        {"permute", "transpose"},
+        {"concatenate", "concat"},
+        {"einsum", "dot_general"},
+        {"softmax_cross_entropy", "softmax_cross_entropy_with_logits"}};
+    if (const auto it = elsewhere.find(op.text); it != elsewhere.end()) close = it->second;
     lex_.fail(op, fmt::format("there is no op '{}'", op.text),
               close ? fmt::format("did you mean '{}'?", *close) : "'ricci doc' lists all ops");
+  }
+
+  [[noreturn]] void fail_count(const Statement& s, std::size_t made) {
+    lex_.fail(s.first, fmt::format("'{}' gives {} result{}, but {} {} named", s.op.text, made,
+                                   made == 1 ? "" : "s", s.results.size(),
+                                   s.results.size() == 1 ? "is" : "are"));
   }
 
   void positional(Statement& s, const OpDescriptor& d) {
@@ -248,7 +290,7 @@ class Parser {
     if (!lex_.peek().is('+') && !lex_.peek().is('-') && !lex_.peek().is('*')) {
       return {Enumerator{std::string(word.text), {}}};
     }
-    return {dim_sum(dim_product(Dim::symbol(std::string(word.text))))};
+    return {dim_sum(dim_product(symbol(word)))};
   }
 
   AttrValue number_or_dim() {
@@ -266,9 +308,7 @@ class Parser {
     if (t.kind != TokenKind::Number && t.kind != TokenKind::Word) {
       lex_.fail(first, "expected an attribute value");
     }
-    Dim d = dim_factor();
-    if (negative) d = Dim(-1) * d;
-    d = dim_sum(dim_product(std::move(d)));
+    const Dim d = dim_sum(dim_product(signed_factor(negative)));
     if (const auto n = d.try_value()) return {*n};
     return {d};
   }
@@ -299,15 +339,35 @@ class Parser {
     return value;
   }
 
-  std::int64_t integer() {
+  std::int64_t integer(bool negative = false) {
     const Token t = lex_.next();
-    std::int64_t value = 0;
+    std::uint64_t magnitude = 0;
     const auto end = t.text.data() + t.text.size();
-    const auto [stop, error] = std::from_chars(t.text.data(), end, value);
-    if (t.kind != TokenKind::Number || error != std::errc() || stop != end) {
+    const auto [stop, error] = std::from_chars(t.text.data(), end, magnitude);
+    const auto most =
+        static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) + (negative ? 1 : 0);
+    if (t.kind != TokenKind::Number) {
+      lex_.fail(t, fmt::format("expected a number before {}", quote(t.text.substr(0, 40))));
+    }
+    if (error != std::errc() || stop != end || magnitude > most) {
       lex_.fail(t, fmt::format("'{}' is not a 64-bit integer", t.text.substr(0, 40)));
     }
-    return value;
+    return static_cast<std::int64_t>(negative ? 0 - magnitude : magnitude);
+  }
+
+  Dim symbol(const Token& word) {
+    try {
+      return Dim::symbol(std::string(word.text));
+    } catch (const UserError& e) {
+      lex_.fail(word, e.diagnostic().message, e.diagnostic().help);
+    }
+  }
+
+  // A number or symbol, with the sign that was read before it.
+  Dim signed_factor(bool negative) {
+    if (lex_.peek().kind == TokenKind::Number) return integer(negative);
+    const Dim d = dim_factor();
+    return negative ? Dim(-1) * d : d;
   }
 
   Type type() {
@@ -335,14 +395,12 @@ class Parser {
 
   Dim dim() {
     const bool negative = accept('-');
-    Dim d = dim_factor();
-    if (negative) d = Dim(-1) * d;
-    return dim_sum(dim_product(std::move(d)));
+    return dim_sum(dim_product(signed_factor(negative)));
   }
 
   Dim dim_factor() {
     const Token t = lex_.peek();
-    if (t.kind == TokenKind::Word) return Dim::symbol(std::string(lex_.next().text));
+    if (t.kind == TokenKind::Word) return symbol(lex_.next());
     return integer();
   }
 
@@ -377,20 +435,12 @@ class Parser {
     try {
       return f();
     } catch (const Rejection& r) {
-      throw UserError(Diagnostic{r.code, r.detail, r.message, place(at), {}, r.help});
+      throw UserError(Diagnostic{r.code, r.detail, r.message, lex_.place(at), {}, r.help});
     } catch (const UserError& e) {
       Diagnostic d = e.diagnostic();
       if (d.where.known() && !d.where.text.empty()) throw;
-      d.where = place(at);
+      d.where = lex_.place(at);
       throw UserError(std::move(d));
-    }
-  }
-
-  SourcePosition place(const Token& at) {
-    try {
-      lex_.fail(at, {});
-    } catch (const UserError& e) {
-      return e.diagnostic().where;
     }
   }
 
@@ -406,6 +456,10 @@ class Parser {
       if (s.payload) {
         if (s.types.size() != 1) lex_.fail(s.op, "a constant needs its type: ': f32[2, 3]'");
         s.attrs.push_back({"value", to_attr(read_constant(lex_, *s.payload, s.types[0]))});
+      }
+      if (ricci::has(d.info->traits, Trait::Random) &&
+          std::ranges::find(s.attrs, "key", &NamedAttr::name) == s.attrs.end()) {
+        s.attrs.push_back({"key", {fresh_key()}});
       }
       NodeSpec spec{.op = d.make(s.attrs),
                     .operands = s.operands,
@@ -423,8 +477,7 @@ class Parser {
           s.results.size() < std::max<std::size_t>(least, made.empty() ? 0 : 1)) {
         // An op without results is written `_ = …`.
         if (!(made.empty() && s.results.size() == 1 && s.results[0].is_word("_"))) {
-          lex_.fail(s.first, fmt::format("'{}' gives {} results, but {} are named", s.op.text,
-                                         made.size(), s.results.size()));
+          fail_count(s, made.size());
         }
       }
       return made;
@@ -446,8 +499,7 @@ class Parser {
       std::vector<ValueId> made;
       for (const Value& v : alias(call)) made.push_back(v.id());
       if (made.size() != s.results.size()) {
-        lex_.fail(s.first, fmt::format("'{}' gives {} results, but {} are named", s.op.text,
-                                       made.size(), s.results.size()));
+        fail_count(s, made.size());
       }
       return made;
     });
@@ -481,13 +533,33 @@ class Parser {
                                "declared",
                                fmt::format("'{}' gives {}, but {} is declared", s.op.text,
                                            inferred.to_string(), declared.to_string()),
-                               place(s.op),
+                               lex_.place(s.op),
                                {},
                                "leave the type out and it is inferred"});
   }
 
+  // Keys for random ops that give none: above every key the file gives, one each, bodies included.
+  std::int64_t fresh_key() {
+    if (next_key_ == 0) {
+      next_key_ = 1;
+      Lexer scan(text_, {});
+      for (Token t = scan.next(); t.kind != TokenKind::End; t = scan.next()) {
+        if (!t.is_word("key") || !scan.peek().is('=')) continue;
+        scan.next();
+        std::int64_t key = 0;
+        const std::string_view digits = scan.peek().text;
+        std::from_chars(digits.data(), digits.data() + digits.size(), key);
+        if (key >= next_key_ && key < std::numeric_limits<std::int64_t>::max()) next_key_ = key + 1;
+      }
+    }
+    return next_key_++;
+  }
+
+  std::string_view text_;
   Lexer lex_;
   const Registry& registry_;
+  std::vector<const Scope*> scopes_;
+  std::int64_t next_key_ = 0;
 };
 
 }  // namespace

@@ -38,6 +38,12 @@ std::string print_payload(const Tensor& t) {
   return "hex " + quote(to_hex(t.contiguous().bytes()));
 }
 
+// A comment ends with its line, whatever a label holds.
+std::string one_line(std::string text) {
+  for (char& c : text) c = c == '\n' || c == '\r' ? ' ' : c;
+  return text;
+}
+
 class Printer {
  public:
   Printer(const PrintOptions& options, std::string& out) : options_(options), out_(out) {}
@@ -135,8 +141,8 @@ class Printer {
   void location(const Provenance& p) {
     if (!p.where.known() && p.label.empty() && p.origin.empty()) return;
     out_ += fmt::format("  // {}", p.where.to_string());
-    if (!p.label.empty()) out_ += fmt::format(" ({})", p.label);
-    if (!p.origin.empty()) out_ += fmt::format(" [{}]", p.origin);
+    if (!p.label.empty()) out_ += fmt::format(" ({})", one_line(p.label));
+    if (!p.origin.empty()) out_ += fmt::format(" [{}]", one_line(p.origin));
   }
 
   const PrintOptions& options_;

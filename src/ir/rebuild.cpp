@@ -80,6 +80,17 @@ Graph Rebuilder::finish() {
   return std::move(to_);
 }
 
+namespace {
+
+ValueId mapped(const IdMap& map, ValueId old) {
+  const auto now = map(old);
+  if (now) return *now;
+  throw UserError(ErrorCode::Name,
+                  fmt::format("the body reads node {}, which it does not have", old.node));
+}
+
+}  // namespace
+
 std::vector<Value> inline_subgraph(const Graph& body, std::span<const Value> values,
                                    Graph& target) {
   IdMap map(body);
@@ -92,17 +103,27 @@ std::vector<Value> inline_subgraph(const Graph& body, std::span<const Value> val
                         fmt::format("the body '{}' has more than the {} inputs given", body.name(),
                                     values.size()));
       }
+      if (values[next].type() != node.types[0]) {
+        throw UserError(
+            ErrorCode::Shape,
+            fmt::format("input {} of the body '{}' is {}, but is given {}", next, body.name(),
+                        node.types[0].to_string(), values[next].type().to_string()));
+      }
       map.set({id, 0}, values[next++].id());
       continue;
     }
     Node copy = node;
-    for (ValueId& v : copy.operands) v = map(v).value();
+    for (ValueId& v : copy.operands) v = mapped(map, v);
     const std::size_t results = copy.types.size();
     const NodeId now = target.append(std::move(copy));
     for (std::uint32_t r = 0; r < results; ++r) map.set({id, r}, {now, r});
   }
+  if (next != values.size()) {
+    throw UserError(ErrorCode::Name, fmt::format("the body '{}' has {} inputs, but {} are given",
+                                                 body.name(), next, values.size()));
+  }
   std::vector<Value> outputs;
-  for (const ValueId v : body.outputs()) outputs.push_back(target.value(map(v).value()));
+  for (const ValueId v : body.outputs()) outputs.push_back(target.value(mapped(map, v)));
   return outputs;
 }
 

@@ -36,7 +36,9 @@ class Verifier {
 
  private:
   [[nodiscard]] bool exists(ValueId v) const {
-    return v.node < graph_.size() && v.result < graph_.node(v.node).types.size();
+    if (v.node >= graph_.size()) return false;
+    const Node& n = graph_.node(v.node);
+    return v.result < n.types.size() && v.result < n.wanted.size();
   }
 
   void report(ErrorCode code, std::string detail, std::string message, const Node* node,
@@ -85,6 +87,13 @@ class Verifier {
   void check_node(NodeId id) {
     const Node& node = graph_.node(id);
     for (const Body& b : node.bodies) {
+      if (b.graph == nullptr) {
+        report(
+            ErrorCode::Attr, "verify_body",
+            fmt::format("body '{}' of node {} ('{}') is no graph", b.role, id, node.op.mnemonic()),
+            &node);
+        return;
+      }
       for (Diagnostic& d : Verifier(*b.graph).run()) {
         d.notes.push_back(
             fmt::format("inside body '{}' of node {} ('{}')", b.role, id, node.op.mnemonic()));
@@ -97,6 +106,7 @@ class Verifier {
     std::vector<BodySignature> signatures;
     for (const Body& b : node.bodies) signatures.push_back(b.graph->signature(b.role));
     try {
+      check_signature(node.op, operand_types.size(), signatures);
       if (!(normalize(node.op, operand_types) == node.op)) {
         report(ErrorCode::Attr, "verify_normal",
                fmt::format("node {} ('{}') holds attributes that are not in normal form", id,

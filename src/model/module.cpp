@@ -78,6 +78,9 @@ std::string_view name(FusionPolicy policy) noexcept {
 }
 
 GraphModule GraphModule::define(std::string name, const std::function<Value(Graph&)>& build) {
+  if (!build) {
+    throw UserError(ErrorCode::Name, "a module is defined by a function that builds its graph");
+  }
   GraphModule m = hir(std::move(name));
   m.finish_hir(build(m.graph_));
   return m;

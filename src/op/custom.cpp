@@ -9,6 +9,7 @@
 namespace ricci {
 
 void Registry::add(std::shared_ptr<const CustomOp> op, bool replace) {
+  if (op == nullptr) throw UserError(ErrorCode::Name, "no custom op is given to register");
   const std::pair key(op->name(), op->version());
   const std::lock_guard lock(mutex_);
   if (!replace && ops_.contains(key)) {

@@ -66,6 +66,14 @@ Inferred infer(const op::Transpose& op, const InferContext& in) {
 }
 
 Inferred infer(const op::Expand& op, const InferContext& in) {
+  for (const Dim& d : op.target_shape) {
+    if (d.is_static() && d.value() < 0) {
+      in.reject(
+          "c2",
+          fmt::format("{} does not expand to {}", in[0].to_string(), to_string(op.target_shape)),
+          "-1 keeps a size of x, right-aligned; new leading axes need their size");
+    }
+  }
   const auto result = broadcast(in[0].dims, op.target_shape);
   if (!result || *result != op.target_shape) {
     in.reject(

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "ricci/op/ops.h"
+#include "ricci/support/checked.h"
 #include "ricci/support/hash.h"
 #include "ricci/support/text.h"
 
@@ -77,6 +78,10 @@ const NamedAttr* find_attr(std::span<const NamedAttr> attrs, std::string_view na
 // Attributes the op does not have are refused, not ignored.
 void check_known(const OpDescriptor& d, std::span<const NamedAttr> attrs) {
   for (const NamedAttr& a : attrs) {
+    if (std::ranges::count(attrs, a.name, &NamedAttr::name) > 1) {
+      reject_attr(*d.info, "twice",
+                  fmt::format("the attribute '{}' of '{}' is given twice", a.name, d.info->name));
+    }
     if (d.field(a.name) != nullptr) continue;
     std::vector<std::string> known;
     for (const FieldInfo& f : d.fields) known.push_back(f.name);
@@ -85,6 +90,64 @@ void check_known(const OpDescriptor& d, std::span<const NamedAttr> attrs) {
                 close           ? fmt::format("did you mean '{}'?", *close)
                 : known.empty() ? "it has none"
                                 : "it has: " + join(known, ", "));
+  }
+}
+
+void check_arity(const OpDescriptor& d, const Op& op, std::size_t given) {
+  std::size_t required = 0;
+  std::size_t most = 0;
+  bool variadic = false;
+  for (const Parameter& p : d.operands) {
+    variadic = variadic || p.variadic;
+    required += p.variadic || p.optional ? 0 : 1;
+    most += p.variadic ? 0 : 1;
+  }
+  if (given >= required && (variadic || given <= most)) return;
+  const std::string range = variadic           ? fmt::format("at least {}", required)
+                            : required == most ? std::to_string(required)
+                                               : fmt::format("{} to {}", required, most);
+  throw Rejection{
+      ErrorCode::Attr,
+      fmt::format("{}_arity", d.info->name),
+      fmt::format("'{}' takes {} operand{}{}, but is given {}", op.mnemonic(), range,
+                  range == "1" ? "" : "s",
+                  d.operands.empty() ? "" : fmt::format(" ({})", d.info->operands), given),
+      {}};
+}
+
+void check_roles(const OpDescriptor& d, std::span<const BodySignature> bodies) {
+  const auto fail = [&](std::string message) {
+    reject_attr(*d.info, "bodies", std::move(message));
+  };
+  for (const Parameter& role : d.bodies) {
+    const auto given = std::ranges::count(bodies, role.name, &BodySignature::role);
+    if (given == 0 && !role.optional) {
+      fail(fmt::format("'{}' needs a body '{}'", d.info->name, role.name));
+    }
+    if (given > 1) fail(fmt::format("body '{}' of '{}' is given twice", role.name, d.info->name));
+  }
+  for (const BodySignature& body : bodies) {
+    if (std::ranges::find(d.bodies, body.role, &Parameter::name) == d.bodies.end()) {
+      fail(fmt::format("'{}' has no body '{}'", d.info->name, body.role));
+    }
+  }
+}
+
+// Results whose bytes cannot be counted in 64 bits are refused where they are made.
+void check_sizes(const OpDescriptor& d, const Inferred& inferred) {
+  for (const Type& t : inferred.types) {
+    if (!t.is_static()) continue;
+    std::optional<std::int64_t> bytes = size_of(t.dtype);
+    const bool empty = std::ranges::any_of(t.dims, [](const Dim& n) { return n.is(0); });
+    for (const Dim& n : t.dims) {
+      if (bytes && !empty) bytes = try_mul(*bytes, n.value());
+    }
+    if (!bytes) {
+      throw Rejection{ErrorCode::Shape,
+                      fmt::format("{}_size", d.info->name),
+                      fmt::format("{} has more bytes than 64 bits can count", t.to_string()),
+                      {}};
+    }
   }
 }
 
@@ -338,10 +401,17 @@ void InferContext::reject(std::string_view label, std::string message, std::stri
                   std::move(help)};
 }
 
+void check_signature(const Op& op, std::size_t operands, std::span<const BodySignature> bodies) {
+  const OpDescriptor& d = descriptor(op.kind());
+  check_arity(d, op, operands);
+  check_roles(d, bodies);
+}
+
 Inferred infer_types(const Op& op, std::span<const Type> operands,
                      std::span<const BodySignature> bodies, const Registry* registry) {
   const OpDescriptor& d = descriptor(op.kind());
   Inferred out = d.infer(op, InferContext(op, operands, bodies, registry));
+  check_sizes(d, out);
   if (!out.optional_from) {
     std::size_t required = 0;
     bool has_optional = false;

@@ -32,6 +32,12 @@ int hex_digit(char c) noexcept {
   return -1;
 }
 
+std::string lower(std::string_view s) {
+  std::string out(s);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
+}
+
 // Insertions, deletions, replacements and exchanges of neighbours that turn one word into another.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
@@ -128,7 +134,8 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
   std::optional<std::string> best;
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
-    const std::size_t d = edit_distance(word, candidate);
+    const std::size_t d = edit_distance(lower(word), lower(candidate));
+    if (d >= std::max<std::size_t>(word.size(), 1) && d != 0) continue;  // nothing in common
     const bool nearer = d < best_distance ||
                         (best && d == best_distance && length_gap(candidate) < length_gap(*best));
     if (nearer) {

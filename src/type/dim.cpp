@@ -12,6 +12,7 @@ namespace ricci {
 namespace {
 
 constexpr std::size_t MostTerms = 256;
+constexpr std::size_t MostDegree = 64;
 
 // a / b when it is exact; nothing otherwise. The least number divided by -1 does not fit.
 std::optional<std::int64_t> exact_quotient(std::int64_t a, std::int64_t b) {
@@ -23,7 +24,16 @@ std::optional<std::int64_t> exact_quotient(std::int64_t a, std::int64_t b) {
 
 }  // namespace
 
+void Dim::refuse_size() { throw UserError(ErrorCode::Shape, "a size does not fit in 64 bits"); }
+
 Dim Dim::symbol(std::string name) {
+  // Words the text form reads as something else.
+  for (const char* word : {"inf", "nan", "true", "false", "hex"}) {
+    if (name == word) {
+      throw UserError(ErrorCode::Name, fmt::format("'{}' cannot name a dimension", name),
+                      "it has another meaning in the text form");
+    }
+  }
   if (!is_identifier(name)) {
     throw UserError(ErrorCode::Name, fmt::format("'{}' cannot name a dimension", name),
                     "use letters, digits and underscores, not starting with a digit");
@@ -103,6 +113,10 @@ Dim operator*(const Dim& a, const Dim& b) {
   scale(b.terms(), a.constant_);
   for (const Dim::Term& s : a.terms()) {
     for (const Dim::Term& t : b.terms()) {
+      if (s.symbols.size() + t.symbols.size() > MostDegree) {
+        throw UserError(ErrorCode::Shape, "a symbolic size has become too complicated",
+                        "name the product with a symbol of its own");
+      }
       std::vector<std::string> symbols = s.symbols;
       symbols.insert(symbols.end(), t.symbols.begin(), t.symbols.end());
       std::ranges::sort(symbols);

@@ -75,6 +75,10 @@ template <class T>
 
 template <class N>
 void store_number(DType dtype, std::byte* out, N number) {
+  // A NaN that arithmetic made is the plain one; its sign is the hardware's whim.
+  if constexpr (std::is_same_v<N, double>) {
+    if (std::isnan(number)) number = std::numeric_limits<double>::quiet_NaN();
+  }
   with_element_type(dtype, [&]<class T>() {
     const T v = convert_element<T>(number);
     std::memcpy(out, &v, sizeof(T));

@@ -27,12 +27,33 @@ std::shared_ptr<std::byte> allocate_zeroed(std::int64_t bytes) {
   return {raw, [](std::byte* p) { ::operator delete(p, Alignment); }};
 }
 
+// Misuse of a view, told with the shapes it was asked for.
+void require_view(bool good, const Tensor& t, const std::string& what, const char* help = "") {
+  if (good) return;
+  throw UserError(ErrorCode::Shape, fmt::format("{} cannot be {}", t.type().to_string(), what),
+                  help);
+}
+
+std::string list(std::span<const std::int64_t> numbers) {
+  return fmt::format("[{}]", fmt::join(numbers, ", "));
+}
+
 void require_static_and_positive(const Type& type) {
   for (const Dim& d : type.dims) {
     if (d.value() < 0) {
       throw UserError(ErrorCode::Shape,
                       fmt::format("a tensor cannot have the negative size {}", d.value()));
     }
+  }
+}
+
+// Room for copies of all elements; a splat of any size has few bytes but may have many elements.
+template <class V>
+void reserve(V& out, std::int64_t count) {
+  try {
+    out.reserve(static_cast<std::size_t>(count));
+  } catch (const std::exception&) {
+    throw UserError(ErrorCode::OutOfMemory, fmt::format("cannot hold {} elements", count));
   }
 }
 
@@ -96,6 +117,7 @@ Tensor Tensor::zeros(const Type& type) {
 
 Tensor Tensor::one_element(const Type& type) {
   require_static_and_positive(type);
+  (void)checked_mul(product(type.dims).value(), size_of(type.dtype));
   auto storage = allocate_zeroed(size_of(type.dtype));
   const std::byte* first = storage.get();
   return {type, std::move(storage), first, std::vector<std::int64_t>(type.rank(), 0)};
@@ -158,6 +180,10 @@ Tensor Tensor::borrow(const Type& type, const void* first, std::vector<std::int6
     throw UserError(ErrorCode::Shape, fmt::format("{} needs {} strides, but {} were given",
                                                   type.to_string(), type.rank(), strides.size()));
   }
+  if (first == nullptr && !product(type.dims).is(0)) {
+    throw UserError(ErrorCode::Shape,
+                    fmt::format("{} cannot be borrowed from a null pointer", type.to_string()));
+  }
   const auto* bytes = static_cast<const std::byte*>(first);
   // The aliasing constructor: keeps `owner` alive while pointing at the elements.
   return {type, std::shared_ptr<const std::byte>(owner, bytes), bytes, std::move(strides)};
@@ -193,19 +219,21 @@ Tensor Tensor::contiguous() const {
 }
 
 std::span<const std::byte> Tensor::bytes() const {
-  check_internal(is_contiguous(), "Tensor::bytes needs row-major elements");
+  require_view(is_contiguous(), *this, "read as bytes: its elements are strided",
+               "call contiguous() first");
   return {first_, static_cast<std::size_t>(numel_ * size_of(dtype()))};
 }
 
 std::byte* Tensor::mutable_data() {
-  check_internal(storage_.use_count() == 1, "a tensor that is shared cannot be written");
+  require_view(storage_.use_count() == 1, *this, "written: another tensor shares its elements",
+               "write before sharing, or copy");
   return const_cast<std::byte*>(first_);
 }
 
 template <class N>
 std::vector<N> Tensor::numbers() const {
   std::vector<N> out;
-  out.reserve(static_cast<std::size_t>(numel_));
+  reserve(out, numel_);
   for_each_element(*this,
                    [&](const std::byte* p) { out.push_back(detail::load_number<N>(dtype(), p)); });
   return out;
@@ -222,7 +250,7 @@ std::vector<T> Tensor::elements() const {
                     fmt::format("the elements are {}, not {}", name(dtype()), name(dtype_of<T>)));
   }
   std::vector<T> out;
-  out.reserve(static_cast<std::size_t>(numel_));
+  reserve(out, numel_);
   for_each_element(*this, [&](const std::byte* p) { out.push_back(detail::load_element<T>(p)); });
   return out;
 }
@@ -250,7 +278,13 @@ double Tensor::item() const {
 }
 
 Tensor Tensor::transposed(std::span<const std::int64_t> perm) const {
-  check_internal(perm.size() == rank(), "transposed: one entry per axis");
+  std::vector<std::int64_t> axes(perm.begin(), perm.end());
+  std::ranges::sort(axes);
+  bool permutation = axes.size() == rank();
+  for (std::size_t i = 0; permutation && i < axes.size(); ++i) {
+    permutation = axes[i] == static_cast<std::int64_t>(i);
+  }
+  require_view(permutation, *this, "transposed by " + list(perm), "list every axis once");
   Type type{dtype(), {}};
   std::vector<std::int64_t> strides;
   for (const std::int64_t p : perm) {
@@ -261,8 +295,9 @@ Tensor Tensor::transposed(std::span<const std::int64_t> perm) const {
 }
 
 Tensor Tensor::narrowed(std::size_t axis, std::int64_t start, std::int64_t len) const {
-  check_internal(axis < rank() && start >= 0 && len >= 0 && start + len <= dims_[axis],
-                 "narrowed: range outside the axis");
+  require_view(
+      axis < rank() && start >= 0 && len >= 0 && len <= dims_[axis] && start <= dims_[axis] - len,
+      *this, fmt::format("narrowed to {} from {} along axis {}", len, start, axis));
   Type type = type_;
   type.dims[axis] = len;
   const std::byte* first = len == 0 ? first_ : first_ + start * strides_[axis] * size_of(dtype());
@@ -270,11 +305,12 @@ Tensor Tensor::narrowed(std::size_t axis, std::int64_t start, std::int64_t len) 
 }
 
 Tensor Tensor::broadcast_to(const StaticDims& dims) const {
-  check_internal(dims.size() >= rank(), "broadcast_to: rank shrinks");
+  require_view(dims.size() >= rank(), *this, "broadcast to " + list(dims));
   const std::size_t extra = dims.size() - rank();
   std::vector<std::int64_t> strides(dims.size(), 0);
   for (std::size_t i = 0; i < rank(); ++i) {
-    check_internal(dims_[i] == 1 || dims_[i] == dims[i + extra], "broadcast_to: sizes clash");
+    require_view(dims_[i] == 1 || dims_[i] == dims[i + extra], *this, "broadcast to " + list(dims),
+                 "aligned from the right, sizes must be equal or 1");
     strides[i + extra] = dims_[i] == 1 ? 0 : strides_[i];
   }
   return {type_.with(Dims(dims.begin(), dims.end())), storage_, first_, std::move(strides)};
@@ -282,7 +318,8 @@ Tensor Tensor::broadcast_to(const StaticDims& dims) const {
 
 Tensor Tensor::reshaped(StaticDims dims) const {
   Type type = type_.with(Dims(dims.begin(), dims.end()));
-  check_internal(product(type.dims).value() == numel_, "reshaped: element counts differ");
+  require_view(product(type.dims).value() == numel_, *this, "reshaped to " + list(dims),
+               "the element counts differ");
   if (is_splat()) {
     return {std::move(type), storage_, first_, std::vector<std::int64_t>(dims.size(), 0)};
   }
@@ -333,19 +370,27 @@ std::uint64_t Tensor::hash() const {
   return h.value();
 }
 
-std::string Tensor::to_string() const {
-  constexpr std::int64_t Shown = 8;
-  std::string out = type_.to_string() + " [";
-  const Tensor flat = reshaped({numel_});
-  for (std::int64_t i = 0; i < numel_; ++i) {
-    if (numel_ > Shown && i == Shown / 2) {
+namespace {
+
+// Nested lists; long axes show their first and last entries.
+std::string nested(const Tensor& t, std::size_t axis) {
+  constexpr std::int64_t Edge = 3;
+  if (axis == t.rank()) return detail::print_element(t.dtype(), t.data());
+  std::string out = "[";
+  const std::int64_t size = t.dims()[axis];
+  for (std::int64_t i = 0; i < size; ++i) {
+    if (size > 2 * Edge + 1 && i == Edge) {
       out += ", …";
-      i = numel_ - Shown / 2;
+      i = size - Edge;
     }
     if (i != 0) out += ", ";
-    out += detail::print_element(dtype(), flat.first_ + i * flat.strides_[0] * size_of(dtype()));
+    out += nested(t.narrowed(axis, i, 1), axis + 1);
   }
   return out + "]";
 }
+
+}  // namespace
+
+std::string Tensor::to_string() const { return type_.to_string() + " " + nested(*this, 0); }
 
 }  // namespace ricci

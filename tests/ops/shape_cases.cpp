@@ -42,6 +42,8 @@ Cases cases(const op::Expand*) {
       {.name = "to_empty", .in = {T({1})}, .op = {{0}}},
       {.name = "clash", .in = {T({2})}, .op = {{3}}, .rejects = "c1"},
       {.name = "shrink", .in = {T({2, 3})}, .op = {{3}}, .rejects = "c1"},
+      {.name = "new_axis_kept", .in = {T({2, 1})}, .op = {{-1, 2, 3}}, .rejects = "c2"},
+      {.name = "negative", .in = {T({1})}, .op = {{-3}}, .rejects = "c2"},
   });
 }
 

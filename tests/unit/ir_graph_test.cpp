@@ -215,13 +215,89 @@ TEST(Verify, SeesIntoBodies) {
   EXPECT_NE(faults[0].notes.back().find("inside body 'body'"), std::string::npos);
 }
 
+TEST(Verify, ArityAndBodiesAreChecked) {
+  Graph g("g");
+  const Value x = g.input("x", f32({2, 2}));
+  g.append({.op = Op(op::Matmul{}),
+            .operands = {x.id()},
+            .types = {f32({2, 2})},
+            .wanted = {true},
+            .names = {""}});
+  g.append({.op = Op(op::If{}), .operands = {x.id()}, .types = {}, .wanted = {}, .names = {}});
+  const auto faults = find_faults(g);
+  ASSERT_EQ(faults.size(), 2U);
+  EXPECT_EQ(faults[0].detail, "matmul_arity");
+  EXPECT_EQ(faults[1].detail, "if_bodies");
+}
+
+TEST(Graph, BodiesAreChecked) {
+  Graph g("g");
+  const Value p = g.input("p", boolean());
+  const auto body = make_body(
+      "then", {}, [](Graph& b, auto) { return std::vector<Value>{b.constant(Tensor())}; },
+      default_registry());
+  const auto add_if = [&](std::vector<Body> bodies) {
+    g.add_node(Op(op::If{}), std::array{p}, bodies);
+  };
+  EXPECT_EQ(diagnostic_of([&] { add_if({{"then", body}}); }).full_code(), "attr.if_bodies");
+  EXPECT_EQ(diagnostic_of([&] { add_if({{"then", body}, {"else", nullptr}}); }).full_code(),
+            "attr.if_bodies");
+  EXPECT_EQ(
+      diagnostic_of([&] { add_if({{"then", body}, {"then", body}, {"else", body}}); }).full_code(),
+      "attr.if_bodies");
+  EXPECT_EQ(
+      diagnostic_of([&] { add_if({{"then", body}, {"else", body}, {"other", body}}); }).full_code(),
+      "attr.if_bodies");
+}
+
+TEST(Graph, NestingHasALimitThatTextSharesToo) {
+  const auto wrap = [](Graph inner) {
+    Graph outer("body");
+    const Value x = outer.input("x", f32({2}));
+    outer.set_outputs(outer.add_node(Op(op::Scan{.length = 1}), std::array{x},
+                                     {{"body", std::make_shared<const Graph>(std::move(inner))}}));
+    return outer;
+  };
+  Graph g("body");
+  g.set_outputs({g.input("x", f32({2}))});
+  for (int i = 0; i < 64; ++i) g = wrap(std::move(g));
+  EXPECT_EQ(parse_graph(print(g)), g);
+  EXPECT_EQ(diagnostic_of([&] { (void)wrap(g); }).full_code(), "attr.scan_bodies");
+}
+
+TEST(Graph, RandomNodesInBodiesDrawFromOtherStreams) {
+  Graph g("g");
+  const Value a = rng_uniform(g, {.shape = Dims{2}});
+  const Value b = scan(std::array{a}, {.length = Dim(1)}, [](Graph& body, auto in) {
+    return std::vector<Value>{in[0] + rng_uniform(body, {.shape = Dims{2}})};
+  })[0];
+  const Value c = rng_uniform(g, {.shape = Dims{2}});
+  g.set_outputs({a, b, c});
+  const std::string text = print(g);
+  for (const char* key : {"key = 1", "key = 2", "key = 3"}) {
+    EXPECT_NE(text.find(key), std::string::npos) << text;
+  }
+}
+
+TEST(Graph, AMovedGraphIsNamedInErrors) {
+  Graph a("a");
+  const Value x = a.input("x", f32());
+  Graph b = std::move(a);
+  EXPECT_NE(diagnostic_of([&] { b.set_outputs({x}); }).message.find("moved away"),
+            std::string::npos);
+}
+
 TEST(Verify, AnUnwantedResultMayNotBeRead) {
   Graph g("g");
   const Value q = g.input("q", f32({3, 4}));
   const auto results =
       g.add_node(Op(op::Attention{.num_heads = 1, .head_dim = 4}), std::array{q, q, q});
-  g.set_outputs({results[1]});
+  EXPECT_EQ(diagnostic_of([&] { g.set_outputs({results[1]}); }).full_code(), "name.unwanted");
+  EXPECT_EQ(diagnostic_of([&] { neg(results[1]); }).full_code(), "name.unwanted");
+  g.set_outputs(std::vector<ValueId>{results[1].id()});
   EXPECT_EQ(find_faults(g).at(0).detail, "verify_unwanted");
+  g.set_wanted(results[1].id(), true);
+  EXPECT_TRUE(find_faults(g).empty());
 }
 
 TEST(Interpreter, FeedsAreChecked) {

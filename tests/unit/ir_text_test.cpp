@@ -173,6 +173,46 @@ TEST(Text, DeclaredTypesMustAgree) {
             std::string::npos);
 }
 
+TEST(Text, WhatLooksAlmostRightIsExplained) {
+  const std::string head = "graph @g { %x = input \"x\" : f32[2] ";
+  EXPECT_NE(error_of(head + "%y = tanh(%x) return %y }").find("without parentheses"),
+            std::string::npos);
+  EXPECT_NE(error_of(head + "%y = tanh %x {kind = exp} return %y }").find("given twice"),
+            std::string::npos);
+  EXPECT_NE(
+      error_of(head + "%c = constant [1.0, [2.0]] : f32[2, 1] return %c }").find("differ in depth"),
+      std::string::npos);
+  EXPECT_NE(error_of(head + "%y = sum %x return %y }").find("did you mean 'reduce_sum'?"),
+            std::string::npos);
+  EXPECT_NE(error_of("graph @g { return } graph @g { return }").find("already has a graph"),
+            std::string::npos);
+  EXPECT_NE(error_of("graph @g { %x = input \"x\" : f32[inf] return }").find("cannot name"),
+            std::string::npos);
+  EXPECT_NE(error_of(head + "%h = scan %x {length = 2} body { %c = input \"c\" : f32[2] "
+                            "%n = add %c, %x return %n } return %h }")
+                .find("belongs to the graph around this body"),
+            std::string::npos);
+}
+
+TEST(Text, TheSmallestIntegerReadsBack) {
+  Graph g("g");
+  g.set_outputs({rng_bits(g, {.shape = {2}, .key = std::numeric_limits<std::int64_t>::min()})});
+  EXPECT_EQ(parse_graph(print(g)), g);
+}
+
+TEST(Text, KeysThatAreNotGivenDifferFromThoseThatAre) {
+  const Graph g = parse_graph("graph @g { %a = rng_bits {shape = [2]} %b = rng_bits {shape = [2], "
+                              "key = 1} return %a, %b }");
+  EXPECT_NE(print(g).find("key = 2"), std::string::npos) << print(g);
+}
+
+TEST(Text, HighDegreesAreRefusedQuickly) {
+  std::string size = "n";
+  for (int i = 0; i < 20000; ++i) size += "*n";
+  EXPECT_NE(error_of("graph @g { %x = input \"x\" : f32[" + size + "] return }").find("error"),
+            std::string::npos);
+}
+
 TEST(Text, HostileTextGetsAnError) {
   const std::string deep(100000, '[');
   EXPECT_NE(error_of("graph @g { %c = constant " + deep).find("nested too deeply"),

@@ -56,14 +56,14 @@ constexpr bool takes_list() {
   return count_list(T::info.operands).variadic;
 }
 
+/// The graph operands belong to; UserError at the caller's line when there is none.
+[[nodiscard]] Graph& graph_of(std::span<const Value> operands, std::string_view op,
+                              std::source_location loc);
+
 template <class T>
 Built<T> build(std::span<const Value> operands, T attrs, std::source_location loc) {
-  if (operands.empty()) {
-    throw UserError(ErrorCode::Attr,
-                    "'" + std::string(T::info.name) + "' needs at least one operand");
-  }
   return BuilderResult<T>::from(
-      operands[0].graph().add_node(Op(std::move(attrs)), operands, {}, loc));
+      graph_of(operands, T::info.name, loc).add_node(Op(std::move(attrs)), operands, {}, loc));
 }
 
 }  // namespace detail
@@ -128,6 +128,10 @@ Value binary(BinaryKind kind, Value a, Value b,
 Value compare(CompareKind kind, Value a, Value b,
               std::source_location loc = std::source_location::current());
 
+/// A rank-0 constant with the dtype of `x`; it broadcasts wherever `x` goes.
+Value scalar_like(Value x, double value,
+                  std::source_location loc = std::source_location::current());
+
 // The members of the families by name: tanh(x), add(a, b), lt(a, b), …
 #define RICCI_UNARY(Kind, name)                                                            \
   inline Value name(Value x, std::source_location loc = std::source_location::current()) { \
@@ -138,6 +142,14 @@ Value compare(CompareKind kind, Value a, Value b,
   inline Value name(Value a, Value b,                                             \
                     std::source_location loc = std::source_location::current()) { \
     return binary(BinaryKind::Kind, a, b, loc);                                   \
+  }                                                                               \
+  inline Value name(Value a, double b,                                            \
+                    std::source_location loc = std::source_location::current()) { \
+    return binary(BinaryKind::Kind, a, scalar_like(a, b, loc), loc);              \
+  }                                                                               \
+  inline Value name(double a, Value b,                                            \
+                    std::source_location loc = std::source_location::current()) { \
+    return binary(BinaryKind::Kind, scalar_like(b, a, loc), b, loc);              \
   }
 #include "ricci/op/binary.def"
 #define RICCI_COMPARE(Kind, name)                                                 \
@@ -153,9 +165,6 @@ RICCI_COMPARE(Gt, gt)
 RICCI_COMPARE(Ge, ge)
 #undef RICCI_COMPARE
 
-/// A rank-0 constant with the dtype of `x`; it broadcasts wherever `x` goes.
-Value scalar_like(Value x, double value,
-                  std::source_location loc = std::source_location::current());
 /// One value repeated in the shape and dtype of `x` (sizes must be known).
 Value full_like(Value x, double value, std::source_location loc = std::source_location::current());
 /// One value repeated in a type: a constant when its sizes are known, else a scalar that is
@@ -192,6 +201,10 @@ Value operator-(double a, Located b);
 Value operator*(double a, Located b);
 Value operator/(double a, Located b);
 Value operator-(Located a);
+inline Value& operator+=(Value& a, Located b) { return a = Located(a, b.loc) + b; }
+inline Value& operator-=(Value& a, Located b) { return a = Located(a, b.loc) - b; }
+inline Value& operator*=(Value& a, Located b) { return a = Located(a, b.loc) * b; }
+inline Value& operator/=(Value& a, Located b) { return a = Located(a, b.loc) / b; }
 
 /// Reductions by name; no axes means all of them.
 Value sum(Value x, Axes axes = {}, bool keep_dim = false,

@@ -29,6 +29,9 @@ using BodyGraph = std::shared_ptr<const Graph>;
 /// A body graph with inputs of the given types.
 [[nodiscard]] BodyGraph make_body(std::string name, std::span<const Type> inputs,
                                   const BodyFunction& build, const Registry& registry);
+/// The same for a body of a node of `outer`: its random draws differ from those around it.
+[[nodiscard]] BodyGraph make_body(std::string name, std::span<const Type> inputs,
+                                  const BodyFunction& build, Graph& outer);
 
 /// What a builder takes as a body.
 class BodySource {
@@ -40,8 +43,7 @@ class BodySource {
   BodySource(Graph ready)                                    // NOLINT
       : ready_(std::make_shared<const Graph>(std::move(ready))) {}
   /// The body for a role; a function is called with inputs of the given types.
-  [[nodiscard]] Body make(std::string role, std::span<const Type> inputs,
-                          const Registry& registry) const;
+  [[nodiscard]] Body make(std::string role, std::span<const Type> inputs, Graph& outer) const;
 
  private:
   BodyFunction build_;

@@ -10,6 +10,7 @@
 //   g.set_outputs({y});
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <initializer_list>
@@ -125,15 +126,22 @@ class Graph {
   /// Adds a node and gives handles on all its results.
   std::vector<Value> add_node(Op op, std::span<const Value> operands, std::vector<Body> bodies = {},
                               std::source_location where = std::source_location::current());
-  void set_outputs(std::span<const Value> outputs);
-  void set_outputs(std::initializer_list<Value> outputs) {
-    set_outputs(std::span(outputs.begin(), outputs.size()));
+  void set_outputs(std::span<const Value> outputs,
+                   std::source_location where = std::source_location::current());
+  void set_outputs(std::initializer_list<Value> outputs,
+                   std::source_location where = std::source_location::current()) {
+    set_outputs(std::span(outputs.begin(), outputs.size()), where);
   }
   /// Marks a result as wanted (or not); builders and transforms use it before anyone reads it.
   void set_wanted(ValueId value, bool wanted);
   void set_value_name(ValueId value, std::string name);
-  /// A key no random node of this graph has; builders draw from it.
+  /// A key no random node of this graph has so far; random nodes without one get it when they are
+  /// added, so what they draw depends on the order in which they are built. Where that order is not
+  /// yours to say (two draws inside one C++ expression), give them keys.
   [[nodiscard]] std::int64_t fresh_key();
+  /// Keys below `key` are taken: a body's draws differ from those of the graph around it.
+  void reserve_keys(std::int64_t key) { next_key_ = std::max(next_key_, key); }
+  [[nodiscard]] std::int64_t next_key() const noexcept { return next_key_; }
 
   // Reading.
   [[nodiscard]] std::span<const Node> nodes() const noexcept { return nodes_; }
@@ -141,6 +149,8 @@ class Graph {
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
   [[nodiscard]] std::span<const ValueId> outputs() const noexcept { return outputs_; }
   [[nodiscard]] const Type& type(ValueId value) const;
+  /// How deeply bodies are nested; 0 without any.
+  [[nodiscard]] int depth() const noexcept { return depth_; }
   [[nodiscard]] Value value(ValueId id) { return {this, id}; }
   [[nodiscard]] std::vector<Value> output_values();
   /// Input nodes, and param nodes, in order of creation.
@@ -172,6 +182,8 @@ class Graph {
  private:
   friend class ProvenanceScope;
   [[noreturn]] void fail(const Rejection& rejection, const NodeSpec& spec) const;
+  /// The type of a value that may be read; UserError(name) when it is not computed.
+  [[nodiscard]] const Type& readable_type(ValueId value) const;
   /// A random op with a key of its own when it has none yet.
   [[nodiscard]] Op with_key(const Op& random);
   void register_name(const Node& node, NodeId id);
@@ -183,6 +195,7 @@ class Graph {
   std::map<std::string, NodeId, std::less<>> leaf_names_;
   std::vector<Provenance> provenance_stack_;
   std::int64_t next_key_ = 1;
+  int depth_ = 0;
 };
 
 /// While alive, nodes added to a graph take this provenance (a rule building on behalf of a node),

@@ -65,7 +65,9 @@ class InferContext {
   const Op& op_;
 };
 
-/// Operand types, attributes normalised against them, and the types of the results.
+/// Does the op take this many operands and these bodies? Rejection when not.
+void check_signature(const Op& op, std::size_t operands, std::span<const BodySignature> bodies);
+/// The types of the results; the attributes are in normal form.
 [[nodiscard]] Inferred infer_types(const Op& op, std::span<const Type> operands,
                                    std::span<const BodySignature> bodies, const Registry* registry);
 /// Attributes in the form graphs hold: axes non-negative, -1 sizes filled in.

@@ -19,7 +19,7 @@ struct Reshape {
       .help = "the same elements in another shape",
       .formula = "out[flat i] = x[flat i]",
       .constraints = "c1 shape: new_shape has as many elements as x\n"
-                     "c2 attr: at most one entry is -1, and the others then leave a whole number"};
+                     "c2 shape: at most one entry is -1, and the others then leave a whole number"};
   static void fields(auto& self, auto&& f) {
     f("new_shape", self.new_shape, "shape of the result", Presence::Required);
   }
@@ -55,7 +55,8 @@ struct Expand {
       .traits = Trait::Linear | Trait::DataMovement,
       .help = "repeats size-1 and missing leading axes",
       .formula = "out[i] = x[i], with 0 for the index along repeated axes",
-      .constraints = "c1 shape: x, right-aligned, equals target_shape wherever it is not 1"};
+      .constraints = "c1 shape: x, right-aligned, equals target_shape wherever it is not 1\n"
+                     "c2 shape: no size is negative; -1 keeps a size x has"};
   static void fields(auto& self, auto&& f) {
     f("target_shape", self.target_shape, "shape of the result", Presence::Required);
   }

@@ -8,6 +8,7 @@
 #include <complex>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "ricci/type/tensor.h"

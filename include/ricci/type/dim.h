@@ -2,12 +2,14 @@
 // form, so that equal polynomials compare equal.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ricci {
@@ -18,8 +20,12 @@ using SymbolBindings = std::map<std::string, std::int64_t, std::less<>>;
 class Dim {
  public:
   Dim() = default;
-  Dim(std::int64_t value) : constant_(value) {}  // NOLINT: numbers are dimensions
-  Dim(int value) : constant_(value) {}           // NOLINT
+  /// Numbers are dimensions; one that does not fit in 64 bits is UserError(shape).
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
+  Dim(T value) : constant_(checked(value)) {}  // NOLINT
+  /// `Dim("n")` is a symbol, so that f32({"n", 3}) reads as it prints.
+  Dim(const char* name) : Dim(symbol(name)) {}  // NOLINT
   [[nodiscard]] static Dim symbol(std::string name);
 
   [[nodiscard]] bool is_static() const noexcept { return terms_ == nullptr; }
@@ -48,6 +54,12 @@ class Dim {
   [[nodiscard]] static std::optional<Dim> divide(const Dim& a, const Dim& b);
 
  private:
+  template <class T>
+  static std::int64_t checked(T value) {
+    if (!std::in_range<std::int64_t>(value)) refuse_size();
+    return static_cast<std::int64_t>(value);
+  }
+  [[noreturn]] static void refuse_size();
   struct Term {
     std::vector<std::string> symbols;  // sorted, with repetition; never empty
     std::int64_t coefficient = 0;      // never zero

@@ -45,6 +45,11 @@ struct Type {
 [[nodiscard]] inline Type bf16(Dims dims = {}) { return {DType::BF16, std::move(dims)}; }
 [[nodiscard]] inline Type i64(Dims dims = {}) { return {DType::I64, std::move(dims)}; }
 [[nodiscard]] inline Type i32(Dims dims = {}) { return {DType::I32, std::move(dims)}; }
+[[nodiscard]] inline Type i16(Dims dims = {}) { return {DType::I16, std::move(dims)}; }
+[[nodiscard]] inline Type i8(Dims dims = {}) { return {DType::I8, std::move(dims)}; }
+[[nodiscard]] inline Type u8(Dims dims = {}) { return {DType::U8, std::move(dims)}; }
+[[nodiscard]] inline Type c64(Dims dims = {}) { return {DType::C64, std::move(dims)}; }
+[[nodiscard]] inline Type c128(Dims dims = {}) { return {DType::C128, std::move(dims)}; }
 [[nodiscard]] inline Type u32(Dims dims = {}) { return {DType::U32, std::move(dims)}; }
 [[nodiscard]] inline Type boolean(Dims dims = {}) { return {DType::Bool, std::move(dims)}; }
 
