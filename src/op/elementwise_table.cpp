@@ -1,4 +1,5 @@
-// What each member of the element-wise families accepts and means: one row a kind.
+// What each member of the element-wise families accepts, means and keeps to the bit: one row a
+// kind.
 #include "ricci/op/elementwise.h"
 
 namespace ricci {
@@ -9,24 +10,29 @@ using dtypes::complexes;
 using dtypes::floats;
 using dtypes::ints;
 
+constexpr DTypeSet none;
+constexpr DTypeSet reals = floats | ints;
+constexpr DTypeSet numbers = reals | complexes;
+constexpr DTypeSet ordered = reals | booleans;
+
 constexpr auto UnaryRows = std::to_array<ElementwiseRow>({
     {"gelu", floats, {}, "x·Φ(x) = x/2·(1 + erf(x/√2))"},
     {"gelu_approx", floats, {}, "x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³)))"},
     {"silu", floats, {}, "x·σ(x)"},
-    {"relu", floats | ints, {}, "max(x, 0); NaN stays NaN"},
+    {"relu", reals, {}, "max(x, 0); NaN stays NaN", reals},
     {"sigmoid", floats, {}, "1/(1 + e^-x)"},
     {"tanh", floats, {}, "tanh x"},
     {"exp", floats | complexes, {}, "e^x"},
     {"log", floats | complexes, {}, "ln x; -inf at 0, NaN below"},
-    {"sqrt", floats | complexes, {}, "√x; NaN below 0"},
+    {"sqrt", floats | complexes, {}, "√x; NaN below 0", floats},
     {"rsqrt", floats, {}, "1/√x; NaN below 0"},
-    {"neg", floats | ints | complexes, {}, "-x; integers wrap"},
-    {"abs", floats | ints, {}, "|x|; integers wrap"},
+    {"neg", numbers, {}, "-x; integers wrap", numbers},
+    {"abs", reals, {}, "|x|; integers wrap", reals},
     {"sin", floats, {}, "sin x"},
     {"cos", floats, {}, "cos x"},
     {"tan", floats, {}, "tan x"},
     {"atan", floats, {}, "arctan x"},
-    {"round", floats | ints, {}, "nearest integer, ties to even"},
+    {"round", reals, {}, "nearest integer, ties to even", reals},
     {"erf", floats, {}, "2/√π ∫₀ˣ e^-t² dt"},
     {"erfc", floats, {}, "1 - erf x, without cancellation"},
     {"expm1", floats, {}, "e^x - 1, without cancellation"},
@@ -42,46 +48,54 @@ constexpr auto UnaryRows = std::to_array<ElementwiseRow>({
     {"atanh", floats, {}, "artanh x; ±inf at ±1, NaN outside"},
     {"softplus", floats, {}, "ln(1 + e^x), without overflow"},
     {"log_sigmoid", floats, {}, "ln σ(x) = -softplus(-x)"},
-    {"square", floats | ints, {}, "x²"},
-    {"reciprocal", floats, {}, "1/x"},
-    {"sign", floats | ints, {}, "-1, 0 or 1; NaN stays NaN"},
-    {"floor", floats | ints, {}, "largest integer ≤ x"},
-    {"ceil", floats | ints, {}, "smallest integer ≥ x"},
-    {"trunc", floats | ints, {}, "x without its fraction"},
-    {"is_nan", floats, DType::Bool, "x is NaN"},
-    {"is_finite", floats, DType::Bool, "x is neither infinite nor NaN"},
-    {"logical_not", booleans, {}, "not x"},
-    {"bitwise_not", ints | booleans, {}, "every bit flipped"},
+    {"square", reals, {}, "x²", reals},
+    {"reciprocal", floats, {}, "1/x", floats},
+    {"sign", reals, {}, "-1, 0 or 1; NaN stays NaN", reals},
+    {"floor", reals, {}, "largest integer ≤ x", reals},
+    {"ceil", reals, {}, "smallest integer ≥ x", reals},
+    {"trunc", reals, {}, "x without its fraction", reals},
+    {"is_nan", floats, DType::Bool, "x is NaN", floats},
+    {"is_finite", floats, DType::Bool, "x is neither infinite nor NaN", floats},
+    {"logical_not", booleans, {}, "not x", booleans},
+    {"bitwise_not", ints | booleans, {}, "every bit flipped", ints | booleans},
 });
 
+// Every row says both: for which dtypes it is exact, and for which it commutes. Float max and min
+// do not commute: which of -0.0 and 0.0 they give depends on the order. Nor does the complex
+// product, whose imaginary part sums in the order of the operands.
 constexpr auto BinaryRows = std::to_array<ElementwiseRow>({
-    {"add", floats | ints | complexes, {}, "a + b; integers wrap"},
-    {"sub", floats | ints | complexes, {}, "a - b; integers wrap"},
-    {"mul", floats | ints | complexes, {}, "a·b; integers wrap"},
-    {"div", floats | ints | complexes, {}, "a/b; integers truncate, and dividing by 0 is an error"},
-    {"max", floats | ints, {}, "the larger; NaN if either is"},
-    {"min", floats | ints, {}, "the smaller; NaN if either is"},
-    {"pow", floats | ints, {}, "a^b; integers need b ≥ 0"},
-    {"rem", floats | ints, {}, "a - b·trunc(a/b), with a's sign"},
-    {"atan2", floats, {}, "the angle of (b, a)"},
-    {"hypot", floats, {}, "√(a² + b²), without overflow"},
-    {"logical_and", booleans, {}, "a and b"},
-    {"logical_or", booleans, {}, "a or b"},
-    {"logical_xor", booleans, {}, "a or b, not both"},
-    {"bitwise_and", ints | booleans, {}, "a & b"},
-    {"bitwise_or", ints | booleans, {}, "a | b"},
-    {"bitwise_xor", ints | booleans, {}, "a ^ b"},
-    {"shift_left", ints, {}, "a·2^b, wrapping; 0 when b is not below the width"},
-    {"shift_right", ints, {}, "a/2^b, keeping the sign; b at or past the width fills with it"},
+    {"add", numbers, {}, "a + b; integers wrap", numbers, numbers},
+    {"sub", numbers, {}, "a - b; integers wrap", numbers, none},
+    {"mul", numbers, {}, "a·b; integers wrap", reals, reals},
+    {"div", numbers, {}, "a/b; integers truncate, and dividing by 0 is an error", reals, none},
+    {"max", reals, {}, "the larger; NaN if either is", reals, ints},
+    {"min", reals, {}, "the smaller; NaN if either is", reals, ints},
+    {"pow", reals, {}, "a^b; integers need b ≥ 0", ints, none},
+    {"rem", reals, {}, "a - b·trunc(a/b), with a's sign", reals, none},
+    {"atan2", floats, {}, "the angle of (b, a)", none, none},
+    {"hypot", floats, {}, "√(a² + b²), without overflow", none, none},
+    {"logical_and", booleans, {}, "a and b", booleans, booleans},
+    {"logical_or", booleans, {}, "a or b", booleans, booleans},
+    {"logical_xor", booleans, {}, "a or b, not both", booleans, booleans},
+    {"bitwise_and", ints | booleans, {}, "a & b", ints | booleans, ints | booleans},
+    {"bitwise_or", ints | booleans, {}, "a | b", ints | booleans, ints | booleans},
+    {"bitwise_xor", ints | booleans, {}, "a ^ b", ints | booleans, ints | booleans},
+    {"shift_left", ints, {}, "a·2^b, wrapping; 0 when b is not below the width", ints, none},
+    {"shift_right",
+     ints,
+     {},
+     "a/2^b, keeping the sign; b at or past the width fills with it",
+     ints,
+     none},
 });
 
 constexpr auto CompareRows = std::to_array<ElementwiseRow>({
-    {"eq", dtypes::all, DType::Bool, "a = b"},
-    {"ne", dtypes::all, DType::Bool, "a ≠ b"},
-    {"lt", floats | ints | booleans, DType::Bool, "a < b"},
-    {"le", floats | ints | booleans, DType::Bool, "a ≤ b"},
-    {"gt", floats | ints | booleans, DType::Bool, "a > b"},
-    {"ge", floats | ints | booleans, DType::Bool, "a ≥ b"},
+    {"eq", dtypes::all, DType::Bool, "a = b", dtypes::all, dtypes::all},
+    {"ne", dtypes::all, DType::Bool, "a ≠ b", dtypes::all, dtypes::all},
+    {"lt", ordered, DType::Bool, "a < b", ordered, none},
+    {"le", ordered, DType::Bool, "a ≤ b", ordered, none},
+    {"gt", ordered, DType::Bool, "a > b", ordered, none},
+    {"ge", ordered, DType::Bool, "a ≥ b", ordered, none},
 });
 
 // Rows stand in the order of their kinds; the build stops when one is out of step.

@@ -21,6 +21,9 @@ std::uint64_t weight(const Op& op) {
   return 4;
 }
 
+// Control flow that reads nothing still has bodies to simplify.
+bool is_leaf(const Node& node) { return node.operands.empty() && node.bodies.empty(); }
+
 struct Measured {
   std::uint64_t cost = 0;
   std::uint64_t depth = 0;  // of the deepest output
@@ -38,7 +41,7 @@ Measured measure(const Graph& graph, std::uint64_t base) {
       total.cost += 1 + depth[v.node];
     }
     total.cost += weight(node.op);
-    if (node.operands.empty()) continue;
+    if (is_leaf(node)) continue;
     std::uint64_t inside = deepest;
     for (const Body& body : node.bodies) {
       const Measured inner = measure(*body.graph, deepest);
@@ -67,7 +70,7 @@ class Sweep {
  private:
   void visit(NodeId id) {
     const Node& node = graph_.nodes()[id];
-    if (node.operands.empty()) {
+    if (is_leaf(node)) {
       rebuild_.copy(id);
       return;
     }
@@ -125,8 +128,11 @@ class Sweep {
     return apply_algebra(rewriter, last_rule_);
   }
 
+  // Inputs and parameters are the caller's, and keep the names they came with.
   void keep_name(const std::string& name, Value v) {
-    if (rebuild_.to().node(v.id().node).names[v.id().result].empty()) v.named(name);
+    const Node& node = rebuild_.to().node(v.id().node);
+    if (node.op.is<op::Input>() || node.op.is<op::Param>()) return;
+    if (node.names[v.id().result].empty()) v.named(name);
   }
 
   const Graph& graph_;

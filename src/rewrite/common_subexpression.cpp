@@ -16,28 +16,11 @@ bool draws_numbers(const Node& node) {
   });
 }
 
-// May the two operands change places without changing a bit? Float max and min may not: which of
-// -0.0 and 0.0 they give depends on the order.
+// May the two operands change places without changing a bit?
 bool commutes(const Op& op, DType dtype) {
-  if (op.has(Trait::Commutative)) return true;
-  if (const auto* compare = op.as<op::Compare>()) {
-    return compare->kind == CompareKind::Eq || compare->kind == CompareKind::Ne;
-  }
-  const auto* binary = op.as<op::Binary>();
-  if (binary == nullptr) return false;
-  switch (binary->kind) {
-    case BinaryKind::Add: return true;
-    case BinaryKind::Mul: return !is_complex(dtype);
-    case BinaryKind::Max:
-    case BinaryKind::Min: return is_int(dtype);
-    case BinaryKind::LogicalAnd:
-    case BinaryKind::LogicalOr:
-    case BinaryKind::LogicalXor:
-    case BinaryKind::BitwiseAnd:
-    case BinaryKind::BitwiseOr:
-    case BinaryKind::BitwiseXor: return true;
-    default: return false;
-  }
+  if (const auto* compare = op.as<op::Compare>()) return row(compare->kind).commutes.has(dtype);
+  if (const auto* binary = op.as<op::Binary>()) return row(binary->kind).commutes.has(dtype);
+  return op.has(Trait::Commutative);
 }
 
 class Merger {

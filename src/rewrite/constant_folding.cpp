@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <limits>
+
 #include "ricci/op/elementwise.h"
 #include "ricci/op/leaf.h"
 #include "ricci/op/shape.h"
@@ -5,15 +8,10 @@
 #include "ricci/rule/eval.h"
 
 #include "rewrite/exact.h"
+#include "rewrite/splat.h"
 
 namespace ricci {
 namespace {
-
-// The first element of a tensor that has one, as a rank-0 tensor.
-Tensor first_element(Tensor t) {
-  for (std::size_t axis = 0; axis < t.rank(); ++axis) t = t.narrowed(axis, 0, 1);
-  return t.reshaped({});
-}
 
 bool is_plain_elementwise(const Op& op) {
   return op.is<op::Unary>() || op.is<op::Binary>() || op.is<op::Compare>() || op.is<op::Where>() ||
@@ -65,14 +63,14 @@ class Folder {
     if (node.operands.empty() || !node.bodies.empty()) return std::nullopt;
     std::vector<Type> types;
     std::vector<Tensor> operands;
-    bool all_splats = true;
+    std::vector<Tensor> elements;  // of the operands that repeat one
     for (const ValueId v : node.operands) {
       const auto now = rebuild_(v);
       const auto* c = rebuild_.to().node(now.node).op.as<op::Constant>();
       if (c == nullptr) return std::nullopt;
       operands.push_back(c->value);
       types.push_back(graph_.type(v));
-      all_splats = all_splats && c->value.is_splat();
+      if (auto element = splat_element(&c->value)) elements.push_back(*std::move(element));
     }
     if (!is_exact(node.op, types)) return std::nullopt;
     for (const Type& t : node.types) {
@@ -83,7 +81,9 @@ class Folder {
         return std::vector{Tensor::splat(node.types[0], 0)};
       }
       const bool plain = is_plain_elementwise(node.op) || is_plain_movement(node.op);
-      if (plain && all_splats) return std::vector{fold_splat(node, operands)};
+      if (plain && elements.size() == operands.size()) {
+        return std::vector{fold_splat(node, std::move(elements))};
+      }
       if (!within_budget(node, operands)) return std::nullopt;
       return run_kernel(node, graph_, std::move(operands));
     } catch (const UserError&) {
@@ -92,9 +92,7 @@ class Folder {
   }
 
   // Element-wise ops and plain movement of one repeated element: one element is worked out.
-  Tensor fold_splat(const Node& node, const std::vector<Tensor>& operands) {
-    std::vector<Tensor> elements;
-    for (const Tensor& t : operands) elements.push_back(first_element(t));
+  Tensor fold_splat(const Node& node, std::vector<Tensor> elements) {
     Tensor element = elements[0];
     if (is_plain_elementwise(node.op)) {
       Node scalar = node;
@@ -105,13 +103,19 @@ class Folder {
   }
 
   [[nodiscard]] bool within_budget(const Node& node, const std::vector<Tensor>& operands) const {
-    // Operands count too, so that folding never takes long.
-    std::int64_t read = 0;
-    for (const Tensor& t : operands) read += t.numel() * size_of(t.dtype());
     for (const Type& t : node.types) {
       if (t.numel().value() > options_.max_bytes / size_of(t.dtype)) return false;
     }
-    return read / 16 <= options_.max_bytes;
+    // Operands count too, so that folding never takes long. A repeated element may stand for more
+    // bytes than an integer counts, so nothing is multiplied before it is known to fit.
+    constexpr std::int64_t ReadPerWritten = 16;
+    constexpr std::int64_t Most = std::numeric_limits<std::int64_t>::max() / ReadPerWritten;
+    std::int64_t left = std::min(options_.max_bytes, Most) * ReadPerWritten;
+    for (const Tensor& t : operands) {
+      if (t.numel() > left / size_of(t.dtype())) return false;
+      left -= t.numel() * size_of(t.dtype());
+    }
+    return true;
   }
 
   ValueId constant(const Node& node, std::uint32_t r, const Tensor& value) {

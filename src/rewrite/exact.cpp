@@ -6,38 +6,6 @@
 namespace ricci {
 namespace {
 
-bool is_exact(UnaryKind kind, DType dtype) {
-  switch (kind) {
-    case UnaryKind::Neg: return true;
-    case UnaryKind::Relu:
-    case UnaryKind::Abs:
-    case UnaryKind::Sqrt:
-    case UnaryKind::Round:
-    case UnaryKind::Square:
-    case UnaryKind::Reciprocal:
-    case UnaryKind::Sign:
-    case UnaryKind::Floor:
-    case UnaryKind::Ceil:
-    case UnaryKind::Trunc:
-    case UnaryKind::IsNan:
-    case UnaryKind::IsFinite:
-    case UnaryKind::LogicalNot:
-    case UnaryKind::BitwiseNot: return !is_complex(dtype);
-    default: return false;
-  }
-}
-
-bool is_exact(BinaryKind kind, DType dtype) {
-  switch (kind) {
-    case BinaryKind::Add:
-    case BinaryKind::Sub: return true;
-    case BinaryKind::Pow: return is_int(dtype);
-    case BinaryKind::Atan2:
-    case BinaryKind::Hypot: return false;
-    default: return !is_complex(dtype);
-  }
-}
-
 // Max and min of floats are left out for the signs of zeros, which an order of visiting decides.
 bool is_exact(ReduceKind kind, DType dtype) {
   switch (kind) {
@@ -84,11 +52,11 @@ NumberRange range_of(DType dtype) {
 bool is_exact(const Op& op, std::span<const Type> operands) {
   if (op.has(Trait::Random) || operands.empty()) return false;
   const DType dtype = operands[0].dtype;
-  if (const auto* unary = op.as<op::Unary>()) return is_exact(unary->kind, dtype);
-  if (const auto* binary = op.as<op::Binary>()) return is_exact(binary->kind, dtype);
+  if (const auto* unary = op.as<op::Unary>()) return row(unary->kind).exact.has(dtype);
+  if (const auto* binary = op.as<op::Binary>()) return row(binary->kind).exact.has(dtype);
+  if (const auto* compare = op.as<op::Compare>()) return row(compare->kind).exact.has(dtype);
   if (const auto* reduce = op.as<op::Reduce>()) return is_exact(reduce->op, dtype);
-  return op.is<op::Compare>() || op.is<op::Where>() || op.is<op::Cast>() ||
-         op.has(Trait::DataMovement);
+  return op.is<op::Where>() || op.is<op::Cast>() || op.has(Trait::DataMovement);
 }
 
 bool cast_loses_nothing(DType from, DType to) {

@@ -4,25 +4,22 @@
 
 #include "ricci/build/build.h"
 
+#include "rewrite/splat.h"
+
 namespace ricci {
 namespace {
 
 using Bindings = std::array<std::optional<Value>, 3>;
 
-// Operands of these may be written either way round.
-bool either_order(const Pattern& p) {
-  if (p.form != Pattern::Form::Binary) return false;
-  switch (static_cast<BinaryKind>(p.code)) {
-    case BinaryKind::Add:
-    case BinaryKind::Mul:
-    case BinaryKind::LogicalAnd:
-    case BinaryKind::LogicalOr:
-    case BinaryKind::LogicalXor:
-    case BinaryKind::BitwiseAnd:
-    case BinaryKind::BitwiseOr:
-    case BinaryKind::BitwiseXor: return true;
-    default: return false;
+// May the operands be written either way round?
+bool either_order(const Pattern& p, DType dtype) {
+  if (p.form == Pattern::Form::Binary) {
+    return row(static_cast<BinaryKind>(p.code)).commutes.has(dtype);
   }
+  if (p.form == Pattern::Form::Compare) {
+    return row(static_cast<CompareKind>(p.code)).commutes.has(dtype);
+  }
+  return false;
 }
 
 bool is_op(const Pattern& p, const Op& op) {
@@ -46,13 +43,15 @@ bool is_op(const Pattern& p, const Op& op) {
   return false;
 }
 
+bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+
 bool is_number(const Tensor* t, double number) {
-  if (t == nullptr || !t->is_splat() || t->numel() == 0) return false;
-  Tensor element = *t;
-  for (std::size_t axis = 0; axis < t->rank(); ++axis) element = element.narrowed(axis, 0, 1);
-  const auto z = element.numbers<std::complex<double>>()[0];
-  return std::bit_cast<std::uint64_t>(z.real()) == std::bit_cast<std::uint64_t>(number) &&
-         z.imag() == 0;
+  const auto element = splat_element(t);
+  if (!element) return false;
+  const auto z = element->numbers<std::complex<double>>()[0];
+  return same_bits(z.real(), number) && same_bits(z.imag(), 0.0);
 }
 
 bool match(const Pattern& p, Value v, const Rewriter& r, Bindings& bound);
@@ -64,7 +63,7 @@ bool match_args(const Pattern& p, std::span<const Value> operands, const Rewrite
   for (std::size_t k = 0; k < p.args.size() && good; ++k) {
     good = match(p.args[k], operands[k], r, bound);
   }
-  if (good || !either_order(p)) return good;
+  if (good || !either_order(p, operands[0].dtype())) return good;
   bound = before;
   return match(p.args[0], operands[1], r, bound) && match(p.args[1], operands[0], r, bound);
 }

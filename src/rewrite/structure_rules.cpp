@@ -6,6 +6,7 @@
 
 #include "rewrite/exact.h"
 #include "rewrite/rule.h"
+#include "rewrite/splat.h"
 
 namespace ricci {
 namespace {
@@ -108,13 +109,9 @@ Single drop_full_narrow(const op::Narrow& op, Rewriter& r) {
 
 // reshape, transpose, expand or narrow of one repeated element -> that element repeated
 Single movement_of_splat(Rewriter& r) {
-  const Tensor* t = r.constant(r.operand(0));
-  if (t == nullptr || !t->is_splat() || t->numel() == 0 || !r.type().is_static()) {
-    return std::nullopt;
-  }
-  Tensor element = *t;
-  for (std::size_t axis = 0; axis < t->rank(); ++axis) element = element.narrowed(axis, 0, 1);
-  return r.graph().constant(element.reshaped({}).broadcast_to(r.type().static_dims()));
+  const auto element = splat_element(r.constant(r.operand(0)));
+  if (!element || !r.type().is_static()) return std::nullopt;
+  return r.graph().constant(element->broadcast_to(r.type().static_dims()));
 }
 Single reshape_of_splat(const op::Reshape&, Rewriter& r) { return movement_of_splat(r); }
 Single transpose_of_splat(const op::Transpose&, Rewriter& r) { return movement_of_splat(r); }
@@ -129,11 +126,9 @@ Single fuse_stop_gradients(const op::StopGradient&, Rewriter& r) {
 
 // where(true, a, b) -> a; where(false, a, b) -> b
 Single where_with_constant_condition(const op::Where&, Rewriter& r) {
-  const Tensor* t = r.constant(r.operand(0));
-  if (t == nullptr || !t->is_splat() || t->numel() == 0) return std::nullopt;
-  Tensor element = *t;
-  for (std::size_t axis = 0; axis < t->rank(); ++axis) element = element.narrowed(axis, 0, 1);
-  const bool chosen = element.numbers<std::complex<double>>()[0] != std::complex<double>(0);
+  const auto element = splat_element(r.constant(r.operand(0)));
+  if (!element) return std::nullopt;
+  const bool chosen = element->numbers<std::complex<double>>()[0] != std::complex<double>(0);
   return r.fit(r.operand(chosen ? 1 : 2));
 }
 

@@ -19,17 +19,16 @@ namespace {
 
 constexpr std::int64_t MostElements = 200;  // larger cases would make interpreting slow
 
-// The elements of a case's largest operand or result; none for one with symbolic sizes.
+// The elements of a case's largest operand or result; none for one with symbols, be it only in an
+// attribute.
 std::optional<std::int64_t> largest_tensor(const Case& c) {
   for (const DType d : AllDTypes) {
     if (!c.dtypes.has(d)) continue;
     std::int64_t most = 0;
     const BuiltCase built = build_case(c, d);
+    if (!built.graph.symbols().empty()) return std::nullopt;
     for (const Node& n : built.graph.nodes()) {
-      for (const Type& t : n.types) {
-        if (!t.is_static()) return std::nullopt;
-        most = std::max(most, t.numel().value());
-      }
+      for (const Type& t : n.types) most = std::max(most, t.numel().value());
     }
     return most;
   }

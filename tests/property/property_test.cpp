@@ -45,11 +45,20 @@ void for_programs(std::uint64_t count, const GeneratorOptions& options, const Ch
   }
 }
 
-// The outputs, or nothing when the program reports a fault of its own (an integer divided by zero).
+// A fault that only values decide: an index out of range, a singular matrix, an integer divided by
+// zero or raised below one. Anything else is a program that should not have been built, or should
+// have run.
+bool is_fault_of_values(const UserError& e) {
+  if (e.code() == ErrorCode::IndexOutOfRange || e.code() == ErrorCode::SingularMatrix) return true;
+  return e.code() == ErrorCode::Attr && e.diagnostic().message.starts_with("integer ");
+}
+
+// The outputs, or nothing when the program reports a fault of its own.
 std::optional<std::vector<Tensor>> outputs_of(const Graph& graph, const Feeds& feeds) {
   try {
     return interpret(graph, feeds);
-  } catch (const UserError&) {
+  } catch (const UserError& e) {
+    if (!is_fault_of_values(e)) throw;
     return std::nullopt;
   }
 }
@@ -174,7 +183,7 @@ TEST(PropertyGenerator, DrawsEveryOpAndMostProgramsRun) {
     if (d.op_class == OpClass::Block) continue;  // legal in another stage only
     EXPECT_TRUE(drawn.contains(d.info->name)) << d.info->name;
   }
-  EXPECT_GE(ran, 50U);
+  EXPECT_GE(ran, 95U);
 }
 
 TEST(PropertyGenerator, KeepsToItsOptions) {

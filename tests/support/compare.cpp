@@ -1,7 +1,9 @@
 #include "support/compare.h"
 
+#include <bit>
 #include <cmath>
 #include <complex>
+#include <iomanip>
 
 namespace ricci::testing {
 namespace {
@@ -10,6 +12,34 @@ bool near(double a, double e, Tolerance t) {
   if (std::isnan(e) || std::isnan(a)) return std::isnan(e) && std::isnan(a);
   if (std::isinf(e) || std::isinf(a)) return a == e;
   return std::fabs(a - e) <= t.absolute + t.relative * std::fabs(e);
+}
+
+bool same_bits(double a, double e) {
+  if (std::isnan(e) || std::isnan(a)) return std::isnan(e) && std::isnan(a);
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(e);
+}
+bool same_bits(std::complex<double> a, std::complex<double> e) {
+  return same_bits(a.real(), e.real()) && same_bits(a.imag(), e.imag());
+}
+bool same_bits(std::int64_t a, std::int64_t e) { return a == e; }
+
+// Compares element by element as N, in which every element is held exactly.
+template <class N, class Equal>
+::testing::AssertionResult compare(const Tensor& actual, const Tensor& expected, Equal equal) {
+  if (actual.type() != expected.type()) {
+    return ::testing::AssertionFailure()
+           << actual.type().to_string() << " is not " << expected.type().to_string();
+  }
+  const auto a = actual.numbers<N>();
+  const auto e = expected.numbers<N>();
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (!equal(a[i], e[i])) {
+      return ::testing::AssertionFailure()
+             << std::setprecision(17) << "element " << i << " is " << a[i] << ", expected " << e[i]
+             << "\n  actual   " << actual.to_string() << "\n  expected " << expected.to_string();
+    }
+  }
+  return ::testing::AssertionSuccess();
 }
 
 }  // namespace
@@ -34,24 +64,18 @@ Tolerance tolerance(DType dtype) {
 }
 
 ::testing::AssertionResult close(const Tensor& actual, const Tensor& expected, Tolerance t) {
-  if (actual.type() != expected.type()) {
-    return ::testing::AssertionFailure()
-           << actual.type().to_string() << " is not " << expected.type().to_string();
-  }
-  const auto a = actual.numbers<std::complex<double>>();
-  const auto e = expected.numbers<std::complex<double>>();
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (!near(a[i].real(), e[i].real(), t) || !near(a[i].imag(), e[i].imag(), t)) {
-      return ::testing::AssertionFailure()
-             << "element " << i << " is " << a[i] << ", expected " << e[i] << "\n  actual   "
-             << actual.to_string() << "\n  expected " << expected.to_string();
-    }
-  }
-  return ::testing::AssertionSuccess();
+  using Complex = std::complex<double>;
+  return compare<Complex>(actual, expected, [t](Complex a, Complex e) {
+    return near(a.real(), e.real(), t) && near(a.imag(), e.imag(), t);
+  });
 }
 
 ::testing::AssertionResult same(const Tensor& actual, const Tensor& expected) {
-  return close(actual, expected, {0, 0});
+  const auto equal = [](auto a, auto e) { return same_bits(a, e); };
+  if (is_differentiable(expected.dtype())) {
+    return compare<std::complex<double>>(actual, expected, equal);
+  }
+  return compare<std::int64_t>(actual, expected, equal);
 }
 
 std::vector<double> random_numbers(std::uint64_t seed, std::size_t count, double low, double high) {

@@ -21,7 +21,7 @@ struct Tolerance {
                                                       const Tensor& expected) {
   return close(actual, expected, tolerance(expected.dtype()));
 }
-/// Same type and same bits; any NaN equals any NaN.
+/// Same type and same bits: -0.0 is not 0.0. Any NaN equals any NaN.
 [[nodiscard]] ::testing::AssertionResult same(const Tensor& actual, const Tensor& expected);
 
 /// Deterministic numbers in [low, high), from a seed.

@@ -1,4 +1,6 @@
 // Every identity of the table, on the numbers that break identities, in every dtype it is for.
+#include <cmath>
+#include <complex>
 #include <limits>
 
 #include <fmt/format.h>
@@ -8,6 +10,7 @@
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
 #include "ricci/rewrite/canonicalize.h"
+#include "ricci/rewrite/cleanup.h"
 
 #include "rewrite/exact.h"
 #include "rewrite/pattern.h"
@@ -68,8 +71,13 @@ Tensor hard_values(const Type& type) {
         type, std::vector<std::int64_t>{0, 1, -1, 2, 7, -128, 127, 1LL << 31,
                                         std::numeric_limits<std::int64_t>::min()});
   }
-  return Tensor::from_numbers<double>(
-      type, std::vector<double>{0.0, -0.0, 1, -1.5, Inf, -Inf, NaN, 6e-8, 3e4});
+  const std::vector<double> values{0.0, -0.0, 1, -1.5, Inf, -Inf, NaN, 6e-8, 3e4};
+  if (is_float(type.dtype)) return Tensor::from_numbers<double>(type, values);
+  std::vector<std::complex<double>> pairs;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    pairs.emplace_back(values[i], values[(4 * i + 1) % values.size()]);
+  }
+  return Tensor::from_numbers<std::complex<double>>(type, pairs);
 }
 
 Feeds hard_feeds(const Graph& g) {
@@ -107,6 +115,80 @@ TEST(RewriteRules, EveryIdentityHoldsToTheBit) {
     }
     EXPECT_GT(tried, 0U) << identity.name << " is tried with no dtype";
   }
+}
+
+// x - (0 - 0i) turns an imaginary part of -0.0 into 0.0.
+TEST(RewriteRules, ComplexZeroHasTwoSigns) {
+  for (const double imaginary : {0.0, -0.0}) {
+    Graph g("g");
+    const Type type{DType::C128, {9}};
+    const Value x = g.input("x", type);
+    g.set_outputs({x - g.constant(Tensor::splat(type, std::complex<double>(0.0, imaginary)))});
+    const PassResult r = canonicalize(g);
+    EXPECT_EQ(r.changed, !std::signbit(imaginary));
+    EXPECT_TRUE(same(interpret(r.graph, hard_feeds(g))[0], interpret(g, hard_feeds(g))[0]));
+  }
+}
+
+// Exchanging the operands changes no bit where the table says so.
+TEST(RewriteRules, CommutingKindsGiveTheSameBits) {
+  const auto check = [](auto kind, const auto& apply_kind) {
+    for (const DType dtype : AllDTypes) {
+      if (!row(kind).commutes.has(dtype)) continue;
+      ASSERT_TRUE(row(kind).dtypes.has(dtype)) << row(kind).name;
+      const std::int64_t count = dtype == DType::Bool ? 2 : 9;
+      Graph g("g");
+      const Value a = g.input("a", {dtype, {count, 1}});
+      const Value b = g.input("b", {dtype, {count}});
+      g.set_outputs({apply_kind(kind, a, b), apply_kind(kind, b, a)});
+      const auto out = interpret(g, hard_feeds(g));
+      EXPECT_TRUE(same(out[0], out[1])) << row(kind).name << " in " << name(dtype);
+    }
+  };
+  for (std::size_t k = 0; k < enumerator_names(BinaryKind{}).size(); ++k) {
+    check(static_cast<BinaryKind>(k),
+          [](auto kind, Value a, Value b) { return binary(kind, a, b); });
+  }
+  for (std::size_t k = 0; k < enumerator_names(CompareKind{}).size(); ++k) {
+    check(static_cast<CompareKind>(k),
+          [](auto kind, Value a, Value b) { return compare(kind, a, b); });
+  }
+}
+
+TEST(RewriteRules, BodiesOfNodesWithoutOperandsAreSimplified) {
+  Graph g("g");
+  const auto body = [](Graph& inside, std::span<const Value>) {
+    const Value c = inside.constant(Tensor::of<float>({2}, {1, 2}));
+    return std::vector{exp(-(-c))};
+  };
+  const std::vector<Type> none;
+  g.set_outputs(
+      {g.value({g.add({.op = Op(op::Scan{.length = 3, .num_carry = 0}),
+                       .bodies = {{"body", make_body("body", none, body, g.registry())}}}),
+                0})});
+  const PassResult r = canonicalize(g);
+  EXPECT_TRUE(r.changed);
+  EXPECT_LT(rewrite_measure(r.graph), rewrite_measure(g));
+  EXPECT_EQ(r.graph.nodes().back().bodies[0].graph->size(), 2U);
+  EXPECT_TRUE(same(interpret(r.graph, {})[0], interpret(g, {})[0]));
+}
+
+TEST(RewriteRules, InputsKeepTheirNames) {
+  Graph g("g");
+  const Value x = g.input("x", f32({2}));
+  g.set_outputs({(x - g.constant(Tensor::splat(f32({2}), 0))).named("y")});
+  const PassResult r = canonicalize(g);
+  ASSERT_TRUE(r.changed);
+  EXPECT_EQ(r.graph.node(r.graph.inputs()[0]).names, g.node(g.inputs()[0]).names);
+}
+
+// More bytes than an integer counts are over the budget, not under it.
+TEST(RewriteRules, FoldingHasABudgetWithoutOverflow) {
+  Graph g("g");
+  const std::int64_t huge = std::int64_t{1} << 61;
+  const Value c = g.constant(Tensor::splat(Type{DType::I64, {huge}}, 1));
+  g.set_outputs({reduce(c, {.op = ReduceKind::Sum, .axes = {0}})});
+  EXPECT_FALSE(constant_folding(g).changed);
 }
 
 TEST(RewriteRules, AreListedOnce) {

@@ -43,6 +43,11 @@ struct ElementwiseRow {
   DTypeSet dtypes;              ///< operand dtypes
   std::optional<DType> result;  ///< result dtype when it is not the operands'
   std::string_view formula;
+  /// Operand dtypes for which every backend gives the same bits: the value is exact or rounded
+  /// once.
+  DTypeSet exact = {};
+  /// Operand dtypes for which the operands may change places without changing a bit.
+  DTypeSet commutes = {};
 };
 [[nodiscard]] const ElementwiseRow& row(UnaryKind kind);
 [[nodiscard]] const ElementwiseRow& row(BinaryKind kind);
