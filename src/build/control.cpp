@@ -27,6 +27,10 @@ std::vector<Value> chain(std::span<const Value> a, std::span<const Value> b) {
 
 BodyGraph make_body(std::string name, std::span<const Type> inputs, const BodyFunction& build,
                     const Registry& registry) {
+  if (!build) {
+    throw UserError(ErrorCode::Attr, fmt::format("the body '{}' is empty", name),
+                    "give a function that builds it, or a graph");
+  }
   Graph body(std::move(name), registry);
   std::vector<Value> values;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
