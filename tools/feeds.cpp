@@ -20,6 +20,19 @@ Tensor as_declared(const Graph& graph, const std::string& name, Tensor value) {
   return Tensor::from_numbers<double>(value.type().with(DType::BF16), value.numbers<double>());
 }
 
+void fill_randomly(const Graph& graph, std::uint64_t seed, RunValues& values) {
+  values.symbols = bindings_from_feeds(graph, values.feeds, std::move(values.symbols));
+  for (const std::string& symbol : graph.symbols()) values.symbols.try_emplace(symbol, AnySize);
+  for (const Node& node : graph.nodes()) {
+    const auto* in = node.op.as<op::Input>();
+    const auto* param = node.op.as<op::Param>();
+    if (in == nullptr && param == nullptr) continue;
+    const std::string& name = in != nullptr ? in->name : param->name;
+    if (values.feeds.contains(name)) continue;
+    values.feeds.emplace(name, random_tensor(node.types[0].bind(values.symbols), seed, name));
+  }
+}
+
 SymbolBindings given_sizes(const Graph& graph, const std::vector<std::string>& sizes) {
   SymbolBindings bindings;
   const std::set<std::string> symbols = graph.symbols();
@@ -33,24 +46,12 @@ SymbolBindings given_sizes(const Graph& graph, const std::vector<std::string>& s
     if (!symbols.contains(symbol)) {
       throw UserError(ErrorCode::Name, fmt::format("no dimension is named '{}'", symbol));
     }
-    bindings[symbol] = size;
+    const auto [known, fresh] = bindings.emplace(symbol, size);
+    if (!fresh && known->second != size) {
+      throw UserError(ErrorCode::Name, fmt::format("the size '{}' is given twice", symbol));
+    }
   }
   return bindings;
-}
-
-void fill_randomly(const Graph& graph, const FeedOptions& options, Feeds& feeds) {
-  SymbolBindings bindings = bindings_from_feeds(graph, feeds);
-  bindings.merge(given_sizes(graph, options.sizes));
-  for (const std::string& symbol : graph.symbols()) bindings.try_emplace(symbol, AnySize);
-  for (const Node& node : graph.nodes()) {
-    const auto* in = node.op.as<op::Input>();
-    const auto* param = node.op.as<op::Param>();
-    if (in == nullptr && param == nullptr) continue;
-    const std::string& name = in != nullptr ? in->name : param->name;
-    if (feeds.contains(name)) continue;
-    const Type type = node.types[0].bind(bindings);
-    feeds.emplace(name, random_tensor(type, *options.random_seed, name));
-  }
 }
 
 }  // namespace
@@ -61,8 +62,9 @@ std::optional<std::pair<std::string, std::string>> split_assignment(const std::s
   return std::pair{text.substr(0, at), text.substr(at + 1)};
 }
 
-Feeds make_feeds(const Graph& graph, const FeedOptions& options) {
-  Feeds feeds;
+RunValues make_values(const Graph& graph, const FeedOptions& options) {
+  RunValues values{.feeds = {}, .symbols = given_sizes(graph, options.sizes)};
+  Feeds& feeds = values.feeds;
   for (const std::string& text : options.arrays) {
     const auto [name, file] = split_assignment(text).value();
     if (!feeds.emplace(name, as_declared(graph, name, io::read_npy(file))).second) {
@@ -74,8 +76,8 @@ Feeds make_feeds(const Graph& graph, const FeedOptions& options) {
       feeds.emplace(name, as_declared(graph, name, std::move(value)));  // --input comes first
     }
   }
-  if (options.random_seed) fill_randomly(graph, options, feeds);
-  return feeds;
+  if (options.random_seed) fill_randomly(graph, *options.random_seed, values);
+  return values;
 }
 
 Tensor random_tensor(const Type& type, std::uint64_t seed, const std::string& name) {

@@ -13,7 +13,7 @@ namespace ricci::tool {
 struct FeedOptions {
   std::vector<std::string> arrays;           ///< name=file.npy
   std::string archive;                       ///< file.npz; empty: none
-  std::vector<std::string> sizes;            ///< symbol=size, for random values
+  std::vector<std::string> sizes;            ///< symbol=size
   std::optional<std::uint64_t> random_seed;  ///< fills whatever no file gives
 };
 
@@ -21,9 +21,13 @@ struct FeedOptions {
 [[nodiscard]] std::optional<std::pair<std::string, std::string>> split_assignment(
     const std::string& text);
 
-/// A value for every input and param of `graph` that the options give one for. A bf16 leaf takes
-/// f32 arrays, since files have no bf16.
-[[nodiscard]] Feeds make_feeds(const Graph& graph, const FeedOptions& options);
+struct RunValues {
+  Feeds feeds;
+  SymbolBindings symbols;
+};
+/// A value for every input and param of `graph` that the options give one for, and the sizes they
+/// give. A bf16 leaf takes f32 arrays, since files have no bf16.
+[[nodiscard]] RunValues make_values(const Graph& graph, const FeedOptions& options);
 
 /// Numbers that depend on the seed and the name only: floats uniform in [-1, 1), integers 0 to 3.
 [[nodiscard]] Tensor random_tensor(const Type& type, std::uint64_t seed, const std::string& name);

@@ -6,8 +6,10 @@
 #include <new>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "ricci/support/error.h"
+#include "ricci/support/text.h"
 
 #include "commands/commands.h"
 
@@ -21,6 +23,19 @@ int report(const char* text) {
   return InputError;
 }
 
+// What is wrong when the first word is no command; CLI11 would only say that one is required.
+std::string unknown_command(CLI::App& app, std::string_view word) {
+  std::vector<std::string> commands;
+  for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
+  for (const std::string& c : commands) {
+    if (c == word) return {};
+  }
+  const auto close = ricci::nearest(word, commands);
+  return fmt::format("there is no command '{}'\n  help: {}the commands are {}", word,
+                     close ? fmt::format("did you mean '{}'? ", *close) : "",
+                     ricci::join(commands, ", "));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -30,6 +45,13 @@ int main(int argc, char** argv) {
   app.footer("A file named '-' is standard input. 'ricci COMMAND --help' explains a command.");
   ricci::tool::Action action;
   ricci::tool::add_commands(app, action);
+  if (argc > 1 && argv[1][0] != '-') {
+    const std::string fault = unknown_command(app, argv[1]);
+    if (!fault.empty()) {
+      report(fault.c_str());
+      return UsageError;
+    }
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -1,6 +1,8 @@
 #include "source.h"
 
+#include <array>
 #include <cstdio>
+#include <memory>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -10,13 +12,30 @@
 #include "ricci/support/text.h"
 
 namespace ricci::tool {
+namespace {
 
-void Source::declare(CLI::App& command) {
+void write_standard_output(std::string_view text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (!written || std::fflush(stdout) != 0) {
+    throw UserError(ErrorCode::File, "cannot write to standard output");
+  }
+}
+
+}  // namespace
+
+void Source::declare_one(CLI::App& command) {
+  declare(command, "which graph of the file (default: the first)");
+}
+
+void Source::declare_all(CLI::App& command) {
+  declare(command, "only this graph of the file (default: all)");
+}
+
+void Source::declare(CLI::App& command, const char* graph_help) {
   command.add_option("file", file, "text file with graphs; - is standard input")
       ->required()
       ->type_name("FILE");
-  command.add_option("--graph", graph, "which graph of the file (default: the first)")
-      ->type_name("NAME");
+  command.add_option("--graph", graph, graph_help)->type_name("NAME");
 }
 
 std::vector<Graph> Source::load_all() const {
@@ -46,15 +65,21 @@ std::vector<Graph> Source::load_chosen() const {
                   fmt::format("its graphs are {}", join(names, ", ")));
 }
 
+void write_texts(std::span<const TextFile> files) {
+  std::vector<std::unique_ptr<io::AtomicFile>> open;
+  for (const TextFile& f : files) {
+    if (f.path == "-") continue;
+    open.push_back(std::make_unique<io::AtomicFile>(f.path));
+    open.back()->write(std::as_bytes(std::span(f.text)));
+  }
+  for (const TextFile& f : files) {
+    if (f.path == "-") write_standard_output(f.text);
+  }
+  for (const auto& file : open) file->commit();
+}
+
 void write_text(const std::string& path, std::string_view text) {
-  if (path != "-") {
-    io::write_file(path, text);
-    return;
-  }
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (!written || std::fflush(stdout) != 0) {
-    throw UserError(ErrorCode::File, "cannot write to standard output");
-  }
+  write_texts(std::array{TextFile{path, std::string(text)}});
 }
 
 }  // namespace ricci::tool

@@ -33,6 +33,10 @@ BodyGraph make_body(std::string name, std::span<const Type> inputs, const BodyFu
 
 BodyGraph make_body(std::string name, std::span<const Type> inputs, const BodyFunction& build,
                     Graph& outer) {
+  if (!build) {
+    throw UserError(ErrorCode::Attr, fmt::format("the body '{}' is empty", name),
+                    "give a function that builds it, or a graph");
+  }
   Graph body(std::move(name), outer.registry());
   body.reserve_keys(outer.next_key());
   std::vector<Value> values;

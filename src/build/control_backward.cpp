@@ -42,10 +42,20 @@ Graph& graph_of(std::span<const Value> operands) {
 
 // Keeps one result; the others are neither computed nor used.
 Value only(std::vector<Value> results, std::size_t r) {
+  check_internal(r < results.size(), "a gradient is missing from a loop's results");
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (i != r) results[i].graph().set_wanted(results[i].id(), false);
   }
   return results[r];
+}
+
+// Results leave out integers, so the first one is the gradient of the first carry only if it has
+// one.
+void require_gradient(Value init) {
+  if (is_differentiable(init.dtype())) return;
+  throw UserError(ErrorCode::DType,
+                  fmt::format("the carry is {}, which has no gradient", init.type().to_string()),
+                  "only floating-point and complex carries have one");
 }
 
 // Which result holds the gradient of an xs: integers before it have none.
@@ -100,6 +110,7 @@ std::vector<Value> scan_backward(const ScanBackwardArgs& args, std::source_locat
 Value scan_backward(Value init, Value trajectory, Value upstream, std::span<const Value> xs,
                     BodyGraph body_vjp, const Dim& length, bool save_trajectory,
                     std::source_location loc) {
+  require_gradient(init);
   return only(scan_backward(one_carry(init, trajectory, upstream, xs, std::move(body_vjp), length,
                                       save_trajectory),
                             loc),
@@ -111,6 +122,7 @@ Value scan_backward_with_checkpoints(Value init, Value trajectory, Value upstrea
                                      const Dim& length, bool save_trajectory,
                                      std::int64_t checkpoints, BodyGraph forward_body,
                                      std::source_location loc) {
+  require_gradient(init);
   ScanBackwardArgs args =
       one_carry(init, trajectory, upstream, xs, std::move(body_vjp), length, save_trajectory);
   args.checkpoints = checkpoints;
@@ -130,6 +142,7 @@ Value scan_backward_xs_with_checkpoints(Value init, Value trajectory, Value upst
                                         const Dim& length, bool save_trajectory, std::size_t xs_idx,
                                         std::int64_t checkpoints, BodyGraph forward_body,
                                         std::source_location loc) {
+  require_gradient(init);
   ScanBackwardArgs args =
       one_carry(init, trajectory, upstream, xs, std::move(body_vjp), length, save_trajectory);
   args.checkpoints = checkpoints;
@@ -167,6 +180,36 @@ std::vector<Value> trajectory(AliasCall& call) {
   return as_op<op::Scan>(call);
 }
 
+// `scan_with_xs` and `scan_with_bcasts_and_xs` are `scan`, where the operands left over are xs.
+std::vector<Value> with_xs(AliasCall& call) {
+  const auto op = alias_attrs<op::Scan>(call);
+  if (std::ranges::find(call.attrs, "num_xs", &NamedAttr::name) == call.attrs.end()) {
+    const auto operands = static_cast<std::int64_t>(call.operands.size());
+    call.attrs.push_back({"num_xs", {operands - op.num_carry - op.num_bcast}});
+  }
+  return as_op<op::Scan>(call);
+}
+
+void require_checkpoints(std::int64_t count) {
+  if (count >= 1) return;
+  throw UserError(ErrorCode::Attr,
+                  fmt::format("num_checkpoints is {}, but at least 1 is needed", count),
+                  "1 ≤ num_checkpoints ≤ length");
+}
+
+// `scan_checkpointed` is `scan` with checkpoints.
+std::vector<Value> checkpointed(AliasCall& call) {
+  require_checkpoints(alias_attrs<op::Scan>(call).num_checkpoints);
+  return as_op<op::Scan>(call);
+}
+
+// `scan_backward_with_checkpoints` is `scan_backward` with the first carry's gradient wanted.
+std::vector<Value> backward_with_checkpoints(AliasCall& call) {
+  require_checkpoints(alias_attrs<op::ScanBackward>(call).num_checkpoints);
+  if (!call.operands.empty()) require_gradient(call.operands[0]);
+  return {only(as_op<op::ScanBackward>(call), 0)};
+}
+
 // `scan_backward_xs {xs_idx}` is `scan_backward` with one dxs wanted.
 std::vector<Value> backward_xs(AliasCall& call) {
   std::int64_t index = 0;
@@ -193,12 +236,24 @@ std::vector<Value> backward_xs(AliasCall& call) {
   return {only(results, results.size() - 1 - static_cast<std::size_t>(behind))};
 }
 
+std::vector<Value> backward_xs_with_checkpoints(AliasCall& call) {
+  const auto given = std::ranges::find(call.attrs, "num_checkpoints", &NamedAttr::name);
+  const auto* count = given == call.attrs.end() ? nullptr : given->value.get<std::int64_t>();
+  require_checkpoints(count == nullptr ? 0 : *count);
+  return backward_xs(call);
+}
+
 }  // namespace
 
 AliasList control_aliases() {
   return {{"custom_fn_multi", as_op<op::CustomFn>},
+          {"scan_backward_with_checkpoints", backward_with_checkpoints},
           {"scan_backward_xs", backward_xs},
+          {"scan_backward_xs_with_checkpoints", backward_xs_with_checkpoints},
+          {"scan_checkpointed", checkpointed},
           {"scan_trajectory", trajectory},
+          {"scan_with_bcasts_and_xs", with_xs},
+          {"scan_with_xs", with_xs},
           {"while_taped", taped}};
 }
 

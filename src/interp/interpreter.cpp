@@ -1,17 +1,17 @@
 #include "ricci/interp/interpreter.h"
 
+#include <new>
+#include <stdexcept>
+
 #include <fmt/format.h>
 
 #include "ricci/op/leaf.h"
 #include "ricci/rule/eval.h"
+#include "ricci/support/text.h"
+
+#include "interp/leaf.h"
 
 namespace ricci {
-namespace {
-
-struct Leaf {
-  std::string name;
-  Type type;
-};
 
 std::optional<Leaf> leaf_of(const Node& node) {
   if (const auto* in = node.op.as<op::Input>()) return Leaf{in->name, in->type};
@@ -19,21 +19,22 @@ std::optional<Leaf> leaf_of(const Node& node) {
   return std::nullopt;
 }
 
-[[noreturn]] void fail_feed(ErrorCode code, const Node& node, std::string message,
-                            std::string help = {}) {
+void fail_feed(ErrorCode code, const Node& node, std::string message, std::string help) {
   Diagnostic d{code, "feed", std::move(message), {}, {}, std::move(help)};
   if (node.provenance) d.where = node.provenance->where;
   throw UserError(std::move(d));
 }
 
+namespace {
+
+[[noreturn]] void fail_missing(const Node& node, const Leaf& leaf) {
+  fail_feed(ErrorCode::Name, node, fmt::format("no value is given for '{}'", leaf.name),
+            fmt::format("feed a tensor of type {}", leaf.type.to_string()));
+}
+
 // A fed tensor as the declared type; [1] is accepted for [].
 Tensor checked_feed(const Node& node, const Leaf& leaf, const Feeds& feeds) {
-  const auto it = feeds.find(leaf.name);
-  if (it == feeds.end()) {
-    fail_feed(ErrorCode::Name, node, fmt::format("no value is given for '{}'", leaf.name),
-              fmt::format("feed a tensor of type {}", leaf.type.to_string()));
-  }
-  const Tensor& value = it->second;
+  const Tensor& value = feeds.find(leaf.name)->second;
   if (value.type() == leaf.type) return value;
   const bool one_element =
       value.dtype() == leaf.type.dtype && leaf.type.dims.empty() && value.dims() == StaticDims{1};
@@ -41,6 +42,45 @@ Tensor checked_feed(const Node& node, const Leaf& leaf, const Feeds& feeds) {
   fail_feed(value.dtype() == leaf.type.dtype ? ErrorCode::Shape : ErrorCode::DType, node,
             fmt::format("'{}' is {}, but {} is fed", leaf.name, leaf.type.to_string(),
                         value.type().to_string()));
+}
+
+std::string result_types(const Node& node) {
+  std::vector<std::string> types;
+  for (const Type& t : node.types) types.push_back(t.to_string());
+  return join(types, ", ");
+}
+
+[[noreturn]] void out_of_memory(const Node& node) {
+  Diagnostic d{ErrorCode::OutOfMemory,
+               std::string(node.op.mnemonic()),
+               fmt::format("there is no room to compute {}", result_types(node)),
+               {},
+               {},
+               {}};
+  if (node.provenance) d.where = node.provenance->where;
+  throw UserError(std::move(d));
+}
+
+// Runs a node's kernel; a fault that does not say which op it is about, or where, learns it here.
+void evaluate_located(const Node& node, EvalContext& context) {
+  try {
+    evaluate(context);
+  } catch (const UserError& e) {
+    std::vector<Diagnostic> ds = e.diagnostics();
+    Diagnostic& d = ds.front();
+    const bool placed = d.where.known() || !d.where.file.empty();
+    if (placed && !d.detail.empty()) throw;
+    if (d.detail.empty()) {
+      d.detail = node.op.mnemonic();
+      if (d.code == ErrorCode::OutOfMemory) d.notes.push_back("to compute " + result_types(node));
+    }
+    if (!placed && node.provenance) d.where = node.provenance->where;
+    throw UserError(std::move(ds));
+  } catch (const std::bad_alloc&) {
+    out_of_memory(node);
+  } catch (const std::length_error&) {
+    out_of_memory(node);
+  }
 }
 
 class Interpreter {
@@ -64,7 +104,7 @@ class Interpreter {
                           [this](const Graph& body, std::span<const Tensor> inputs) {
                             return run_body(body, inputs);
                           });
-      evaluate(context);
+      evaluate_located(node, context);
       values[id] = context.take_results();
       if (options_.observer) options_.observer(graph, id, values[id]);
       for (const ValueId v : node.operands) {
@@ -90,34 +130,58 @@ class Interpreter {
   const InterpretOptions& options_;
 };
 
-}  // namespace
-
-SymbolBindings bindings_from_feeds(const Graph& graph, const Feeds& feeds) {
-  SymbolBindings bindings;
-  for (const Node& node : graph.nodes()) {
-    const auto leaf = leaf_of(node);
-    const auto it = leaf ? feeds.find(leaf->name) : feeds.end();
-    if (it == feeds.end() || it->second.rank() != leaf->type.rank()) continue;
-    for (std::size_t i = 0; i < leaf->type.rank(); ++i) {
-      const auto symbol = leaf->type.dims[i].as_symbol();
-      if (!symbol) continue;
-      const std::int64_t size = it->second.dims()[i];
-      const auto [known, fresh] = bindings.emplace(*symbol, size);
-      if (!fresh && known->second != size) {
-        fail_feed(ErrorCode::Shape, node,
-                  fmt::format("'{}' makes the size '{}' {}, but another feed made it {}",
-                              leaf->name, *symbol, size, known->second));
-      }
+void check_given_symbols(const Graph& graph, const SymbolBindings& given) {
+  if (given.empty()) return;
+  const std::set<std::string> symbols = graph.symbols();
+  for (const auto& [symbol, size] : given) {
+    if (!symbols.contains(symbol)) {
+      throw UserError(ErrorCode::Name, fmt::format("no dimension is named '{}'", symbol));
+    }
+    if (size < 0) {
+      throw UserError(ErrorCode::Shape, fmt::format("{} is not a size for '{}'", size, symbol));
     }
   }
-  return bindings;
 }
+
+// Every node is run, so every symbol needs a size.
+void require_bound(const Graph& graph, const SymbolBindings& bindings) {
+  for (const std::string& symbol : graph.symbols()) {
+    if (bindings.contains(symbol)) continue;
+    throw UserError(
+        ErrorCode::NeedsStaticDim, fmt::format("nothing says how large '{}' is", symbol),
+        fmt::format("give its size: 'ricci run --size {0}=3', or InterpretOptions::symbols in C++",
+                    symbol));
+  }
+}
+
+// Inference runs again with the sizes filled in, and may refuse them.
+Graph bound_graph(const Graph& graph, const SymbolBindings& bindings) {
+  if (bindings.empty()) return graph;
+  try {
+    return graph.bind(bindings);
+  } catch (const UserError& e) {
+    std::vector<std::string> sizes;
+    for (const auto& [symbol, size] : bindings)
+      sizes.push_back(fmt::format("{} = {}", symbol, size));
+    std::vector<Diagnostic> ds = e.diagnostics();
+    ds.front().notes.push_back("with the sizes " + join(sizes, ", "));
+    throw UserError(std::move(ds));
+  }
+}
+
+}  // namespace
 
 std::vector<Tensor> interpret(const Graph& graph, const Feeds& feeds,
                               const InterpretOptions& options) {
   for (const auto& [name, unused] : feeds) (void)graph.find_or_throw(name);
-  const SymbolBindings bindings = bindings_from_feeds(graph, feeds);
-  const Graph bound = bindings.empty() ? graph : graph.bind(bindings);
+  for (const Node& node : graph.nodes()) {
+    const auto leaf = leaf_of(node);
+    if (leaf && !feeds.contains(leaf->name)) fail_missing(node, *leaf);
+  }
+  check_given_symbols(graph, options.symbols);
+  const SymbolBindings bindings = bindings_from_feeds(graph, feeds, options.symbols);
+  require_bound(graph, bindings);
+  const Graph bound = bound_graph(graph, bindings);
   return Interpreter(options).run(
       bound, [&](const Node& node) { return checked_feed(node, *leaf_of(node), feeds); });
 }

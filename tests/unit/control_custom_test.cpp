@@ -196,6 +196,61 @@ TEST(ControlAliases, PrintAsTheOpTheyBuild) {
   EXPECT_NE(text.find("_, %dx = scan_backward"), std::string::npos);
 }
 
+TEST(ControlAliases, ScanBuilderNamesPresetAttributes) {
+  const std::string row = R"( body {
+    %c = input "c" : f32[]
+    %v = input "v" : f32[]
+    %m = mul %c, %v
+    return %m
+  })";
+  const std::string backward = R"( body_vjp {
+    %c = input "c" : f32[]
+    %v = input "v" : f32[]
+    %d = input "d_output" : f32[]
+    %dc = mul %d, %v
+    %dv = mul %d, %c
+    return %dc, %dv
+  } forward_body {
+    %c = input "c" : f32[]
+    %v = input "v" : f32[]
+    %m = mul %c, %v
+    return %m
+  })";
+  const auto read = [&](const std::string& checkpoints) {
+    return parse_graph(R"(graph @g {
+  %x = input "x" : f32[]
+  %xs = input "xs" : f32[3]
+  %k = input "k" : f32[1]
+  %a = scan_with_xs %x, %xs {length = 3})" +
+                       row + R"(
+  %b = scan_with_bcasts_and_xs %x, %x, %xs {length = 3, num_bcast = 1} body {
+    %c = input "c" : f32[]
+    %w = input "w" : f32[]
+    %v = input "v" : f32[]
+    %m = mul %c, %v
+    return %m
+  }
+  %c = scan_checkpointed %x, %xs {length = 3, num_xs = 1, num_checkpoints = 1})" +
+                       row +
+                       "\n  %dc = scan_backward_with_checkpoints %x, %k, %a, %xs {length = "
+                       "3, num_xs = 1" +
+                       checkpoints + "}" + backward +
+                       "\n  %dx = scan_backward_xs_with_checkpoints %x, %k, %a, %xs {length = "
+                       "3, num_xs = 1, xs_idx = 0" +
+                       checkpoints + "}" + backward + "\n  return %a, %b, %c, %dc, %dx\n}");
+  };
+  const Graph g = read(", num_checkpoints = 1");
+  expect_round_trip(g);
+  const std::string text = print(g);
+  EXPECT_NE(text.find("%a = scan %x, %xs {length = 3, num_xs = 1}"), std::string::npos) << text;
+  EXPECT_NE(text.find("%b = scan %x, %x, %xs {length = 3, num_bcast = 1, num_xs = 1}"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("%dc, _ = scan_backward"), std::string::npos) << text;
+  EXPECT_NE(text.find("_, %dx = scan_backward"), std::string::npos) << text;
+  EXPECT_EQ(code_of([&] { (void)read(""); }), "attr");
+}
+
 TEST(ControlAliases, RefuseAnXsThatHasNoGradient) {
   const auto with = [](const std::string& dtype, const std::string& index) {
     return code_of([&] {

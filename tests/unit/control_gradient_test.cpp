@@ -186,6 +186,20 @@ TEST(ScanBackward, OneGradientBuildersKeepOneResult) {
   EXPECT_THROW((void)scan_backward_xs(c, traj, up, xs, vjp, 3, false, 1), UserError);
 }
 
+TEST(ScanBackward, AnIntegerCarryHasNoGradient) {
+  Graph g("integers");
+  const Value c = g.input("c", i32({2}));
+  const Value traj = g.input("t", i32({3, 2}));
+  const BodyGraph vjp =
+      body("body_vjp", std::vector<Type>{i32({2})}, [](Graph&, Inputs) { return Values{}; }).graph;
+  try {
+    (void)scan_backward(c, traj, Value(), {}, vjp, 3, false);
+    FAIL() << "the carry is an integer";
+  } catch (const UserError& e) {
+    EXPECT_EQ(e.code(), ErrorCode::DType) << e.what();
+  }
+}
+
 // x' = sin(x)·w + x/2 while fewer than `top` trips were made; w and the counters are carries too.
 struct WhileSetup {
   std::int64_t trips = 0;

@@ -174,6 +174,13 @@ TEST(ControlFlow, ScanBuilders) {
   EXPECT_THROW((void)scan_checkpointed(c, twice, 4, 5), UserError);
 }
 
+TEST(ControlFlow, EmptyBodiesAreRefused) {
+  Graph g("empty");
+  const Value c = g.input("c", f64({1}));
+  EXPECT_THROW((void)scan(c, BodyFunction(), 4), UserError);
+  EXPECT_THROW((void)scan(c, BodyGraph(), 4), UserError);
+}
+
 TEST(ControlFlow, OuterValuesAreRefusedInsideBodies) {
   Graph g("outer");
   const Value x = g.input("x", f32({2}));

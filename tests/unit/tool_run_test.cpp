@@ -62,6 +62,29 @@ TEST(ToolRun, ArchivesFeedByNameAndSizesComeFromThem) {
             std::string::npos);
 }
 
+TEST(ToolRun, SizesBindSymbolsOfAttributesAndPolynomials) {
+  const std::string size = "graph @g { %n = dim_size {dim = n} return %n }";
+  EXPECT_TRUE(run_tool("run - --size n=3", size).out.ends_with("= 3\n"))
+      << run_tool("run - --size n=3", size).out;
+  const auto unbound = run_tool("run -", size);
+  EXPECT_EQ(unbound.status, 1);
+  EXPECT_NE(unbound.err.find("--size n=3"), std::string::npos) << unbound.err;
+  const std::string twice = "graph @g { %x = input \"x\" : f32[2*n] return %x }";
+  EXPECT_NE(run_tool("run - --random 1 --size n=3", twice).out.find("f32[6]"), std::string::npos);
+  EXPECT_NE(run_tool("run - --random 1", twice).out.find("f32[8]"), std::string::npos);
+  const std::string target =
+      "graph @g { %x = input \"x\" : f32[] %y = expand %x {target_shape = [m]} return %y }";
+  EXPECT_NE(run_tool("run - --random 1 --size m=2", target).out.find("f32[2]"), std::string::npos);
+}
+
+TEST(ToolRun, UnknownCommandsAreNamed) {
+  const auto far = run_tool("frobnicate");
+  EXPECT_EQ(far.status, 2);
+  EXPECT_NE(far.err.find("no command 'frobnicate'"), std::string::npos) << far.err;
+  EXPECT_NE(far.err.find("run, check, print"), std::string::npos) << far.err;
+  EXPECT_NE(run_tool("chek").err.find("did you mean 'check'?"), std::string::npos);
+}
+
 TEST(ToolRun, Bf16IsWidenedInFilesAndTakenBack) {
   const std::string text = "graph @g { %x = input \"x\" : bf16[2] %y = neg %x return %y }";
   io::write_npy(scratch("b.npy"), Tensor::of<float>({2}, {1, 2.5}));
@@ -92,6 +115,7 @@ TEST(ToolRun, FaultsInTheInputExitWithOne) {
       {"run - --input y=/nowhere.npy", Double, "error["},
       {"run - --random 1 --size m=3", Double, "no dimension is named 'm'"},
       {"run - --random 1 --size n=-3 --graph negate", Double, "is not a size"},
+      {"run - --random 1 --size n=3 --size n=4 --graph negate", Double, "is given twice"},
       {"run - --random 1 --device cpu", Double, "error[unsupported_on_backend]"},
       {"run - --random 1 --device cuda", Double, "error[unsupported_on_backend]"},
       {"run - --random 1 --out /nowhere/out.npz", Double, "error[file.write]"},

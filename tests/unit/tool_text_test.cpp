@@ -1,6 +1,9 @@
 // `ricci print`, `opt`, `show` and `doc`.
+#include <filesystem>
+
 #include <gtest/gtest.h>
 
+#include "ricci/ir/alias.h"
 #include "ricci/ir/text.h"
 #include "ricci/op/table.h"
 
@@ -36,6 +39,8 @@ TEST(ToolOpt, RunsPassesAndReportsOnThem) {
   const auto run = run_tool("opt - --passes dead_code_elimination", text);
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_FALSE(contains(run.out, "neg")) << run.out;
+  EXPECT_TRUE(run.out.starts_with("ricci 1\n")) << run.out;
+  EXPECT_EQ(run_tool("print -", run.out).out, run.out) << "the form `print` writes";
   const auto wordy =
       run_tool("opt - --passes dead_code_elimination --print-after-all --time-passes", text);
   EXPECT_TRUE(contains(wordy.out, "// after dead_code_elimination")) << wordy.out;
@@ -61,6 +66,23 @@ TEST(ToolShow, DrawsNodesEdgesAndBodies) {
   EXPECT_FALSE(contains(html, "http://")) << "the page needs no network";
   EXPECT_FALSE(contains(html, "https://"));
   EXPECT_TRUE(contains(testing::read_text(scratch("g.dot")), "subgraph \"cluster_n6.then.\""));
+}
+
+TEST(ToolShow, WritesAllFilesOrNone) {
+  std::filesystem::remove(scratch("none.svg"));
+  const auto run = run_tool("show " + program("clip") + " --svg " + scratch("none.svg") +
+                            " --html /nonexistent/g.html");
+  EXPECT_EQ(run.status, 1);
+  EXPECT_FALSE(std::filesystem::exists(scratch("none.svg")));
+}
+
+TEST(ToolHelp, SaysWhichGraphsACommandTakes) {
+  for (const char* command : {"opt", "check", "print"}) {
+    EXPECT_TRUE(contains(run_tool(std::string(command) + " --help").out, "(default: all)"));
+  }
+  for (const char* command : {"run", "show"}) {
+    EXPECT_TRUE(contains(run_tool(std::string(command) + " --help").out, "(default: the first)"));
+  }
 }
 
 TEST(ToolShow, TextFromTheGraphIsEscaped) {
@@ -95,6 +117,11 @@ TEST(ToolDoc, DescribesEveryOp) {
     for (const Constraint& c : d.constraints) {
       EXPECT_TRUE(contains(run.out, "_" + c.label + "`: " + c.text)) << c.text;
     }
+  }
+  EXPECT_TRUE(contains(run.out, "\nout = tanh x\n")) << "families are written by member";
+  EXPECT_FALSE(contains(run.out, "= unary x"));
+  for (const std::string& alias : all_aliases()) {
+    EXPECT_TRUE(contains(run.out, "| `" + alias + "` |")) << alias;
   }
   EXPECT_EQ(run_tool("doc -o " + scratch("ops.md")).status, 0);
   EXPECT_EQ(testing::read_text(scratch("ops.md")), run.out);

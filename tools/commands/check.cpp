@@ -36,7 +36,7 @@ void check(const Source& source) {
 void add_check(CLI::App& app, Action& action) {
   auto source = std::make_shared<Source>();
   CLI::App* command = app.add_subcommand("check", "verifies the graphs of a file");
-  source->declare(*command);
+  source->declare_all(*command);
   command->callback([source, &action] { action = [source] { check(*source); }; });
 }
 

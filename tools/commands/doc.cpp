@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "ricci/ir/alias.h"
 #include "ricci/op/elementwise.h"
 #include "ricci/op/table.h"
 #include "ricci/rule/expand.h"
@@ -33,20 +34,34 @@ std::string listed(const std::vector<Parameter>& parameters) {
   return join(parts, ", ");
 }
 
-std::string signature(const OpDescriptor& d) {
-  std::string out = fmt::format("{} = {}", listed(d.results), d.info->name);
+bool names_member(const OpDescriptor& d, const FieldInfo& f) {
+  return !d.family.empty() && f.name == "kind";  // written as the op's name
+}
+
+std::string signature(const OpDescriptor& d, std::string_view spelling) {
+  std::string out = fmt::format("{} = {}", listed(d.results), spelling);
   for (const FieldInfo& f : d.fields) {
     if (f.presence == Presence::Positional) out += fmt::format(" <{}>", f.name);
   }
   if (!d.operands.empty()) out += " " + listed(d.operands);
   std::vector<std::string> braces;
   for (const FieldInfo& f : d.fields) {
-    if (f.presence == Presence::Positional || f.kind == "type") continue;
+    if (f.presence == Presence::Positional || f.kind == "type" || names_member(d, f)) continue;
     braces.push_back(f.name + (f.presence == Presence::Required ? "" : "?"));
   }
   if (!braces.empty()) out += fmt::format(" {{{}}}", join(braces, ", "));
-  for (const Parameter& b : d.bodies) out += fmt::format(" {} {{ … }}", b.name);
+  for (const Parameter& b : d.bodies) {
+    out += fmt::format(" {}{} {{ … }}", b.name, b.optional ? "?" : "");
+  }
   return out;
+}
+
+// A family is written under its members' names, one line each.
+std::string signatures(const OpDescriptor& d) {
+  if (d.family.empty()) return signature(d, d.info->name);
+  std::vector<std::string> lines;
+  for (const std::string& member : d.family) lines.push_back(signature(d, member));
+  return join(lines, "\n");
 }
 
 std::string traits_of(const OpInfo& info) {
@@ -86,6 +101,21 @@ const ElementwiseRow* row_of(OpKind kind, const std::string& member) {
   return nullptr;
 }
 
+// What a member of the other families gives.
+std::string_view formula_of(const std::string& member) {
+  constexpr std::pair<std::string_view, std::string_view> Formulas[] = {
+      {"cumsum", "Σ x[…, j, …] over j ≤ i"},
+      {"cumprod", "Π x[…, j, …] over j ≤ i"},
+      {"cummax", "max x[…, j, …] over j ≤ i"},
+      {"cummin", "min x[…, j, …] over j ≤ i"},
+      {"arg_max", "the smallest i with x[…, i, …] = max_axis x"},
+      {"arg_min", "the smallest i with x[…, i, …] = min_axis x"}};
+  for (const auto& [name, formula] : Formulas) {
+    if (name == member) return formula;
+  }
+  throw InternalError(fmt::format("no formula is written for '{}'", member));
+}
+
 std::string default_of(const FieldInfo& f) {
   switch (f.presence) {
     case Presence::Required: return "required";
@@ -96,38 +126,46 @@ std::string default_of(const FieldInfo& f) {
 }
 
 std::string fields_table(const OpDescriptor& d) {
-  if (d.fields.empty()) return {};
-  std::string out = "\n| field | type | default | meaning |\n| --- | --- | --- | --- |\n";
+  std::string rows;
   for (const FieldInfo& f : d.fields) {
-    out += fmt::format("| `{}` | {} | {} | {} |\n", f.name, cell(f.kind), cell(default_of(f)),
-                       cell(f.help));
+    if (names_member(d, f)) continue;
+    rows += fmt::format("| `{}` | {} | {} | {} |\n", f.name, cell(f.kind), cell(default_of(f)),
+                        cell(f.help));
   }
-  return out;
+  if (rows.empty()) return {};
+  return "\n| field | type | default | meaning |\n| --- | --- | --- | --- |\n" + rows;
 }
 
 std::string family_table(const OpDescriptor& d) {
   if (d.family.empty()) return {};
+  if (row_of(d.kind, d.family.front()) == nullptr) {
+    std::string out = "\n| name | formula |\n| --- | --- |\n";
+    for (const std::string& m : d.family) {
+      out += fmt::format("| `{}` | {} |\n", m, cell(formula_of(m)));
+    }
+    return out;
+  }
   std::string out = "\n| name | operands | result | formula |\n| --- | --- | --- | --- |\n";
   for (const std::string& member : d.family) {
-    const ElementwiseRow* r = row_of(d.kind, member);
-    if (r == nullptr) {
-      out += fmt::format("| `{}` | | | |\n", member);
-      continue;
-    }
-    out += fmt::format("| `{}` | {} | {} | {} |\n", member, dtypes_of(r->dtypes),
-                       r->result ? name(*r->result) : "the operands'", cell(r->formula));
+    const ElementwiseRow& r = *row_of(d.kind, member);
+    out += fmt::format("| `{}` | {} | {} | {} |\n", member, dtypes_of(r.dtypes),
+                       r.result ? name(*r.result) : "the operands'", cell(r.formula));
   }
   return out;
 }
 
+// Every op infers, evaluates, prints and parses, and has test cases; not all have an expansion.
+std::string verbs_of(const OpDescriptor& d) {
+  return has_expansion(d.kind) ? "infer, eval, text, cases, expand" : "infer, eval, text, cases";
+}
+
 std::string section(const OpDescriptor& d) {
   std::string out = fmt::format("\n## {}\n\n{}.\n\n```text\n{}\n```\n\n", d.info->name,
-                                d.info->help, signature(d));
+                                d.info->help, signatures(d));
   out += fmt::format("- class: {}\n", name(d.op_class));
   const std::string traits = traits_of(*d.info);
   if (!traits.empty()) out += fmt::format("- traits: {}\n", traits);
-  out += fmt::format("- verbs: infer, eval, text{}\n",
-                     has_expansion(d.kind) ? ", expand" : "; it has no expansion");
+  out += fmt::format("- verbs: {}\n", verbs_of(d));
   if (!d.info->formula.empty()) out += fmt::format("\n```text\n{}\n```\n", d.info->formula);
   out += fields_table(d) + family_table(d);
   if (!d.constraints.empty()) {
@@ -139,19 +177,27 @@ std::string section(const OpDescriptor& d) {
   return out;
 }
 
+std::string alias_table() {
+  std::string out =
+      "\n## Other names\n\nText may use these names too. Each sets some attributes or keeps one "
+      "result of an op, and prints as that op.\n\n| name |\n| --- |\n";
+  for (const std::string& alias : all_aliases()) out += fmt::format("| `{}` |\n", alias);
+  return out;
+}
+
 std::string reference() {
   std::string out =
       "# Op reference\n\nWritten by `ricci doc` from the op table. Operands and results marked `?` "
       "are optional, `…` stands for any number.\n\n"
-      "| op | class | operands | results | expand | what it does |\n"
+      "| op | class | operands | results | verbs | what it does |\n"
       "| --- | --- | --- | --- | --- | --- |\n";
   for (const OpDescriptor& d : all_ops()) {
     out += fmt::format("| [`{0}`](#{0}) | {1} | {2} | {3} | {4} | {5} |\n", d.info->name,
-                       name(d.op_class), listed(d.operands), listed(d.results),
-                       has_expansion(d.kind) ? "yes" : "", cell(d.info->help));
+                       name(d.op_class), listed(d.operands), listed(d.results), verbs_of(d),
+                       cell(d.info->help));
   }
   for (const OpDescriptor& d : all_ops()) out += section(d);
-  return out;
+  return out + alias_table();
 }
 
 }  // namespace

@@ -47,12 +47,10 @@ void opt(const OptOptions& options) {
     if (options.time_passes) times += timings(result);
     graphs.push_back(std::move(result.graph));
   }
-  text += times;
-  for (std::size_t i = 0; i < graphs.size(); ++i) {
-    if (i != 0) text += '\n';
-    text += print(graphs[i], print_options);
-  }
-  write_text(options.out, text);
+  // What was noted on the way is comment or graph, so the header stays first and it all reads back.
+  const std::string result = print_file(graphs, print_options);
+  const std::size_t header = result.find('\n') + 1;
+  write_text(options.out, result.substr(0, header) + text + times + result.substr(header));
 }
 
 std::string pass_list() {
@@ -66,7 +64,7 @@ std::string pass_list() {
 void add_opt(CLI::App& app, Action& action) {
   auto options = std::make_shared<OptOptions>();
   CLI::App* command = app.add_subcommand("opt", "runs passes over graphs and prints the result");
-  options->source.declare(*command);
+  options->source.declare_all(*command);
   command->add_option("--passes", options->passes, "passes to run, in order")
       ->required()
       ->type_name("A,B,C");

@@ -16,7 +16,7 @@ void add_print(CLI::App& app, Action& action) {
   };
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("print", "prints graphs in their canonical text form");
-  options->source.declare(*command);
+  options->source.declare_all(*command);
   command->add_flag("--locations", options->print.locations, "say where each node came from");
   command->add_option("-o,--out", options->out, "where to write (default: standard output)")
       ->type_name("FILE");

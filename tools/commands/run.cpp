@@ -35,8 +35,9 @@ void run(const RunOptions& options) {
   require_device(options.device);
   const Graph graph = options.source.load();
   verify(graph);
+  RunValues values = make_values(graph, options.feeds);
   const std::vector<Tensor> results =
-      interpret(graph, make_feeds(graph, options.feeds), {.seed = options.seed});
+      interpret(graph, values.feeds, {.seed = options.seed, .symbols = std::move(values.symbols)});
   io::NamedTensors named;
   std::string report;
   const auto names = value_names(graph);
@@ -59,7 +60,7 @@ std::string check_assignment(const std::string& text) {
 void add_run(CLI::App& app, Action& action) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "runs a graph and summarises its outputs");
-  options->source.declare(*command);
+  options->source.declare_one(*command);
   command->add_option("--input", options->feeds.arrays, "value of an input or param (repeatable)")
       ->type_name("NAME=FILE.npy")
       ->check(check_assignment)
@@ -72,7 +73,7 @@ void add_run(CLI::App& app, Action& action) {
       ->type_name("SEED");
   command
       ->add_option("--size", options->feeds.sizes,
-                   "size of a symbolic dimension, for --random (default 4)")
+                   "size of a symbolic dimension (repeatable; with --random the default is 4)")
       ->type_name("NAME=NUMBER")
       ->check(check_assignment)
       ->allow_extra_args(false);

@@ -16,7 +16,7 @@ void add_show(CLI::App& app, Action& action) {
   };
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("show", "draws a graph");
-  options->source.declare(*command);
+  options->source.declare_one(*command);
   auto* formats = command->add_option_group("formats", "at least one; - is standard output");
   formats->add_option("--svg", options->svg, "a picture")->type_name("OUT");
   formats->add_option("--html", options->html, "a page to explore it in")->type_name("OUT");
@@ -25,11 +25,11 @@ void add_show(CLI::App& app, Action& action) {
   command->callback([options, &action] {
     action = [options] {
       const Graph graph = options->source.load();
-      std::vector<std::pair<std::string, std::string>> files;
-      if (!options->dot.empty()) files.emplace_back(options->dot, draw::to_dot(graph));
-      if (!options->svg.empty()) files.emplace_back(options->svg, draw::to_svg(graph));
-      if (!options->html.empty()) files.emplace_back(options->html, draw::to_html(graph));
-      for (const auto& [path, text] : files) write_text(path, text);
+      std::vector<TextFile> files;
+      if (!options->dot.empty()) files.push_back({options->dot, draw::to_dot(graph)});
+      if (!options->svg.empty()) files.push_back({options->svg, draw::to_svg(graph)});
+      if (!options->html.empty()) files.push_back({options->html, draw::to_html(graph)});
+      write_texts(files);
     };
   });
 }

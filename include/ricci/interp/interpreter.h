@@ -19,16 +19,22 @@ using Feeds = std::map<std::string, Tensor, std::less<>>;
 
 struct InterpretOptions {
   std::uint64_t seed = 0;  ///< the run's global seed for random ops
+  /// Sizes by name; needed for symbols that the shapes of the feeds do not decide.
+  SymbolBindings symbols = {};
   /// Called with every node's results as they are made; for traces and non-finite searches.
   std::function<void(const Graph&, NodeId, std::span<const Tensor>)> observer = {};
 };
 
-/// Runs a graph; gives its outputs in order. Symbols are bound from the shapes of the feeds.
-/// UserError when a feed is missing or has the wrong type, or when a kernel reports a fault.
+/// Runs a graph; gives its outputs in order. Symbols are bound by the options and from the shapes
+/// of the feeds. UserError when a feed is missing or has the wrong type, when a symbol stays
+/// unbound, or when a kernel reports a fault or runs out of memory; it says which op and where.
 [[nodiscard]] std::vector<Tensor> interpret(const Graph& graph, const Feeds& feeds,
                                             const InterpretOptions& options = {});
 
-/// What the symbols of a graph stand for, given its feeds; UserError(shape) when feeds disagree.
-[[nodiscard]] SymbolBindings bindings_from_feeds(const Graph& graph, const Feeds& feeds);
+/// What the symbols of a graph stand for, given its feeds and what is known before: sizes that are
+/// linear in one unknown (`2*n`, `n - 3`, `b*s` once b is known) are solved. UserError(shape) when
+/// feeds disagree with each other or with what is known.
+[[nodiscard]] SymbolBindings bindings_from_feeds(const Graph& graph, const Feeds& feeds,
+                                                 SymbolBindings known = {});
 
 }  // namespace ricci
