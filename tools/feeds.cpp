@@ -86,10 +86,10 @@ Tensor random_tensor(const Type& type, std::uint64_t seed, const std::string& na
   const std::uint64_t key = Hasher().add(seed).add(std::string_view(name)).value();
   const auto bits = [&](std::size_t i) { return Hasher().add(key).add(std::uint64_t{i}).value(); };
   if (is_int(type.dtype) || type.dtype == DType::Bool) {
-    const std::uint64_t values = type.dtype == DType::Bool ? 2 : 4;
+    constexpr std::uint64_t Values = 2;  // small enough to be labels and indices of most programs
     std::vector<std::int64_t> numbers(count);
     for (std::size_t i = 0; i < count; ++i) {
-      numbers[i] = static_cast<std::int64_t>((bits(i) >> 32) % values);
+      numbers[i] = static_cast<std::int64_t>((bits(i) >> 32) % Values);
     }
     return Tensor::from_numbers<std::int64_t>(type, numbers);
   }

@@ -1,4 +1,5 @@
 // ricci opt: runs passes over a graph and prints what is left of it.
+#include <cstdio>
 #include <memory>
 
 #include <fmt/format.h>
@@ -47,10 +48,9 @@ void opt(const OptOptions& options) {
     if (options.time_passes) times += timings(result);
     graphs.push_back(std::move(result.graph));
   }
-  // What was noted on the way is comment or graph, so the header stays first and it all reads back.
-  const std::string result = print_file(graphs, print_options);
-  const std::size_t header = result.find('\n') + 1;
-  write_text(options.out, result.substr(0, header) + text + times + result.substr(header));
+  // What was noted on the way goes beside the result, not into it.
+  std::fputs((text + times).c_str(), stderr);
+  write_text(options.out, print_file(graphs, print_options));
 }
 
 std::string pass_list() {
@@ -68,8 +68,10 @@ void add_opt(CLI::App& app, Action& action) {
   command->add_option("--passes", options->passes, "passes to run, in order")
       ->required()
       ->type_name("A,B,C");
-  command->add_flag("--print-after-all", options->print_after_all, "print after every pass");
-  command->add_flag("--time-passes", options->time_passes, "say how long each pass took");
+  command->add_flag("--print-after-all", options->print_after_all,
+                    "print after every pass (to standard error)");
+  command->add_flag("--time-passes", options->time_passes,
+                    "say how long each pass took (to standard error)");
   command->add_flag("--locations", options->locations, "say where each node came from");
   command->add_option("-o,--out", options->out, "where to write (default: standard output)")
       ->type_name("FILE");
