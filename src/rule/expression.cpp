@@ -22,7 +22,7 @@ class Walk {
   T operator()(const Expression& e) {
     const auto known = seen_.find(&e.node());
     if (known != seen_.end()) return known->second;
-    T result = std::visit([this](const auto& node) { return visit(node); }, e.node().value);
+    T result = std::visit([this](const auto& node) { return this->visit(node); }, e.node().value);
     seen_.emplace(&e.node(), result);
     return result;
   }

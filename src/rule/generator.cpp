@@ -56,7 +56,7 @@ void eval(const op::Iota& op, EvalContext& c) {
 }
 
 // out = dim
-void eval(const op::DimSize& op, EvalContext& c) { c.give(0, IntNd({}, {op.dim.value()})); }
+void eval(const op::DimSize& op, EvalContext& c) { c.give(0, IntNd({}, op.dim.value())); }
 
 // out[i] = mean + scale·√(-2 ln u1)·cos(2π u2)
 void eval(const op::RngNormal& op, EvalContext& c) {

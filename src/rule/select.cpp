@@ -25,10 +25,12 @@ template <class N>
 std::vector<std::int64_t> order_of(std::span<const N> row, bool descending) {
   std::vector<std::int64_t> order(row.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, [&](std::int64_t i, std::int64_t j) {
+  std::ranges::sort(order, [&](std::int64_t i, std::int64_t j) {
     const N a = row[static_cast<std::size_t>(i)];
     const N b = row[static_cast<std::size_t>(j)];
-    return descending ? less(b, a) : less(a, b);
+    if (descending ? less(b, a) : less(a, b)) return true;
+    if (descending ? less(a, b) : less(b, a)) return false;
+    return i < j;
   });
   return order;
 }

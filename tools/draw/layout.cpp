@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <tuple>
 
 namespace ricci::draw {
 namespace {
@@ -54,7 +55,7 @@ class LayeredLayout {
     // Edges point to higher numbers, so edges sorted by target visit nodes in order.
     std::vector<std::size_t> by_target(edges_.size());
     std::iota(by_target.begin(), by_target.end(), std::size_t{0});
-    std::ranges::stable_sort(by_target, {}, [&](std::size_t e) { return edges_[e].to; });
+    std::ranges::sort(by_target, {}, [&](std::size_t e) { return std::pair(edges_[e].to, e); });
     for (const std::size_t e : by_target) {
       const LayoutEdge& edge = edges_[e];
       layer_[edge.to] = std::max(layer_[edge.to], layer_[edge.from] + 1);
@@ -104,17 +105,18 @@ class LayeredLayout {
     rank_all();
     for (std::size_t i = 1; i < layers_.size(); ++i) {
       std::vector<std::size_t>& layer = layers_[downwards ? i : layers_.size() - 1 - i];
-      std::vector<std::pair<double, std::size_t>> keyed;
+      std::vector<std::tuple<double, std::size_t, std::size_t>> keyed;
       for (const std::size_t item : layer) {
         const std::vector<Link>& links = downwards ? items_[item].above : items_[item].below;
         double sum = 0;
         // A port shifts the key a little, so that operands come in their order.
         for (const Link& l : links) sum += items_[l.other].rank + l.other_x * 1e-4;
         keyed.emplace_back(
-            links.empty() ? items_[item].rank : sum / static_cast<double>(links.size()), item);
+            links.empty() ? items_[item].rank : sum / static_cast<double>(links.size()),
+            keyed.size(), item);
       }
-      std::ranges::stable_sort(keyed, {}, &std::pair<double, std::size_t>::first);
-      for (std::size_t k = 0; k < keyed.size(); ++k) layer[k] = keyed[k].second;
+      std::ranges::sort(keyed);  // by key, then by the order so far
+      for (std::size_t k = 0; k < keyed.size(); ++k) layer[k] = std::get<2>(keyed[k]);
       rank(layer);
     }
   }
