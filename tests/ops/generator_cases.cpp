@@ -87,7 +87,7 @@ std::vector<CaseOf<Random>> draw_cases(const Random& op) {
        .op = op,
        .dtypes = once,
        .rejects = "c2"},
-      {.name = "negative", .op = shaped(Dims{-1}), .dtypes = once, .rejects = "c3"},
+      {.name = "negative", .op = shaped(Dims{Dim(-1)}), .dtypes = once, .rejects = "c3"},
       {.name = "real_key", .in = {T({})}, .op = op, .rejects = "c4"},
       {.name = "many_keys",
        .in = {T({2}), Index({2}, 9)},
