@@ -268,9 +268,10 @@ TEST(Graph, NestingHasALimitThatTextSharesToo) {
 TEST(Graph, RandomNodesInBodiesDrawFromOtherStreams) {
   Graph g("g");
   const Value a = rng_uniform(g, {.shape = Dims{2}});
-  const Value b = scan(std::array{a}, {.length = Dim(1)}, [](Graph& body, auto in) {
-    return std::vector<Value>{in[0] + rng_uniform(body, {.shape = Dims{2}})};
-  })[0];
+  const Value b =
+      scan(std::array{a}, {.length = Dim(1)}, [](Graph& body, std::span<const Value> in) {
+        return std::vector<Value>{in[0] + rng_uniform(body, {.shape = Dims{2}})};
+      })[0];
   const Value c = rng_uniform(g, {.shape = Dims{2}});
   g.set_outputs({a, b, c});
   const std::string text = print(g);
