@@ -218,6 +218,9 @@ OpDescriptor describe(OpClass op_class) {
   d.results = parse_signature(T::info.results);
   d.bodies = parse_signature(T::info.bodies);
   d.constraints = parse_constraints(T::info.constraints);
+  d.vjp = vjp_source(op_class, T::info);
+  d.jvp = jvp_source(op_class, T::info);
+  d.batch = batch_source(op_class, T::info);
   T defaults{};
   T::fields(defaults, [&]<class F>(std::string_view name, F& member, std::string_view help,
                                    Presence presence = Presence::Defaulted) {
@@ -307,6 +310,21 @@ std::string_view name(OpClass c) noexcept {
     case OpClass::Control: return "control";
     case OpClass::Custom: return "custom";
     case OpClass::Block: return "block";
+  }
+  return "unknown";
+}
+
+std::string_view name(RuleSource s) noexcept {
+  switch (s) {
+    case RuleSource::Default: return "default";
+    case RuleSource::Written: return "rule";
+    case RuleSource::Linear: return "linear";
+    case RuleSource::Multilinear: return "multilinear";
+    case RuleSource::Elementwise: return "element-wise";
+    case RuleSource::Expansion: return "expansion";
+    case RuleSource::Zero: return "zero";
+    case RuleSource::Leaf: return "leaf";
+    case RuleSource::Refused: return "refused";
   }
   return "unknown";
 }

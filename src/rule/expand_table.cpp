@@ -21,6 +21,8 @@ constexpr auto Expansions = std::to_array<Expansion>({
 #define RICCI_COMPOSITE(Type, builder) run<op::Type>,
 #define RICCI_STRUCTURED(Type, builder) nullptr,
 #define RICCI_STRUCTURED_EXPANDABLE RICCI_COMPOSITE
+#define RICCI_CONTROL(Type, builder) nullptr,
+#define RICCI_CONTROL_EXPANDABLE RICCI_COMPOSITE
 #include "ricci/op/list.def"
 });
 
