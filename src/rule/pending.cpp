@@ -110,7 +110,6 @@ BatchedValues batch(const op::WhileBackward&, const VmapContext&) { pending("bat
 BatchedValues batch(const op::Custom&, const VmapContext&) { pending("batch Custom"); }
 std::vector<Value> expand(const op::SelectiveScanBackward&, const ExpandContext&) { pending("expand SelectiveScanBackward"); }
 std::vector<Value> expand(const op::GatedDeltaNetBackward&, const ExpandContext&) { pending("expand GatedDeltaNetBackward"); }
-std::vector<Value> expand(const op::ScanBackward&, const ExpandContext&) { pending("expand ScanBackward"); }
 std::vector<Value> expand(const op::WhileBackward&, const ExpandContext&) { pending("expand WhileBackward"); }
 std::vector<Value> expand(const op::Checkpoint&, const ExpandContext&) { pending("expand Checkpoint"); }
 // clang-format on
