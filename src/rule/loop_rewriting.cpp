@@ -38,6 +38,21 @@ std::vector<Value> add_scan(Graph& graph, const op::Scan& op, std::span<const Va
   return graph.add_node(Op(op), operands, {Body{"body", std::move(body)}});
 }
 
+Value swap_first_two(Value v) {
+  Axes perm{1, 0};
+  for (std::size_t i = 2; i < v.rank(); ++i) perm.emplace_back(static_cast<std::int64_t>(i));
+  return transpose(v, {.perm = perm});
+}
+
+std::shared_ptr<const Graph> without_roles(const Graph& body, Graph& outer) {
+  std::vector<Type> inputs;
+  for (const NodeId id : body.inputs()) inputs.push_back(body.node(id).types[0]);
+  return make_body(
+      body.name(), inputs,
+      [&](Graph& graph, std::span<const Value> in) { return inline_subgraph(body, in, graph); },
+      outer);
+}
+
 Segments scan_segments(const Dim& length, std::int64_t kept) {
   Segments out{length, kept};
   const auto steps = length.try_value();

@@ -23,6 +23,12 @@ namespace ricci::rule {
                                           std::span<const Value> operands,
                                           std::shared_ptr<const Graph> body);
 
+/// Axes 0 and 1 exchanged: the batch behind the time axis, or before it again.
+[[nodiscard]] Value swap_first_two(Value v);
+
+/// The same body with ordinary inputs only.
+[[nodiscard]] std::shared_ptr<const Graph> without_roles(const Graph& body, Graph& outer);
+
 /// Copies a derivative body into `target`: ordinary inputs take `ordinary` in turn, an input with a
 /// role what `special(role)` gives for it, zeros where that is invalid.
 template <class F>

@@ -193,17 +193,6 @@ Tangents jvp(const op::Scan& op, JvpContext& c) {
   return out;
 }
 
-namespace {
-
-// Axes 0 and 1 exchanged: the batch behind the time axis, or before it again.
-Value swap_first_two(Value v) {
-  Axes perm{1, 0};
-  for (std::size_t i = 2; i < v.rank(); ++i) perm.emplace_back(static_cast<std::int64_t>(i));
-  return transpose(v, {.perm = perm});
-}
-
-}  // namespace
-
 // [scan-vmap] Only what depends on the batch gets it; time stays the first axis inside.
 BatchedValues batch(const op::Scan& op, const VmapContext& c) {
   const Counts n(op);
