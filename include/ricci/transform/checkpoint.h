@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "ricci/build/control.h"
+#include "ricci/build/checkpoint.h"
 #include "ricci/transform/transformed.h"
 
 namespace ricci {
