@@ -22,9 +22,9 @@ Value chosen(Value x, Value spread_result) {
   return logical_or(eq(x, spread_result), logical_and(is_nan(x), is_nan(spread_result)));
 }
 
-// How many positions share each result of max or min.
+// How many positions share each result of max or min; 1 where there is nothing to choose from.
 Value sharers(Value mask, const op::Reduce& op, DType dtype) {
-  return total(cast_to(mask, dtype), op);
+  return max(total(cast_to(mask, dtype), op), 1.0);
 }
 
 // e^(x - log Σ e^x); a row of nothing but -inf gives zeros.
