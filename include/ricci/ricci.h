@@ -1,4 +1,4 @@
-// Everything a user of Ricci needs: types, graphs, builders, text, passes, the reference
+// Everything a user of Ricci needs: types, graphs, builders, text, passes, transforms, the reference
 // interpreter, modules and array files.
 #pragma once
 
@@ -19,12 +19,24 @@
 #include "ricci/ir/rebuild.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
+#include "ricci/model/autodiff.h"
 #include "ricci/model/module.h"
 #include "ricci/op/custom.h"
 #include "ricci/op/table.h"
+#include "ricci/rewrite/batch_regions.h"
 #include "ricci/rewrite/canonicalize.h"
 #include "ricci/rewrite/cleanup.h"
+#include "ricci/rewrite/control_flow.h"
 #include "ricci/rewrite/pass.h"
+#include "ricci/rewrite/prepare.h"
+#include "ricci/rewrite/unfuse.h"
 #include "ricci/rule/eval.h"
 #include "ricci/rule/expand.h"
+#include "ricci/transform/check.h"
+#include "ricci/transform/error.h"
+#include "ricci/transform/grad.h"
+#include "ricci/transform/higher_order.h"
+#include "ricci/transform/jvp.h"
+#include "ricci/transform/prepare.h"
+#include "ricci/transform/vmap.h"
 #include "ricci/type/tensor.h"
