@@ -1,5 +1,5 @@
-// Everything a user of Ricci needs: types, graphs, builders, text, passes, the reference
-// interpreter, modules and array files.
+// Everything a user of Ricci needs: types, graphs, builders, text, passes, transforms, the
+// reference interpreter, modules and array files.
 #pragma once
 
 #include "ricci/build/attention.h"
@@ -25,6 +25,14 @@
 #include "ricci/rewrite/canonicalize.h"
 #include "ricci/rewrite/cleanup.h"
 #include "ricci/rewrite/pass.h"
+#include "ricci/rule/batch.h"
 #include "ricci/rule/eval.h"
 #include "ricci/rule/expand.h"
+#include "ricci/rule/jvp.h"
+#include "ricci/rule/vjp.h"
+#include "ricci/transform/check.h"
+#include "ricci/transform/grad.h"
+#include "ricci/transform/higher_order.h"
+#include "ricci/transform/jvp.h"
+#include "ricci/transform/vmap.h"
 #include "ricci/type/tensor.h"
