@@ -24,11 +24,6 @@
 
 namespace ricci::testing {
 
-TransformCounts& transform_counts() {
-  static TransformCounts counts;
-  return counts;
-}
-
 namespace {
 
 using Names = std::vector<std::string>;
@@ -79,6 +74,16 @@ Program gradient_of(const Program& p, std::uint64_t seed) {
   return out;
 }
 
+CompositionCounts& counts_of(OpKind kind) {
+  static std::map<OpKind, CompositionCounts> table;
+  return table[kind];
+}
+
+std::size_t& cases_run() {
+  static std::size_t count = 0;
+  return count;
+}
+
 struct Bounds {
   double adjoint;
   double difference;
@@ -97,16 +102,19 @@ class TransformRun {
     const bool differentiable = !program_.differentiable().empty();
     if (differentiable) {
       const double exact = rounds() ? 1e-2 : 1e-12;
-      probe(program_, "first order", {exact, 1e-7, smooth});
+      probe(program_, "first order", Composition::Vjp, Composition::Jvp, {exact, 1e-7, smooth});
       const Program gradient = gradient_of(program_, 7);
-      probe(gradient, "derivative of the gradient", {10 * exact, 1e-6, smooth});
-      if (!case_.op->has(Trait::Random)) check_vmap(gradient, "vmap of the gradient", 2);
+      probe(gradient, "derivative of the gradient", Composition::VjpOfVjp, Composition::JvpOfVjp,
+            {10 * exact, 1e-6, smooth});
+      if (!case_.op->has(Trait::Random))
+        check_vmap(gradient, "vmap of the gradient", Composition::VmapOfVjp, 2);
     }
     if (case_.op->has(Trait::Random)) return;
-    check_vmap(program_, "vmap", 8);
+    check_vmap(program_, "vmap", Composition::Vmap, 8);
     if (differentiable) {
       const Program batched = batch_of(program_, every_input(program_)).first;
-      probe(batched, "gradient of vmap", {rounds() ? 1e-1 : 1e-11, 1e-6, smooth});
+      probe(batched, "gradient of vmap", Composition::VjpOfVmap, Composition::VjpOfVmap,
+            {rounds() ? 1e-1 : 1e-11, 1e-6, smooth});
     }
   }
 
@@ -128,12 +136,16 @@ class TransformRun {
     });
   }
 
-  void probe(const Program& p, const char* what, const Bounds& bounds) {
+  void count(Composition c) { ++counts_of(case_.op->kind())[static_cast<std::size_t>(c)]; }
+
+  // `reverse` and `forward`: what a probe in each mode says something about.
+  void probe(const Program& p, const char* what, Composition reverse, Composition forward,
+             const Bounds& bounds) {
     SCOPED_TRACE(what);
     const Names names = p.differentiable();
     if (names.empty() || p.graph.outputs().empty()) return;
     const DerivativeProbe d = probe_derivatives(p.graph, names, p.feeds, 11);
-    ++transform_counts().checks;
+    count(reverse);
     if (!d.finite()) {
       EXPECT_FALSE(all_finite(p)) << "a derivative of finite values is not finite\n"
                                   << print(p.graph);
@@ -142,8 +154,9 @@ class TransformRun {
     EXPECT_LE(d.adjoint_gap(), bounds.adjoint)
         << "⟨u, Jt⟩ = " << d.forward << " but ⟨Jᵀu, t⟩ = " << d.reverse << "\n"
         << print(p.graph);
+    count(forward);
     if (!bounds.differences || !d.smooth) return;
-    ++transform_counts().checks;
+    count(forward);
     EXPECT_LE(d.difference_gap(), bounds.difference)
         << "⟨u, Jt⟩ = " << d.forward << " but differences give " << d.difference << "\n"
         << print(p.graph);
@@ -217,7 +230,7 @@ class TransformRun {
     return Tensor::from_numbers<std::complex<double>>(type, all);
   }
 
-  void check_vmap(const Program& p, const char* what, std::size_t most) {
+  void check_vmap(const Program& p, const char* what, Composition which, std::size_t most) {
     SCOPED_TRACE(what);
     const Names names = every_input(p);
     if (names.empty()) return;
@@ -230,11 +243,11 @@ class TransformRun {
       for (std::size_t k = 0; k < names.size() && k < 20; ++k) {
         if ((mask >> k) & 1) batched.push_back(names[k]);
       }
-      check_against_loop(p, batched);
+      check_against_loop(p, which, batched);
     }
   }
 
-  void check_against_loop(const Program& p, const Names& batched) {
+  void check_against_loop(const Program& p, Composition which, const Names& batched) {
     SCOPED_TRACE(fmt::format("batched: {}", fmt::join(batched, ", ")));
     const auto [over, examples] = batch_of(p, batched);
     const std::vector<Tensor> all = interpret(over.graph, over.feeds);
@@ -242,7 +255,7 @@ class TransformRun {
       const auto alone = interpret(p.graph, examples[static_cast<std::size_t>(e)]);
       for (std::size_t i = 0; i < alone.size(); ++i) {
         const Tensor row = all[i].narrowed(0, e, 1).reshaped(alone[i].dims());
-        ++transform_counts().checks;
+        count(which);
         if (by_expansion_) {
           EXPECT_TRUE(close(row, alone[i], {1e-12, 1e-12})) << print(over.graph);
         } else {
@@ -260,6 +273,18 @@ class TransformRun {
   bool by_expansion_ = descriptor(case_.op->kind()).batch == RuleSource::Expansion;
 };
 
+// Every transform an op takes part in was checked on it.
+void expect_no_empty_cell(const OpDescriptor& d) {
+  const CompositionCounts& counts = counts_of(d.kind);
+  const auto at = [&](Composition c) { return counts[static_cast<std::size_t>(c)]; };
+  const bool random = has(d.info->traits, Trait::Random);
+  if (!d.operands.empty() && !random) EXPECT_GT(at(Composition::Vmap), 0U) << d.info->name;
+  if (d.vjp == RuleSource::Zero) return;
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    EXPECT_GT(counts[c], 0U) << d.info->name << ": " << CompositionNames[c];
+  }
+}
+
 class OpTransforms : public ::testing::TestWithParam<std::size_t> {};
 
 TEST_P(OpTransforms, Hold) {
@@ -273,19 +298,47 @@ TEST_P(OpTransforms, Hold) {
       try {
         if (!build_case(c, dtype).graph.symbols().empty()) continue;
         TransformRun(c, dtype).all();
-        ++transform_counts().cases;
+        ++cases_run();
       } catch (const std::exception& e) {
         ADD_FAILURE() << e.what();
       }
       if (HasFailure()) return;  // one case tells enough
     }
   }
+  expect_no_empty_cell(d);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OpTransforms, ::testing::Range<std::size_t>(0, OpCount),
                          [](const auto& op) {
                            return std::string(all_ops()[op.param].info->name);
                          });
+
+// Writes the matrix and the closing summary that `make test` prints.
+class Matrix : public ::testing::Environment {
+ public:
+  void TearDown() override {
+    if (cases_run() == 0) return;
+    std::size_t checks = 0;
+    std::string rows;
+    for (const OpDescriptor& d : all_ops()) {
+      rows += fmt::format("{:<36}", d.info->name);
+      for (const std::size_t n : counts_of(d.kind)) {
+        rows += fmt::format("{:>14}", n > 0 ? std::to_string(n) : std::string(name(d.vjp)));
+        checks += n;
+      }
+      rows += "\n";
+    }
+    std::ofstream matrix(RICCI_BUILD_DIR "/transform-matrix.txt");
+    matrix << fmt::format("{:<36}", "checks per op");
+    for (const std::string_view n : CompositionNames) matrix << fmt::format("{:>14}", n);
+    matrix << "\n" << rows;
+    std::ofstream summary(RICCI_BUILD_DIR "/test-summary-transforms.txt");
+    summary << fmt::format("transforms: {} cases, {} checks; see transform-matrix.txt\n",
+                           cases_run(), checks);
+  }
+};
+const ::testing::Environment* const matrix =
+    ::testing::AddGlobalTestEnvironment(new Matrix);  // NOLINT: gtest owns it
 
 }  // namespace
 }  // namespace ricci::testing

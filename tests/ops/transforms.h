@@ -1,14 +1,26 @@
-// Counts of what the checks of transforms ran, for the closing summary.
+// Counts of what the checks of transforms ran: a row an op, a column a transform or pair of them.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <string_view>
 
 namespace ricci::testing {
 
-struct TransformCounts {
-  std::size_t cases = 0;
-  std::size_t checks = 0;
+enum class Composition : std::uint8_t {
+  Vjp,
+  Jvp,
+  Vmap,
+  JvpOfVjp,
+  VjpOfVjp,
+  VjpOfVmap,
+  VmapOfVjp,
 };
-[[nodiscard]] TransformCounts& transform_counts();
+inline constexpr std::array<std::string_view, 7> CompositionNames = {
+    "vjp", "jvp", "vmap", "jvp of vjp", "vjp of vjp", "vjp of vmap", "vmap of vjp"};
+
+/// Checks made, per composition.
+using CompositionCounts = std::array<std::size_t, CompositionNames.size()>;
 
 }  // namespace ricci::testing

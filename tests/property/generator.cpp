@@ -214,8 +214,9 @@ class Grower {
   Value leaf(const In& in, const Type& type) {
     if (!type.is_static()) return named_leaf(in, type);
     if (in_body() || rng_.chance(40)) {
-      const Value v = graph_.constant(takes_any_value(in) && rng_.chance(40) ? special_splat(type)
-                                                                             : elements(in, type));
+      const Value v = graph_.constant(takes_any_value(in) && !options_.tame && rng_.chance(40)
+                                          ? special_splat(type)
+                                          : elements(in, type));
       values_.push_back(v);
       return v;
     }
@@ -240,7 +241,7 @@ class Grower {
   Tensor elements(const In& in, const Type& type) {
     if (!in.values.empty()) return Tensor::from_numbers<double>(type, in.values);
     const std::uint64_t seed = rng_.next();
-    if (!takes_any_value(in) || !is_float(type.dtype) || !rng_.chance(30)) {
+    if (options_.tame || !takes_any_value(in) || !is_float(type.dtype) || !rng_.chance(30)) {
       return random_tensor(seed, type, in.low, in.high);
     }
     static constexpr double Inf = std::numeric_limits<double>::infinity();
