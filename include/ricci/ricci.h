@@ -4,7 +4,6 @@
 
 #include "ricci/build/attention.h"
 #include "ricci/build/build.h"
-#include "ricci/build/checkpoint.h"
 #include "ricci/build/control.h"
 #include "ricci/build/conv.h"
 #include "ricci/build/custom.h"

@@ -1,5 +1,5 @@
 // Builders that decide what a gradient keeps.
-#include "ricci/build/checkpoint.h"
+#include "ricci/build/control.h"
 
 #include <algorithm>
 #include <cmath>

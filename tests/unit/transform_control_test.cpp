@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
-#include "ricci/build/checkpoint.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/verify.h"
 #include "ricci/transform/check.h"

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "ricci/build/checkpoint.h"
+#include "ricci/build/control.h"
 #include "ricci/transform/transformed.h"
 
 namespace ricci {
