@@ -31,14 +31,6 @@ Cotangents vjp(const op::Conv2dBackwardWeight&, const VjpContext&) { pending("vj
 Cotangents vjp(const op::Pool&, const VjpContext&) { pending("vjp Pool"); }
 Cotangents vjp(const op::MaxPool2dBackward&, const VjpContext&) { pending("vjp MaxPool2dBackward"); }
 Cotangents vjp(const op::MaxPool2dSelect&, const VjpContext&) { pending("vjp MaxPool2dSelect"); }
-Cotangents vjp(const op::If&, const VjpContext&) { pending("vjp If"); }
-Cotangents vjp(const op::While&, const VjpContext&) { pending("vjp While"); }
-Cotangents vjp(const op::CustomFn&, const VjpContext&) { pending("vjp CustomFn"); }
-Cotangents vjp(const op::Checkpoint&, const VjpContext&) { pending("vjp Checkpoint"); }
-Cotangents vjp(const op::Custom&, const VjpContext&) { pending("vjp Custom"); }
-ForwardResults forward_keeping(const op::While&, const ForwardContext&) { pending("forward While"); }
-ForwardResults forward_keeping(const op::CustomFn&, const ForwardContext&) { pending("forward CustomFn"); }
-ForwardResults forward_keeping(const op::Checkpoint&, const ForwardContext&) { pending("forward Checkpoint"); }
 Tangents jvp(const op::Cumulative&, JvpContext&) { pending("jvp Cumulative"); }
 Tangents jvp(const op::Sort&, JvpContext&) { pending("jvp Sort"); }
 Tangents jvp(const op::TopK&, JvpContext&) { pending("jvp TopK"); }
@@ -48,11 +40,6 @@ Tangents jvp(const op::TriangularSolve&, JvpContext&) { pending("jvp TriangularS
 Tangents jvp(const op::Pool&, JvpContext&) { pending("jvp Pool"); }
 Tangents jvp(const op::MaxPool2dBackward&, JvpContext&) { pending("jvp MaxPool2dBackward"); }
 Tangents jvp(const op::MaxPool2dSelect&, JvpContext&) { pending("jvp MaxPool2dSelect"); }
-Tangents jvp(const op::If&, JvpContext&) { pending("jvp If"); }
-Tangents jvp(const op::While&, JvpContext&) { pending("jvp While"); }
-Tangents jvp(const op::CustomFn&, JvpContext&) { pending("jvp CustomFn"); }
-Tangents jvp(const op::Checkpoint&, JvpContext&) { pending("jvp Checkpoint"); }
-Tangents jvp(const op::Custom&, JvpContext&) { pending("jvp Custom"); }
 BatchedValues batch(const op::RngNormal&, const VmapContext&) { pending("batch RngNormal"); }
 BatchedValues batch(const op::RngUniform&, const VmapContext&) { pending("batch RngUniform"); }
 BatchedValues batch(const op::RngBits&, const VmapContext&) { pending("batch RngBits"); }
@@ -79,21 +66,6 @@ BatchedValues batch(const op::Conv2dBackwardWeight&, const VmapContext&) { pendi
 BatchedValues batch(const op::Pool&, const VmapContext&) { pending("batch Pool"); }
 BatchedValues batch(const op::MaxPool2dBackward&, const VmapContext&) { pending("batch MaxPool2dBackward"); }
 BatchedValues batch(const op::MaxPool2dSelect&, const VmapContext&) { pending("batch MaxPool2dSelect"); }
-BatchedValues batch(const op::If&, const VmapContext&) { pending("batch If"); }
-BatchedValues batch(const op::While&, const VmapContext&) { pending("batch While"); }
-BatchedValues batch(const op::CustomFn&, const VmapContext&) { pending("batch CustomFn"); }
-BatchedValues batch(const op::Checkpoint&, const VmapContext&) { pending("batch Checkpoint"); }
-BatchedValues batch(const op::ScanBackward&, const VmapContext&) { pending("batch ScanBackward"); }
-BatchedValues batch(const op::WhileBackward&, const VmapContext&) { pending("batch WhileBackward"); }
-BatchedValues batch(const op::Custom&, const VmapContext&) { pending("batch Custom"); }
-std::vector<Value> expand(const op::ScanBackward&, const ExpandContext&) { pending("expand ScanBackward"); }
-std::vector<Value> expand(const op::WhileBackward&, const ExpandContext&) { pending("expand WhileBackward"); }
-std::vector<Value> expand(const op::Checkpoint&, const ExpandContext&) { pending("expand Checkpoint"); }
 // clang-format on
 }  // namespace rule
-std::vector<Value> CustomOp::vjp(const Bytes&, const VjpContext&) const { pending("custom"); }
-std::vector<Value> CustomOp::jvp(const Bytes&, JvpContext&) const { pending("custom"); }
-std::vector<BatchedValue> CustomOp::vmap(const Bytes&, const VmapContext&) const {
-  pending("custom");
-}
 }  // namespace ricci
