@@ -4,6 +4,7 @@
 
 #include "ricci/build/build.h"
 
+#include "transform/autodiff_errors.h"
 #include "transform/reverse.h"
 #include "transform/tidy.h"
 
@@ -34,7 +35,7 @@ std::string name_of(const Graph& graph, ValueId v) {
                {},
                "leave it out, or ask for zeros with GradOptions::training() (--zero-missing)"};
   if (node.provenance) d.where = node.provenance->where;
-  throw UserError(std::move(d));
+  throw AutodiffError(std::move(d));
 }
 
 class Gradient {
@@ -96,10 +97,10 @@ void require_derivative(const Graph& forward) {
   if (forward.outputs().empty()) return;
   const Type& type = forward.type(forward.outputs()[0]);
   if (has_derivative(type.dtype)) return;
-  throw UserError(ErrorCode::NoGradient,
-                  fmt::format("the first output of '{}' is {}, which has no derivative",
-                              forward.name(), type.to_string()),
-                  "differentiate an output of a floating dtype");
+  throw AutodiffError(ErrorCode::NoGradient,
+                      fmt::format("the first output of '{}' is {}, which has no derivative",
+                                  forward.name(), type.to_string()),
+                      "differentiate an output of a floating dtype");
 }
 
 const op::InputRole SeedRole{op::InputRole::Kind::DOutput, 0};
@@ -108,10 +109,12 @@ const op::InputRole SeedRole{op::InputRole::Kind::DOutput, 0};
 
 Transformed grad_with_loss_opts(const Graph& forward, const std::vector<ValueRef>& wrt,
                                 const GradOptions& options) {
-  require_derivative(forward);
-  Gradient g(forward, wrt, options);
-  g.seed(0, "d_output", SeedRole);
-  return g.finish(true, "_grad");
+  return with_autodiff_errors([&] {
+    require_derivative(forward);
+    Gradient g(forward, wrt, options);
+    g.seed(0, "d_output", SeedRole);
+    return g.finish(true, "_grad");
+  });
 }
 
 Transformed grad_with_loss(const Graph& forward, const std::vector<ValueRef>& wrt) {
@@ -120,29 +123,35 @@ Transformed grad_with_loss(const Graph& forward, const std::vector<ValueRef>& wr
 
 Transformed grad(const Graph& forward, const std::vector<ValueRef>& wrt,
                  const GradOptions& options) {
-  require_derivative(forward);
-  Gradient g(forward, wrt, options);
-  g.seed(0, "d_output", SeedRole);
-  return g.finish(false, "_grad");
+  return with_autodiff_errors([&] {
+    require_derivative(forward);
+    Gradient g(forward, wrt, options);
+    g.seed(0, "d_output", SeedRole);
+    return g.finish(false, "_grad");
+  });
 }
 
 Transformed value_and_grad(const Graph& forward, const std::vector<ValueRef>& wrt,
                            const GradOptions& options) {
-  require_derivative(forward);
-  Gradient g(forward, wrt, options);
-  g.seed_with_ones(0);
-  return g.finish(true, "_grad");
+  return with_autodiff_errors([&] {
+    require_derivative(forward);
+    Gradient g(forward, wrt, options);
+    g.seed_with_ones(0);
+    return g.finish(true, "_grad");
+  });
 }
 
 Transformed vjp(const Graph& forward, const std::vector<ValueRef>& wrt,
                 const GradOptions& options) {
-  Gradient g(forward, wrt, options);
-  for (std::size_t i = 0; i < forward.outputs().size(); ++i) {
-    if (!has_derivative(forward.type(forward.outputs()[i]).dtype)) continue;
-    const op::InputRole role{op::InputRole::Kind::DOutput, static_cast<std::int64_t>(i)};
-    g.seed(i, fmt::format("d_output_{}", i), role);
-  }
-  return g.finish(true, "_vjp");
+  return with_autodiff_errors([&] {
+    Gradient g(forward, wrt, options);
+    for (std::size_t i = 0; i < forward.outputs().size(); ++i) {
+      if (!has_derivative(forward.type(forward.outputs()[i]).dtype)) continue;
+      const op::InputRole role{op::InputRole::Kind::DOutput, static_cast<std::int64_t>(i)};
+      g.seed(i, fmt::format("d_output_{}", i), role);
+    }
+    return g.finish(true, "_vjp");
+  });
 }
 
 }  // namespace ricci

@@ -6,6 +6,7 @@
 #include "ricci/ir/rebuild.h"
 #include "ricci/rule/body_transforms.h"
 
+#include "transform/autodiff_errors.h"
 #include "transform/forward.h"
 #include "transform/tidy.h"
 
@@ -23,7 +24,7 @@ NodeId perturbed_leaf(const Graph& graph, const ValueRef& ref) {
                                 node.op.mnemonic()));
   }
   if (!has_derivative(node.types[0].dtype)) {
-    throw UserError(
+    throw AutodiffError(
         ErrorCode::NoGradient,
         fmt::format("a tangent cannot be given for a value of type {}", node.types[0].to_string()),
         "only floating and complex values have one");
@@ -52,7 +53,7 @@ Transformed jvp(const Graph& graph, const std::vector<ValueRef>& tangent_for) {
     names[name] = chosen;
     forward.set_tangent({leaf, 0}, forward.graph().input(chosen, graph.node(leaf).types[0]));
   }
-  forward.sweep();
+  with_autodiff_errors([&] { forward.sweep(); });
   std::vector<Value> outputs;
   for (const ValueId v : graph.outputs()) outputs.push_back(forward.value(v));
   for (const ValueId v : graph.outputs()) outputs.push_back(forward.tangent_or_zero(v));

@@ -6,6 +6,7 @@
 
 #include "ricci/build/build.h"
 #include "ricci/op/table.h"
+#include "ricci/transform/error.h"
 
 #include "transform/bodies.h"
 #include "transform/expand_active.h"
@@ -62,7 +63,7 @@ void Reverse::mirror(const std::vector<ValueId>& residuals) {
     const bool active = depends_.any(id) && std::ranges::any_of(needs, [](bool b) { return b; });
     const OpDescriptor& d = descriptor(node.op.kind());
     if (active && d.vjp == RuleSource::Refused) {
-      throw UserError(
+      throw AutodiffError(
           ErrorCode::WrongStage,
           fmt::format("{} has to be lowered before it can be differentiated", describe(node)));
     }

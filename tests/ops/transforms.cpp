@@ -278,7 +278,9 @@ void expect_no_empty_cell(const OpDescriptor& d) {
   const CompositionCounts& counts = counts_of(d.kind);
   const auto at = [&](Composition c) { return counts[static_cast<std::size_t>(c)]; };
   const bool random = has(d.info->traits, Trait::Random);
-  if (!d.operands.empty() && !random) EXPECT_GT(at(Composition::Vmap), 0U) << d.info->name;
+  if (!d.operands.empty() && !random) {
+    EXPECT_GT(at(Composition::Vmap), 0U) << d.info->name;
+  }
   if (d.vjp == RuleSource::Zero) return;
   for (std::size_t c = 0; c < counts.size(); ++c) {
     EXPECT_GT(counts[c], 0U) << d.info->name << ": " << CompositionNames[c];
