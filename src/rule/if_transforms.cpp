@@ -85,15 +85,22 @@ std::vector<Value> run_for(const Lanes& lanes, const Graph& branch, const VmapCo
   const std::vector<bool> every(branch.outputs().size(), true);
   const BatchedBody over = c.bodies().batch(branch, batched, c.batch(), every);
   std::vector<Value> captures;
-  for (std::size_t k = FirstCapture; k < c.size(); ++k) {
-    captures.push_back(c.batched(k) ? lanes.safe(c[k]) : c[k]);
-  }
+  for (std::size_t k = FirstCapture; k < c.size(); ++k) captures.push_back(c[k]);
+  captures.push_back(lanes.active());
+  const auto taken = [&](Graph& graph, std::span<const Value> in) {
+    const Lanes going(in.back());
+    std::vector<Value> values;
+    for (std::size_t k = 0; k < batched.size(); ++k) {
+      values.push_back(batched[k] ? going.safe(in[k]) : in[k]);
+    }
+    return inline_subgraph(*over.graph, values, graph);
+  };
   const auto zeros = [&](Graph& graph, std::span<const Value>) {
     std::vector<Value> out;
     for (const Type& type : output_types(*over.graph)) out.push_back(filled(graph, type, 0));
     return out;
   };
-  return cond(lanes.any(), captures, over.graph, zeros);
+  return cond(lanes.any(), captures, taken, zeros);
 }
 
 }  // namespace

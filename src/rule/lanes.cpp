@@ -12,23 +12,17 @@ Value beside(Value flags, Value batched) {
 
 }  // namespace
 
-Lanes::Lanes(Value active) : active_(active) {
-  const Value lane = iota(active.graph(), {.shape = active.dims(), .dtype = DType::I32});
-  leader_ = reduce(where(active, lane, zero_like(lane)), {.op = ReduceKind::Max, .axes = {0}});
+Value Lanes::leader() const {
+  const Value lane = iota(active_.graph(), {.shape = active_.dims(), .dtype = DType::I32});
+  return reduce(where(active_, lane, zero_like(lane)), {.op = ReduceKind::Max, .axes = {0}});
 }
 
 Value Lanes::any() const { return reduce(active_, {.op = ReduceKind::Any, .axes = {0}}); }
 
 Value Lanes::safe(Value batched) const {
-  Value row = gather(batched, leader_, {.axis = 0});
-  if (has_derivative(row.dtype())) row = stop_gradient(row);
-  return choose(batched, broadcast_to(reshape_to(row,
-                                                 [&] {
-                                                   Dims dims = batched.dims();
-                                                   dims[0] = 1;
-                                                   return dims;
-                                                 }()),
-                                      batched.dims()));
+  const Value fixed = has_derivative(batched.dtype()) ? stop_gradient(batched) : batched;
+  const Value row = gather(fixed, leader(), {.axis = 0});
+  return choose(batched, repeat_for_batch(row, batched.dims()[0]));
 }
 
 Value Lanes::choose(Value yes, Value no) const { return where(beside(active_, yes), yes, no); }

@@ -10,7 +10,7 @@ namespace ricci::rule {
 class Lanes {
  public:
   /// `active` is bool[B].
-  explicit Lanes(Value active);
+  explicit Lanes(Value active) : active_(active) {}
 
   [[nodiscard]] Value active() const { return active_; }
   /// Is any example under way? bool[]
@@ -21,8 +21,10 @@ class Lanes {
   [[nodiscard]] Value choose(Value yes, Value no) const;
 
  private:
+  // The index of an active example, where there is one.
+  [[nodiscard]] Value leader() const;
+
   Value active_;
-  Value leader_;  // an active example
 };
 
 /// bool[B] from flags of any dtype [B, …]: is every flag of an example non-zero?

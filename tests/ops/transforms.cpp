@@ -99,7 +99,7 @@ class TransformRun {
 
   void all() {
     const bool smooth = !straight_through() && !rounds();
-    const bool differentiable = !program_.differentiable().empty();
+    const bool differentiable = !program_.differentiable().empty() && !unbounded();
     if (differentiable) {
       const double exact = rounds() ? 1e-2 : 1e-12;
       probe(program_, "first order", Composition::Vjp, Composition::Jvp, {exact, 1e-7, smooth});
@@ -123,8 +123,23 @@ class TransformRun {
   [[nodiscard]] bool straight_through() const {
     const auto* u = case_.op->as<op::Unary>();
     const auto* b = case_.op->as<op::ActivationBackward>();
+    const auto* f = case_.op->as<op::CustomFn>();
     return (u != nullptr && u->kind == UnaryKind::Round) ||
-           (b != nullptr && b->kind == UnaryKind::Round);
+           (b != nullptr && b->kind == UnaryKind::Round) ||
+           (f != nullptr && !f->no_gradient.empty());
+  }
+
+  // A loop without a bound has no reverse mode; it says so.
+  [[nodiscard]] bool unbounded() const {
+    const auto* loop = case_.op->as<op::While>();
+    if (loop == nullptr || loop->max_iterations) return false;
+    try {
+      (void)gradient_of(program_, 7);
+      ADD_FAILURE() << "was differentiated";
+    } catch (const UserError& e) {
+      EXPECT_EQ(e.code(), ErrorCode::UnboundedLoop) << e.what();
+    }
+    return true;
   }
 
   // Differences see the rounding of a narrower dtype.
