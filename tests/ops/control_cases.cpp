@@ -107,7 +107,7 @@ Cases cases(const op::Scan*) {
        .op = {.length = 0, .num_xs = 1},
        .bodies = stacked,
        .out = {{1, 2, 3}, {}}},
-      {.name = "operands_missing",
+      {.name = "operands_missing",  // [scan-validation]
        .in = {T({3})},
        .op = {.length = 2, .num_xs = 1},
        .bodies = plain,
