@@ -1,5 +1,5 @@
-// Everything a user of Ricci needs: types, graphs, builders, text, passes, transforms, the reference
-// interpreter, modules and array files.
+// Everything a user of Ricci needs: types, graphs, builders, text, passes, transforms, the
+// reference interpreter, modules and array files.
 #pragma once
 
 #include "ricci/build/attention.h"
@@ -30,8 +30,11 @@
 #include "ricci/rewrite/pass.h"
 #include "ricci/rewrite/prepare.h"
 #include "ricci/rewrite/unfuse.h"
+#include "ricci/rule/batch.h"
 #include "ricci/rule/eval.h"
 #include "ricci/rule/expand.h"
+#include "ricci/rule/jvp.h"
+#include "ricci/rule/vjp.h"
 #include "ricci/transform/check.h"
 #include "ricci/transform/error.h"
 #include "ricci/transform/grad.h"

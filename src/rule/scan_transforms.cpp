@@ -5,6 +5,7 @@
 #include "rule/body_masks.h"
 #include "rule/derivative_parts.h"
 #include "rule/jvp_rules.h"
+#include "rule/loop_rewriting.h"
 #include "rule/vjp_rules.h"
 
 namespace ricci::rule {
@@ -21,11 +22,6 @@ struct Counts {
         xs(static_cast<std::size_t>(op.num_xs)) {}
   [[nodiscard]] std::size_t first_x() const { return carries + bcasts; }
 };
-
-std::vector<Value> add_scan(Graph& graph, const op::Scan& op, std::span<const Value> operands,
-                            std::shared_ptr<const Graph> body) {
-  return graph.add_node(Op(op), operands, {Body{"body", std::move(body)}});
-}
 
 // The carry after the last step, out of a trajectory.
 Value last_of(const op::Scan& op, Value init, Value trajectory) {
@@ -196,17 +192,6 @@ Tangents jvp(const op::Scan& op, JvpContext& c) {
   c.give_results(std::move(primals));
   return out;
 }
-
-namespace {
-
-// Axes 0 and 1 exchanged: the batch behind the time axis, or before it again.
-Value swap_first_two(Value v) {
-  Axes perm{1, 0};
-  for (std::size_t i = 2; i < v.rank(); ++i) perm.emplace_back(static_cast<std::int64_t>(i));
-  return transpose(v, {.perm = perm});
-}
-
-}  // namespace
 
 // [scan-vmap] Only what depends on the batch gets it; time stays the first axis inside.
 BatchedValues batch(const op::Scan& op, const VmapContext& c) {

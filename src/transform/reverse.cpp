@@ -10,6 +10,7 @@
 
 #include "transform/bodies.h"
 #include "transform/expand_active.h"
+#include "transform/names.h"
 
 namespace ricci {
 namespace {
@@ -73,7 +74,9 @@ void Reverse::mirror(const std::vector<ValueId>& residuals) {
       ForwardResults forward =
           forward_for_vjp({graph(), node, step.operands, step.needs, body_transforms()});
       for (std::uint32_t r = 0; r < forward.results.size(); ++r) {
-        if (forward.results[r].valid()) build.map({id, r}, forward.results[r]);
+        if (!forward.results[r].valid()) continue;
+        build.map({id, r}, forward.results[r]);
+        keep_name(node, r, forward.results[r]);
       }
       step.residuals = std::move(forward.residuals);
     } else {

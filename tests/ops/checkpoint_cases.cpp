@@ -13,6 +13,14 @@ std::vector<Body> layer(DType d, bool kept) {
     return kept ? Values{tanh(product), product} : Values{tanh(product)};
   })};
 }
+// Three values in a row, one of them used twice, and an integer passed through.
+std::vector<Body> chain(DType d) {
+  return {body("body", {{d, {3}}, i32()}, [](Graph&, Inputs in) {
+    const Value first = sin(in[0]).named("first");
+    const Value second = (first * first + in[0]).named("second");
+    return Values{exp(second) * first, in[1] + scalar_like(in[1], 1)};
+  })};
+}
 std::vector<Body> plain_layer(DType d) { return layer(d, false); }
 std::vector<Body> keeping_layer(DType d) { return layer(d, true); }
 
@@ -38,6 +46,11 @@ Cases cases(const op::Checkpoint*) {
        .op = {.num_kept = 1},
        .bodies = keeping_layer,
        .wanted = {true, true}},
+      {.name = "chain", .in = {T({3}), Fixed(DType::I32, {})}, .bodies = chain},
+      {.name = "chain_keeps_one",
+       .in = {T({3}), Fixed(DType::I32, {})},
+       .op = {.policy = CheckpointPolicy::Named, .names = {"second", "elsewhere"}},
+       .bodies = chain},
       {.name = "input_type", .in = {T({2, 4}), T({3, 2})}, .bodies = plain_layer, .rejects = "c1"},
       {.name = "too_many_kept",
        .in = {T({2, 3}), T({3, 2})},

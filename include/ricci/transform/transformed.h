@@ -10,7 +10,8 @@
 
 namespace ricci {
 
-/// A value of a graph: by handle, by id, or an input or param by its name.
+/// A value of a graph: by handle, by id, an input or param by its name, or any value by the name it
+/// has in the text form, `"%h"`.
 class ValueRef {
  public:
   ValueRef(const char* name) : ref_(std::string(name)) {}         // NOLINT: a name is a reference
