@@ -62,6 +62,7 @@ def norms():
     return f
 
 
+# With its own scale and softcap. [AT-02]
 def attend(q, k, v, mask=None, bias=None, scale=None, cap=None):
     """q [B, H, S, D], k and v [B, KV, T, D]."""
     group = q.shape[1] // k.shape[1]
