@@ -34,6 +34,29 @@ Value spread(Value reduced, const Axes& axes, const Dims& dims) {
   return broadcast_to(reshape_to(reduced, std::move(kept)), dims);
 }
 
+std::vector<Value> add_wanted(Graph& graph, Op op, std::span<const Value> operands,
+                              std::vector<bool> wanted) {
+  NodeSpec spec{.op = std::move(op), .wanted = wanted};
+  for (const Value& v : operands) spec.operands.push_back(v.id());
+  const NodeId id = graph.add(std::move(spec));
+  std::vector<Value> out(wanted.size());
+  for (std::uint32_t r = 0; r < out.size(); ++r) {
+    if (wanted[r]) out[r] = graph.value({id, r});
+  }
+  return out;
+}
+
+Value move_axis(Value v, std::size_t from, std::size_t to) {
+  if (from == to) return v;
+  Axes perm;
+  for (std::size_t i = 0; i < v.rank(); ++i) {
+    if (i != from) perm.emplace_back(static_cast<std::int64_t>(i));
+  }
+  perm.insert(perm.begin() + static_cast<std::ptrdiff_t>(to),
+              Axis(static_cast<std::int64_t>(from)));
+  return transpose(v, {.perm = perm});
+}
+
 Axes shifted(const Axes& axes) {
   Axes out;
   for (const Axis a : axes) out.push_back(shifted(a));

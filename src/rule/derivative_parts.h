@@ -30,6 +30,13 @@ namespace ricci::rule {
 /// Zeros of `like`'s type as a constant that broadcasts: rank 0.
 [[nodiscard]] inline Value zero_like(Value like) { return scalar_like(like, 0); }
 
+/// Adds a node and gives its results; those not asked for are invalid.
+[[nodiscard]] std::vector<Value> add_wanted(Graph& graph, Op op, std::span<const Value> operands,
+                                            std::vector<bool> wanted);
+
+/// Axis `from` put where axis `to` is now, the others in their order.
+[[nodiscard]] Value move_axis(Value v, std::size_t from, std::size_t to);
+
 /// Axes one further, for a value with the batch in front.
 [[nodiscard]] Axes shifted(const Axes& axes);
 [[nodiscard]] inline Axis shifted(Axis axis) { return axis + 1; }

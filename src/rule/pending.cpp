@@ -25,20 +25,12 @@ Cotangents vjp(const op::DotGeneral&, const VjpContext&) { pending("vjp DotGener
 Cotangents vjp(const op::DenseSolve&, const VjpContext&) { pending("vjp DenseSolve"); }
 Cotangents vjp(const op::BatchedDenseSolve&, const VjpContext&) { pending("vjp BatchedDenseSolve"); }
 Cotangents vjp(const op::TriangularSolve&, const VjpContext&) { pending("vjp TriangularSolve"); }
-Cotangents vjp(const op::LayerNorm&, const VjpContext&) { pending("vjp LayerNorm"); }
-Cotangents vjp(const op::RmsNorm&, const VjpContext&) { pending("vjp RmsNorm"); }
-Cotangents vjp(const op::GroupNorm&, const VjpContext&) { pending("vjp GroupNorm"); }
-Cotangents vjp(const op::BatchNormInference&, const VjpContext&) { pending("vjp BatchNormInference"); }
 Cotangents vjp(const op::Conv&, const VjpContext&) { pending("vjp Conv"); }
 Cotangents vjp(const op::Conv2dBackwardInput&, const VjpContext&) { pending("vjp Conv2dBackwardInput"); }
 Cotangents vjp(const op::Conv2dBackwardWeight&, const VjpContext&) { pending("vjp Conv2dBackwardWeight"); }
 Cotangents vjp(const op::Pool&, const VjpContext&) { pending("vjp Pool"); }
 Cotangents vjp(const op::MaxPool2dBackward&, const VjpContext&) { pending("vjp MaxPool2dBackward"); }
 Cotangents vjp(const op::MaxPool2dSelect&, const VjpContext&) { pending("vjp MaxPool2dSelect"); }
-Cotangents vjp(const op::SoftmaxCrossEntropyWithLogits&, const VjpContext&) { pending("vjp SoftmaxCrossEntropyWithLogits"); }
-Cotangents vjp(const op::SelectiveScan&, const VjpContext&) { pending("vjp SelectiveScan"); }
-Cotangents vjp(const op::GatedDeltaNet&, const VjpContext&) { pending("vjp GatedDeltaNet"); }
-Cotangents vjp(const op::Rope&, const VjpContext&) { pending("vjp Rope"); }
 Tangents jvp(const op::Cumulative&, JvpContext&) { pending("jvp Cumulative"); }
 Tangents jvp(const op::Sort&, JvpContext&) { pending("jvp Sort"); }
 Tangents jvp(const op::TopK&, JvpContext&) { pending("jvp TopK"); }
@@ -68,28 +60,12 @@ BatchedValues batch(const op::DotGeneral&, const VmapContext&) { pending("batch 
 BatchedValues batch(const op::DenseSolve&, const VmapContext&) { pending("batch DenseSolve"); }
 BatchedValues batch(const op::BatchedDenseSolve&, const VmapContext&) { pending("batch BatchedDenseSolve"); }
 BatchedValues batch(const op::TriangularSolve&, const VmapContext&) { pending("batch TriangularSolve"); }
-BatchedValues batch(const op::LayerNorm&, const VmapContext&) { pending("batch LayerNorm"); }
-BatchedValues batch(const op::RmsNorm&, const VmapContext&) { pending("batch RmsNorm"); }
-BatchedValues batch(const op::GroupNorm&, const VmapContext&) { pending("batch GroupNorm"); }
-BatchedValues batch(const op::BatchNormInference&, const VmapContext&) { pending("batch BatchNormInference"); }
 BatchedValues batch(const op::Conv&, const VmapContext&) { pending("batch Conv"); }
 BatchedValues batch(const op::Conv2dBackwardInput&, const VmapContext&) { pending("batch Conv2dBackwardInput"); }
 BatchedValues batch(const op::Conv2dBackwardWeight&, const VmapContext&) { pending("batch Conv2dBackwardWeight"); }
 BatchedValues batch(const op::Pool&, const VmapContext&) { pending("batch Pool"); }
 BatchedValues batch(const op::MaxPool2dBackward&, const VmapContext&) { pending("batch MaxPool2dBackward"); }
 BatchedValues batch(const op::MaxPool2dSelect&, const VmapContext&) { pending("batch MaxPool2dSelect"); }
-BatchedValues batch(const op::SoftmaxCrossEntropyWithLogits&, const VmapContext&) { pending("batch SoftmaxCrossEntropyWithLogits"); }
-BatchedValues batch(const op::SoftmaxCrossEntropyBackward&, const VmapContext&) { pending("batch SoftmaxCrossEntropyBackward"); }
-BatchedValues batch(const op::SelectiveScan&, const VmapContext&) { pending("batch SelectiveScan"); }
-BatchedValues batch(const op::SelectiveScanBackward&, const VmapContext&) { pending("batch SelectiveScanBackward"); }
-BatchedValues batch(const op::GatedDeltaNet&, const VmapContext&) { pending("batch GatedDeltaNet"); }
-BatchedValues batch(const op::GatedDeltaNetBackward&, const VmapContext&) { pending("batch GatedDeltaNetBackward"); }
-BatchedValues batch(const op::Attention&, const VmapContext&) { pending("batch Attention"); }
-BatchedValues batch(const op::AttentionBackward&, const VmapContext&) { pending("batch AttentionBackward"); }
-BatchedValues batch(const op::Rope&, const VmapContext&) { pending("batch Rope"); }
-BatchedValues batch(const op::RopeBackward&, const VmapContext&) { pending("batch RopeBackward"); }
-std::vector<Value> expand(const op::SelectiveScanBackward&, const ExpandContext&) { pending("expand SelectiveScanBackward"); }
-std::vector<Value> expand(const op::GatedDeltaNetBackward&, const ExpandContext&) { pending("expand GatedDeltaNetBackward"); }
 // clang-format on
 }  // namespace rule
 }  // namespace ricci

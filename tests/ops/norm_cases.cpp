@@ -170,6 +170,7 @@ Cases cases(const op::GroupNorm*) {
        .in = {T({2, 3, 4}), T({3}), T({3})},
        .op = {.num_groups = 3, .eps = 1e-3}},
       {.name = "no_spatial_axes", .in = {T({2, 6}), T({6}), T({6})}, .op = {.num_groups = 2}},
+      {.name = "one_example", .in = {T({1, 4, 3}), T({4}), T({4})}, .op = {.num_groups = 2}},
       {.name = "rank_six",
        .in = {T({1, 4, 2, 1, 3, 2}), T({4}), T({4})},
        .op = {.num_groups = 2, .eps = 0.5}},

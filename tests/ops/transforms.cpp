@@ -13,7 +13,7 @@
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
 #include "ricci/op/table.h"
-#include "ricci/rule/body_transforms.h"
+#include "ricci/rule/vjp.h"
 #include "ricci/transform/check.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/jvp.h"
@@ -32,12 +32,16 @@ using Names = std::vector<std::string>;
 struct Program {
   Graph graph;
   Feeds feeds;
+  Names fixed = {};  // inputs that only count as what they are: indices held by floats
 
+  [[nodiscard]] bool is_fixed(const std::string& name) const {
+    return std::ranges::find(fixed, name) != fixed.end();
+  }
   [[nodiscard]] Names differentiable() const {
     Names out;
     for (const NodeId id : graph.inputs()) {
       const auto& in = *graph.node(id).op.as<op::Input>();
-      if (has_derivative(in.type.dtype)) out.push_back(in.name);
+      if (has_derivative(in.type.dtype) && !is_fixed(in.name)) out.push_back(in.name);
     }
     return out;
   }
@@ -61,7 +65,7 @@ Program gradient_of(const Program& p, std::uint64_t seed) {
   const Names names = p.differentiable();
   Transformed g = vjp(p.graph, {names.begin(), names.end()}, GradOptions::training());
   verify(g.graph);
-  Program out{std::move(g.graph), p.feeds};
+  Program out{std::move(g.graph), p.feeds, p.fixed};
   for (const auto& [conventional, chosen] : g.names) {
     const Type& type = out.graph.node(out.graph.find_or_throw(chosen)).types[0];
     out.feeds.emplace(chosen, random_tensor(seed++, type, -1, 1));
@@ -95,6 +99,15 @@ class TransformRun {
   TransformRun(const Case& c, DType dtype) : case_(c), dtype_(dtype) {
     BuiltCase b = build_case(c, dtype);
     program_ = {std::move(b.graph), {b.feeds.begin(), b.feeds.end()}};
+    for (const Node& node : program_.graph.nodes()) {
+      for (std::size_t k = 0; k < node.operands.size(); ++k) {
+        const auto* in = program_.graph.node(node.operands[k].node).op.as<op::Input>();
+        if (in == nullptr || !has_derivative(in->type.dtype)) continue;
+        if (!carries_derivative(program_.graph.registry(), node, k, in->type)) {
+          program_.fixed.push_back(in->name);
+        }
+      }
+    }
   }
 
   void all() {
@@ -193,7 +206,7 @@ class TransformRun {
       if (name != fmt::format("x{}", k)) continue;
       const In& in = case_.in[k];
       if (in.values.empty()) return random_tensor(seed + 31 * k, t.type(), in.low, in.high);
-      if (!is_float(t.dtype())) return t;
+      if (!is_float(t.dtype()) || p.is_fixed(name)) return t;
       auto numbers = t.numbers<double>();
       for (double& v : numbers) v *= 1 + 1e-3 * static_cast<double>(seed);
       return Tensor::from_numbers<double>(t.type(), numbers);
@@ -217,7 +230,7 @@ class TransformRun {
     }
     Transformed t = vmap(p.graph, inputs, Batch);
     verify(t.graph);
-    Program out{std::move(t.graph), p.feeds};
+    Program out{std::move(t.graph), p.feeds, p.fixed};
     for (const std::string& name : batched) {
       std::vector<Tensor> rows;
       for (const Feeds& f : examples) rows.push_back(f.at(name));
@@ -262,6 +275,13 @@ class TransformRun {
     }
   }
 
+  // A kernel and its expansion round differently.
+  static bool batches_by_expansion(const Program& p) {
+    return std::ranges::any_of(p.graph.nodes(), [](const Node& node) {
+      return descriptor(node.op.kind()).batch == RuleSource::Expansion;
+    });
+  }
+
   void check_against_loop(const Program& p, Composition which, const Names& batched) {
     SCOPED_TRACE(fmt::format("batched: {}", fmt::join(batched, ", ")));
     const auto [over, examples] = batch_of(p, batched);
@@ -271,7 +291,7 @@ class TransformRun {
       for (std::size_t i = 0; i < alone.size(); ++i) {
         const Tensor row = all[i].narrowed(0, e, 1).reshaped(alone[i].dims());
         count(which);
-        if (by_expansion_) {
+        if (batches_by_expansion(p)) {
           EXPECT_TRUE(close(row, alone[i], {1e-12, 1e-12})) << print(over.graph);
         } else {
           EXPECT_TRUE(same(row, alone[i])) << "output " << i << " of example " << e << "\n"
@@ -284,8 +304,6 @@ class TransformRun {
   const Case& case_;
   DType dtype_;
   Program program_;
-  // A kernel and its expansion round differently.
-  bool by_expansion_ = descriptor(case_.op->kind()).batch == RuleSource::Expansion;
 };
 
 // Every transform an op takes part in was checked on it.
