@@ -21,25 +21,9 @@ Cotangents vjp(const op::Cumulative&, const VjpContext&) { pending("vjp Cumulati
 Cotangents vjp(const op::CumsumBackward&, const VjpContext&) { pending("vjp CumsumBackward"); }
 Cotangents vjp(const op::Sort&, const VjpContext&) { pending("vjp Sort"); }
 Cotangents vjp(const op::TopK&, const VjpContext&) { pending("vjp TopK"); }
-Cotangents vjp(const op::DotGeneral&, const VjpContext&) { pending("vjp DotGeneral"); }
-Cotangents vjp(const op::DenseSolve&, const VjpContext&) { pending("vjp DenseSolve"); }
-Cotangents vjp(const op::BatchedDenseSolve&, const VjpContext&) { pending("vjp BatchedDenseSolve"); }
-Cotangents vjp(const op::TriangularSolve&, const VjpContext&) { pending("vjp TriangularSolve"); }
-Cotangents vjp(const op::Conv&, const VjpContext&) { pending("vjp Conv"); }
-Cotangents vjp(const op::Conv2dBackwardInput&, const VjpContext&) { pending("vjp Conv2dBackwardInput"); }
-Cotangents vjp(const op::Conv2dBackwardWeight&, const VjpContext&) { pending("vjp Conv2dBackwardWeight"); }
-Cotangents vjp(const op::Pool&, const VjpContext&) { pending("vjp Pool"); }
-Cotangents vjp(const op::MaxPool2dBackward&, const VjpContext&) { pending("vjp MaxPool2dBackward"); }
-Cotangents vjp(const op::MaxPool2dSelect&, const VjpContext&) { pending("vjp MaxPool2dSelect"); }
 Tangents jvp(const op::Cumulative&, JvpContext&) { pending("jvp Cumulative"); }
 Tangents jvp(const op::Sort&, JvpContext&) { pending("jvp Sort"); }
 Tangents jvp(const op::TopK&, JvpContext&) { pending("jvp TopK"); }
-Tangents jvp(const op::DenseSolve&, JvpContext&) { pending("jvp DenseSolve"); }
-Tangents jvp(const op::BatchedDenseSolve&, JvpContext&) { pending("jvp BatchedDenseSolve"); }
-Tangents jvp(const op::TriangularSolve&, JvpContext&) { pending("jvp TriangularSolve"); }
-Tangents jvp(const op::Pool&, JvpContext&) { pending("jvp Pool"); }
-Tangents jvp(const op::MaxPool2dBackward&, JvpContext&) { pending("jvp MaxPool2dBackward"); }
-Tangents jvp(const op::MaxPool2dSelect&, JvpContext&) { pending("jvp MaxPool2dSelect"); }
 BatchedValues batch(const op::RngNormal&, const VmapContext&) { pending("batch RngNormal"); }
 BatchedValues batch(const op::RngUniform&, const VmapContext&) { pending("batch RngUniform"); }
 BatchedValues batch(const op::RngBits&, const VmapContext&) { pending("batch RngBits"); }
@@ -56,16 +40,6 @@ BatchedValues batch(const op::Sort&, const VmapContext&) { pending("batch Sort")
 BatchedValues batch(const op::ArgReduce&, const VmapContext&) { pending("batch ArgReduce"); }
 BatchedValues batch(const op::TopK&, const VmapContext&) { pending("batch TopK"); }
 BatchedValues batch(const op::Sample&, const VmapContext&) { pending("batch Sample"); }
-BatchedValues batch(const op::DotGeneral&, const VmapContext&) { pending("batch DotGeneral"); }
-BatchedValues batch(const op::DenseSolve&, const VmapContext&) { pending("batch DenseSolve"); }
-BatchedValues batch(const op::BatchedDenseSolve&, const VmapContext&) { pending("batch BatchedDenseSolve"); }
-BatchedValues batch(const op::TriangularSolve&, const VmapContext&) { pending("batch TriangularSolve"); }
-BatchedValues batch(const op::Conv&, const VmapContext&) { pending("batch Conv"); }
-BatchedValues batch(const op::Conv2dBackwardInput&, const VmapContext&) { pending("batch Conv2dBackwardInput"); }
-BatchedValues batch(const op::Conv2dBackwardWeight&, const VmapContext&) { pending("batch Conv2dBackwardWeight"); }
-BatchedValues batch(const op::Pool&, const VmapContext&) { pending("batch Pool"); }
-BatchedValues batch(const op::MaxPool2dBackward&, const VmapContext&) { pending("batch MaxPool2dBackward"); }
-BatchedValues batch(const op::MaxPool2dSelect&, const VmapContext&) { pending("batch MaxPool2dSelect"); }
 // clang-format on
 }  // namespace rule
 }  // namespace ricci
