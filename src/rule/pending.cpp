@@ -10,17 +10,6 @@ namespace {
 }  // namespace
 namespace rule {
 // clang-format off
-Cotangents vjp(const op::Gather&, const VjpContext&) { pending("vjp Gather"); }
-Cotangents vjp(const op::GatherBackward&, const VjpContext&) { pending("vjp GatherBackward"); }
-Cotangents vjp(const op::ScatterAdd&, const VjpContext&) { pending("vjp ScatterAdd"); }
-Cotangents vjp(const op::TakeAlongAxis&, const VjpContext&) { pending("vjp TakeAlongAxis"); }
-Cotangents vjp(const op::ScatterAddAlongAxis&, const VjpContext&) { pending("vjp ScatterAddAlongAxis"); }
-Cotangents vjp(const op::DynamicNarrow&, const VjpContext&) { pending("vjp DynamicNarrow"); }
-Cotangents vjp(const op::DynamicUpdate&, const VjpContext&) { pending("vjp DynamicUpdate"); }
-Cotangents vjp(const op::Cumulative&, const VjpContext&) { pending("vjp Cumulative"); }
-Cotangents vjp(const op::CumsumBackward&, const VjpContext&) { pending("vjp CumsumBackward"); }
-Cotangents vjp(const op::Sort&, const VjpContext&) { pending("vjp Sort"); }
-Cotangents vjp(const op::TopK&, const VjpContext&) { pending("vjp TopK"); }
 Cotangents vjp(const op::DotGeneral&, const VjpContext&) { pending("vjp DotGeneral"); }
 Cotangents vjp(const op::DenseSolve&, const VjpContext&) { pending("vjp DenseSolve"); }
 Cotangents vjp(const op::BatchedDenseSolve&, const VjpContext&) { pending("vjp BatchedDenseSolve"); }
@@ -47,9 +36,6 @@ Cotangents vjp(const op::Custom&, const VjpContext&) { pending("vjp Custom"); }
 ForwardResults forward_keeping(const op::While&, const ForwardContext&) { pending("forward While"); }
 ForwardResults forward_keeping(const op::CustomFn&, const ForwardContext&) { pending("forward CustomFn"); }
 ForwardResults forward_keeping(const op::Checkpoint&, const ForwardContext&) { pending("forward Checkpoint"); }
-Tangents jvp(const op::Cumulative&, JvpContext&) { pending("jvp Cumulative"); }
-Tangents jvp(const op::Sort&, JvpContext&) { pending("jvp Sort"); }
-Tangents jvp(const op::TopK&, JvpContext&) { pending("jvp TopK"); }
 Tangents jvp(const op::DenseSolve&, JvpContext&) { pending("jvp DenseSolve"); }
 Tangents jvp(const op::BatchedDenseSolve&, JvpContext&) { pending("jvp BatchedDenseSolve"); }
 Tangents jvp(const op::TriangularSolve&, JvpContext&) { pending("jvp TriangularSolve"); }
@@ -61,22 +47,6 @@ Tangents jvp(const op::While&, JvpContext&) { pending("jvp While"); }
 Tangents jvp(const op::CustomFn&, JvpContext&) { pending("jvp CustomFn"); }
 Tangents jvp(const op::Checkpoint&, JvpContext&) { pending("jvp Checkpoint"); }
 Tangents jvp(const op::Custom&, JvpContext&) { pending("jvp Custom"); }
-BatchedValues batch(const op::RngNormal&, const VmapContext&) { pending("batch RngNormal"); }
-BatchedValues batch(const op::RngUniform&, const VmapContext&) { pending("batch RngUniform"); }
-BatchedValues batch(const op::RngBits&, const VmapContext&) { pending("batch RngBits"); }
-BatchedValues batch(const op::Gather&, const VmapContext&) { pending("batch Gather"); }
-BatchedValues batch(const op::GatherBackward&, const VmapContext&) { pending("batch GatherBackward"); }
-BatchedValues batch(const op::ScatterAdd&, const VmapContext&) { pending("batch ScatterAdd"); }
-BatchedValues batch(const op::TakeAlongAxis&, const VmapContext&) { pending("batch TakeAlongAxis"); }
-BatchedValues batch(const op::ScatterAddAlongAxis&, const VmapContext&) { pending("batch ScatterAddAlongAxis"); }
-BatchedValues batch(const op::DynamicNarrow&, const VmapContext&) { pending("batch DynamicNarrow"); }
-BatchedValues batch(const op::DynamicUpdate&, const VmapContext&) { pending("batch DynamicUpdate"); }
-BatchedValues batch(const op::Cumulative&, const VmapContext&) { pending("batch Cumulative"); }
-BatchedValues batch(const op::CumsumBackward&, const VmapContext&) { pending("batch CumsumBackward"); }
-BatchedValues batch(const op::Sort&, const VmapContext&) { pending("batch Sort"); }
-BatchedValues batch(const op::ArgReduce&, const VmapContext&) { pending("batch ArgReduce"); }
-BatchedValues batch(const op::TopK&, const VmapContext&) { pending("batch TopK"); }
-BatchedValues batch(const op::Sample&, const VmapContext&) { pending("batch Sample"); }
 BatchedValues batch(const op::DotGeneral&, const VmapContext&) { pending("batch DotGeneral"); }
 BatchedValues batch(const op::DenseSolve&, const VmapContext&) { pending("batch DenseSolve"); }
 BatchedValues batch(const op::BatchedDenseSolve&, const VmapContext&) { pending("batch BatchedDenseSolve"); }
