@@ -84,6 +84,7 @@ void check_known(const OpDescriptor& d, std::span<const NamedAttr> attrs) {
     }
     if (d.field(a.name) != nullptr) continue;
     std::vector<std::string> known;
+    known.reserve(d.fields.size());
     for (const FieldInfo& f : d.fields) known.push_back(f.name);
     const auto close = nearest(a.name, known);
     reject_attr(*d.info, "unknown", fmt::format("'{}' has no attribute '{}'", d.info->name, a.name),
