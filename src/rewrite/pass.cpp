@@ -14,8 +14,10 @@
 
 namespace ricci {
 
-std::span<const Pass> all_passes() {
-  static const std::vector<Pass> passes = {
+namespace {
+
+std::vector<Pass> clean_ups() {
+  return {
       {"dead_code_elimination", "drops nodes and results no output depends on",
        dead_code_elimination},
       {"common_subexpression_elimination", "computes once what is computed twice",
@@ -26,6 +28,12 @@ std::span<const Pass> all_passes() {
        canonicalize},
       {"peel_scalar_expands", "takes away expands in front of ops that broadcast anyway",
        peel_scalar_expands},
+  };
+}
+
+// Written out: control flow, then what is fused, then both for differentiation.
+std::vector<Pass> lowerings() {
+  std::vector<Pass> passes = {
       {"inline_if", "writes out both branches of every if and selects between them", inline_if},
       {"unroll_while", "writes out loops with a bound, trip by trip", unroll_while},
       {"lower_control_flow", "inline_if, then unroll_while", lower_control_flow},
@@ -55,6 +63,18 @@ std::span<const Pass> all_passes() {
       {"prepare_for_autodiff", "everything a differentiator of primitives needs, to a fixpoint",
        prepare_for_autodiff},
   };
+  for (Pass& pass : passes) pass.kind = PassKind::Lowering;
+  return passes;
+}
+
+}  // namespace
+
+std::span<const Pass> all_passes() {
+  static const std::vector<Pass> passes = [] {
+    std::vector<Pass> all = clean_ups();
+    for (Pass& pass : lowerings()) all.push_back(std::move(pass));
+    return all;
+  }();
   return passes;
 }
 

@@ -11,11 +11,9 @@ Provenance made_by(std::string_view pass, const Node& node) {
   return from;
 }
 
-// Inputs and params are the caller's, and so are values that were there before.
+// A value that was there before keeps its own name; one that came with a body takes the node's.
 void keep_name(const std::string& name, Value v, std::size_t first_new) {
-  const Node& node = v.graph().node(v.id().node);
-  if (v.id().node < first_new || !node.names[v.id().result].empty()) return;
-  v.named(name);
+  if (!name.empty() && v.id().node >= first_new) v.named(name);
 }
 
 }  // namespace

@@ -168,6 +168,7 @@ std::vector<Value> unroll_part(const op::Scan& op, const NodeVisit& v, std::int6
   op::Scan blocks = op;
   blocks.length = length / factor;
   blocks.save_trajectory = false;
+  blocks.num_checkpoints = std::min(op.num_checkpoints, length / factor);
   std::vector<Value> looped_results = v.graph().add_node(
       Op(blocks), operands, {Body{"body", block_body(op, body, types, factor, v.graph())}});
   std::copy_n(looped_results.begin(), at.carries.size(), at.carries.begin());

@@ -22,7 +22,10 @@ BatchedValues elementwise(const Op& op, const VmapContext& c) {
   std::vector<Value> operands;
   const std::size_t rank = c.node().types[0].rank();
   for (std::size_t k = 0; k < c.size(); ++k) operands.push_back(c.aligned(k, rank));
-  return c.emit(op, operands);
+  BatchedValues out = c.emit(op, operands);
+  // A region need not read all its operands; without the batched ones its result is shared.
+  out[0].batched = out[0].value.rank() == rank + 1;
+  return out;
 }
 
 BatchedValues by_expansion(const Op&, const VmapContext& c) {

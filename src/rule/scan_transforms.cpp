@@ -26,7 +26,6 @@ struct Counts {
 // The carry after the last step, out of a trajectory.
 Value last_of(const op::Scan& op, Value init, Value trajectory) {
   const Dim rows = trajectory.dims()[0];
-  if (op.length.is(0)) return init;
   if (op.length.is_static()) {
     const Dim start = op.reverse ? Dim(0) : rows - Dim(1);
     return reshape_to(narrow(trajectory, {.axis = 0, .start = start, .len = 1}), init.dims());
@@ -51,7 +50,12 @@ ForwardResults forward_keeping(const op::Scan& op, const ForwardContext& c) {
   std::vector<Value> results = c.graph.add_node(Op(keeping), c.operands, c.node.bodies);
   std::vector<Value> trajectories(results.begin(),
                                   results.begin() + static_cast<std::ptrdiff_t>(n.carries));
-  for (std::size_t k = 0; k < n.carries && !op.save_trajectory; ++k) {
+  if (op.save_trajectory) return {std::move(results), std::move(trajectories)};
+  if (op.length.is(0)) {
+    // Nothing to cut the last carry from.
+    return {c.graph.add_node(Op(op), c.operands, c.node.bodies), std::move(trajectories)};
+  }
+  for (std::size_t k = 0; k < n.carries; ++k) {
     results[k] = last_of(op, c.operands[k], trajectories[k]);
   }
   return {std::move(results), std::move(trajectories)};

@@ -9,6 +9,7 @@
 #include "ricci/op/table.h"
 
 #include "rule/class_of.h"
+#include "rule/derivative_table.h"
 #include "rule/perturb.h"
 #include "rule/vjp_rules.h"
 
@@ -76,6 +77,11 @@ bool carries_derivative(const Registry& registry, const Node& node, std::size_t 
   if (!has_derivative(operand.dtype)) return false;
   if (const auto* custom = node.op.as<op::Custom>()) {
     return registry.find_or_throw(custom->name, custom->version)->differentiable(k);
+  }
+  if (const auto* unary = node.op.as<op::Unary>()) {
+    // A function that is flat wherever it is smooth, such as floor, lets nothing pass.
+    const rule::Expression* slope = rule::derivative(unary->kind);
+    return slope != nullptr && !slope->is(0);
   }
   if (const auto* custom = node.op.as<op::CustomFn>()) {
     return std::ranges::find(custom->no_gradient, static_cast<std::int64_t>(k)) ==

@@ -7,6 +7,7 @@
 #include "ricci/build/build.h"
 
 #include "transform/bodies.h"
+#include "transform/names.h"
 
 namespace ricci {
 namespace {
@@ -71,7 +72,7 @@ void Batching::batch_node(NodeId id, std::vector<BatchedValue> operands) {
     if (!out[r].value.valid()) continue;
     build_.map({id, r}, out[r].value);
     if (out[r].batched) batched_[{id, r}] = true;
-    if (!node.names[r].empty()) graph().set_value_name(out[r].value.id(), node.names[r]);
+    keep_name(node, r, out[r].value);
   }
 }
 

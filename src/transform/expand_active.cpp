@@ -7,6 +7,7 @@
 #include "ricci/rule/expand.h"
 
 #include "transform/dependence.h"
+#include "transform/names.h"
 
 namespace ricci {
 namespace {
@@ -39,6 +40,7 @@ PassResult expand_nodes(const Graph& graph, const std::function<bool(NodeId)>& c
     for (std::uint32_t r = 0; r < results.size(); ++r) {
       if (!node.wanted[r] || !results[r].valid()) continue;
       build.map({id, r}, results[r]);
+      keep_name(node, r, results[r]);
     }
   }
   IdMap map = build.id_map();

@@ -10,6 +10,7 @@
 #include "ricci/rule/vjp.h"
 
 #include "transform/bodies.h"
+#include "transform/names.h"
 
 namespace ricci {
 namespace {
@@ -59,7 +60,10 @@ void Forward::sweep() {
     const Tangents out = apply_jvp(context);
     const std::vector<Value>& results = context.results();
     for (std::uint32_t r = 0; r < node.types.size(); ++r) {
-      if (results[r].valid()) build_.map({id, r}, results[r]);
+      if (results[r].valid()) {
+        build_.map({id, r}, results[r]);
+        keep_name(node, r, results[r]);
+      }
       if (out[r].valid()) tangents_[{id, r}] = out[r];
     }
   }

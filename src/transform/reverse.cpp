@@ -10,6 +10,7 @@
 
 #include "transform/bodies.h"
 #include "transform/expand_active.h"
+#include "transform/names.h"
 
 namespace ricci {
 namespace {
@@ -73,7 +74,9 @@ void Reverse::mirror(const std::vector<ValueId>& residuals) {
       ForwardResults forward =
           forward_for_vjp({graph(), node, step.operands, step.needs, body_transforms()});
       for (std::uint32_t r = 0; r < forward.results.size(); ++r) {
-        if (forward.results[r].valid()) build.map({id, r}, forward.results[r]);
+        if (!forward.results[r].valid()) continue;
+        build.map({id, r}, forward.results[r]);
+        keep_name(node, r, forward.results[r]);
       }
       step.residuals = std::move(forward.residuals);
     } else {
@@ -91,6 +94,7 @@ void Reverse::mirror(const std::vector<ValueId>& residuals) {
 Value Reverse::value(ValueId original) { return build_->value(to_prepared_(original).value()); }
 
 void Reverse::seed(std::size_t output, Value cotangent) {
+  seeded_.push_back(output);
   accumulate((*build_)(prepared_.outputs()[output]), cotangent);
 }
 
@@ -133,24 +137,31 @@ std::string Reverse::why_missing(ValueId original) const {
   if (!has_derivative(prepared_.type(start).dtype)) {
     return fmt::format("its dtype {} has no derivative", name(prepared_.type(start).dtype));
   }
-  // Everything it reaches, whether a derivative passes or not.
+  // Everything it reaches, whether a derivative passes or not, and what leads to a seeded output.
   std::vector<bool> reached(prepared_.size());
   reached[start.node] = true;
   for (NodeId id = start.node + 1; id < prepared_.size(); ++id) {
     reached[id] = std::ranges::any_of(prepared_.nodes()[id].operands,
                                       [&](ValueId v) { return reached[v.node]; });
   }
-  if (prepared_.outputs().empty() || !reached[prepared_.outputs()[0].node]) {
-    return "the first output does not depend on it";
+  std::vector<bool> leads(prepared_.size());
+  for (const std::size_t i : seeded_) leads[prepared_.outputs()[i].node] = true;
+  for (NodeId id = static_cast<NodeId>(prepared_.size()); id-- > 0;) {
+    if (!leads[id]) continue;
+    for (const ValueId v : prepared_.nodes()[id].operands) leads[v.node] = true;
+  }
+  if (!leads[start.node]) {
+    return seeded_.size() == 1 ? "the first output does not depend on it"
+                               : "no output depends on it";
   }
   const Dependence from(prepared_, std::array{start});
   for (NodeId id = start.node + 1; id < prepared_.size(); ++id) {
-    if (!reached[id] || from.any(id)) continue;
+    if (!reached[id] || !leads[id] || from.any(id)) continue;
     const Node& node = prepared_.nodes()[id];
     const bool fed = std::ranges::any_of(node.operands, [&](ValueId v) { return from(v); });
     if (fed) return fmt::format("{} lets no derivative pass", describe(node));
   }
-  return "no derivative passes on the way to the first output";
+  return "no derivative passes on the way to the output";
 }
 
 Transformed Reverse::finish(const std::vector<Value>& outputs) {

@@ -53,6 +53,7 @@ class Reverse {
   Dependence depends_;
   std::optional<Rebuilder> build_;
   std::vector<Step> steps_;
+  std::vector<std::size_t> seeded_;      // outputs
   std::map<ValueId, Value> cotangents_;  // by value of the new graph
 };
 

@@ -1,5 +1,7 @@
 #include "ricci/transform/vmap.h"
 
+#include <set>
+
 #include <fmt/format.h>
 
 #include "ricci/build/build.h"
@@ -41,9 +43,16 @@ Transformed vmap(const Graph& graph, const std::vector<BatchedInput>& batched, c
         fmt::format("{} out_axes are given for {} outputs", options.out_axes.size(), outputs),
         "give none, one for all, or one per output");
   }
+  if (size.try_value().value_or(0) < 0) {
+    throw UserError(ErrorCode::Shape, fmt::format("a batch cannot have {} examples", size.value()));
+  }
   Batching batching(graph, size, options.random);
+  std::set<NodeId> seen;
   for (const BatchedInput& in : batched) {
     const NodeId leaf = graph.find_or_throw(in.name);
+    if (!seen.insert(leaf).second) {
+      throw UserError(ErrorCode::Name, fmt::format("'{}' is listed twice", in.name));
+    }
     batching.batch_leaf(leaf, batch_axis(in.axis, graph.node(leaf).types[0].rank() + 1,
                                          fmt::format("'{}'", in.name)));
   }

@@ -14,14 +14,14 @@ Cases cases(const op::Attention*) {
       {.name = "rank_two",
        .in = {T({3, 8}), T({3, 8}), T({3, 8})},
        .op = {.num_heads = 2, .head_dim = 4}},
-      {.name = "causal",
+      {.name = "causal",  // [AT-08]
        .in = {T({1, 3, 4}), T({1, 5, 4}), T({1, 5, 4})},
        .op = {.num_heads = 1, .head_dim = 4, .mask_kind = MaskKind::causal()},
        .wanted = with_lse},
       {.name = "window",
        .in = {T({1, 5, 4}), T({1, 5, 4}), T({1, 5, 4})},
        .op = {.num_heads = 1, .head_dim = 4, .mask_kind = MaskKind::sliding_window(1)}},
-      {.name = "bshd_with_as_many_heads_as_steps",
+      {.name = "bshd_with_as_many_heads_as_steps",  // [AT-06]
        .in = {T({2, 3, 3, 2}), T({2, 3, 3, 2}), T({2, 3, 3, 2})},
        .op = {.num_heads = 3, .head_dim = 2, .layout = bshd}},
       {.name = "grouped",

@@ -220,7 +220,7 @@ Cases cases(const op::Scan*) {
        .in = {T({2}), T({2}), T({1, 2})},
        .op = {.length = 1, .num_bcast = 1, .num_xs = 1},
        .bodies = sine_cell},
-      {.name = "operands_missing",
+      {.name = "operands_missing",  // [scan-validation]
        .in = {T({3})},
        .op = {.length = 2, .num_xs = 1},
        .bodies = plain,

@@ -220,6 +220,7 @@ Cases cases(const op::CustomFn*) {
        .op = {.no_gradient = {1}},
        .bodies = shifted,
        .out = {{11, 22}}},
+      // Both modes with one rule. [customfn-partial-rules]
       {.name = "vjp_only", .in = {T({2}), T({2})}, .bodies = product_vjp},
       {.name = "jvp_only", .in = {T({2}), T({2})}, .bodies = product_jvp},
       {.name = "two_outputs", .in = {T({2}), T({2})}, .bodies = two_outputs},

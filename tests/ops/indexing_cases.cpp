@@ -75,6 +75,7 @@ Cases cases(const op::Gather*) {
        .rejects = "c1"},
       {.name = "scalar_table", .in = {T({}), Index({1}, 1)}, .op = {.axis = 0}, .rejects = "axis"},
   };
+  // [G-04] [int-indices]
   for (const DType d :
        {DType::I8, DType::I16, DType::I64, DType::U8, DType::U32, DType::F32, DType::F64}) {
     list.push_back({.name = "by_" + std::string(name(d)),

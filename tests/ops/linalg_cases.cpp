@@ -16,7 +16,7 @@ Cases cases(const op::Matmul*) {
        .in = {T({2, 2}).with({1, 2, 3, 4}), T({2, 1}).with({5, 6})},
        .dtypes = Numbers,
        .out = {{17, 39}}},
-      {.name = "plain", .in = {T({3, 4}), T({4, 5})}, .dtypes = Numbers},
+      {.name = "plain", .in = {T({3, 4}), T({4, 5})}, .dtypes = Numbers},  // [LA-02]
       {.name = "batched", .in = {T({2, 3, 4}), T({2, 4, 5})}},
       {.name = "shared_right", .in = {T({2, 3, 4}), T({4, 5})}},
       {.name = "shared_left", .in = {T({3, 4}), T({2, 4, 5})}},

@@ -128,7 +128,7 @@ Cases cases(const op::LayerNorm*) {
         .in = {T({2, 2}).with({0, 5, 2, 3}), T({2}).with({3, 5}), T({2}).with({1, -1})},
         .op = {.axis = 0, .eps = 0.0},
         .out = {{-2, 4, 4, -6}}},
-       // E[x²] - μ² would lose all digits here. [NM-02]
+       // E[x²] - μ² would lose all digits here. [NM-02] [lower-norm-stable]
        {.name = "far_from_zero",
         .in = {T({4}).with({4096, 4098, 4096, 4098}), T({4}).with({1, 1, 1, 1}),
                T({4}).with({0, 0, 0, 0})},

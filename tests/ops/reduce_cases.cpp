@@ -25,6 +25,7 @@ Cases cases(const op::Reduce*) {
     const DTypeSet d = dtypes_of(kind);
     list.push_back({.name = n + "_all", .in = {T({3, 5})}, .op = {kind, {0, 1}}, .dtypes = d});
     list.push_back({.name = n + "_last", .in = {T({3, 5})}, .op = {kind, {-1}, true}, .dtypes = d});
+    // [RD-06]
     list.push_back({.name = n + "_outer", .in = {T({2, 3, 4})}, .op = {kind, {2, 0}}, .dtypes = d});
     list.push_back({.name = n + "_none", .in = {T({3})}, .op = {kind, {}}, .dtypes = d});
     list.push_back({.name = n + "_empty", .in = {T({2, 0})}, .op = {kind, {1}}, .dtypes = d});
@@ -57,7 +58,7 @@ Cases cases(const op::Reduce*) {
                   .in = {T({2}).with({-Inf, -Inf})},
                   .op = {ReduceKind::LogSumExp, {0}},
                   .out = {{-Inf}}});
-  list.push_back({.name = "complex_sum",
+  list.push_back({.name = "complex_sum",  // [CX-02]
                   .in = {T({2, 3})},
                   .op = {ReduceKind::Sum, {1}},
                   .dtypes = dtypes::complexes});
@@ -160,7 +161,7 @@ Cases cases(const op::CumsumBackward*) {
 Cases cases(const op::Softmax*) {
   return cases_of<op::Softmax>({
       {.name = "last", .in = {T({3, 5})}},
-      {.name = "first", .in = {T({3, 5})}, .op = {0}},
+      {.name = "first", .in = {T({3, 5})}, .op = {0}},  // [RD-09]
       {.name = "middle", .in = {T({2, 3, 4})}, .op = {1}},
       {.name = "empty", .in = {T({0, 3})}},
       {.name = "one", .in = {T({3, 1})}, .out = {{1, 1, 1}}},

@@ -322,6 +322,20 @@ void expect_no_empty_cell(const OpDescriptor& d) {
 
 class OpTransforms : public ::testing::TestWithParam<std::size_t> {};
 
+// What holds for every op on every case of its table, and so shows promises about single ops:
+// - There is a rule in every mode, and jvp and vjp are transposes and match differences:
+//   [total-rules] [numeric-tests] [jvp-rules-correct] [TR-09], of activations [EW-01] [EW-02]
+//   [EW-06] [EW-08], with broadcasting [EW-14], on complex numbers [EW-10], of reductions
+//   [RD-03] [RD-05] [RD-08], solves [LA-06], norms [NM-03] [NM-06] [NM-09] [NM-10] [NM-11],
+//   attention and rotations [AT-09] [AT-12], scatters [SH-12], convolutions [CV-02], losses
+//   [LS-01], scans and sequence models [scan-jvp] [ssm-jvp], regions [region-ad] and fused ops
+//   [fused-native-backward].
+// - Gradients are differentiated again: [BW-01] [BW-06] [EW-09] [conv-backward-second-order]
+//   [scan-higher-order].
+// - vmap over subsets of the operands is a loop: [TR-15] [TR-04] [TR-13] [TR-14] [EW-22] [EW-24]
+//   [NM-04] [NM-07] [AT-11] [AT-15] [SH-05] [SH-10] [CV-03] [scan-vmap], of gradients too [BW-03]
+//   [BW-07].
+
 TEST_P(OpTransforms, Hold) {
   const OpDescriptor& d = all_ops()[GetParam()];
   if (d.vjp == RuleSource::Refused || d.vjp == RuleSource::Leaf) GTEST_SKIP();

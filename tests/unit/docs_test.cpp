@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ricci/op/table.h"
+
 #include "support/tool.h"
 
 namespace ricci::testing {
@@ -17,6 +19,18 @@ TEST(Docs, OpReferenceIsWhatTheToolWrites) {
   EXPECT_EQ(run.status, 0);
   EXPECT_EQ(run.out, read_text(RICCI_SOURCE_DIR "/docs/generated/ops.md"))
       << "run 'make docs' and commit the result";
+}
+
+TEST(Docs, EveryOpHasASourceForEveryTransform) {
+  std::string page = read_text(RICCI_SOURCE_DIR "/docs/generated/ops.md");
+  page = page.substr(page.find("## Transforms"));
+  const std::string source =
+      " (rule|linear|multilinear|element-wise|expansion|derived|zero|leaf|refused) \\|";
+  for (const OpDescriptor& d : all_ops()) {
+    const std::string op(d.info->name);
+    const std::regex row("\n\\| \\[`" + op + "`\\]\\(#" + op + "\\) \\|(" + source + "){7}\n");
+    EXPECT_TRUE(std::regex_search(page, row)) << op;
+  }
 }
 
 TEST(Docs, RelativeLinksLeadSomewhere) {

@@ -221,7 +221,7 @@ std::string to_string(const LoopShape& s) {
          " checkpoints " + std::to_string(s.checkpoints) + (s.reverse ? " reverse" : "");
 }
 
-TEST(UnrollScans, WritesOutEveryKindOfScan) {
+TEST(UnrollScans, WritesOutEveryKindOfScan) {  // [scan-multi-carry]
   for (const LoopShape& s : loop_shapes()) {
     SCOPED_TRACE(to_string(s));
     const Graph flat = passed(looped(s), [](const Graph& g) { return unroll_scans(g); });

@@ -110,7 +110,7 @@ TEST_P(AttentionGradient, AgreesWithDifferences) {
 INSTANTIATE_TEST_SUITE_P(Settings, AttentionGradient, ::testing::ValuesIn(attention_settings()),
                          [](const auto& s) { return s.param.name; });
 
-TEST(AttentionBuilders, GiveOneGradientAndAll) {
+TEST(AttentionBuilders, GiveOneGradientAndAll) {  // [BW-08]
   Graph g("builders");
   const Value q = g.input("q", f32({2, 3, 4}));
   const Value k = g.input("k", f32({2, 5, 4}));

@@ -147,6 +147,7 @@ TEST(ToolTransform, FaultsInTheInputExitWithOne) {
       {"hvp - --wrt %h", "is computed"},
       {"nth-grad - --wrt x --order 2", "error[shape]"},
       {"vmap - --batch y --size 2", "has no input or param 'y'"},
+      {"vmap - --batch x,x:1 --size 2", "'x' is listed twice"},
       {"vmap - --batch x:2 --size 2", "batch axis 2 is outside of 'x'"},
       {"vmap - --batch x --size 2 --out-axes 0,0,0", "3 out_axes are given for 2 outputs"},
       {"check - --wrt x", "no value is given for 'x'"},

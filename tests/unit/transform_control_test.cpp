@@ -264,6 +264,7 @@ TEST(TransformControl, ABranchNotTakenLeavesNoTraceInDerivatives) {
   EXPECT_TRUE(same(interpret(over, {{"x", none}})[1], Tensor::splat(f64({3}), 2.0)));
 }
 
+// [scan-save-policy]
 TEST(TransformControl, BudgetsChooseHowManyCarriesAreKept) {
   const std::vector<Type> carry{f32({25})};  // 100 bytes a row
   EXPECT_EQ(checkpoints_for_budget(carry, 1000, 100'000), 0);

@@ -46,7 +46,7 @@ std::string rule_matrix() {
       "- `expansion`: what the op expands into is transformed\n"
       "- `derived`: the rules of the ops that the first transform left\n"
       "- `zero`: no derivative, by definition\n"
-      "- `leaf`: a value from outside; the transform itself deals with it\n"
+      "- `leaf`: nothing goes in; the transform itself deals with it\n"
       "- `refused`: legal only after lowering\n\n"
       "| op | vjp | jvp | vmap | jvp of vjp | vjp of vjp | vjp of vmap | vmap of vjp |\n"
       "| --- | --- | --- | --- | --- | --- | --- | --- |\n";
