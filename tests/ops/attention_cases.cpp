@@ -190,7 +190,7 @@ Cases cases(const op::AttentionBackward*) {
        .op = {.num_heads = 2, .head_dim = 2, .mask_kind = MaskKind::bias(), .layout = bshd},
        .wanted = with_bias},
       {.name = "only_bias",
-       .in = {T({2, 2, 3, 2}), T({2, 1, 4, 2}), T({2, 1, 4, 2}), T({2, 2, 3, 2}), T({1, 1, 3, 1})},
+       .in = {T({2, 2, 3, 2}), T({2, 1, 4, 2}), T({2, 1, 4, 2}), T({2, 2, 3, 2}), T({1, 1, 3, 4})},
        .op = {.num_heads = 2,
               .head_dim = 2,
               .mask_kind = MaskKind::bias(),
