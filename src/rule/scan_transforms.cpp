@@ -45,6 +45,15 @@ Value last_of(const op::Scan& op, Value init, Value trajectory) {
 // Keeps the carries of every step, or as many as the scan has checkpoints.
 ForwardResults forward_keeping(const op::Scan& op, const ForwardContext& c) {
   const Counts n(op);
+  if (op.length.is(0)) {
+    // Nothing to keep. The results are the node's own: a value that is both operand and result
+    // would get its cotangent twice.
+    std::vector<Value> trajectories;
+    for (std::size_t k = 0; k < n.carries; ++k) {
+      trajectories.push_back(filled(c.graph, stacked_type(0, c.operands[k].type()), 0));
+    }
+    return {c.graph.add_node(Op(op), c.operands, c.node.bodies), std::move(trajectories)};
+  }
   op::Scan keeping = op;
   keeping.save_trajectory = true;
   std::vector<Value> results = c.graph.add_node(Op(keeping), c.operands, c.node.bodies);

@@ -25,7 +25,7 @@ std::unique_ptr<Layers> layers() {
   auto out = std::make_unique<Layers>();
   Graph& g = out->graph;
   Value h = g.input("x", f64({2, 4}));
-  const Value first = h;
+  const Value target = g.input("target", f64({2, 4}));
   for (int i = 0; i < 3; ++i) {
     const Value w = g.param("w" + std::to_string(i), f64({4, 4}));
     const Value product = matmul(h, w).named("product" + std::to_string(i));
@@ -33,12 +33,13 @@ std::unique_ptr<Layers> layers() {
     h = tanh(product) * (noise + 0.5) + h;
     out->hidden.push_back(h);
   }
-  g.set_outputs({sum(h * first), h});
+  g.set_outputs({sum(h * target), h});
   return out;
 }
 
 Feeds layer_feeds() {
-  Feeds feeds{{"x", random_tensor(1, f64({2, 4}), -1, 1)}};
+  Feeds feeds{{"x", random_tensor(1, f64({2, 4}), -1, 1)},
+              {"target", random_tensor(9, f64({2, 4}), -1, 1)}};
   for (int i = 0; i < 3; ++i) {
     feeds["w" + std::to_string(i)] =
         random_tensor(static_cast<std::uint64_t>(2 + i), f64({4, 4}), -1, 1);

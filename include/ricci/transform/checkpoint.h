@@ -17,6 +17,7 @@ namespace ricci {
 
 /// The same for the part of the graph that computes `to` from `from`: nodes that lie on a path from
 /// one of them to one of those. Values of the part that are used outside of it are results as well.
+/// The cotangents of a value that is used inside and outside are added up inside first.
 /// UserError(refused) when a value outside of it both depends on the part and is used by it.
 [[nodiscard]] Transformed checkpoint(const Graph& graph, const std::vector<ValueRef>& from,
                                      const std::vector<ValueRef>& to,
