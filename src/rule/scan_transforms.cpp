@@ -60,10 +60,6 @@ ForwardResults forward_keeping(const op::Scan& op, const ForwardContext& c) {
   std::vector<Value> trajectories(results.begin(),
                                   results.begin() + static_cast<std::ptrdiff_t>(n.carries));
   if (op.save_trajectory) return {std::move(results), std::move(trajectories)};
-  if (op.length.is(0)) {
-    // Nothing to cut the last carry from.
-    return {c.graph.add_node(Op(op), c.operands, c.node.bodies), std::move(trajectories)};
-  }
   for (std::size_t k = 0; k < n.carries; ++k) {
     results[k] = last_of(op, c.operands[k], trajectories[k]);
   }
