@@ -7,7 +7,7 @@
 
 namespace ricci::rule {
 
-/// 0, 1, …, rank - 1, counted from `first`.
+/// `count` axes, from `first` on.
 [[nodiscard]] inline Axes counted(std::size_t first, std::size_t count) {
   Axes out;
   for (std::size_t i = 0; i < count; ++i) out.emplace_back(static_cast<std::int64_t>(first + i));
