@@ -111,6 +111,8 @@ class Grower {
 
   // Most of the values nobody reads, and now and then one that is read, or returned already.
   std::vector<Value> some_outputs() {
+    // No op drawn for a short program need fit its dtypes; an input goes with all of them.
+    if (values_.empty()) values_.push_back(operand(small_type()));
     const std::vector<std::size_t> uses = graph_.use_counts();
     std::vector<Value> out;
     for (const Value v : values_) {
