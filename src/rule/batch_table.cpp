@@ -19,12 +19,18 @@ using Rule = BatchedValues (*)(const Op&, const VmapContext&);
 
 // The op itself: broadcasting does the rest once ranks are aligned.
 BatchedValues elementwise(const Op& op, const VmapContext& c) {
+  std::size_t rank = 0;
+  for (const Type& t : c.node().types) rank = std::max(rank, t.rank());
   std::vector<Value> operands;
-  const std::size_t rank = c.node().types[0].rank();
   for (std::size_t k = 0; k < c.size(); ++k) operands.push_back(c.aligned(k, rank));
   BatchedValues out = c.emit(op, operands);
-  // A region need not read all its operands; without the batched ones its result is shared.
-  out[0].batched = out[0].value.rank() == rank + 1;
+  for (std::size_t r = 0; r < out.size(); ++r) {
+    Value& v = out[r].value;
+    if (!v.valid()) continue;
+    // A region's result need not depend on the batched operands; then all examples share it.
+    out[r].batched = v.rank() == rank + 1;
+    if (out[r].batched) v = reshape_to(v, c.with_batch(c.node().types[r].dims));
+  }
   return out;
 }
 

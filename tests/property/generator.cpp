@@ -140,7 +140,9 @@ class Grower {
     if (!c.bodies && c.op->op_class() == OpClass::Control) return false;
     if (c.bodies && !options_.control_flow) return false;
     if (!options_.random && c.op->has(Trait::Random)) return false;
-    if (options_.differentiable_only && c.op->has(Trait::NoGradient)) return false;
+    if (options_.differentiable_only) {
+      if (c.op->has(Trait::NoGradient) || c.op->op_class() == OpClass::Block) return false;
+    }
     return !t.symbolic || (options_.symbolic && !in_body());
   }
 

@@ -8,6 +8,7 @@
 
 #include "ricci/build/build.h"
 #include "ricci/ir/verify.h"
+#include "ricci/rule/vjp.h"
 #include "ricci/transform/check.h"
 #include "ricci/transform/checkpoint.h"
 #include "ricci/transform/higher_order.h"
@@ -31,11 +32,25 @@ bool moderate(const std::vector<Tensor>& tensors) {
   });
 }
 
+// Is a leaf read where only particular values fit: as an index, say?
+bool is_constant_operand(const Graph& graph, NodeId leaf) {
+  for (const Node& node : graph.nodes()) {
+    for (std::size_t k = 0; k < node.operands.size(); ++k) {
+      if (node.operands[k] != ValueId{leaf, 0}) continue;
+      const Type& type = graph.type(node.operands[k]);
+      if (!carries_derivative(graph.registry(), node, k, type)) return true;
+    }
+  }
+  return false;
+}
+
 // The inputs and params that can be moved.
 std::vector<std::string> movable(const Program& p) {
   std::vector<std::string> out;
   for (const auto& [name, value] : p.feeds) {
-    if (value.dtype() == DType::F64 && value.numel() > 0) out.push_back(name);
+    const auto leaf = p.graph.find(name);
+    if (!leaf || value.dtype() != DType::F64 || value.numel() == 0) continue;
+    if (!is_constant_operand(p.graph, *leaf)) out.push_back(name);
   }
   return out;
 }
