@@ -13,7 +13,7 @@
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
 #include "ricci/op/table.h"
-#include "ricci/rule/body_transforms.h"
+#include "ricci/rule/vjp.h"
 #include "ricci/transform/check.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/jvp.h"
@@ -37,12 +37,16 @@ using Names = std::vector<std::string>;
 struct Program {
   Graph graph;
   Feeds feeds;
+  Names fixed = {};  // inputs that only count as what they are: indices held by floats
 
+  [[nodiscard]] bool is_fixed(const std::string& name) const {
+    return std::ranges::find(fixed, name) != fixed.end();
+  }
   [[nodiscard]] Names differentiable() const {
     Names out;
     for (const NodeId id : graph.inputs()) {
       const auto& in = *graph.node(id).op.as<op::Input>();
-      if (has_derivative(in.type.dtype)) out.push_back(in.name);
+      if (has_derivative(in.type.dtype) && !is_fixed(in.name)) out.push_back(in.name);
     }
     return out;
   }
@@ -66,7 +70,7 @@ Program gradient_of(const Program& p, std::uint64_t seed) {
   const Names names = p.differentiable();
   Transformed g = vjp(p.graph, {names.begin(), names.end()}, GradOptions::training());
   verify(g.graph);
-  Program out{std::move(g.graph), p.feeds};
+  Program out{std::move(g.graph), p.feeds, p.fixed};
   for (const auto& [conventional, chosen] : g.names) {
     const Type& type = out.graph.node(out.graph.find_or_throw(chosen)).types[0];
     out.feeds.emplace(chosen, random_tensor(seed++, type, -1, 1));
@@ -90,6 +94,15 @@ class TransformRun {
   TransformRun(const Case& c, DType dtype) : case_(c), dtype_(dtype) {
     BuiltCase b = build_case(c, dtype);
     program_ = {std::move(b.graph), {b.feeds.begin(), b.feeds.end()}};
+    for (const Node& node : program_.graph.nodes()) {
+      for (std::size_t k = 0; k < node.operands.size(); ++k) {
+        const auto* in = program_.graph.node(node.operands[k].node).op.as<op::Input>();
+        if (in == nullptr || !has_derivative(in->type.dtype)) continue;
+        if (!carries_derivative(program_.graph.registry(), node, k, in->type)) {
+          program_.fixed.push_back(in->name);
+        }
+      }
+    }
   }
 
   void all() {
@@ -165,7 +178,7 @@ class TransformRun {
       if (name != fmt::format("x{}", k)) continue;
       const In& in = case_.in[k];
       if (in.values.empty()) return random_tensor(seed + 31 * k, t.type(), in.low, in.high);
-      if (!is_float(t.dtype())) return t;
+      if (!is_float(t.dtype()) || p.is_fixed(name)) return t;
       auto numbers = t.numbers<double>();
       for (double& v : numbers) v *= 1 + 1e-3 * static_cast<double>(seed);
       return Tensor::from_numbers<double>(t.type(), numbers);
@@ -189,7 +202,7 @@ class TransformRun {
     }
     Transformed t = vmap(p.graph, inputs, Batch);
     verify(t.graph);
-    Program out{std::move(t.graph), p.feeds};
+    Program out{std::move(t.graph), p.feeds, p.fixed};
     for (const std::string& name : batched) {
       std::vector<Tensor> rows;
       for (const Feeds& f : examples) rows.push_back(f.at(name));
