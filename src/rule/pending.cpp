@@ -10,8 +10,6 @@ namespace {
 }  // namespace
 namespace rule {
 // clang-format off
-Cotangents vjp(const op::Cumulative&, const VjpContext&) { pending("vjp Cumulative"); }
-Cotangents vjp(const op::CumsumBackward&, const VjpContext&) { pending("vjp CumsumBackward"); }
 Cotangents vjp(const op::Sort&, const VjpContext&) { pending("vjp Sort"); }
 Cotangents vjp(const op::TopK&, const VjpContext&) { pending("vjp TopK"); }
 Cotangents vjp(const op::DotGeneral&, const VjpContext&) { pending("vjp DotGeneral"); }
@@ -40,7 +38,6 @@ Cotangents vjp(const op::Custom&, const VjpContext&) { pending("vjp Custom"); }
 ForwardResults forward_keeping(const op::While&, const ForwardContext&) { pending("forward While"); }
 ForwardResults forward_keeping(const op::CustomFn&, const ForwardContext&) { pending("forward CustomFn"); }
 ForwardResults forward_keeping(const op::Checkpoint&, const ForwardContext&) { pending("forward Checkpoint"); }
-Tangents jvp(const op::Cumulative&, JvpContext&) { pending("jvp Cumulative"); }
 Tangents jvp(const op::Sort&, JvpContext&) { pending("jvp Sort"); }
 Tangents jvp(const op::TopK&, JvpContext&) { pending("jvp TopK"); }
 Tangents jvp(const op::DenseSolve&, JvpContext&) { pending("jvp DenseSolve"); }
@@ -57,8 +54,6 @@ Tangents jvp(const op::Custom&, JvpContext&) { pending("jvp Custom"); }
 BatchedValues batch(const op::RngNormal&, const VmapContext&) { pending("batch RngNormal"); }
 BatchedValues batch(const op::RngUniform&, const VmapContext&) { pending("batch RngUniform"); }
 BatchedValues batch(const op::RngBits&, const VmapContext&) { pending("batch RngBits"); }
-BatchedValues batch(const op::Cumulative&, const VmapContext&) { pending("batch Cumulative"); }
-BatchedValues batch(const op::CumsumBackward&, const VmapContext&) { pending("batch CumsumBackward"); }
 BatchedValues batch(const op::Sort&, const VmapContext&) { pending("batch Sort"); }
 BatchedValues batch(const op::ArgReduce&, const VmapContext&) { pending("batch ArgReduce"); }
 BatchedValues batch(const op::TopK&, const VmapContext&) { pending("batch TopK"); }

@@ -90,6 +90,15 @@ Cases cases(const op::Cumulative*) {
         {.name = s + "_exclusive", .in = {T({2, 3, 4})}, .op = {kind, 1, true}, .dtypes = d});
     list.push_back({.name = s + "_empty", .in = {T({2, 0})}, .op = {kind, 1, true}, .dtypes = d});
     list.push_back({.name = s + "_one", .in = {T({2, 1})}, .op = {kind, -1, true}, .dtypes = d});
+    list.push_back({.name = s + "_single", .in = {T({2, 1})}, .op = {kind}, .dtypes = d});
+    list.push_back({.name = s + "_no_rows", .in = {T({0, 3})}, .op = {kind}, .dtypes = d});
+    list.push_back({.name = s + "_of_nine", .in = {T({9, 2})}, .op = {kind, 0, true}});
+    // Zeros in products, ties in extremes.
+    list.push_back({.name = s + "_one_zero", .in = {T({5}).with({2, 3, 0, -1, 4})}, .op = {kind}});
+    list.push_back({.name = s + "_two_zeros",
+                    .in = {T({2, 4}).with({2, 0, 3, 0, 0, 0, 1, 5})},
+                    .op = {kind, 1, true}});
+    list.push_back({.name = s + "_ties", .in = {T({5}).with({1, 1, -1, -1, 2})}, .op = {kind}});
     list.push_back({.name = s + "_rank_six", .in = {T({1, 2, 1, 3, 2, 2})}, .op = {kind, 3}});
     list.push_back({.name = s + "_symbolic", .in = {T({n, 3})}, .op = {kind, 0, true}});
     list.push_back({.name = s + "_bool",
@@ -151,6 +160,8 @@ Cases cases(const op::CumsumBackward*) {
       {.name = "middle", .in = {T({2, 3, 4})}, .op = {1, true}, .dtypes = addable},
       {.name = "empty", .in = {T({2, 0})}},
       {.name = "long", .in = {T({2, 67})}},
+      {.name = "single", .in = {T({2, 1})}, .op = {.exclusive = true}},
+      {.name = "first_exclusive", .in = {T({4, 2})}, .op = {0, true}},
       {.name = "symbolic", .in = {T({n, 3})}, .op = {.axis = 0}},
       {.name = "bools", .in = {T({2})}, .dtypes = dtypes::booleans, .rejects = "c1"},
       {.name = "scalar", .in = {T({})}, .rejects = "axis"},
