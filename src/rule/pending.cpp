@@ -10,8 +10,6 @@ namespace {
 }  // namespace
 namespace rule {
 // clang-format off
-Cotangents vjp(const op::Sort&, const VjpContext&) { pending("vjp Sort"); }
-Cotangents vjp(const op::TopK&, const VjpContext&) { pending("vjp TopK"); }
 Cotangents vjp(const op::DotGeneral&, const VjpContext&) { pending("vjp DotGeneral"); }
 Cotangents vjp(const op::DenseSolve&, const VjpContext&) { pending("vjp DenseSolve"); }
 Cotangents vjp(const op::BatchedDenseSolve&, const VjpContext&) { pending("vjp BatchedDenseSolve"); }
@@ -38,8 +36,6 @@ Cotangents vjp(const op::Custom&, const VjpContext&) { pending("vjp Custom"); }
 ForwardResults forward_keeping(const op::While&, const ForwardContext&) { pending("forward While"); }
 ForwardResults forward_keeping(const op::CustomFn&, const ForwardContext&) { pending("forward CustomFn"); }
 ForwardResults forward_keeping(const op::Checkpoint&, const ForwardContext&) { pending("forward Checkpoint"); }
-Tangents jvp(const op::Sort&, JvpContext&) { pending("jvp Sort"); }
-Tangents jvp(const op::TopK&, JvpContext&) { pending("jvp TopK"); }
 Tangents jvp(const op::DenseSolve&, JvpContext&) { pending("jvp DenseSolve"); }
 Tangents jvp(const op::BatchedDenseSolve&, JvpContext&) { pending("jvp BatchedDenseSolve"); }
 Tangents jvp(const op::TriangularSolve&, JvpContext&) { pending("jvp TriangularSolve"); }
@@ -54,9 +50,6 @@ Tangents jvp(const op::Custom&, JvpContext&) { pending("jvp Custom"); }
 BatchedValues batch(const op::RngNormal&, const VmapContext&) { pending("batch RngNormal"); }
 BatchedValues batch(const op::RngUniform&, const VmapContext&) { pending("batch RngUniform"); }
 BatchedValues batch(const op::RngBits&, const VmapContext&) { pending("batch RngBits"); }
-BatchedValues batch(const op::Sort&, const VmapContext&) { pending("batch Sort"); }
-BatchedValues batch(const op::ArgReduce&, const VmapContext&) { pending("batch ArgReduce"); }
-BatchedValues batch(const op::TopK&, const VmapContext&) { pending("batch TopK"); }
 BatchedValues batch(const op::Sample&, const VmapContext&) { pending("batch Sample"); }
 BatchedValues batch(const op::DotGeneral&, const VmapContext&) { pending("batch DotGeneral"); }
 BatchedValues batch(const op::DenseSolve&, const VmapContext&) { pending("batch DenseSolve"); }
