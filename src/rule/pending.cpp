@@ -47,10 +47,6 @@ Tangents jvp(const op::While&, JvpContext&) { pending("jvp While"); }
 Tangents jvp(const op::CustomFn&, JvpContext&) { pending("jvp CustomFn"); }
 Tangents jvp(const op::Checkpoint&, JvpContext&) { pending("jvp Checkpoint"); }
 Tangents jvp(const op::Custom&, JvpContext&) { pending("jvp Custom"); }
-BatchedValues batch(const op::RngNormal&, const VmapContext&) { pending("batch RngNormal"); }
-BatchedValues batch(const op::RngUniform&, const VmapContext&) { pending("batch RngUniform"); }
-BatchedValues batch(const op::RngBits&, const VmapContext&) { pending("batch RngBits"); }
-BatchedValues batch(const op::Sample&, const VmapContext&) { pending("batch Sample"); }
 BatchedValues batch(const op::DotGeneral&, const VmapContext&) { pending("batch DotGeneral"); }
 BatchedValues batch(const op::DenseSolve&, const VmapContext&) { pending("batch DenseSolve"); }
 BatchedValues batch(const op::BatchedDenseSolve&, const VmapContext&) { pending("batch BatchedDenseSolve"); }
