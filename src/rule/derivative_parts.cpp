@@ -29,6 +29,7 @@ Value size_as_number(const Dim& size, Value like) {
 }
 
 Value spread(Value reduced, const Axes& axes, const Dims& dims) {
+  if (reduced.rank() == 0) return broadcast_to(reduced, dims);
   Dims kept = dims;
   for (const Axis a : axes) kept[a.index()] = 1;
   return broadcast_to(reshape_to(reduced, std::move(kept)), dims);

@@ -39,6 +39,9 @@ class Directions {
   std::uint64_t position_ = 0;
 };
 
+// Terms that cancel to nothing leave only rounding, which is not measured against itself.
+constexpr double LeastScale = 1e-4;
+
 struct Pairing {
   double value = 0;
   double scale = 0;
@@ -87,11 +90,13 @@ class Probe {
     p.scale = std::max(f.scale, r.scale);
     // Two steps and an extrapolation: the error is of fourth order where f is smooth.
     const double step = narrow() ? 2e-2 : 2e-4;
-    const double wide = difference(step);
-    const double close = difference(step / 2);
-    p.difference = (4 * close - wide) / 3;
+    const Rise wide = rise(step);
+    const Rise close = rise(step / 2);
+    p.difference = (4 * close.slope - wide.slope) / 3;
     const double slack = narrow() ? 1e-1 : 1e-4;
-    p.smooth = std::fabs(close - wide) <= slack * (p.scale + std::fabs(close)) + 1e-12;
+    p.smooth =
+        std::fabs(close.slope - wide.slope) <= slack * (p.scale + std::fabs(close.slope)) + 1e-12 &&
+        !has_kink(wide, close, p.scale);
     return p;
   }
 
@@ -134,8 +139,14 @@ class Probe {
     return total;
   }
 
-  // (⟨u, f(x + h t)⟩ - ⟨u, f(x - h t)⟩) / 2h, subtracted element by element before summing
-  [[nodiscard]] double difference(double h) const {
+  // What f does between x - h t and x + h t.
+  struct Rise {
+    double slope = 0;           // (⟨u, f(x + h t)⟩ - ⟨u, f(x - h t)⟩) / 2h
+    std::vector<double> bends;  // per element, |u|·|f(x + h t) - 2 f(x) + f(x - h t)| / h
+  };
+
+  // Differences are taken element by element before summing.
+  [[nodiscard]] Rise rise(double h) const {
     const auto at = [&](double by) {
       Feeds feeds = feeds_;
       for (std::size_t k = 0; k < wrt_.size(); ++k) {
@@ -145,18 +156,29 @@ class Probe {
     };
     const std::vector<Tensor> after = at(h);
     const std::vector<Tensor> before = at(-h);
-    Pairing total;
+    Rise out;
     for (std::size_t i = 0; i < after.size(); ++i) {
       if (!has_derivative(after[i].dtype())) continue;
-      auto rise = after[i].numbers<Complex>();
-      const auto base = before[i].numbers<Complex>();
-      for (std::size_t e = 0; e < rise.size(); ++e) rise[e] -= base[e];
-      const Type wide =
-          after[i].type().with(is_complex(after[i].dtype()) ? DType::C128 : DType::F64);
-      const Tensor u = Tensor::from_numbers<Complex>(wide, cotangents_[i].numbers<Complex>());
-      add_pairing(total, u, Tensor::from_numbers<Complex>(wide, rise));
+      const double factor = is_complex(after[i].dtype()) ? 2 : 1;
+      const auto u = cotangents_[i].numbers<Complex>();
+      const auto high = after[i].numbers<Complex>();
+      const auto low = before[i].numbers<Complex>();
+      const auto middle = outputs_[i].numbers<Complex>();
+      for (std::size_t e = 0; e < u.size(); ++e) {
+        out.slope += factor * (std::conj(u[e]) * (high[e] - low[e])).real() / (2 * h);
+        out.bends.push_back(std::abs(u[e]) * std::abs(high[e] - 2.0 * middle[e] + low[e]) / h);
+      }
     }
-    return total.value / (2 * h);
+    return out;
+  }
+
+  // Where f is smooth, half the step bends half as much; at a kink, as much.
+  static bool has_kink(const Rise& wide, const Rise& close, double scale) {
+    for (std::size_t e = 0; e < close.bends.size(); ++e) {
+      const bool bends = close.bends[e] > 1e-5 * std::max(scale, LeastScale);
+      if (bends && close.bends[e] > 0.7 * wide.bends[e]) return true;
+    }
+    return false;
   }
 
   const Graph& graph_;
@@ -166,9 +188,6 @@ class Probe {
   std::vector<Tensor> outputs_;
   std::vector<Tensor> cotangents_;
 };
-
-// Terms that cancel to nothing leave only rounding, which is not measured against itself.
-constexpr double LeastScale = 1e-4;
 
 double relative(double a, double b, double scale) {
   return std::fabs(a - b) / std::max(scale, LeastScale);
