@@ -47,14 +47,15 @@ std::string cell(const std::string& text) {
 constexpr const char* Introduction = R"(# Derivatives at singular points
 
 What every derivative is where a formula alone does not say: at kinks, ties, zeros, infinities and
-over empty ranges. Forward and reverse mode give the same numbers, to any order.
+over empty ranges. At every point below forward and reverse mode give the same numbers.
 
 - A kink of a function of one number has derivative 0, and so has the derivative there.
 - A tie of `max` or `min` is shared equally; pooling, sorting and `top_k` follow the index they chose.
 - What `where` does not choose gets a cotangent of 0. In reverse mode that is not enough where the
   slope is infinite or NaN (0·inf is NaN, as in `where(x > 0, log(x), 0)` at 0): replace the *operand*
   by a harmless value on that side as well. Our own rules do.
-- Saturated functions have derivative 0 and never NaN, at infinities included.
+- `sigmoid`, `tanh` and their relatives have derivative 0 where they are flat, infinities included, and
+  never NaN.
 
 In the columns, several numbers belong to the elements of x in order; the second derivative is the
 sum of each row of the Hessian. This file is written from the table in `tests/support/` that the
