@@ -64,8 +64,13 @@ Tangents jvp(const op::Reduce& op, JvpContext& c) {
   const Value t = c.tangent(0);
   const auto over_x = [&](Value v) { return spread(v, op.axes, x.dims()); };
   switch (op.op) {
-    case ReduceKind::Sum:
-    case ReduceKind::Mean: return {reduce(t, op)};
+    case ReduceKind::Sum: return {total(t, op)};
+    case ReduceKind::Mean: {
+      const Dim n = count_of(x.dims(), op.axes);
+      if (n.is_static() && !n.is(0)) return {reduce(t, op)};
+      // The mean of nothing is NaN, and nothing moves it.
+      return {total(t, op) / max(size_as_number(n, t), 1.0)};
+    }
     case ReduceKind::Max:
     case ReduceKind::Min: {
       const Value mask = chosen(x, over_x(c.result()));

@@ -31,7 +31,7 @@ def exact(value):
 
 
 def ours(cotangent):
-    """JAX's cotangent in our convention, and the other way round but for the factor."""
+    """JAX's cotangent in our convention; `theirs` is the way back."""
     return jnp.conj(cotangent) / 2 if jnp.iscomplexobj(cotangent) else cotangent
 
 

@@ -161,13 +161,7 @@ void check_first_order(const Stored& s) {
   s.expect(tangents[s.graph().outputs().size()], "t");
 }
 
-class ReferenceGradients : public ::testing::TestWithParam<Program> {};
-
-TEST_P(ReferenceGradients, FirstOrderInF64) { check_first_order({GetParam(), Precision::Double}); }
-TEST_P(ReferenceGradients, FirstOrderInF32) { check_first_order({GetParam(), Precision::Single}); }
-
-TEST_P(ReferenceGradients, SecondOrder) {
-  const Stored s(GetParam(), Precision::Double);
+void check_second_order(const Stored& s) {
   const Transformed first = gradients_of(s);
   const Feeds feeds = with(s.feeds(), first.names.at("d_output"), s.at("u"));
 
@@ -190,8 +184,7 @@ TEST_P(ReferenceGradients, SecondOrder) {
   }
 }
 
-TEST_P(ReferenceGradients, WholeJacobiansAndHessians) {
-  const Stored s(GetParam(), Precision::Double);
+void check_whole_matrices(const Stored& s) {
   if (s.has("j." + s.wrt()[0])) {
     for (const Transformed& t : {jacfwd(s.graph(), s.refs()), jacrev(s.graph(), s.refs())}) {
       const auto out = interpret(t.graph, s.feeds());
@@ -206,6 +199,16 @@ TEST_P(ReferenceGradients, WholeJacobiansAndHessians) {
       for (const std::string& b : s.wrt()) s.expect(out[i++], "h." + a + "." + b);
     }
   }
+}
+
+class ReferenceGradients : public ::testing::TestWithParam<Program> {};
+
+TEST_P(ReferenceGradients, FirstOrderInF64) { check_first_order({GetParam(), Precision::Double}); }
+TEST_P(ReferenceGradients, FirstOrderInF32) { check_first_order({GetParam(), Precision::Single}); }
+TEST_P(ReferenceGradients, SecondOrderAndWholeMatrices) {
+  const Stored s(GetParam(), Precision::Double);
+  check_second_order(s);
+  check_whole_matrices(s);
 }
 
 INSTANTIATE_TEST_SUITE_P(Jax, ReferenceGradients, ::testing::ValuesIn(programs()),
