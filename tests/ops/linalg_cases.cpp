@@ -136,6 +136,14 @@ Cases cases(const op::DotGeneral*) {
   });
 }
 
+namespace {
+
+// Random numbers, so that it can be inverted; a range of its own, so that it is never just any
+// value.
+In Matrix(Dims dims) { return T(std::move(dims)).between(-2, 2.5); }
+
+}  // namespace
+
 Cases cases(const op::DenseSolve*) {
   const Dim n = Dim::symbol("n");
   return cases_of<op::DenseSolve>({
@@ -147,13 +155,13 @@ Cases cases(const op::DenseSolve*) {
        .in = {T({2, 2}).with({0, 2, 4, 0}), T({2, 2}).with({2, 4, 8, -4})},
        .dtypes = Fields,
        .out = {{2, -1, 1, 2}}},
-      {.name = "columns", .in = {T({5, 5}), T({5, 3})}, .dtypes = Fields},
-      {.name = "vector", .in = {T({3, 3}), T({3})}, .dtypes = Fields},
-      {.name = "one_column", .in = {T({3, 3}), T({3, 1})}, .dtypes = Fields},
-      {.name = "square_right_side", .in = {T({3, 3}), T({3, 3})}, .dtypes = Fields},
+      {.name = "columns", .in = {Matrix({5, 5}), T({5, 3})}, .dtypes = Fields},
+      {.name = "vector", .in = {Matrix({3, 3}), T({3})}, .dtypes = Fields},
+      {.name = "one_column", .in = {Matrix({3, 3}), T({3, 1})}, .dtypes = Fields},
+      {.name = "square_right_side", .in = {Matrix({3, 3}), T({3, 3})}, .dtypes = Fields},
       {.name = "one", .in = {T({1, 1}).with({4}), T({1}).with({2})}, .out = {{0.5}}},
       {.name = "empty", .in = {T({0, 0}), T({0})}, .dtypes = Fields},
-      {.name = "no_columns", .in = {T({2, 2}), T({2, 0})}},
+      {.name = "no_columns", .in = {Matrix({2, 2}), T({2, 0})}},
       {.name = "symbolic", .in = {T({n, n}), T({n, Dim::symbol("k")})}},
       {.name = "singular",  // [LA-05]
        .in = {T({2, 2}).with({1, 2, 2, 4}), T({2})},
@@ -176,12 +184,12 @@ Cases cases(const op::BatchedDenseSolve*) {
        .in = {T({2, 2, 2}).with({2, 1, 1, 3, 0, 1, 1, 0}), T({2, 2}).with({4, 7, 5, 6})},
        .dtypes = Fields,
        .out = {{1, 2, 6, 5}}},
-      {.name = "columns", .in = {T({3, 4, 4}), T({3, 4, 2})}, .dtypes = Fields},
-      {.name = "vectors", .in = {T({2, 3, 3}), T({2, 3})}, .dtypes = Fields},
+      {.name = "columns", .in = {Matrix({3, 4, 4}), T({3, 4, 2})}, .dtypes = Fields},
+      {.name = "vectors", .in = {Matrix({2, 3, 3}), T({2, 3})}, .dtypes = Fields},
       {.name = "one_row", .in = {T({2, 1, 1}).between(1, 2), T({2, 1, 3})}},
-      {.name = "as_many_systems_as_rows", .in = {T({3, 3, 3}), T({3, 3})}},
-      {.name = "no_systems", .in = {T({0, 3, 3}), T({0, 3})}},
-      {.name = "empty", .in = {T({2, 0, 0}), T({2, 0, 3})}},
+      {.name = "as_many_systems_as_rows", .in = {Matrix({3, 3, 3}), T({3, 3})}},
+      {.name = "no_systems", .in = {Matrix({0, 3, 3}), T({0, 3})}},
+      {.name = "empty", .in = {Matrix({2, 0, 0}), T({2, 0, 3})}},
       {.name = "symbolic", .in = {T({Dim::symbol("b"), n, n}), T({Dim::symbol("b"), n})}},
       {.name = "second_is_singular",
        .in = {T({2, 2, 2}).with({2, 1, 1, 3, 1, 1, 1, 1}), T({2, 2})},
