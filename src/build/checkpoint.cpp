@@ -1,10 +1,10 @@
 // Builders that decide what a gradient keeps.
-#include "ricci/build/control.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
+
+#include "ricci/build/control.h"
 
 namespace ricci {
 namespace {

@@ -77,7 +77,8 @@ struct AttentionGraph {
   Value bent;     ///< tanh(R/c); invalid without a softcap
   Value p;        ///< [batch, H, S_q, S_k]
   Value largest;  ///< [batch, H, S_q, 1], max Z; invalid when lse was given
-  Value total;    ///< [batch, H, S_q, 1], Σ e^(Z - largest), 1 for a row without allowed keys; invalid when lse was given
+  Value total;    ///< [batch, H, S_q, 1], Σ e^(Z - largest), 1 without an allowed key; invalid when
+                  ///< lse was given
   double scale = 1;
 };
 [[nodiscard]] AttentionGraph attention_graph(const op::Attention& op, Graph& graph,

@@ -110,7 +110,7 @@ TEST(Checkpoint, PoliciesSayWhatIsComputedAgain) {
       products += node.op.is<op::Matmul>() ? 1 : 0;
     }
     EXPECT_EQ(tanhs, 2U);  // the last one feeds the loss only
-    return products - 6;  // two products a layer are the gradient's own
+    return products - 6;   // two products a layer are the gradient's own
   };
   EXPECT_EQ(products_again({}), 3U);
   EXPECT_EQ(products_again({.policy = CheckpointPolicy::Matmuls}), 0U);

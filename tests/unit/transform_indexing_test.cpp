@@ -10,6 +10,7 @@
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/verify.h"
 #include "ricci/transform/grad.h"
+#include "ricci/transform/jvp.h"
 #include "ricci/transform/vmap.h"
 
 #include "support/compare.h"
@@ -197,6 +198,18 @@ TEST(SelectGradient, OrdersOnce) {
       interpret(gradient.graph, {{"x", Tensor::of<double>({5}, {3, 1, 2, 1, 3})},
                                  {"weights", Tensor::of<double>({5}, {1, 2, 4, 8, 16})}});
   EXPECT_EQ(out[1].numbers<double>(), (std::vector<double>{8, 1, 4, 2, 16}));
+}
+
+// [LF-03] a draw does not depend on its template's values, in no mode
+TEST(RandomBatch, TemplatesHaveNoDerivative) {
+  Graph g("draw");
+  const Value x = g.input("x", f64({3}));
+  g.set_outputs({rng_normal(x) + x});
+  const Tensor t = random_tensor(7, f64({3}));
+  const auto out = interpret(jvp(g, {"x"}).graph, {{"x", t}, {"tangent_x", t}});
+  EXPECT_TRUE(same(out[1], t));
+  const auto pulled = interpret(grad(g, {"x"}).graph, {{"x", t}, {"d_output", t}});
+  EXPECT_TRUE(same(pulled[0], t));
 }
 
 TEST(RandomBatch, SharedOrSplit) {
