@@ -27,10 +27,14 @@ Value sharers(Value mask, const op::Reduce& op, DType dtype) {
   return max(total(cast_to(mask, dtype), op), 1.0);
 }
 
-// e^(x - log Σ e^x); a row of nothing but -inf gives zeros.
-Value shares_of(Value x, Value spread_result) {
-  const Value finite = is_finite(spread_result);
-  return exp(x - where(finite, spread_result, zero_like(x)));
+// Each element's part of Σ e^x. Shifted by the largest one, as the result may be so large that
+// e^(x - result) has no digits left; a row of nothing but -inf gives zeros.
+Value shares_of(Value x, const Axes& axes) {
+  const Value largest = reduce(x, {.op = ReduceKind::Max, .axes = axes, .keep_dim = true});
+  const Value shift = where(is_finite(largest), largest, zero_like(x));
+  const Value parts = exp(x - stop_gradient(shift));
+  const Value all = reduce(parts, {.op = ReduceKind::Sum, .axes = axes, .keep_dim = true});
+  return parts / where(eq(all, zero_like(all)), scalar_like(all, 1), all);
 }
 
 }  // namespace
@@ -52,7 +56,7 @@ Cotangents vjp(const op::Reduce& op, const VjpContext& c) {
       return c.through([&](Graph&, std::span<const Value> in) {
         return std::vector{product_tree(op, in[0])};  // [RD-04]
       });
-    case ReduceKind::LogSumExp: return {over_x(g) * shares_of(x, over_x(c.result()))};
+    case ReduceKind::LogSumExp: return {over_x(g) * shares_of(x, op.axes)};
     case ReduceKind::Any:
     case ReduceKind::All: break;
   }
@@ -81,7 +85,7 @@ Tangents jvp(const op::Reduce& op, JvpContext& c) {
       return c.through([&](Graph&, std::span<const Value> in) {
         return std::vector{product_tree(op, in[0])};  // [RD-05]
       });
-    case ReduceKind::LogSumExp: return {total(shares_of(x, over_x(c.result())) * t, op)};
+    case ReduceKind::LogSumExp: return {total(shares_of(x, op.axes) * t, op)};
     case ReduceKind::Any:
     case ReduceKind::All: break;
   }
