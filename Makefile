@@ -2,7 +2,7 @@
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 30
-SUMMARY := build/dev/test-summary.txt
+SUMMARY := build/dev/test-summary
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build test demo docs bench lint format asan tsan fuzz install clean
@@ -19,9 +19,9 @@ build: setup ## build library, tool and tests; the tool is build/ricci
 	@ln -sfn dev/ricci build/ricci
 
 test: build ## build, then run every test
-	@rm -f $(SUMMARY)
+	@rm -f $(SUMMARY)*.txt
 	ctest --preset dev -j $(JOBS)
-	@if [ -f $(SUMMARY) ]; then cat $(SUMMARY); fi
+	@cat $(SUMMARY)*.txt
 
 demo: build ## run the demonstration
 	scripts/demo.sh

@@ -51,10 +51,15 @@ if(sources)
   endfunction()
 
   set(claimed "")
-  foreach(group ops:OpCases property:Property golden:Golden errors:Diagnostics reference:Reference)
-    string(REGEX MATCH "^[^:]+" name "${group}")
-    string(REGEX MATCH "[^:]+$" prefix "${group}")
-    if(has_${name})
+  # group:prefix:folder
+  foreach(group ops:OpCases:ops transforms:OpTransforms:ops mutations:OpMutations:ops
+                property:Property:property golden:Golden:golden errors:Diagnostics:errors
+                reference:Reference:reference)
+    string(REPLACE ":" ";" parts "${group}")
+    list(GET parts 0 name)
+    list(GET parts 1 prefix)
+    list(GET parts 2 folder)
+    if(has_${folder})
       ricci_add_test_group(${name} "${prefix}*:*/${prefix}*")
       string(APPEND claimed "${prefix}*:*/${prefix}*:")
     endif()

@@ -19,8 +19,14 @@ say "Attention, a loop over time, and a loop that stops by itself"
 "$ricci" run examples/programs/newton.ric --random 3
 say "Simplified by passes"
 "$ricci" opt examples/programs/layer_norm.ric --passes canonicalize,common_subexpression_elimination
+say "Gradients: a new program, run like any other, and compared with differences"
+"$ricci" grad examples/programs/mlp_loss.ric --wrt w2,b2 --internal-seed
+"$ricci" grad examples/programs/mlp_loss.ric --wrt w2,b2 --internal-seed | "$ricci" run - --random 1
+"$ricci" check examples/programs/mlp_loss.ric --random 1
 say "A C++ program that builds, prints and runs a network, and meets an error"
 build/dev/examples/example_first_program
+say "A C++ program that trains a network and looks at it with every transform"
+build/dev/examples/example_gradients
 say "Drawn"
 "$ricci" show examples/programs/attention.ric --html "$out/attention.html"
 echo "open $out/attention.html in a browser"

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "ricci/io/npy.h"
@@ -54,7 +55,32 @@ SymbolBindings given_sizes(const Graph& graph, const std::vector<std::string>& s
   return bindings;
 }
 
+std::string check_assignment(const std::string& text) {
+  return split_assignment(text) ? "" : "'" + text + "' is not of the form NAME=VALUE";
+}
+
 }  // namespace
+
+void FeedOptions::declare(CLI::App& command) {
+  command.add_option("--input", arrays, "value of an input or param (repeatable)")
+      ->type_name("NAME=FILE.npy")
+      ->check(check_assignment)
+      ->allow_extra_args(false);
+  command.add_option("--inputs", archive, "values by name; --input comes first")
+      ->type_name("FILE.npz");
+  command.add_option("--random", random_seed, "fill every other input and param from this seed")
+      ->type_name("SEED");
+  command
+      .add_option("--size", sizes,
+                  "size of a symbolic dimension (repeatable; with --random the default is 4)")
+      ->type_name("NAME=NUMBER")
+      ->check(check_assignment)
+      ->allow_extra_args(false);
+}
+
+bool FeedOptions::any() const {
+  return !arrays.empty() || !archive.empty() || !sizes.empty() || random_seed.has_value();
+}
 
 std::optional<std::pair<std::string, std::string>> split_assignment(const std::string& text) {
   const std::size_t at = text.find('=');

@@ -8,6 +8,10 @@
 
 #include "ricci/interp/interpreter.h"
 
+namespace CLI {
+class App;
+}
+
 namespace ricci::tool {
 
 struct FeedOptions {
@@ -15,6 +19,11 @@ struct FeedOptions {
   std::string archive;                       ///< file.npz; empty: none
   std::vector<std::string> sizes;            ///< symbol=size
   std::optional<std::uint64_t> random_seed;  ///< fills whatever no file gives
+
+  /// Declares --input, --inputs, --random and --size.
+  void declare(CLI::App& command);
+  /// Was any of them given?
+  [[nodiscard]] bool any() const;
 };
 
 /// `name=value` split at the first '='; nothing when there is none or a side is empty.

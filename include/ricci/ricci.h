@@ -1,5 +1,5 @@
-// Everything a user of Ricci needs: types, graphs, builders, text, passes, the reference
-// interpreter, modules and array files.
+// Everything a user of Ricci needs: types, graphs, builders, text, passes, transforms, the
+// reference interpreter, modules and array files.
 #pragma once
 
 #include "ricci/build/attention.h"
@@ -19,12 +19,27 @@
 #include "ricci/ir/rebuild.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
+#include "ricci/model/autodiff.h"
 #include "ricci/model/module.h"
 #include "ricci/op/custom.h"
 #include "ricci/op/table.h"
+#include "ricci/rewrite/batch_regions.h"
 #include "ricci/rewrite/canonicalize.h"
 #include "ricci/rewrite/cleanup.h"
+#include "ricci/rewrite/control_flow.h"
 #include "ricci/rewrite/pass.h"
+#include "ricci/rewrite/prepare.h"
+#include "ricci/rewrite/unfuse.h"
+#include "ricci/rule/batch.h"
 #include "ricci/rule/eval.h"
 #include "ricci/rule/expand.h"
+#include "ricci/rule/jvp.h"
+#include "ricci/rule/vjp.h"
+#include "ricci/transform/check.h"
+#include "ricci/transform/error.h"
+#include "ricci/transform/grad.h"
+#include "ricci/transform/higher_order.h"
+#include "ricci/transform/jvp.h"
+#include "ricci/transform/prepare.h"
+#include "ricci/transform/vmap.h"
 #include "ricci/type/tensor.h"

@@ -9,9 +9,9 @@
 namespace ricci {
 namespace {
 
-const std::map<std::string, AliasBuilder, std::less<>>& aliases() {
+const std::map<std::string, Alias, std::less<>>& aliases() {
   static const auto table = [] {
-    std::map<std::string, AliasBuilder, std::less<>> all;
+    std::map<std::string, Alias, std::less<>> all;
     for (const AliasList& family : {
              attention_aliases(),
              control_aliases(),
@@ -25,7 +25,7 @@ const std::map<std::string, AliasBuilder, std::less<>>& aliases() {
              sequence_aliases(),
          }) {
       for (const Alias& a : family) {
-        check_internal(all.emplace(a.name, a.build).second, "two families claim one alias");
+        check_internal(all.emplace(a.name, a).second, "two families claim one alias");
       }
     }
     return all;
@@ -37,13 +37,18 @@ const std::map<std::string, AliasBuilder, std::less<>>& aliases() {
 
 AliasBuilder find_alias(std::string_view name) {
   const auto it = aliases().find(name);
-  return it == aliases().end() ? nullptr : it->second;
+  return it == aliases().end() ? nullptr : it->second.build;
 }
 
 std::vector<std::string> all_aliases() {
   std::vector<std::string> out;
   for (const auto& [name, unused] : aliases()) out.push_back(name);
   return out;
+}
+
+std::vector<OpKind> alias_ops(std::string_view name) {
+  const auto it = aliases().find(name);
+  return it == aliases().end() ? std::vector<OpKind>() : it->second.ops;
 }
 
 std::optional<AttrValue> take_attr(AliasCall& call, std::string_view name) {

@@ -11,6 +11,7 @@ namespace ricci {
 
 struct Alias {
   std::string name;
+  std::vector<OpKind> ops;  ///< what it builds and prints as
   AliasBuilder build;
 };
 using AliasList = std::vector<Alias>;

@@ -76,7 +76,8 @@ AttentionWithLse attention_with_lse(Value q, Value k, Value v, op::Attention att
 }
 
 AliasList attention_aliases() {
-  return {{"attention_backward_all", build_all}, {"attention_backward_wrt", build_wrt}};
+  return {{"attention_backward_all", {OpKind::AttentionBackward}, build_all},
+          {"attention_backward_wrt", {OpKind::AttentionBackward}, build_wrt}};
 }
 
 }  // namespace ricci

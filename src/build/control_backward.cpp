@@ -246,15 +246,16 @@ std::vector<Value> backward_xs_with_checkpoints(AliasCall& call) {
 }  // namespace
 
 AliasList control_aliases() {
-  return {{"custom_fn_multi", as_op<op::CustomFn>},
-          {"scan_backward_with_checkpoints", backward_with_checkpoints},
-          {"scan_backward_xs", backward_xs},
-          {"scan_backward_xs_with_checkpoints", backward_xs_with_checkpoints},
-          {"scan_checkpointed", checkpointed},
-          {"scan_trajectory", trajectory},
-          {"scan_with_bcasts_and_xs", with_xs},
-          {"scan_with_xs", with_xs},
-          {"while_taped", taped}};
+  return {
+      {"custom_fn_multi", {OpKind::CustomFn}, as_op<op::CustomFn>},
+      {"scan_backward_with_checkpoints", {OpKind::ScanBackward}, backward_with_checkpoints},
+      {"scan_backward_xs", {OpKind::ScanBackward}, backward_xs},
+      {"scan_backward_xs_with_checkpoints", {OpKind::ScanBackward}, backward_xs_with_checkpoints},
+      {"scan_checkpointed", {OpKind::Scan}, checkpointed},
+      {"scan_trajectory", {OpKind::Scan}, trajectory},
+      {"scan_with_bcasts_and_xs", {OpKind::Scan}, with_xs},
+      {"scan_with_xs", {OpKind::Scan}, with_xs},
+      {"while_taped", {OpKind::While}, taped}};
 }
 
 }  // namespace ricci

@@ -5,6 +5,8 @@
 
 namespace ricci {
 
-AliasList conv_aliases() { return {{"maxpool2d_backward", as_op<op::MaxPool2dBackward>}}; }
+AliasList conv_aliases() {
+  return {{"maxpool2d_backward", {OpKind::MaxPool2dBackward}, as_op<op::MaxPool2dBackward>}};
+}
 
 }  // namespace ricci

@@ -5,6 +5,8 @@
 
 namespace ricci {
 
-AliasList elementwise_aliases() { return {{"detach", as_op<op::StopGradient>}}; }
+AliasList elementwise_aliases() {
+  return {{"detach", {OpKind::StopGradient}, as_op<op::StopGradient>}};
+}
 
 }  // namespace ricci

@@ -32,6 +32,9 @@ std::vector<Value> pair_alias(AliasCall& call) {
 
 }  // namespace
 
-AliasList fused_aliases() { return {{"residual_norm_pair", pair_alias}}; }
+AliasList fused_aliases() {
+  return {
+      {"residual_norm_pair", {OpKind::FusedResidualLn, OpKind::FusedResidualRmsNorm}, pair_alias}};
+}
 
 }  // namespace ricci

@@ -95,7 +95,7 @@ struct AliasName {
 // Takes the operands of a builder, and the attributes of the op it builds.
 template <AliasName Name, OpStruct T, std::size_t Count, auto Builder>
 Alias alias_of_builder() {
-  return {Name.text, [](AliasCall& call) {
+  return {Name.text, {kind_of<T>}, [](AliasCall& call) {
             require_operands(call, Name.text, Count, Count);
             const auto build = [&]<std::size_t... I>(std::index_sequence<I...>) {
               return Builder(call.operands[I]..., alias_attrs<T>(call),

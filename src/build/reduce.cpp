@@ -78,14 +78,14 @@ Value cummin(Value x, CumulativeOptions options, std::source_location loc) {
 
 AliasList reduce_aliases() {
   return {
-      {"reduce_sum", reduce_alias<ReduceKind::Sum>},
-      {"reduce_mean", reduce_alias<ReduceKind::Mean>},
-      {"reduce_max", reduce_alias<ReduceKind::Max>},
-      {"reduce_min", reduce_alias<ReduceKind::Min>},
-      {"reduce_prod", reduce_alias<ReduceKind::Prod>},
-      {"reduce_any", reduce_alias<ReduceKind::Any>},
-      {"reduce_all", reduce_alias<ReduceKind::All>},
-      {"log_sum_exp", reduce_alias<ReduceKind::LogSumExp>},
+      {"reduce_sum", {OpKind::Reduce}, reduce_alias<ReduceKind::Sum>},
+      {"reduce_mean", {OpKind::Reduce}, reduce_alias<ReduceKind::Mean>},
+      {"reduce_max", {OpKind::Reduce}, reduce_alias<ReduceKind::Max>},
+      {"reduce_min", {OpKind::Reduce}, reduce_alias<ReduceKind::Min>},
+      {"reduce_prod", {OpKind::Reduce}, reduce_alias<ReduceKind::Prod>},
+      {"reduce_any", {OpKind::Reduce}, reduce_alias<ReduceKind::Any>},
+      {"reduce_all", {OpKind::Reduce}, reduce_alias<ReduceKind::All>},
+      {"log_sum_exp", {OpKind::Reduce}, reduce_alias<ReduceKind::LogSumExp>},
   };
 }
 

@@ -5,6 +5,8 @@
 
 namespace ricci {
 
-AliasList region_aliases() { return {{"region_multi", as_op<op::ElementwiseRegion>}}; }
+AliasList region_aliases() {
+  return {{"region_multi", {OpKind::ElementwiseRegion}, as_op<op::ElementwiseRegion>}};
+}
 
 }  // namespace ricci

@@ -50,7 +50,8 @@ Value top_k_indices(Value x, op::TopK attrs, std::source_location loc) {
 }
 
 AliasList select_aliases() {
-  return {{"arg_sort", arg_sort_alias}, {"top_k_indices", top_k_indices_alias}};
+  return {{"arg_sort", {OpKind::Sort}, arg_sort_alias},
+          {"top_k_indices", {OpKind::TopK}, top_k_indices_alias}};
 }
 
 }  // namespace ricci

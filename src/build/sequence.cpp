@@ -33,6 +33,8 @@ WithState gated_delta_net_carry(Value q, Value k, Value v, Value g, Value beta, 
   return with_state(q.graph().add_node(Op(std::move(attrs)), operands, {}, loc));
 }
 
-AliasList sequence_aliases() { return {{"gated_delta_net_carry", build_carry}}; }
+AliasList sequence_aliases() {
+  return {{"gated_delta_net_carry", {OpKind::GatedDeltaNet}, build_carry}};
+}
 
 }  // namespace ricci

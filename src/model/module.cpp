@@ -1,5 +1,7 @@
 #include "ricci/model/module.h"
 
+#include <exception>
+
 #include <fmt/format.h>
 
 #include "ricci/ir/text.h"
@@ -50,7 +52,7 @@ Graph lower_graph(const Graph& graph, FusionPolicy policy, IdMap* map) {
                    node.provenance ? node.provenance->where : SourcePosition{},
                    {cause.what()},
                    {}};
-      throw UserError(std::move(d));
+      std::throw_with_nested(UserError(std::move(d)));
     }
   }
   if (map != nullptr) *map = r.id_map();

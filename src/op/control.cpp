@@ -193,4 +193,19 @@ Inferred infer(const op::CustomFn& op, const InferContext& in) {
   return {fwd.outputs, shape.outputs.size()};
 }
 
+Inferred infer(const op::Checkpoint& op, const InferContext& in) {
+  const BodySignature& body = *in.body("body");
+  require_inputs(in, "c1", body, in.operands);
+  const auto total = static_cast<std::int64_t>(body.outputs.size());
+  if (op.num_kept < 0 || op.num_kept > total) {
+    in.reject("c2", fmt::format("the body gives {} values, of which {} are to be kept", total,
+                                op.num_kept));
+  }
+  if ((op.policy == CheckpointPolicy::Named) == op.names.empty()) {
+    in.reject("c3", op.names.empty() ? "the policy 'named' needs names"
+                                     : "names are given, but the policy is not 'named'");
+  }
+  return {body.outputs, static_cast<std::size_t>(total - op.num_kept)};
+}
+
 }  // namespace ricci

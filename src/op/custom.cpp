@@ -43,6 +43,7 @@ std::shared_ptr<const CustomOp> Registry::find_or_throw(std::string_view name,
 std::vector<std::pair<std::string, std::int64_t>> Registry::list() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::pair<std::string, std::int64_t>> out;
+  out.reserve(ops_.size());
   for (const auto& [key, unused] : ops_) out.push_back(key);
   return out;
 }

@@ -84,6 +84,7 @@ void check_known(const OpDescriptor& d, std::span<const NamedAttr> attrs) {
     }
     if (d.field(a.name) != nullptr) continue;
     std::vector<std::string> known;
+    known.reserve(d.fields.size());
     for (const FieldInfo& f : d.fields) known.push_back(f.name);
     const auto close = nearest(a.name, known);
     reject_attr(*d.info, "unknown", fmt::format("'{}' has no attribute '{}'", d.info->name, a.name),
@@ -218,6 +219,9 @@ OpDescriptor describe(OpClass op_class) {
   d.results = parse_signature(T::info.results);
   d.bodies = parse_signature(T::info.bodies);
   d.constraints = parse_constraints(T::info.constraints);
+  d.vjp = vjp_source(op_class, T::info);
+  d.jvp = jvp_source(op_class, T::info);
+  d.batch = batch_source(op_class, T::info);
   T defaults{};
   T::fields(defaults, [&]<class F>(std::string_view name, F& member, std::string_view help,
                                    Presence presence = Presence::Defaulted) {
@@ -307,6 +311,21 @@ std::string_view name(OpClass c) noexcept {
     case OpClass::Control: return "control";
     case OpClass::Custom: return "custom";
     case OpClass::Block: return "block";
+  }
+  return "unknown";
+}
+
+std::string_view name(RuleSource s) noexcept {
+  switch (s) {
+    case RuleSource::Default: return "default";
+    case RuleSource::Written: return "rule";
+    case RuleSource::Linear: return "linear";
+    case RuleSource::Multilinear: return "multilinear";
+    case RuleSource::Elementwise: return "element-wise";
+    case RuleSource::Expansion: return "expansion";
+    case RuleSource::Zero: return "zero";
+    case RuleSource::Leaf: return "leaf";
+    case RuleSource::Refused: return "refused";
   }
   return "unknown";
 }

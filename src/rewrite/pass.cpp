@@ -4,14 +4,20 @@
 
 #include <fmt/format.h>
 
+#include "ricci/rewrite/batch_regions.h"
 #include "ricci/rewrite/canonicalize.h"
 #include "ricci/rewrite/cleanup.h"
+#include "ricci/rewrite/control_flow.h"
+#include "ricci/rewrite/prepare.h"
+#include "ricci/rewrite/unfuse.h"
 #include "ricci/support/text.h"
 
 namespace ricci {
 
-std::span<const Pass> all_passes() {
-  static const std::vector<Pass> passes = {
+namespace {
+
+std::vector<Pass> clean_ups() {
+  return {
       {"dead_code_elimination", "drops nodes and results no output depends on",
        dead_code_elimination},
       {"common_subexpression_elimination", "computes once what is computed twice",
@@ -23,6 +29,52 @@ std::span<const Pass> all_passes() {
       {"peel_scalar_expands", "takes away expands in front of ops that broadcast anyway",
        peel_scalar_expands},
   };
+}
+
+// Written out: control flow, then what is fused, then both for differentiation.
+std::vector<Pass> lowerings() {
+  std::vector<Pass> passes = {
+      {"inline_if", "writes out both branches of every if and selects between them", inline_if},
+      {"unroll_while", "writes out loops with a bound, trip by trip", unroll_while},
+      {"lower_control_flow", "inline_if, then unroll_while", lower_control_flow},
+      {"unroll_scans", "writes out every step of every scan",
+       [](const Graph& graph) { return unroll_scans(graph); }},
+      {"inline_custom_fn_for_autodiff", "inlines custom functions without derivative rules",
+       inline_custom_fn_for_autodiff},
+      {"materialize_bcasts_for_ad", "repeats what every step of a scan sees whole, row by row",
+       materialize_bcasts_for_ad},
+      {"convert_scans_for_ad", "makes scans keep the carries of their steps", convert_scans_for_ad},
+      {"decompose_fusion_regions", "writes batch regions as regions and a concat",
+       decompose_fusion_regions},
+      {"unfuse_elementwise_regions", "writes regions as one node per step",
+       [](const Graph& graph) { return unfuse_elementwise_regions(graph); }},
+      {"legalize_multi_axis_reduce", "reduces one axis at a time", legalize_multi_axis_reduce},
+      {"unfuse_fused_for_autodiff", "writes out fused ops and sequence models",
+       unfuse_fused_for_autodiff},
+      {"lower_dot_general", "writes general products as matrix products", lower_dot_general},
+      {"decompose_backward_ops", "writes out the ops of gradients that have an expansion",
+       decompose_backward_ops},
+      {"internalize_d_output", "fixes the cotangents of a gradient graph to ones",
+       internalize_d_output},
+      {"mark_batch_slice_regions", "makes regions of a function of slices of a batch",
+       mark_batch_slice_regions},
+      {"fuse_batch_preprocess", "joins equal regions over slices of a batch",
+       fuse_batch_preprocess},
+      {"prepare_for_autodiff", "everything a differentiator of primitives needs, to a fixpoint",
+       prepare_for_autodiff},
+  };
+  for (Pass& pass : passes) pass.kind = PassKind::Lowering;
+  return passes;
+}
+
+}  // namespace
+
+std::span<const Pass> all_passes() {
+  static const std::vector<Pass> passes = [] {
+    std::vector<Pass> all = clean_ups();
+    for (Pass& pass : lowerings()) all.push_back(std::move(pass));
+    return all;
+  }();
   return passes;
 }
 

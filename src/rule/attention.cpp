@@ -40,7 +40,7 @@ std::vector<Value> expand(const op::Attention& op, const ExpandContext& c) {
   std::vector<Value> results(2);
   if (c.wanted(0)) results[0] = from_bhsd(op, matmul(g.p, g.v), c[0].dims());
   if (c.wanted(1)) {
-    // A row without allowed keys has total 0 and largest -inf: the sum is -inf, as it should be.
+    // A row without allowed keys has largest -inf: so is the sum, as it should be.
     const Value lse = g.largest + log(g.total);
     const Dims d = lse.dims();
     results[1] = reshape(lse, {.new_shape = {d[0], d[1], d[2]}});
@@ -57,13 +57,15 @@ struct AttentionGradients {
   HeadedReal dv;
   RealNd dbias;  // empty unless the bias has a gradient
 
-  void add_row(const AttentionScores& at, const HeadedReal& dy, std::int64_t b, std::int64_t h,
-               std::int64_t i);
+  void add_row(const AttentionScores& at, const HeadedReal& dy, const AttentionRow& row,
+               const StaticDims& index);
 };
 
-void AttentionGradients::add_row(const AttentionScores& at, const HeadedReal& dy, std::int64_t b,
-                                 std::int64_t h, std::int64_t i) {
-  const AttentionRow row = at.row(b, h, i);
+void AttentionGradients::add_row(const AttentionScores& at, const HeadedReal& dy,
+                                 const AttentionRow& row, const StaticDims& index) {
+  const std::int64_t b = index[0];
+  const std::int64_t h = index[1];
+  const std::int64_t i = index[2];
   const std::int64_t kv = at.kv_head(h);
   const std::int64_t width = at.q.head_dim;
   std::vector<double> dp(row.p.size(), 0.0);
@@ -93,7 +95,7 @@ void AttentionGradients::add_row(const AttentionScores& at, const HeadedReal& dy
 }  // namespace
 
 // dv = Pᵀ dy; dP = dy vᵀ; dZ = P ⊙ (dP - Σ_j P ⊙ dP); dR = dZ ⊙ cap'(R);
-// dq = scale · dR k; dk = scale · dRᵀ q. An lse operand only saves work, so it is not read here.
+// dq = scale · dR k; dk = scale · dRᵀ q. P = e^(Z - lse) when lse is given.
 void eval(const op::AttentionBackward& op, EvalContext& c) {
   const op::Attention forward = op.forward();
   const AttentionScores scores(forward, c, 4);
@@ -104,8 +106,13 @@ void eval(const op::AttentionBackward& op, EvalContext& c) {
   const bool bias = op.mask_kind.kind == MaskKind::Kind::Bias;
   AttentionGradients d{empty(0, op.num_heads), empty(1, scores.k.heads), empty(2, scores.k.heads),
                        bias ? RealNd(c.result_dims(3)) : RealNd()};
-  for_each_index({dy.batch(), op.num_heads, dy.sequence()},
-                 [&](const StaticDims& at) { d.add_row(scores, dy, at[0], at[1], at[2]); });
+  const std::size_t lse_index = op.mask_kind.has_operand() ? 5 : 4;
+  const bool known = c.operands() > lse_index;
+  const RealNd lse = known ? c.real(lse_index) : RealNd();
+  for_each_index({dy.batch(), op.num_heads, dy.sequence()}, [&](const StaticDims& at) {
+    const auto own = known ? std::optional(lse.at(at)) : std::nullopt;
+    d.add_row(scores, dy, scores.row(at[0], at[1], at[2], own), at);
+  });
   if (c.wanted(0)) c.give(0, d.dq.x);
   if (c.wanted(1)) c.give(1, d.dk.x);
   if (c.wanted(2)) c.give(2, d.dv.x);

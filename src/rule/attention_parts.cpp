@@ -5,6 +5,8 @@
 
 #include "ricci/build/build.h"
 
+#include "rule/derivative_parts.h"
+
 namespace ricci::rule {
 namespace {
 
@@ -69,7 +71,8 @@ bool AttentionScores::allowed(std::int64_t b, std::int64_t h, std::int64_t i,
   return mask_.at({b, h, i, j}) >= 0.5;
 }
 
-AttentionRow AttentionScores::row(std::int64_t b, std::int64_t h, std::int64_t i) const {
+AttentionRow AttentionScores::row(std::int64_t b, std::int64_t h, std::int64_t i,
+                                  std::optional<double> lse) const {
   const std::int64_t keys = k.sequence();
   AttentionRow r;
   r.p.assign(static_cast<std::size_t>(keys), 0.0);
@@ -97,15 +100,16 @@ AttentionRow AttentionScores::row(std::int64_t b, std::int64_t h, std::int64_t i
     largest = std::isnan(score) ? score : (score > largest ? score : largest);
   }
   r.lse = -Inf;
-  if (largest == -Inf) return r;  // no allowed key: a zero row
+  if (largest == -Inf || lse == -Inf) return r;  // no allowed key: a zero row
   double total = 0;
   for (std::size_t j = 0; j < z.size(); ++j) {
     if (z[j] == -Inf) continue;
-    r.p[j] = std::exp(z[j] - largest);
+    r.p[j] = std::exp(z[j] - lse.value_or(largest));
     total += r.p[j];
   }
+  r.lse = lse.value_or(largest + std::log(total));
+  if (lse) return r;
   for (double& p : r.p) p /= total;
-  r.lse = largest + std::log(total);
   return r;
 }
 
@@ -146,7 +150,7 @@ Value allowed_keys(const op::Attention& op, Graph& graph, Value mask, const Dim&
   if (kind.kind != MaskKind::Kind::Causal && kind.kind != MaskKind::Kind::SlidingWindow) return {};
   const Value i = iota(graph, {.shape = {queries, keys}, .axis = 0, .dtype = DType::I64});
   const Value j = iota(graph, {.shape = {queries, keys}, .axis = 1, .dtype = DType::I64});
-  const Value newest = i + static_cast<double>((keys - queries).value());
+  const Value newest = i + size_as_number(keys - queries, i);
   const Value ok = le(j, newest);
   if (kind.kind == MaskKind::Kind::Causal) return ok;
   return logical_and(ok, ge(j, newest - static_cast<double>(kind.window)));
@@ -191,8 +195,9 @@ AttentionGraph attention_graph(const op::Attention& op, Graph& graph, const Atte
   g.largest = reduce(z, {.op = ReduceKind::Max, .axes = {3}, .keep_dim = true});
   const Value none = eq(g.largest, never);
   const Value e = exp(z - where(none, zero, g.largest));
-  g.total = sum(e, {3}, true);
-  g.p = e / where(none, scalar_like(z, 1.0), g.total);
+  // … and by a total of 1, so that no derivative divides by zero.
+  g.total = where(none, scalar_like(z, 1.0), sum(e, {3}, true));
+  g.p = e / g.total;
   return g;
 }
 

@@ -2,6 +2,7 @@
 // the scores as a graph.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "ricci/op/attention.h"
@@ -40,7 +41,9 @@ class AttentionScores {
   /// The mask is read when the mask kind has one. `attention` must outlive this.
   AttentionScores(const op::Attention& attention, const RealNd& q_heads, const RealNd& k_heads,
                   const RealNd& v_heads, RealNd mask);
-  [[nodiscard]] AttentionRow row(std::int64_t b, std::int64_t h, std::int64_t i) const;
+  /// `lse`, where it is known, takes the place of the row's own.
+  [[nodiscard]] AttentionRow row(std::int64_t b, std::int64_t h, std::int64_t i,
+                                 std::optional<double> lse = {}) const;
   [[nodiscard]] std::int64_t kv_head(std::int64_t h) const {
     return h / (op_.num_heads / op_.num_kv_heads.value_or(op_.num_heads));
   }
@@ -74,7 +77,8 @@ struct AttentionGraph {
   Value bent;     ///< tanh(R/c); invalid without a softcap
   Value p;        ///< [batch, H, S_q, S_k]
   Value largest;  ///< [batch, H, S_q, 1], max Z; invalid when lse was given
-  Value total;    ///< [batch, H, S_q, 1], Σ e^(Z - largest); invalid when lse was given
+  Value total;    ///< [batch, H, S_q, 1], Σ e^(Z - largest), 1 without an allowed key; invalid when
+                  ///< lse was given
   double scale = 1;
 };
 [[nodiscard]] AttentionGraph attention_graph(const op::Attention& op, Graph& graph,

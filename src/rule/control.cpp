@@ -82,14 +82,24 @@ void eval(const op::While& op, EvalContext& c) {
   }
 }
 
-// (outputs…, residuals…) = fwd(inputs…)
-void eval(const op::CustomFn&, EvalContext& c) {
+namespace {
+
+// The results of a body on the node's operands
+void eval_body(std::string_view role, EvalContext& c) {
   std::vector<Tensor> inputs;
   for (std::size_t k = 0; k < c.operands(); ++k) inputs.push_back(c.tensor(k));
-  std::vector<Tensor> outputs = c.run_body("fwd", inputs);
+  std::vector<Tensor> outputs = c.run_body(role, inputs);
   for (std::size_t r = 0; r < outputs.size(); ++r) {
     if (c.wanted(r)) c.give(r, std::move(outputs[r]));
   }
 }
+
+}  // namespace
+
+// (outputs…, residuals…) = fwd(inputs…)
+void eval(const op::CustomFn&, EvalContext& c) { eval_body("fwd", c); }
+
+// (outputs…, kept…) = body(inputs…)
+void eval(const op::Checkpoint&, EvalContext& c) { eval_body("body", c); }
 
 }  // namespace ricci::rule

@@ -27,6 +27,7 @@ class CarryCotangents {
     }
   }
   [[nodiscard]] const std::optional<Tensor>& operator[](std::size_t k) const { return values_[k]; }
+  void set(std::size_t k, const Tensor& value) { values_[k] = value; }
   void add(std::size_t k, const Tensor& more) {
     WideSum total(more.type());
     total.add(*values_[k]);
@@ -121,11 +122,9 @@ void eval(const op::ScanBackward& op, EvalContext& c) {
   const LoopLayout layout = *layout_of(op, operand_types(c));
   ScanCarries carries(op, layout, c);
   CarryCotangents dc(c, layout.carries);
-  const auto add_upstreams = [&](const auto& part) {
-    for (std::size_t i = 0; i < layout.carries; ++i) {
-      if (const auto at = layout.upstream(i)) dc.add(i, part(c.tensor(*at)));
-    }
-  };
+  for (std::size_t i = 0; i < layout.carries && !op.save_trajectory; ++i) {
+    if (const auto at = layout.upstream(i)) dc.set(i, c.tensor(*at));
+  }
   std::vector<WideSum> dbcasts;
   for (std::size_t k = layout.first_bcast(); k < layout.first_x(); ++k) {
     if (is_differentiable(c.dtype(k))) dbcasts.emplace_back(c.tensor(k).type());
@@ -135,14 +134,15 @@ void eval(const op::ScanBackward& op, EvalContext& c) {
     if (is_differentiable(c.dtype(k))) dxs.emplace_back(c.tensor(k).type());
   }
 
-  if (!op.save_trajectory) add_upstreams([](const Tensor& t) { return t; });
   const Graph& body = *c.node().body("body_vjp");
   std::int64_t next_kept = carries.kept() - 1;
   for (std::int64_t step = op.length.value() - 1; step >= 0; --step) {
     if (op.save_trajectory && next_kept >= 0 &&
         step == checkpoint_step(next_kept, op.length.value(), carries.kept())) {
       const std::int64_t row = carries.kept_row(next_kept--);
-      add_upstreams([&](const Tensor& t) { return row_of(t, row); });
+      for (std::size_t i = 0; i < layout.carries; ++i) {
+        if (const auto at = layout.upstream(i)) dc.add(i, row_of(c.tensor(*at), row));
+      }
     }
     const std::int64_t t = carries.row_at(step);
     const std::vector<Tensor> inputs = carries.inputs(step);
@@ -173,7 +173,7 @@ void eval(const op::WhileBackward& op, EvalContext& c) {
   }
   CarryCotangents dc(c, layout.carries);
   for (std::size_t i = 0; i < layout.carries; ++i) {
-    if (const auto at = layout.upstream(i)) dc.add(i, c.tensor(*at));
+    if (const auto at = layout.upstream(i)) dc.set(i, c.tensor(*at));
   }
   const std::int64_t stride = tape_stride(op.max_iterations, op.num_checkpoints);
   const Graph& body = *c.node().body("body_vjp");

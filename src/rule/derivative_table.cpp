@@ -102,6 +102,7 @@ std::optional<E> slope_of(UnaryKind kind) {
     case UnaryKind::Tan: return 1 + Y * Y;
     case UnaryKind::Atan: return 1 / (1 + X * X);
     case UnaryKind::Round: return E(1);
+    case UnaryKind::Conjugate: return E(1);  // of reals; complex rules take it first
     case UnaryKind::Erf: return 2 * inv_sqrtpi * exp(-(X * X));
     case UnaryKind::Erfc: return -(2 * inv_sqrtpi * exp(-(X * X)));
     case UnaryKind::Expm1: return exp(X);

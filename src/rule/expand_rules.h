@@ -11,6 +11,8 @@ namespace ricci::rule {
   std::vector<Value> expand(const op::Type& op, const ExpandContext& c);
 #define RICCI_STRUCTURED(Type, builder)
 #define RICCI_STRUCTURED_EXPANDABLE RICCI_COMPOSITE
+#define RICCI_CONTROL(Type, builder)
+#define RICCI_CONTROL_EXPANDABLE RICCI_COMPOSITE
 #include "ricci/op/list.def"
 
 }  // namespace ricci::rule

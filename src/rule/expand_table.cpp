@@ -21,6 +21,8 @@ constexpr auto Expansions = std::to_array<Expansion>({
 #define RICCI_COMPOSITE(Type, builder) run<op::Type>,
 #define RICCI_STRUCTURED(Type, builder) nullptr,
 #define RICCI_STRUCTURED_EXPANDABLE RICCI_COMPOSITE
+#define RICCI_CONTROL(Type, builder) nullptr,
+#define RICCI_CONTROL_EXPANDABLE RICCI_COMPOSITE
 #include "ricci/op/list.def"
 });
 
@@ -37,8 +39,10 @@ std::vector<Value> expand_node(const Node& node, std::vector<Value> operands, Gr
   if (expansion == nullptr) {
     throw UserError(ErrorCode::Refused, fmt::format("'{}' has no expansion", node.op.mnemonic()));
   }
+  // Bodies are typed: control flow is written out in the dtypes it has.
+  const bool has_bodies = !node.bodies.empty();
   for (Value& v : operands) {
-    if (is_small_float(v.dtype())) v = cast(v, {.to = DType::F32});
+    if (!has_bodies && is_small_float(v.dtype())) v = cast(v, {.to = DType::F32});
   }
   std::vector<Value> results = expansion(node.op, ExpandContext{graph, node, operands});
   check_internal(results.size() == node.types.size(), "an expansion gives one value per result");

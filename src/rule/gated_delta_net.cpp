@@ -2,11 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ricci/build/build.h"
 #include "ricci/op/sequence.h"
 
 #include "rule/eval_rules.h"
-#include "rule/expand_rules.h"
 
 namespace ricci::rule {
 namespace {
@@ -183,59 +181,6 @@ void eval(const op::GatedDeltaNetBackward& op, EvalContext& c) {
   if (c.wanted(3)) c.give(3, d.dg);
   if (c.wanted(4)) c.give(4, d.dbeta);
   if (op.carry_state && c.wanted(5)) c.give(5, dstate);
-}
-
-namespace {
-
-// [batch, S, heads, width] to [batch·heads, S, width]; fewer heads are repeated to `heads`.
-Value heads_first(Value x, const Dim& heads) {
-  Dims d = x.dims();
-  if (d[2] != heads) {
-    const Dim group = *Dim::divide(heads, d[2]);
-    const Value apart = reshape(x, {.new_shape = {d[0], d[1], d[2], 1, d[3]}});
-    x = reshape(broadcast_to(apart, {d[0], d[1], d[2], group, d[3]}),
-                {.new_shape = {d[0], d[1], heads, d[3]}});
-  }
-  return reshape(transpose(x, {.perm = {0, 2, 1, 3}}), {.new_shape = {d[0] * heads, d[1], d[3]}});
-}
-
-}  // namespace
-
-// One step after the other: the number of steps must be known.
-std::vector<Value> expand(const op::GatedDeltaNet& op, const ExpandContext& c) {
-  const Dims v = c[2].dims();
-  const Dim rows = v[0] * v[2];
-  const Dims state_dims = {rows, op.state_size, v[3]};
-  const auto gates = [&](Value x) {
-    return heads_first(reshape(x, {.new_shape = {v[0], v[1], v[2], 1}}), v[2]);
-  };
-  const std::vector<Value> whole = {heads_first(c[0], v[2]), heads_first(c[1], v[2]),
-                                    heads_first(c[2], v[2]), gates(c[3]), gates(c[4])};
-  const double kappa = 1 / std::sqrt(static_cast<double>(op.state_size.value()));
-  const Value zero = scalar_like(c[0], 0.0);
-  Value state =
-      op.carry_state ? reshape(c[5], {.new_shape = state_dims}) : broadcast_to(zero, state_dims);
-  std::vector<Value> outs;
-  for (std::int64_t t = 0; t < v[1].value(); ++t) {
-    // Step t of q, k, v, g, beta, each [rows, 1, width].
-    std::vector<Value> at;
-    for (const Value& x : whole) at.push_back(narrow(x, {.axis = 1, .start = t, .len = 1}));
-    const Value decayed = exp(at[3]) * state;
-    const Value d = at[4] * (at[2] - matmul(at[1], decayed));
-    state = decayed + transpose_last(at[1]) * d;
-    outs.push_back(matmul(at[0], state) * kappa);
-  }
-  std::vector<Value> results(2);
-  if (c.wanted(0) && outs.empty()) results[0] = broadcast_to(zero, v);
-  if (c.wanted(0) && !outs.empty()) {
-    const Value all = outs.size() == 1 ? outs[0] : concat(outs, {.axis = 1});
-    const Value apart = reshape(all, {.new_shape = {v[0], v[2], v[1], v[3]}});
-    results[0] = transpose(apart, {.perm = {0, 2, 1, 3}});
-  }
-  if (c.wanted(1)) {
-    results[1] = reshape(state, {.new_shape = {v[0], v[2], op.state_size, v[3]}});
-  }
-  return results;
 }
 
 }  // namespace ricci::rule

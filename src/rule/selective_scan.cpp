@@ -2,11 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ricci/build/build.h"
 #include "ricci/op/sequence.h"
 
 #include "rule/eval_rules.h"
-#include "rule/expand_rules.h"
 
 namespace ricci::rule {
 namespace {
@@ -86,6 +84,7 @@ void eval(const op::SelectiveScanBackward& op, EvalContext& c) {
   // What later steps ask of the state: ā_{t+1}·G_{t+1}.
   RealNd later = op.has_final_cotangent ? c.real(cotangent + 1) : RealNd(run.state_dims());
   for (std::int64_t t = run.steps; t-- > 0;) {
+    RealNd step_da(da.dims);  // summed over rows first, as a loop over steps does
     for_each_index(run.state_dims(), [&](const StaticDims& at) {
       const std::int64_t row = at[0];
       const std::int64_t j = at[1];
@@ -94,15 +93,16 @@ void eval(const op::SelectiveScanBackward& op, EvalContext& c) {
       const double delta = run.delta.at({row, t, j});
       const double b = run.b.at({row, t, m});
       const double decay = run.decay(row, t, j, m);
-      const double before = run.states.at({t, row, j, m});
+      const double kept = decay * run.states.at({t, row, j, m});
       const double g = dy.at({row, t, j}) * run.c.at({row, t, m}) + later.at(at);
       dc.at({row, t, m}) += dy.at({row, t, j}) * run.states.at({t + 1, row, j, m});
       db.at({row, t, m}) += g * delta * x;
       dx.at({row, t, j}) += g * delta * b;
-      ddelta.at({row, t, j}) += g * (run.a.at({j, m}) * decay * before + b * x);
-      da.at({j, m}) += g * delta * decay * before;
+      ddelta.at({row, t, j}) += g * (run.a.at({j, m}) * kept + b * x);
+      step_da.at({j, m}) += g * delta * kept;
       later.at(at) = decay * g;
     });
+    for (std::size_t i = 0; i < da.data.size(); ++i) da.data[i] += step_da.data[i];
   }
   if (c.wanted(0)) c.give(0, dx);
   if (c.wanted(1)) c.give(1, ddelta);
@@ -110,40 +110,6 @@ void eval(const op::SelectiveScanBackward& op, EvalContext& c) {
   if (c.wanted(3)) c.give(3, db);
   if (c.wanted(4)) c.give(4, dc);
   if (op.has_initial_state && c.wanted(5)) c.give(5, later);
-}
-
-// One step after the other: the number of steps must be known.
-std::vector<Value> expand(const op::SelectiveScan& op, const ExpandContext& c) {
-  const Dims x = c[0].dims();
-  const Dim& batch = x[0];
-  const Dim& channels = x[2];
-  const Dims state_dims = {batch, channels, op.state_size};
-  const Value a =
-      broadcast_to(reshape(c[2], {.new_shape = {1, channels, op.state_size}}), state_dims);
-  const Value zero = scalar_like(c[0], 0.0);
-  Value state = c.size() > 5 ? c[5] : broadcast_to(zero, state_dims);
-  std::vector<Value> ys;
-  for (std::int64_t t = 0; t < x[1].value(); ++t) {
-    // Step t of an operand, as [batch, channels, 1] or [batch, 1, state_size], repeated.
-    const auto step = [&](std::size_t k, const Dims& dims) {
-      const Value row = narrow(c[k], {.axis = 1, .start = t, .len = 1});
-      return broadcast_to(reshape_to(row, dims), state_dims);
-    };
-    const Value xt = step(0, {batch, channels, 1});
-    const Value delta = step(1, {batch, channels, 1});
-    const Value b = step(3, {batch, 1, op.state_size});
-    const Value ct = step(4, {batch, 1, op.state_size});
-    state = exp(delta * a) * state + (delta * b) * xt;
-    ys.push_back(reshape(sum(ct * state, {2}), {.new_shape = {batch, 1, channels}}));
-  }
-  std::vector<Value> results(2);
-  if (c.wanted(0)) {
-    results[0] = ys.empty()       ? broadcast_to(zero, x)
-                 : ys.size() == 1 ? ys[0]
-                                  : concat(ys, {.axis = 1});
-  }
-  if (c.wanted(1)) results[1] = state;
-  return results;
 }
 
 }  // namespace ricci::rule

@@ -81,6 +81,7 @@ double eval_unary(UnaryKind kind, double x) {
     case UnaryKind::Floor: return std::floor(x);
     case UnaryKind::Ceil: return std::ceil(x);
     case UnaryKind::Trunc: return std::trunc(x);
+    case UnaryKind::Conjugate: return x;
     case UnaryKind::IsNan: return std::isnan(x) ? 1 : 0;
     case UnaryKind::IsFinite: return std::isfinite(x) ? 1 : 0;
     case UnaryKind::LogicalNot:
@@ -112,6 +113,7 @@ std::complex<double> eval_unary(UnaryKind kind, std::complex<double> x) {
     case UnaryKind::Exp: return std::exp(x);
     case UnaryKind::Log: return std::log(x);
     case UnaryKind::Sqrt: return std::sqrt(x);
+    case UnaryKind::Conjugate: return std::conj(x);
     default: not_defined(kind, "complex numbers");
   }
 }

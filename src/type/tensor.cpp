@@ -186,7 +186,8 @@ Tensor Tensor::borrow(const Type& type, const void* first, std::vector<std::int6
   }
   const auto* bytes = static_cast<const std::byte*>(first);
   // The aliasing constructor: keeps `owner` alive while pointing at the elements.
-  return {type, std::shared_ptr<const std::byte>(owner, bytes), bytes, std::move(strides)};
+  return {type, std::shared_ptr<const std::byte>(std::move(owner), bytes), bytes,
+          std::move(strides)};
 }
 
 bool Tensor::is_contiguous() const noexcept {

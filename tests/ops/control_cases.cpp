@@ -21,6 +21,50 @@ std::vector<Body> branches(DType d) {
           body("else", {{d, {2}}}, [](Graph&, Inputs in) { return std::vector{-in[0]}; })};
 }
 
+// Two float captures and an integer; the branches use different ones and give a float and a count.
+std::vector<Body> unlike_branches(DType d) {
+  const std::vector<Type> captures{{d, {2}}, {d, {}}, i32()};
+  return {body("then", captures,
+               [](Graph&, Inputs in) {
+                 return Values{sin(in[0]) * in[1], in[2] + scalar_like(in[2], 1), sum(in[0])};
+               }),
+          body("else", captures, [](Graph& g, Inputs in) {
+            return Values{in[0] * in[0], in[2], filled(g, in[1].type(), 3)};
+          })};
+}
+
+// The logarithm has no value, and no derivative, where it is not taken.
+std::vector<Body> log_or_zero(DType d) {
+  return {body("then", {{d, {2}}}, [](Graph&, Inputs in) { return Values{log(in[0])}; }),
+          body("else", {{d, {2}}}, [](Graph&, Inputs in) { return Values{in[0] * 0.0}; })};
+}
+
+// Two carries and a counter, two bcasts, two xs and two stacked outputs.
+std::vector<Body> rich_cell(DType d) {
+  const std::vector<Type> inputs{{d, {2}}, {d, {}}, i32(), {d, {2, 2}}, {d, {2}}, {d, {2}}, i32()};
+  return {body("body", inputs, [d](Graph&, Inputs in) {
+    const Value turned = reshape_to(matmul(reshape_to(in[0], {1, 2}), in[3]), {2});
+    const Value h = tanh(turned + in[4] * in[5]);
+    const Value s = in[1] * 0.5 + sum(h) * cast_to(in[6] + in[2], d);
+    return Values{h, s, in[2] + scalar_like(in[2], 1), h * s, in[2]};
+  })};
+}
+std::vector<In> rich_operands(std::int64_t length) {
+  return {T({2}), T({}),          Fixed(DType::I32, {}).between(0, 3),      T({2, 2}),
+          T({2}), T({length, 2}), Fixed(DType::I32, {length}).between(0, 3)};
+}
+
+// No carry at all: a map over rows.
+std::vector<Body> row_squares(DType d) {
+  return {body("body", {{d, {3}}}, [](Graph&, Inputs in) { return Values{in[0] * in[0]}; })};
+}
+
+// c' = sin(c)·w + x
+std::vector<Body> sine_cell(DType d) {
+  return {body("body", {{d, {2}}, {d, {2}}, {d, {2}}},
+               [](Graph&, Inputs in) { return Values{sin(in[0]) * in[1] + in[2]}; })};
+}
+
 // x is halved and n counts, until n is 3.
 std::vector<Body> halving(DType d, const Dims& dims = {2}) {
   const std::vector<Type> carries{{d, dims}, i32()};
@@ -28,6 +72,16 @@ std::vector<Body> halving(DType d, const Dims& dims = {2}) {
                [](Graph&, Inputs in) { return Values{lt(in[1], scalar_like(in[1], 3))}; }),
           body("body", carries, [](Graph&, Inputs in) {
             return Values{in[0] * 0.5, in[1] + scalar_like(in[1], 1)};
+          })};
+}
+
+// x ← sin(x)·w, while n counts to 4; w stays.
+std::vector<Body> sines(DType d) {
+  const std::vector<Type> carries{{d, {2}}, {d, {2}}, i32()};
+  return {body("cond", carries,
+               [](Graph&, Inputs in) { return Values{lt(in[2], scalar_like(in[2], 4))}; }),
+          body("body", carries, [](Graph&, Inputs in) {
+            return Values{sin(in[0]) * in[1], in[1], in[2] + scalar_like(in[2], 1)};
           })};
 }
 
@@ -50,6 +104,19 @@ Cases cases(const op::If*) {
        .in = {Fixed(DType::F32, {1}).with({0}), T({2}).with({1, 2})},
        .bodies = branches,
        .out = {{-1, -2}}},
+      {.name = "unlike_taken",
+       .in = {Fixed(DType::Bool, {}).with({1}), T({2}), T({}), Fixed(DType::I32, {})},
+       .bodies = unlike_branches},
+      {.name = "unlike_not_taken",
+       .in = {Fixed(DType::Bool, {1}).with({0}), T({2}), T({}), Fixed(DType::I32, {})},
+       .bodies = unlike_branches},
+      {.name = "some_take_it",
+       .in = {Fixed(DType::I32, {1, 1}).between(0, 2), T({2}), T({}), Fixed(DType::I32, {})},
+       .bodies = unlike_branches},
+      {.name = "not_a_number_untaken",
+       .in = {Fixed(DType::Bool, {}).with({0}), T({2}).with({-1, 0})},
+       .bodies = log_or_zero,
+       .out = {{-0.0, 0}}},
       {.name = "wide_predicate",
        .in = {Fixed(DType::Bool, {2}), T({2})},
        .bodies = branches,
@@ -107,7 +174,53 @@ Cases cases(const op::Scan*) {
        .op = {.length = 0, .num_xs = 1},
        .bodies = stacked,
        .out = {{1, 2, 3}, {}}},
-      {.name = "operands_missing",
+      {.name = "rich",
+       .in = rich_operands(4),
+       .op = {.length = 4, .num_carry = 3, .num_bcast = 2, .num_xs = 2},
+       .bodies = rich_cell},
+      {.name = "rich_trajectory_reverse",
+       .in = rich_operands(3),
+       .op = {.length = 3,
+              .num_carry = 3,
+              .num_bcast = 2,
+              .num_xs = 2,
+              .save_trajectory = true,
+              .reverse = true},
+       .bodies = rich_cell},
+      {.name = "rich_checkpoints",
+       .in = rich_operands(4),
+       .op = {.length = 4,
+              .num_carry = 3,
+              .num_bcast = 2,
+              .num_xs = 2,
+              .num_checkpoints = 2,
+              .reverse = true},
+       .bodies = rich_cell},
+      {.name = "uneven_checkpoints",
+       .in = {T({2}), T({2}), T({5, 2})},
+       .op = {.length = 5, .num_bcast = 1, .num_xs = 1, .num_checkpoints = 3},
+       .bodies = sine_cell},
+      {.name = "checkpoints_of_trajectory",
+       .in = {T({2}), T({2}), T({4, 2})},
+       .op = {.length = 4,
+              .num_bcast = 1,
+              .num_xs = 1,
+              .save_trajectory = true,
+              .num_checkpoints = 2},
+       .bodies = sine_cell},
+      {.name = "all_checkpoints",
+       .in = {T({2}), T({2}), T({3, 2})},
+       .op = {.length = 3, .num_bcast = 1, .num_xs = 1, .num_checkpoints = 3},
+       .bodies = sine_cell},
+      {.name = "no_carry",
+       .in = {T({4, 3})},
+       .op = {.length = 4, .num_carry = 0, .num_xs = 1},
+       .bodies = row_squares},
+      {.name = "one_step",
+       .in = {T({2}), T({2}), T({1, 2})},
+       .op = {.length = 1, .num_bcast = 1, .num_xs = 1},
+       .bodies = sine_cell},
+      {.name = "operands_missing",  // [scan-validation]
        .in = {T({3})},
        .op = {.length = 2, .num_xs = 1},
        .bodies = plain,
@@ -205,6 +318,24 @@ Cases cases(const op::While*) {
        .in = {T({2}).with({8, 3})},
        .bodies = all_above_one,
        .out = {{2, 0.75}}},
+      {.name = "wide_condition_bounded",
+       .in = {T({2}).between(1.5, 9)},
+       .op = {.max_iterations = 6},
+       .bodies = all_above_one},
+      {.name = "own_trips",
+       .in = {T({2}), T({2}), Fixed(DType::I32, {}).between(0, 6)},
+       .op = {.max_iterations = 5},
+       .bodies = sines},
+      {.name = "own_trips_taped",
+       .in = {T({2}), T({2}), Fixed(DType::I32, {}).between(0, 6)},
+       .op = {.max_iterations = 5},
+       .bodies = sines,
+       .wanted = {true, true, true, true, true, true, true}},
+      {.name = "own_trips_checkpoints",
+       .in = {T({2}), T({2}), Fixed(DType::I32, {}).between(0, 6)},
+       .op = {.max_iterations = 5, .num_checkpoints = 2},
+       .bodies = sines,
+       .wanted = {true, false, true, true, true, true, false}},
       {.name = "size_0",
        .in = {T({0}), Fixed(DType::I32, {}).with({0})},
        .bodies = [](DType d) { return halving(d, {0}); },

@@ -1,5 +1,9 @@
+#include "ricci/build/build.h"
 #include "ricci/op/custom.h"
+#include "ricci/rule/batch.h"
 #include "ricci/rule/eval.h"
+#include "ricci/rule/jvp.h"
+#include "ricci/rule/vjp.h"
 
 #include "ops/cases.h"
 
@@ -23,6 +27,18 @@ class Affine final : public CustomOp {
     }
     c.give(0, x);
   }
+  [[nodiscard]] std::vector<Value> vjp(const Bytes& attrs, const VjpContext& c) const override {
+    return {c.cotangent() * factor(attrs)};
+  }
+  [[nodiscard]] std::vector<Value> jvp(const Bytes& attrs, JvpContext& c) const override {
+    return {c.tangent(0) * factor(attrs)};
+  }
+  [[nodiscard]] std::vector<BatchedValue> vmap(const Bytes&, const VmapContext& c) const override {
+    return c.emit(c.node().op, std::array{c[0]});
+  }
+
+ private:
+  static double factor(const Bytes& attrs) { return std::to_integer<int>(attrs.data[0]); }
 };
 
 }  // namespace

@@ -56,6 +56,32 @@ std::vector<Body> shifted(DType d) {
                     [](Graph&, Inputs in) { return Values{in[2]}; })};
 }
 
+// x·w, for a w that examples may share, without a jvp or without a vjp.
+Body product(DType d) {
+  return body("fwd", {vec(d), vec(d)}, [](Graph&, Inputs in) { return Values{in[0] * in[1]}; });
+}
+std::vector<Body> product_vjp(DType d) {
+  return {product(d),
+          rule_body("vjp", {vec(d), vec(d)}, {primal_output(0, vec(d)), d_output(0, vec(d))},
+                    [](Graph&, Inputs in) { return Values{in[3] * in[1], in[3] * in[0]}; })};
+}
+std::vector<Body> product_jvp(DType d) {
+  return {product(d),
+          rule_body("jvp", {vec(d), vec(d)}, {tangent(0, vec(d)), tangent(1, vec(d))},
+                    [](Graph&, Inputs in) { return Values{in[2] * in[1] + in[0] * in[3]}; })};
+}
+// (x·w, sin x)
+std::vector<Body> two_outputs(DType d) {
+  return {body("fwd", {vec(d), vec(d)},
+               [](Graph&, Inputs in) { return Values{in[0] * in[1], sin(in[0])}; }),
+          rule_body("vjp", {vec(d), vec(d)},
+                    {primal_output(0, vec(d)), primal_output(1, vec(d)), d_output(0, vec(d)),
+                     d_output(1, vec(d))},
+                    [](Graph&, Inputs in) {
+                      return Values{in[4] * in[1] + in[5] * cos(in[0]), in[4] * in[0]};
+                    })};
+}
+
 // A `vjp` (or `jvp`) beside `scaled` that takes and gives something else.
 template <class F>
 std::vector<Body> with_vjp(DType d, std::vector<Type> primals, std::vector<Special> special,
@@ -194,6 +220,10 @@ Cases cases(const op::CustomFn*) {
        .op = {.no_gradient = {1}},
        .bodies = shifted,
        .out = {{11, 22}}},
+      // Both modes with one rule. [customfn-partial-rules]
+      {.name = "vjp_only", .in = {T({2}), T({2})}, .bodies = product_vjp},
+      {.name = "jvp_only", .in = {T({2}), T({2})}, .bodies = product_jvp},
+      {.name = "two_outputs", .in = {T({2}), T({2})}, .bodies = two_outputs},
       {.name = "symbolic",
        .in = {T({Dim::symbol("n")})},
        .bodies =

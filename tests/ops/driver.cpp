@@ -231,6 +231,7 @@ void expect_rejected(const OpDescriptor& d, const Case& c, DType dtype) {
 
 class OpCases : public ::testing::TestWithParam<std::size_t> {};
 
+// Every op infers its types and works in f64. [TR-01] [G-03]
 TEST_P(OpCases, Hold) {
   const OpDescriptor& d = all_ops()[GetParam()];
   for (const Case& c : cases_for(d.kind)) {
@@ -253,6 +254,7 @@ TEST_P(OpCases, Hold) {
   }
 }
 
+// Every broken constraint is an error with a code. [G-01]
 TEST_P(OpCases, CoverEveryConstraint) {
   const OpDescriptor& d = all_ops()[GetParam()];
   std::set<std::string> provoked;

@@ -33,7 +33,7 @@ Cases cases(const op::Unary*) {
                   .op = {UnaryKind::Tanh},
                   .dtypes = dtypes::ints,
                   .rejects = "c1"});
-  list.push_back({.name = "round_ties_to_even",
+  list.push_back({.name = "round_ties_to_even",  // [one-rounding-mode]
                   .in = {T({6}).with({0.5, 1.5, 2.5, -0.5, -1.5, 2.6})},
                   .op = {UnaryKind::Round},
                   .out = {{0, 2, 2, 0, -2, 3}}});
@@ -45,7 +45,12 @@ Cases cases(const op::Unary*) {
                   .in = {T({2}).with({-Inf, Inf})},
                   .op = {UnaryKind::Silu},
                   .out = {{0, Inf}}});
-  list.push_back({.name = "relu_keeps_nan",
+  list.push_back({.name = "erf_is_exact",  // [EW-07]
+                  .in = {T({2}).with({0.5, -2})},
+                  .op = {UnaryKind::Erf},
+                  .dtypes = {DType::F64},
+                  .out = {{0.52049987781304653768, -0.99532226501895273416}}});
+  list.push_back({.name = "relu_keeps_nan",  // [EW-11]
                   .in = {T({3}).with({NaN, -1, 2})},
                   .op = {UnaryKind::Relu},
                   .out = {{NaN, 0, 2}}});
@@ -74,14 +79,14 @@ Cases cases(const op::Binary*) {
                       .dtypes = row(kind).dtypes});
     }
   }
-  list.push_back({.name = "dtypes_differ",
+  list.push_back({.name = "dtypes_differ",  // [EW-15]
                   .in = {Fixed(DType::F32, {2}), Fixed(DType::F64, {2})},
                   .op = {BinaryKind::Add},
                   .dtypes = {DType::F32},
                   .rejects = "c1"});
   list.push_back(
       {.name = "shapes_clash", .in = {T({2}), T({3})}, .op = {BinaryKind::Add}, .rejects = "c2"});
-  list.push_back({.name = "symbols_clash",
+  list.push_back({.name = "symbols_clash",  // [TR-10]
                   .in = {T({Dim::symbol("n")}), T({Dim::symbol("m")})},
                   .op = {BinaryKind::Add},
                   .rejects = "c2"});
@@ -93,7 +98,7 @@ Cases cases(const op::Binary*) {
                   .op = {BinaryKind::Max},
                   .dtypes = dtypes::complexes,
                   .rejects = "c3"});
-  list.push_back({.name = "max_keeps_nan",
+  list.push_back({.name = "max_keeps_nan",  // [EW-11]
                   .in = {T({3}).with({NaN, 1, 2}), T({3}).with({0, NaN, 5})},
                   .op = {BinaryKind::Max},
                   .out = {{NaN, NaN, 5}}});
@@ -124,7 +129,7 @@ Cases cases(const op::Compare*) {
   const auto names = enumerator_names(CompareKind{});
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto kind = static_cast<CompareKind>(i);
-    list.push_back({.name = std::string(names[i]),
+    list.push_back({.name = std::string(names[i]),  // [EW-18]
                     .in = {T({3, 4}), T({4})},
                     .op = {kind},
                     .dtypes = row(kind).dtypes});
@@ -149,6 +154,7 @@ Cases cases(const op::Compare*) {
 Cases cases(const op::Where*) {
   return cases_of<op::Where>({
       {.name = "plain", .in = {Fixed(DType::Bool, {3}), T({3}), T({3})}, .dtypes = dtypes::all},
+      // [EW-19]
       {.name = "wide_condition", .in = {Fixed(DType::Bool, {2, 3}), T({}), T({3})}},
       {.name = "number_condition",
        .in = {Fixed(DType::I32, {2}).with({0, 5}), T({2}).with({1, 2}), T({2}).with({3, 4})},
@@ -173,7 +179,7 @@ Cases cases(const op::Cast*) {
                     .op = {to},
                     .dtypes = dtypes::all});
   }
-  list.push_back({.name = "saturates",
+  list.push_back({.name = "saturates",  // [EW-20]
                   .in = {T({5}).with({300, -300, NaN, 1.9, -1.9})},
                   .op = {DType::I8},
                   .dtypes = {DType::F32, DType::F64, DType::F16, DType::BF16},
@@ -226,6 +232,7 @@ Cases cases(const op::ActivationBackward*) {
       continue;
     }
     for (const Dims& dims : shape_classes()) {
+      // [lower-backward-exact]
       list.push_back({.name = shape_name(name, dims), .in = {T(dims), T(dims)}, .op = {kind}});
     }
     list.push_back({.name = name + "_symbolic",

@@ -16,7 +16,7 @@ Cases cases(const op::Matmul*) {
        .in = {T({2, 2}).with({1, 2, 3, 4}), T({2, 1}).with({5, 6})},
        .dtypes = Numbers,
        .out = {{17, 39}}},
-      {.name = "plain", .in = {T({3, 4}), T({4, 5})}, .dtypes = Numbers},
+      {.name = "plain", .in = {T({3, 4}), T({4, 5})}, .dtypes = Numbers},  // [LA-02]
       {.name = "batched", .in = {T({2, 3, 4}), T({2, 4, 5})}},
       {.name = "shared_right", .in = {T({2, 3, 4}), T({4, 5})}},
       {.name = "shared_left", .in = {T({3, 4}), T({2, 4, 5})}},
@@ -63,6 +63,18 @@ Cases cases(const op::DotGeneral*) {
               .rhs_contracting = {1, 4},
               .lhs_batch = {4, 0},
               .rhs_batch = {0, 3}},
+       .dtypes = Fields},
+      {.name = "three_crossed_contracting",
+       .in = {T({2, 3, 1, 2, 4}), T({4, 3, 2, 2})},
+       .op = {.lhs_contracting = {4, 0, 1}, .rhs_contracting = {0, 3, 1}},
+       .dtypes = Fields},
+      {.name = "nothing_contracted",
+       .in = {T({2, 3, 1}), T({3, 4, 2})},
+       .op = {.lhs_batch = {0, 1}, .rhs_batch = {2, 0}},
+       .dtypes = Fields},
+      {.name = "nothing_free",
+       .in = {T({2, 3}), T({3, 2})},
+       .op = {.lhs_contracting = {0}, .rhs_contracting = {1}, .lhs_batch = {1}, .rhs_batch = {0}},
        .dtypes = Fields},
       {.name = "batch_out_of_order",
        .in = {T({2, 3, 4}), T({3, 4, 2})},
@@ -124,6 +136,14 @@ Cases cases(const op::DotGeneral*) {
   });
 }
 
+namespace {
+
+// Random numbers, so that it can be inverted; a range of its own, so that it is never just any
+// value.
+In Matrix(Dims dims) { return T(std::move(dims)).between(-2, 2.5); }
+
+}  // namespace
+
 Cases cases(const op::DenseSolve*) {
   const Dim n = Dim::symbol("n");
   return cases_of<op::DenseSolve>({
@@ -135,11 +155,13 @@ Cases cases(const op::DenseSolve*) {
        .in = {T({2, 2}).with({0, 2, 4, 0}), T({2, 2}).with({2, 4, 8, -4})},
        .dtypes = Fields,
        .out = {{2, -1, 1, 2}}},
-      {.name = "columns", .in = {T({5, 5}), T({5, 3})}, .dtypes = Fields},
-      {.name = "square_right_side", .in = {T({3, 3}), T({3, 3})}, .dtypes = Fields},
+      {.name = "columns", .in = {Matrix({5, 5}), T({5, 3})}, .dtypes = Fields},
+      {.name = "vector", .in = {Matrix({3, 3}), T({3})}, .dtypes = Fields},
+      {.name = "one_column", .in = {Matrix({3, 3}), T({3, 1})}, .dtypes = Fields},
+      {.name = "square_right_side", .in = {Matrix({3, 3}), T({3, 3})}, .dtypes = Fields},
       {.name = "one", .in = {T({1, 1}).with({4}), T({1}).with({2})}, .out = {{0.5}}},
       {.name = "empty", .in = {T({0, 0}), T({0})}, .dtypes = Fields},
-      {.name = "no_columns", .in = {T({2, 2}), T({2, 0})}},
+      {.name = "no_columns", .in = {Matrix({2, 2}), T({2, 0})}},
       {.name = "symbolic", .in = {T({n, n}), T({n, Dim::symbol("k")})}},
       {.name = "singular",  // [LA-05]
        .in = {T({2, 2}).with({1, 2, 2, 4}), T({2})},
@@ -162,10 +184,12 @@ Cases cases(const op::BatchedDenseSolve*) {
        .in = {T({2, 2, 2}).with({2, 1, 1, 3, 0, 1, 1, 0}), T({2, 2}).with({4, 7, 5, 6})},
        .dtypes = Fields,
        .out = {{1, 2, 6, 5}}},
-      {.name = "columns", .in = {T({3, 4, 4}), T({3, 4, 2})}, .dtypes = Fields},
-      {.name = "as_many_systems_as_rows", .in = {T({3, 3, 3}), T({3, 3})}},
-      {.name = "no_systems", .in = {T({0, 3, 3}), T({0, 3})}},
-      {.name = "empty", .in = {T({2, 0, 0}), T({2, 0, 3})}},
+      {.name = "columns", .in = {Matrix({3, 4, 4}), T({3, 4, 2})}, .dtypes = Fields},
+      {.name = "vectors", .in = {Matrix({2, 3, 3}), T({2, 3})}, .dtypes = Fields},
+      {.name = "one_row", .in = {T({2, 1, 1}).between(1, 2), T({2, 1, 3})}},
+      {.name = "as_many_systems_as_rows", .in = {Matrix({3, 3, 3}), T({3, 3})}},
+      {.name = "no_systems", .in = {Matrix({0, 3, 3}), T({0, 3})}},
+      {.name = "empty", .in = {Matrix({2, 0, 0}), T({2, 0, 3})}},
       {.name = "symbolic", .in = {T({Dim::symbol("b"), n, n}), T({Dim::symbol("b"), n})}},
       {.name = "second_is_singular",
        .in = {T({2, 2, 2}).with({2, 1, 1, 3, 1, 1, 1, 1}), T({2, 2})},
@@ -210,6 +234,12 @@ Cases cases(const op::TriangularSolve*) {
        .in = {T({3, 3}), T({3, 2})},
        .op = {.lower = false, .unit = true},
        .dtypes = Fields},
+      {.name = "unit_lower_transposed",
+       .in = {T({2, 3, 3}), T({2, 3, 1})},
+       .op = {.transpose = true, .unit = true},
+       .dtypes = Fields},
+      {.name = "one_by_one", .in = {T({1, 1}).between(1, 2), T({1, 2})}},
+      {.name = "unit_one_by_one", .in = {T({1, 1}), T({1, 2})}, .op = {.unit = true}},
       {.name = "batched", .in = {T({2, 3, 4, 4}), T({2, 3, 4, 2})}, .dtypes = Fields},
       {.name = "batched_upper_transposed",
        .in = {T({3, 3, 3}), T({3, 3, 3})},

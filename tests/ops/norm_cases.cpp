@@ -128,7 +128,7 @@ Cases cases(const op::LayerNorm*) {
         .in = {T({2, 2}).with({0, 5, 2, 3}), T({2}).with({3, 5}), T({2}).with({1, -1})},
         .op = {.axis = 0, .eps = 0.0},
         .out = {{-2, 4, 4, -6}}},
-       // E[x²] - μ² would lose all digits here. [NM-02]
+       // E[x²] - μ² would lose all digits here. [NM-02] [lower-norm-stable]
        {.name = "far_from_zero",
         .in = {T({4}).with({4096, 4098, 4096, 4098}), T({4}).with({1, 1, 1, 1}),
                T({4}).with({0, 0, 0, 0})},
@@ -170,6 +170,7 @@ Cases cases(const op::GroupNorm*) {
        .in = {T({2, 3, 4}), T({3}), T({3})},
        .op = {.num_groups = 3, .eps = 1e-3}},
       {.name = "no_spatial_axes", .in = {T({2, 6}), T({6}), T({6})}, .op = {.num_groups = 2}},
+      {.name = "one_example", .in = {T({1, 4, 3}), T({4}), T({4})}, .op = {.num_groups = 2}},
       {.name = "rank_six",
        .in = {T({1, 4, 2, 1, 3, 2}), T({4}), T({4})},
        .op = {.num_groups = 2, .eps = 0.5}},

@@ -42,6 +42,14 @@ Cases cases(const op::Pool*) {
               .padding = {0, 1},
               .count_include_pad = false},
        .out = {{1, -0.5, 0.5, 1.5, 0}}},
+      {.name = "mean_counts_padding_in_both_directions",
+       .in = {T({2, 2, 5, 3})},
+       .op =
+           {.kind = ReduceKind::Mean, .kernel_size = {3, 2}, .stride = {2, 1}, .padding = {2, 1}}},
+      {.name = "prod_of_zeros",
+       .in = {T({1, 1, 2, 4}).with({0, 3, 0, 2, 1, -2, 0, 0})},
+       .op = {.kind = ReduceKind::Prod, .kernel_size = {2, 2}, .stride = {1, 1}},
+       .out = {{0, 0, 0}}},
       {.name = "nan_propagates",
        .in = {T({1, 1, 1, 4}).with({1, Nan, 3, 4})},
        .op = {.kind = ReduceKind::Max, .kernel_size = {1, 2}},
@@ -109,6 +117,12 @@ Cases cases(const op::Pool*) {
                            .stride = {2, 1},
                            .padding = {2, 1},
                            .count_include_pad = false}});
+    list.push_back({.name = name + "_gaps_between_windows",
+                    .in = {T({1, 2, 7, 8})},
+                    .op = {.kind = kind, .kernel_size = {2, 1}, .stride = {4, 3}}});
+    list.push_back({.name = name + "_one_row",
+                    .in = {T({2, 1, 1, 5})},
+                    .op = {.kind = kind, .kernel_size = {1, 3}, .padding = {0, 2}}});
     list.push_back({.name = name + "_one_by_one",
                     .in = {T({1, 1, 2, 3})},
                     .op = {.kind = kind, .kernel_size = {1, 1}}});

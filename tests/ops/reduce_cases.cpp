@@ -25,6 +25,7 @@ Cases cases(const op::Reduce*) {
     const DTypeSet d = dtypes_of(kind);
     list.push_back({.name = n + "_all", .in = {T({3, 5})}, .op = {kind, {0, 1}}, .dtypes = d});
     list.push_back({.name = n + "_last", .in = {T({3, 5})}, .op = {kind, {-1}, true}, .dtypes = d});
+    // [RD-06]
     list.push_back({.name = n + "_outer", .in = {T({2, 3, 4})}, .op = {kind, {2, 0}}, .dtypes = d});
     list.push_back({.name = n + "_none", .in = {T({3})}, .op = {kind, {}}, .dtypes = d});
     list.push_back({.name = n + "_empty", .in = {T({2, 0})}, .op = {kind, {1}}, .dtypes = d});
@@ -57,7 +58,7 @@ Cases cases(const op::Reduce*) {
                   .in = {T({2}).with({-Inf, -Inf})},
                   .op = {ReduceKind::LogSumExp, {0}},
                   .out = {{-Inf}}});
-  list.push_back({.name = "complex_sum",
+  list.push_back({.name = "complex_sum",  // [CX-02]
                   .in = {T({2, 3})},
                   .op = {ReduceKind::Sum, {1}},
                   .dtypes = dtypes::complexes});
@@ -90,6 +91,15 @@ Cases cases(const op::Cumulative*) {
         {.name = s + "_exclusive", .in = {T({2, 3, 4})}, .op = {kind, 1, true}, .dtypes = d});
     list.push_back({.name = s + "_empty", .in = {T({2, 0})}, .op = {kind, 1, true}, .dtypes = d});
     list.push_back({.name = s + "_one", .in = {T({2, 1})}, .op = {kind, -1, true}, .dtypes = d});
+    list.push_back({.name = s + "_single", .in = {T({2, 1})}, .op = {kind}, .dtypes = d});
+    list.push_back({.name = s + "_no_rows", .in = {T({0, 3})}, .op = {kind}, .dtypes = d});
+    list.push_back({.name = s + "_of_nine", .in = {T({9, 2})}, .op = {kind, 0, true}});
+    // Zeros in products, ties in extremes.
+    list.push_back({.name = s + "_one_zero", .in = {T({5}).with({2, 3, 0, -1, 4})}, .op = {kind}});
+    list.push_back({.name = s + "_two_zeros",
+                    .in = {T({2, 4}).with({2, 0, 3, 0, 0, 0, 1, 5})},
+                    .op = {kind, 1, true}});
+    list.push_back({.name = s + "_ties", .in = {T({5}).with({1, 1, -1, -1, 2})}, .op = {kind}});
     list.push_back({.name = s + "_rank_six", .in = {T({1, 2, 1, 3, 2, 2})}, .op = {kind, 3}});
     list.push_back({.name = s + "_symbolic", .in = {T({n, 3})}, .op = {kind, 0, true}});
     list.push_back({.name = s + "_bool",
@@ -151,6 +161,8 @@ Cases cases(const op::CumsumBackward*) {
       {.name = "middle", .in = {T({2, 3, 4})}, .op = {1, true}, .dtypes = addable},
       {.name = "empty", .in = {T({2, 0})}},
       {.name = "long", .in = {T({2, 67})}},
+      {.name = "single", .in = {T({2, 1})}, .op = {.exclusive = true}},
+      {.name = "first_exclusive", .in = {T({4, 2})}, .op = {0, true}},
       {.name = "symbolic", .in = {T({n, 3})}, .op = {.axis = 0}},
       {.name = "bools", .in = {T({2})}, .dtypes = dtypes::booleans, .rejects = "c1"},
       {.name = "scalar", .in = {T({})}, .rejects = "axis"},
@@ -160,7 +172,7 @@ Cases cases(const op::CumsumBackward*) {
 Cases cases(const op::Softmax*) {
   return cases_of<op::Softmax>({
       {.name = "last", .in = {T({3, 5})}},
-      {.name = "first", .in = {T({3, 5})}, .op = {0}},
+      {.name = "first", .in = {T({3, 5})}, .op = {0}},  // [RD-09]
       {.name = "middle", .in = {T({2, 3, 4})}, .op = {1}},
       {.name = "empty", .in = {T({0, 3})}},
       {.name = "one", .in = {T({3, 1})}, .out = {{1, 1, 1}}},

@@ -79,7 +79,7 @@ std::vector<CaseOf<op::ElementwiseRegion>> typed_cases() {
                         RegionStep::compare(CompareKind::Lt, st(1), in(1)),
                         RegionStep::where(st(2), in(2), in(2))}},
        .dtypes = {DType::F32}},
-      {.name = "f64_stays_f64",
+      {.name = "f64_stays_f64",  // [EW-25]
        .in = {Fixed(DType::F64, {1}).with({1}), Fixed(DType::F64, {1}).with({1e-12})},
        .op = {.chain = {binary(BinaryKind::Add, in(0), in(1)),
                         binary(BinaryKind::Sub, st(0), in(0))}},

@@ -138,6 +138,14 @@ Cases cases(const op::SelectiveScanBackward*) {
                   .in = with_dy({2, 3, 2, 3}),
                   .op = {3},
                   .wanted = {false, false, true, false, false}});
+  // Without the gradient of a, which all rows share.
+  list.push_back({.name = "all_but_a",
+                  .in = with_dy({2, 3, 2, 3}),
+                  .op = {3},
+                  .wanted = {true, true, false, true, true}});
+  list.push_back({.name = "no_rows", .in = with_dy({0, 2, 2, 3}), .op = {3}});
+  list.push_back(
+      {.name = "symbolic", .in = with_dy({Dim("b"), Dim("s"), Dim("h"), Dim("n")}), .op = {"n"}});
   const std::vector<bool> all(6, true);
   add_with_states<op::SelectiveScanBackward>(
       list,
@@ -266,6 +274,15 @@ Cases cases(const op::GatedDeltaNetBackward*) {
   list.push_back({.name = "grouped_heads", .in = with_do({2, 3, 2, 6, 3, 2}), .op = {3}});
   list.push_back({.name = "one_step", .in = with_do({2, 1, 2, 2, 3, 3}), .op = {3}});
   list.push_back({.name = "no_steps", .in = with_do({2, 0, 2, 2, 3, 2}), .op = {3}});
+  list.push_back({.name = "symbolic",
+                  .in = with_do({Dim("b"), Dim("s"), 2, 4, Dim("n"), Dim("m")}),
+                  .op = {"n"}});
+  list.push_back(
+      {.name = "only_the_state",
+       .in = net_operands({2, 3, 1, 2, 3, 2}) + std::vector{T({2, 2, 3, 2}), T({2, 3, 2, 2})},
+       .op = {3, true},
+       .dtypes = {DType::F64},
+       .wanted = {false, false, false, false, false, true}});
   list.push_back({.name = "only_keys",
                   .in = with_do({2, 3, 2, 2, 3, 2}),
                   .op = {3},

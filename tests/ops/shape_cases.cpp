@@ -11,6 +11,7 @@ Cases cases(const op::Reshape*) {
       {.name = "empty", .in = {T({0, 3})}, .op = {{2, 0}}},
       {.name = "rank_six", .in = {T({12})}, .op = {{1, 2, 1, 3, 2, 1}}},
       {.name = "symbolic", .in = {T({n, 6})}, .op = {{2, -1, 3}}},
+      // [SH-01]
       {.name = "too_few", .in = {T({2, 3})}, .op = {{5}}, .rejects = "c1"},
       {.name = "two_open", .in = {T({2, 3})}, .op = {{-1, -1}}, .rejects = "c2"},
       {.name = "uneven", .in = {T({2, 3})}, .op = {{-1, 4}}, .rejects = "c2"},
@@ -40,6 +41,7 @@ Cases cases(const op::Expand*) {
       {.name = "keep", .in = {T({1, 3})}, .op = {{4, -1}}},
       {.name = "scalar", .in = {T({})}, .op = {{2, 2}}},
       {.name = "to_empty", .in = {T({1})}, .op = {{0}}},
+      // [SH-06]
       {.name = "clash", .in = {T({2})}, .op = {{3}}, .rejects = "c1"},
       {.name = "shrink", .in = {T({2, 3})}, .op = {{3}}, .rejects = "c1"},
       {.name = "new_axis_kept", .in = {T({2, 1})}, .op = {{-1, 2, 3}}, .rejects = "c2"},
@@ -60,6 +62,7 @@ Cases cases(const op::Narrow*) {
        .dtypes = dtypes::all},
       {.name = "nothing", .in = {T({5})}, .op = {.axis = 0, .start = 5, .len = 0}},
       {.name = "symbolic", .in = {T({n})}, .op = {.axis = 0, .start = 1, .len = n - 1}},
+      // [SH-02]
       {.name = "too_far", .in = {T({5})}, .op = {.axis = 0, .start = 3, .len = 3}, .rejects = "c1"},
       {.name = "negative",
        .in = {T({5})},
@@ -91,6 +94,7 @@ Cases cases(const op::Concat*) {
        .in = {T({2}), Fixed(DType::I8, {2})},
        .op = {.axis = 0},
        .rejects = "c2"},
+      // [SH-04]
       {.name = "rank_differs", .in = {T({2, 3}), T({2})}, .op = {.axis = 0}, .rejects = "c3"},
       {.name = "sizes_differ", .in = {T({2, 3}), T({2, 4})}, .op = {.axis = 0}, .rejects = "c3"},
       {.name = "symbolic_differ",

@@ -111,6 +111,8 @@ class Grower {
 
   // Most of the values nobody reads, and now and then one that is read, or returned already.
   std::vector<Value> some_outputs() {
+    // No op drawn for a short program need fit its dtypes; an input goes with all of them.
+    if (values_.empty()) values_.push_back(operand(small_type()));
     const std::vector<std::size_t> uses = graph_.use_counts();
     std::vector<Value> out;
     for (const Value v : values_) {
@@ -138,7 +140,9 @@ class Grower {
     if (!c.bodies && c.op->op_class() == OpClass::Control) return false;
     if (c.bodies && !options_.control_flow) return false;
     if (!options_.random && c.op->has(Trait::Random)) return false;
-    if (options_.differentiable_only && c.op->has(Trait::NoGradient)) return false;
+    if (options_.differentiable_only) {
+      if (c.op->has(Trait::NoGradient) || c.op->op_class() == OpClass::Block) return false;
+    }
     return !t.symbolic || (options_.symbolic && !in_body());
   }
 
@@ -214,8 +218,9 @@ class Grower {
   Value leaf(const In& in, const Type& type) {
     if (!type.is_static()) return named_leaf(in, type);
     if (in_body() || rng_.chance(40)) {
-      const Value v = graph_.constant(takes_any_value(in) && rng_.chance(40) ? special_splat(type)
-                                                                             : elements(in, type));
+      const Value v = graph_.constant(takes_any_value(in) && !options_.tame && rng_.chance(40)
+                                          ? special_splat(type)
+                                          : elements(in, type));
       values_.push_back(v);
       return v;
     }
@@ -240,7 +245,7 @@ class Grower {
   Tensor elements(const In& in, const Type& type) {
     if (!in.values.empty()) return Tensor::from_numbers<double>(type, in.values);
     const std::uint64_t seed = rng_.next();
-    if (!takes_any_value(in) || !is_float(type.dtype) || !rng_.chance(30)) {
+    if (options_.tame || !takes_any_value(in) || !is_float(type.dtype) || !rng_.chance(30)) {
       return random_tensor(seed, type, in.low, in.high);
     }
     static constexpr double Inf = std::numeric_limits<double>::infinity();

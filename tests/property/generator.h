@@ -26,6 +26,7 @@ struct GeneratorOptions {
   bool control_flow = true;          ///< draw ops with bodies
   bool differentiable_only = false;  ///< only floats, and only ops that have a derivative
   bool random = false;               ///< draw ops that draw numbers
+  bool tame = false;                 ///< no infinities, NaN or zeros among the values
   bool symbolic = false;             ///< draw cases with symbolic sizes; such programs do not run
 };
 

@@ -62,6 +62,7 @@ def norms():
     return f
 
 
+# With its own scale and softcap. [AT-02]
 def attend(q, k, v, mask=None, bias=None, scale=None, cap=None):
     """q [B, H, S, D], k and v [B, KV, T, D]."""
     group = q.shape[1] // k.shape[1]
@@ -74,6 +75,21 @@ def attend(q, k, v, mask=None, bias=None, scale=None, cap=None):
     if mask is not None:
         z = jnp.where(mask, z, -jnp.inf)
     return jnp.einsum("bhst,bhtd->bhsd", jax.nn.softmax(z, -1), v), jax.nn.logsumexp(z, -1)
+
+
+def rope(x, cos, sin, d, n_rot, style):
+    b, s, w = x.shape
+    y = x.reshape(b, s, w // d, d)
+    h = n_rot // 2
+    c, n = cos[:s, None, :h], sin[:s, None, :h]
+    if style == "neox":
+        x1, x2 = y[..., :h], y[..., h:n_rot]
+        y = jnp.concatenate([x1 * c - x2 * n, x2 * c + x1 * n, y[..., n_rot:]], -1)
+    else:
+        x1, x2 = y[..., 0:n_rot:2], y[..., 1:n_rot:2]
+        pair = jnp.stack([x1 * c - x2 * n, x2 * c + x1 * n], -1).reshape(*y.shape[:-1], n_rot)
+        y = jnp.concatenate([pair, y[..., n_rot:]], -1)
+    return y.reshape(x.shape)
 
 
 def attention():
@@ -105,21 +121,6 @@ def attention():
         f.case(f"attention_backward_{name}",
                f"{names} = attention_backward %q, %k, %v, %dy{mask} {{{base}{attrs}}}",
                {"q": q, "k": k, "v": v, "dy": dy, **extra}, grads, names)
-
-    def rope(x, cos, sin, d, n_rot, style):
-        b, s, w = x.shape
-        y = x.reshape(b, s, w // d, d)
-        h = n_rot // 2
-        c, n = cos[:s, None, :h], sin[:s, None, :h]
-        if style == "neox":
-            x1, x2 = y[..., :h], y[..., h:n_rot]
-            y = jnp.concatenate([x1 * c - x2 * n, x2 * c + x1 * n, y[..., n_rot:]], -1)
-        else:
-            x1, x2 = y[..., 0:n_rot:2], y[..., 1:n_rot:2]
-            pair = jnp.stack([x1 * c - x2 * n, x2 * c + x1 * n], -1).reshape(*y.shape[:-1], n_rot)
-            y = jnp.concatenate([pair, y[..., n_rot:]], -1)
-        return y.reshape(x.shape)
-
     x, cos, sin, dy = normal(2, 3, 12), normal(5, 3), normal(5, 3), normal(2, 3, 12)
     for style in ("neox", "gptj"):
         for n_rot in (6, 4):
@@ -132,13 +133,18 @@ def attention():
     return f
 
 
+def conv(x, w, stride, padding, dilation, groups):
+    return lax.conv_general_dilated(x, w, stride, [(p, p) for p in padding], rhs_dilation=dilation,
+                                    feature_group_count=groups)
+
+
+def window(x, init, op, kernel, stride, padding):
+    return lax.reduce_window(x, init, op, (1, 1, *kernel), (1, 1, *stride),
+                             ((0, 0), (0, 0), *[(p, p) for p in padding]))
+
+
 def convolution():
     f = Family("convolution")
-
-    def conv(x, w, stride, padding, dilation, groups):
-        return lax.conv_general_dilated(x, w, stride, [(p, p) for p in padding], rhs_dilation=dilation,
-                                        feature_group_count=groups)
-
     for tag, (sx, sw, stride, padding, dilation, groups) in {
             "plain": ((2, 3, 5, 6), (4, 3, 3, 2), (1, 1), (0, 0), (1, 1), 1),
             "strided": ((1, 2, 7, 8), (3, 2, 3, 3), (2, 3), (1, 0), (1, 1), 1),
@@ -158,11 +164,6 @@ def convolution():
         f.case(f"conv_backward_weight_{tag}",
                f"%y = conv2d_backward_weight %x, %dy {{kernel_size = {list(sw[2:])}, {geometry}}}",
                {"x": x, "dy": dy}, dw)
-
-    def window(x, init, op, kernel, stride, padding):
-        return lax.reduce_window(x, init, op, (1, 1, *kernel), (1, 1, *stride),
-                                 ((0, 0), (0, 0), *[(p, p) for p in padding]))
-
     x = normal(2, 3, 6, 7)
     for tag, (kernel, stride, padding) in {"plain": ((2, 2), (2, 2), (0, 0)),
                                            "overlap": ((3, 2), (1, 2), (1, 1))}.items():
@@ -185,16 +186,16 @@ def convolution():
     return f
 
 
+def cross_entropy(z, labels):
+    return jax.nn.logsumexp(z, -1) - jnp.take_along_axis(z, labels[..., None], -1)[..., 0]
+
+
 def losses():
     f = Family("losses")
-
-    def loss(z, labels):
-        return jax.nn.logsumexp(z, -1) - jnp.take_along_axis(z, labels[..., None], -1)[..., 0]
-
     for tag, shape in {"matrix": (5, 7), "rank_three": (2, 3, 4)}.items():
         z = normal(*shape) * 3
         labels = RNG.integers(0, shape[-1], shape[:-1]).astype(np.int32)
-        y, pull = jax.vjp(lambda z: loss(z, labels), z)
+        y, pull = jax.vjp(lambda z: cross_entropy(z, labels), z)
         dy = normal(*y.shape)
         f.case(f"cross_entropy_{tag}", "%y = softmax_cross_entropy_with_logits %z, %l", {"z": z, "l": labels}, y)
         f.case(f"cross_entropy_backward_{tag}", "%y = softmax_cross_entropy_backward %z, %l, %dy",
@@ -202,38 +203,38 @@ def losses():
     return f
 
 
+def selective(x, delta, a, b, c, h0):
+    def step(h, t):
+        x, d, b, c = t
+        h = jnp.exp(d[:, :, None] * a) * h + d[:, :, None] * b[:, None, :] * x[:, :, None]
+        return h, jnp.einsum("bn,bhn->bh", c, h)
+
+    moved = [jnp.moveaxis(t, 1, 0) for t in (x, delta, b, c)]
+    h, y = lax.scan(step, h0, moved)
+    return jnp.moveaxis(y, 0, 1), h
+
+
+def delta_net(q, k, v, g, beta, s0):
+    kappa = q.shape[-1] ** -0.5
+
+    def step(s, t):
+        q, k, v, g, beta = t
+        s = jnp.exp(g)[..., None, None] * s
+        d = beta[..., None] * (v - jnp.einsum("bhij,bhi->bhj", s, k))
+        s = s + k[..., :, None] * d[..., None, :]
+        return s, kappa * jnp.einsum("bhij,bhi->bhj", s, q)
+
+    s, o = lax.scan(step, s0, [jnp.moveaxis(t, 1, 0) for t in (q, k, v, g, beta)])
+    return jnp.moveaxis(o, 0, 1), s
+
+
 def sequence():
     f = Family("sequence")
-
-    def selective(x, delta, a, b, c, h0):
-        def step(h, t):
-            x, d, b, c = t
-            h = jnp.exp(d[:, :, None] * a) * h + d[:, :, None] * b[:, None, :] * x[:, :, None]
-            return h, jnp.einsum("bn,bhn->bh", c, h)
-
-        moved = [jnp.moveaxis(t, 1, 0) for t in (x, delta, b, c)]
-        h, y = lax.scan(step, h0, moved)
-        return jnp.moveaxis(y, 0, 1), h
-
     x, delta, a = normal(2, 4, 3), uniform(0.1, 1, 2, 4, 3), -uniform(0.1, 1, 3, 5)
     b, c, h0 = normal(2, 4, 5), normal(2, 4, 5), normal(2, 3, 5)
     names = {"x": x, "d": delta, "a": a, "b": b, "c": c}
     f.case("selective_scan", "%y = selective_scan %x, %d, %a, %b, %c {state_size = 5}", names,
            selective(x, delta, a, b, c, np.zeros((2, 3, 5)))[0])
-
-    def delta_net(q, k, v, g, beta, s0):
-        kappa = q.shape[-1] ** -0.5
-
-        def step(s, t):
-            q, k, v, g, beta = t
-            s = jnp.exp(g)[..., None, None] * s
-            d = beta[..., None] * (v - jnp.einsum("bhij,bhi->bhj", s, k))
-            s = s + k[..., :, None] * d[..., None, :]
-            return s, kappa * jnp.einsum("bhij,bhi->bhj", s, q)
-
-        s, o = lax.scan(step, s0, [jnp.moveaxis(t, 1, 0) for t in (q, k, v, g, beta)])
-        return jnp.moveaxis(o, 0, 1), s
-
     q, k, v = normal(2, 4, 2, 3), normal(2, 4, 2, 3), normal(2, 4, 2, 3)
     g, beta = -uniform(0.1, 1, 2, 4, 2), uniform(0, 1, 2, 4, 2)
     f.case("gated_delta_net", "%y = gated_delta_net %q, %k, %v, %g, %b {state_size = 3}",

@@ -1,4 +1,5 @@
-"""Writes tests/reference/values/*: what NumPy, SciPy and JAX make of programs Ricci can run.
+"""Writes tests/reference/values/*: what NumPy, SciPy and JAX make of programs Ricci can run, and
+tests/reference/values/gradients/*: what JAX says the derivatives of programs are.
 
     python3 -m venv venv && venv/bin/pip install numpy scipy jax
     venv/bin/python tests/reference/make_reference.py
@@ -13,14 +14,23 @@ jax.config.update("jax_enable_x64", True)
 
 import families_basic  # noqa: E402
 import families_nn  # noqa: E402
+import gradients_models  # noqa: E402
+import gradients_nn  # noqa: E402
+import gradients_ops  # noqa: E402
 
 FOLDER = pathlib.Path(__file__).parent / "values"
 
-if __name__ == "__main__":
-    FOLDER.mkdir(exist_ok=True)
+
+def write(folder, modules):
+    folder.mkdir(exist_ok=True)
     total = 0
-    for family in [*families_basic.families(), *families_nn.families()]:
-        count = family.write(FOLDER)
+    for family in [f for module in modules for f in module.families()]:
+        count = family.write(folder)
         total += count
         print(f"{family.name:14} {count:4} cases")
     print(f"{'total':14} {total:4} cases")
+
+
+if __name__ == "__main__":
+    write(FOLDER, [families_basic, families_nn])
+    write(FOLDER / "gradients", [gradients_ops, gradients_nn, gradients_models])

@@ -28,15 +28,18 @@ class Family:
         inputs = {k: np.asarray(v) for k, v in inputs.items()}
         if not isinstance(outputs, (list, tuple)):
             outputs = [outputs]
+        self.graph(name, body, inputs, returns or "%y")
+        for i, value in enumerate(outputs):
+            self.arrays[f"{name}.out.{i}"] = np.asarray(value)
+
+    def graph(self, name, body, inputs, returns):
         lines = [f"graph @{name} {{"]
         lines += [f'  %{k} = input "{k}" : {type_text(v)}' for k, v in inputs.items()]
         lines += ["  " + line.strip() for line in body.strip().splitlines()]
-        lines += ["  return " + (returns or "%y"), "}"]
+        lines += ["  return " + returns, "}"]
         self.graphs.append("\n".join(lines))
         for key, value in inputs.items():
             self.arrays[f"{name}.in.{key}"] = value
-        for i, value in enumerate(outputs):
-            self.arrays[f"{name}.out.{i}"] = np.asarray(value)
 
     def write(self, folder):
         folder = pathlib.Path(folder)

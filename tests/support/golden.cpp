@@ -4,16 +4,14 @@
 #include <cctype>
 #include <cstdlib>
 #include <fstream>
-#include <functional>
-#include <map>
 #include <sstream>
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
-#include "ricci/rewrite/pass.h"
+
+#include "support/golden_stages.h"
 
 namespace ricci::testing {
 namespace {
@@ -37,8 +35,8 @@ std::vector<std::string> files_where(bool in_errors) {
 
 struct GoldenFile {
   std::string name;
-  std::string verb;
-  std::vector<std::string> args;
+  std::vector<Stage> stages;
+  bool fails = false;  // the error is what is compared
   std::string input;
   std::string expected;
 };
@@ -55,10 +53,13 @@ GoldenFile read_golden(const std::string& file) {
   if (split != std::string::npos) g.expected = text.substr(split + ExpectMark.size());
   const std::size_t run = text.find(RunMark);
   if (run == std::string::npos) throw std::runtime_error(file + " has no RUN line");
-  std::istringstream words(
+  std::istringstream line(
       text.substr(run + RunMark.size(), text.find('\n', run) - run - RunMark.size()));
-  words >> g.verb;
-  for (std::string word; words >> word;) g.args.push_back(word);
+  std::vector<std::string> words;
+  for (std::string word; line >> word;) words.push_back(word);
+  g.fails = !words.empty() && words[0] == "error";
+  if (g.fails) words.erase(words.begin());
+  g.stages = parse_stages(words);
   return g;
 }
 
@@ -74,39 +75,24 @@ std::string print_all(std::span<const Graph> graphs) {
   return out;
 }
 
-std::string option(const GoldenFile& g, std::string_view name) {
-  const auto found = std::ranges::find(g.args, name);
-  if (found == g.args.end() || found + 1 == g.args.end()) {
-    throw std::runtime_error(fmt::format("{}: '{}' needs {}", g.name, g.verb, name));
-  }
-  return *(found + 1);
-}
-
-std::string run_opt(const GoldenFile& g) {
-  const PassManager manager(parse_pipeline(option(g, "--passes")));
+std::string run(const GoldenFile& g) {
   std::vector<Graph> graphs = parse_input(g);
-  for (Graph& graph : graphs) graph = manager.run(graph).graph;
+  for (Graph& graph : graphs) {
+    for (const Stage& stage : g.stages) {
+      graph = apply(stage, graph);
+      verify(graph);
+    }
+  }
   return print_all(graphs);
 }
 
-std::string run_error(const GoldenFile& g) {
+std::string outcome(const GoldenFile& g) {
+  if (!g.fails) return run(g);
   try {
-    const std::vector<Graph> graphs = parse_input(g);
-    return "no error:\n" + print_all(graphs);
+    return "no error:\n" + run(g);
   } catch (const UserError& e) {
     return std::string(e.what()) + "\n";
   }
-}
-
-// One entry per verb a RUN line may use.
-using Verb = std::function<std::string(const GoldenFile&)>;
-const std::map<std::string, Verb>& verbs() {
-  static const std::map<std::string, Verb> table = {
-      {"print", [](const GoldenFile& g) { return print_all(parse_input(g)); }},
-      {"opt", run_opt},
-      {"error", run_error},
-  };
-  return table;
 }
 
 }  // namespace
@@ -124,9 +110,7 @@ std::string test_name(const std::string& file) {
 
 void check_golden(const std::string& file) {
   const GoldenFile g = read_golden(file);
-  const auto verb = verbs().find(g.verb);
-  ASSERT_NE(verb, verbs().end()) << file << ": unknown verb '" << g.verb << "'";
-  const std::string actual = verb->second(g);
+  const std::string actual = outcome(g);
   if (std::getenv("RICCI_UPDATE_GOLDEN") != nullptr) {
     std::ofstream(Root / file) << g.input << ExpectMark << actual;
     return;

@@ -1,7 +1,11 @@
+#include <cstdlib>
 #include <filesystem>
 #include <regex>
+#include <sstream>
 
 #include <gtest/gtest.h>
+
+#include "ricci/op/table.h"
 
 #include "support/tool.h"
 
@@ -17,10 +21,22 @@ TEST(Docs, OpReferenceIsWhatTheToolWrites) {
       << "run 'make docs' and commit the result";
 }
 
+TEST(Docs, EveryOpHasASourceForEveryTransform) {
+  std::string page = read_text(RICCI_SOURCE_DIR "/docs/generated/ops.md");
+  page = page.substr(page.find("## Transforms"));
+  const std::string source =
+      " (rule|linear|multilinear|element-wise|expansion|derived|zero|leaf|refused) \\|";
+  for (const OpDescriptor& d : all_ops()) {
+    const std::string op(d.info->name);
+    const std::regex row("\n\\| \\[`" + op + "`\\]\\(#" + op + "\\) \\|(" + source + "){7}\n");
+    EXPECT_TRUE(std::regex_search(page, row)) << op;
+  }
+}
+
 TEST(Docs, RelativeLinksLeadSomewhere) {
   const fs::path root = RICCI_SOURCE_DIR;
   std::vector<fs::path> pages;
-  for (const fs::path& folder : {root, root / "docs", root / "docs/adr"}) {
+  for (const fs::path& folder : {root, root / "docs", root / "docs/adr", root / "docs/tutorials"}) {
     for (const auto& entry : fs::directory_iterator(folder)) {
       if (entry.path().extension() == ".md") pages.push_back(entry.path());
     }
@@ -28,11 +44,55 @@ TEST(Docs, RelativeLinksLeadSomewhere) {
   ASSERT_GT(pages.size(), 5U);
   const std::regex link(R"(\]\(([^)#:]+)(#[^)]*)?\))");
   for (const fs::path& page : pages) {
-    const std::string text = read_text(page.string());
+    // Code may look like a link: a lambda does.
+    const std::string text =
+        std::regex_replace(read_text(page.string()), std::regex("```[^`]*```"), "");
     for (std::sregex_iterator it(text.begin(), text.end(), link), end; it != end; ++it) {
       EXPECT_TRUE(fs::exists(page.parent_path() / (*it)[1].str()))
           << page << " links to " << (*it)[1];
     }
+  }
+}
+
+// The code blocks of a page that have a language, one after the other.
+std::vector<std::string> blocks(const std::string& page, const std::string& language) {
+  std::vector<std::string> out;
+  const std::string open = "```" + language + "\n";
+  for (std::size_t at = page.find(open); at != std::string::npos; at = page.find(open, at)) {
+    at += open.size();
+    const std::size_t end = page.find("```", at);
+    out.push_back(page.substr(at, end - at));
+    at = end;
+  }
+  return out;
+}
+
+std::string without_indent(const std::string& code) {
+  return std::regex_replace(code, std::regex("(^|\n) +"), "$1");
+}
+
+TEST(Docs, TutorialShowsTheExampleAsItIs) {
+  const std::string example =
+      without_indent(read_text(RICCI_SOURCE_DIR "/examples/gradients/main.cpp"));
+  const auto shown = blocks(read_text(RICCI_SOURCE_DIR "/docs/tutorials/gradients.md"), "cpp");
+  EXPECT_GE(shown.size(), 6U);
+  for (const std::string& code : shown) {
+    EXPECT_NE(example.find(without_indent(code)), std::string::npos) << code;
+  }
+}
+
+TEST(Docs, TutorialCommandsRun) {
+  const auto shown = blocks(read_text(RICCI_SOURCE_DIR "/docs/tutorials/gradients.md"), "sh");
+  ASSERT_FALSE(shown.empty());
+  std::istringstream lines(shown[0]);
+  for (std::string line; std::getline(lines, line);) {
+    line = std::regex_replace(line, std::regex("build/ricci"), RICCI_TOOL_PATH);
+    line = std::regex_replace(line, std::regex("examples/"), RICCI_SOURCE_DIR "/examples/");
+    const std::string folder = fs::path(scratch("x")).parent_path().string();
+    const std::string command =
+        "cd '" + folder + "' && bash -o pipefail -c '" + line + "' >commands.out 2>commands.err";
+    EXPECT_EQ(std::system(command.c_str()), 0) << line << "\n"
+                                               << read_text(scratch("commands.err"));
   }
 }
 

@@ -40,7 +40,7 @@ TEST(Graph, BuildersInferTypesAndRememberTheirPlace) {
   }
 }
 
-TEST(Graph, EqualityAndHashSeeStructureAndNothingElse) {
+TEST(Graph, EqualityAndHashSeeStructureAndNothingElse) {  // [TR-02]
   Graph a = small();
   Graph b = small();
   EXPECT_EQ(a, b);

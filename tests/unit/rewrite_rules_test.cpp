@@ -88,7 +88,7 @@ Feeds hard_feeds(const Graph& g) {
   return feeds;
 }
 
-TEST(RewriteRules, EveryIdentityHoldsToTheBit) {
+TEST(RewriteRules, EveryIdentityHoldsToTheBit) {  // [algebra]
   for (const Identity& identity : algebra_identities()) {
     std::size_t tried = 0;
     for (const DType dtype : AllDTypes) {

@@ -3,8 +3,10 @@
 
 #include "ricci/build/attention.h"
 #include "ricci/build/build.h"
+#include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
+#include "ricci/rule/expand.h"
 
 #include "support/compare.h"
 #include "support/derivative.h"
@@ -108,7 +110,7 @@ TEST_P(AttentionGradient, AgreesWithDifferences) {
 INSTANTIATE_TEST_SUITE_P(Settings, AttentionGradient, ::testing::ValuesIn(attention_settings()),
                          [](const auto& s) { return s.param.name; });
 
-TEST(AttentionBuilders, GiveOneGradientAndAll) {
+TEST(AttentionBuilders, GiveOneGradientAndAll) {  // [BW-08]
   Graph g("builders");
   const Value q = g.input("q", f32({2, 3, 4}));
   const Value k = g.input("k", f32({2, 5, 4}));
@@ -208,6 +210,26 @@ TEST(Rope, HoldsAFullRotationAsAbsent) {
   const Value table = g.input("table", f32({3, 2}));
   const Value y = rope(x, table, table, {.head_dim = 4, .n_rot = 4});
   EXPECT_FALSE(g.node(y.id().node).op.as<op::Rope>()->n_rot.has_value());
+}
+
+// Masks that follow from positions do not need to know how many there are.
+TEST(AttentionExpansion, TakesSymbolicLengths) {
+  for (const MaskKind kind : {MaskKind::causal(), MaskKind::sliding_window(1)}) {
+    Graph g("attention");
+    Graph parts("parts");
+    const auto operands = [](Graph& to) {
+      return std::vector{to.input("q", f64({2, "s", 4})), to.input("k", f64({2, "t", 4})),
+                         to.input("v", f64({2, "t", 4}))};
+    };
+    const op::Attention op{.num_heads = 2, .head_dim = 2, .mask_kind = kind};
+    const auto whole = operands(g);
+    const Value y = attention(whole[0], whole[1], whole[2], op);
+    g.set_outputs({y});
+    parts.set_outputs({expand_node(g.node(y.id().node), operands(parts), parts)[0]});
+    const Feeds feeds{
+        {"q", numbers(1, {2, 3, 4})}, {"k", numbers(2, {2, 5, 4})}, {"v", numbers(3, {2, 5, 4})}};
+    EXPECT_TRUE(close(interpret(parts, feeds)[0], interpret(g, feeds)[0], {1e-12, 1e-12}));
+  }
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
 // Derivatives of the recurrent ops against central differences, and the structure of their
-// unrolled forms.
+// loops they stand for.
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
 #include "ricci/build/sequence.h"
+#include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
 #include "ricci/rule/expand.h"
+#include "ricci/transform/grad.h"
 
 #include "support/compare.h"
 #include "support/derivative.h"
@@ -84,84 +86,139 @@ INSTANTIATE_TEST_SUITE_P(Settings, RecurrentGradient,
                                            StateSetting{"no_steps", 0, true, true}),
                          [](const auto& s) { return s.param.name; });
 
+// The expansion of a node as a graph from its operands to its results. Operands that are inputs
+// keep their names.
+Graph expanded(const Graph& from, NodeId id) {
+  Graph to("expanded");
+  const Node& node = from.node(id);
+  std::vector<Value> operands;
+  for (const ValueId v : node.operands) {
+    const auto* in = from.node(v.node).op.as<op::Input>();
+    operands.push_back(to.input(in != nullptr ? in->name : to.unique_name("x"), from.type(v)));
+  }
+  std::vector<Value> outputs;
+  for (const Value& r : expand_node(node, operands, to)) {
+    if (r.valid()) outputs.push_back(r);
+  }
+  to.set_outputs(outputs);
+  verify(to);
+  return to;
+}
+
 struct OpCount {
-  std::size_t concat = 0;
+  std::size_t scans = 0;
+  std::size_t rows = 0;     // operands a step sees one row of
+  std::size_t stacked = 0;  // results with a row per step
   std::size_t reduce_sum = 0;
   std::size_t exp = 0;
-  std::size_t narrow = 0;
   std::size_t matmul = 0;
 };
 
-// Expands the node that made `v` and counts what it became.
-OpCount expanded(const Graph& from, Value v) {
-  Graph to("expanded");
-  std::vector<Value> operands;
-  for (const NodeId in : from.inputs()) {
-    operands.push_back(to.input(from.node(in).op.as<op::Input>()->name, from.node(in).types[0]));
-  }
-  const auto results = expand_node(from.node(v.id().node), operands, to);
-  to.set_outputs({results[0]});
-  verify(to);
+// Counts what a graph and the bodies of its loops hold.
+OpCount count(const Graph& g) {
   OpCount n;
-  for (const Node& node : to.nodes()) {
+  for (const Node& node : g.nodes()) {
     const auto* unary = node.op.as<op::Unary>();
     const auto* reduction = node.op.as<op::Reduce>();
-    n.concat += node.op.is<op::Concat>() ? 1 : 0;
-    n.narrow += node.op.is<op::Narrow>() ? 1 : 0;
     n.matmul += node.op.is<op::Matmul>() ? 1 : 0;
     n.exp += unary != nullptr && unary->kind == UnaryKind::Exp ? 1 : 0;
     n.reduce_sum += reduction != nullptr && reduction->op == ReduceKind::Sum ? 1 : 0;
+    if (const auto* loop = node.op.as<op::Scan>()) {
+      const OpCount inside = count(*node.body("body"));
+      n.scans += 1;
+      n.rows += static_cast<std::size_t>(loop->num_xs);
+      n.stacked += node.types.size() - static_cast<std::size_t>(loop->num_carry);
+      n.exp += inside.exp;
+      n.reduce_sum += inside.reduce_sum;
+      n.matmul += inside.matmul;
+    }
   }
   return n;
 }
 
-OpCount expanded_scan(std::int64_t steps) {
+Graph scan_of(const Dim& steps) {
   Graph g("scan");
-  const Value x = g.input("x", f32({1, steps, 2}));
-  const Value delta = g.input("delta", f32({1, steps, 2}));
-  const Value a = g.input("a", f32({2, 4}));
-  const Value b = g.input("b", f32({1, steps, 4}));
-  const Value c = g.input("c", f32({1, steps, 4}));
-  return expanded(g, selective_scan(x, delta, a, b, c, {.state_size = 4}));
+  const Value x = g.input("x", f64({1, steps, 2}));
+  const Value delta = g.input("delta", f64({1, steps, 2}));
+  const Value a = g.input("a", f64({2, 4}));
+  const Value b = g.input("b", f64({1, steps, 4}));
+  const Value c = g.input("c", f64({1, steps, 4}));
+  g.set_outputs({selective_scan(x, delta, a, b, c, {.state_size = 4})});
+  return g;
 }
 
-OpCount expanded_net(std::int64_t steps) {
+Graph net_of(const Dim& steps) {
   Graph g("net");
-  const Value q = g.input("q", f32({1, steps, 2, 4}));
-  const Value k = g.input("k", f32({1, steps, 2, 4}));
-  const Value v = g.input("v", f32({1, steps, 2, 4}));
-  const Value gate = g.input("gate", f32({1, steps, 2}));
-  const Value beta = g.input("beta", f32({1, steps, 2}));
-  return expanded(g, gated_delta_net(q, k, v, gate, beta, {.state_size = 4}));
+  const Value q = g.input("q", f64({1, steps, 2, 4}));
+  const Value k = g.input("k", f64({1, steps, 2, 4}));
+  const Value v = g.input("v", f64({1, steps, 2, 3}));
+  const Value gate = g.input("gate", f64({1, steps, 2}));
+  const Value beta = g.input("beta", f64({1, steps, 2}));
+  g.set_outputs({gated_delta_net(q, k, v, gate, beta, {.state_size = 4})});
+  return g;
 }
 
-TEST(UnrolledScan, HasOneExpSumAndFourNarrowsPerStep) {
-  const OpCount n = expanded_scan(3);
-  EXPECT_EQ(n.concat, 1U);
-  EXPECT_EQ(n.reduce_sum, 3U);
-  EXPECT_EQ(n.exp, 3U);
-  EXPECT_GE(n.narrow, 12U);
-  EXPECT_EQ(expanded_scan(1).concat, 0U);
+Graph expanded_output(const Graph& g) { return expanded(g, g.outputs()[0].node); }
+
+TEST(ExpandedScan, HasOneExpAndOneSumPerStep) {
+  const OpCount n = count(expanded_output(scan_of(3)));
+  EXPECT_EQ(n.scans, 1U);
+  EXPECT_EQ(n.rows, 4U);
+  EXPECT_EQ(n.stacked, 1U);
+  EXPECT_EQ(n.reduce_sum, 1U);
+  EXPECT_EQ(n.exp, 1U);
 }
 
-TEST(UnrolledDeltaNet, HasOneExpAndTwoProductsPerStep) {
-  const OpCount n = expanded_net(3);
-  EXPECT_EQ(n.concat, 1U);
-  EXPECT_EQ(n.exp, 3U);
-  EXPECT_GE(n.matmul, 3U);
-  EXPECT_EQ(expanded_net(1).concat, 0U);
+TEST(ExpandedDeltaNet, HasOneExpAndTwoProductsPerStep) {
+  const OpCount n = count(expanded_output(net_of(3)));
+  EXPECT_EQ(n.scans, 1U);
+  EXPECT_EQ(n.stacked, 1U);
+  EXPECT_EQ(n.exp, 1U);
+  EXPECT_EQ(n.matmul, 2U);
 }
 
-TEST(UnrolledScan, NeedsToKnowTheNumberOfSteps) {
-  Graph g("scan");
-  const Dim s = Dim::symbol("s");
-  const Value x = g.input("x", f32({1, s, 2}));
-  const Value delta = g.input("delta", f32({1, s, 2}));
-  const Value a = g.input("a", f32({2, 4}));
-  const Value b = g.input("b", f32({1, s, 4}));
-  const Value c = g.input("c", f32({1, s, 4}));
-  const Value y = selective_scan(x, delta, a, b, c, {.state_size = 4});
-  EXPECT_THROW((void)expanded(g, y), UserError);
+Graph gradient_of(const Graph& g) {
+  std::vector<ValueRef> all;
+  for (const NodeId in : g.inputs()) all.emplace_back(g.node(in).op.as<op::Input>()->name);
+  return vjp(g, all).graph;
+}
+
+// The size of the expansion of the one backward op in a graph; 0 when there is none.
+std::size_t expanded_backward_size(const Graph& gradient) {
+  for (NodeId id = 0; id < gradient.size(); ++id) {
+    const Op& op = gradient.node(id).op;
+    if (op.is<op::SelectiveScanBackward>() || op.is<op::GatedDeltaNetBackward>()) {
+      return expanded(gradient, id).size();
+    }
+  }
+  return 0;
+}
+
+// [ssm-native-grad] Graphs do not grow with time, neither forwards nor backwards.
+TEST(ExpandedRecurrences, DoNotGrowWithTime) {
+  for (const auto& make : {scan_of, net_of}) {
+    EXPECT_EQ(expanded_output(make(3)).size(), expanded_output(make(300)).size());
+    const Graph few = gradient_of(make(3));
+    const Graph many = gradient_of(make(300));
+    EXPECT_EQ(few.size(), many.size());
+    EXPECT_GT(expanded_backward_size(few), 0U);
+    EXPECT_EQ(expanded_backward_size(few), expanded_backward_size(many));
+  }
+}
+
+TEST(ExpandedRecurrences, NeedNotKnowTheNumberOfSteps) {
+  for (const auto& make : {scan_of, net_of}) {
+    const Graph g = make("s");
+    const Graph loops = expanded_output(g);
+    Feeds feeds;
+    for (const NodeId in : g.inputs()) {
+      const auto& input = *g.node(in).op.as<op::Input>();
+      Type type = input.type;
+      for (Dim& d : type.dims) d = d.bind({{"s", 5}});
+      feeds.emplace(input.name, random_tensor(in, type, -1, 0));
+    }
+    EXPECT_TRUE(close(interpret(loops, feeds)[0], interpret(g, feeds)[0], {1e-12, 1e-12}));
+  }
 }
 
 TEST(RecurrentBuilders, GiveTheFinalState) {

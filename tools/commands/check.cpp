@@ -1,5 +1,8 @@
-// ricci check: is every graph of a file well formed?
+// ricci check: is every graph of a file well formed, and are its derivatives right?
+#include "ricci/transform/check.h"
+
 #include <memory>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -7,19 +10,29 @@
 #include "ricci/rewrite/pass.h"
 
 #include "commands/commands.h"
+#include "feeds.h"
 #include "source.h"
 
 namespace ricci::tool {
 namespace {
 
+struct Options {
+  Source source;
+  std::vector<std::string> wrt;
+  FeedOptions feeds;
+  CheckOptions check;
+
+  [[nodiscard]] bool derivatives() const { return !wrt.empty() || feeds.any(); }
+};
+
 std::string counted(std::size_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-void check(const Source& source) {
+void check_form(const Options& options) {
   std::vector<Diagnostic> faults;
   std::string report;
-  for (const Graph& graph : source.load_chosen()) {
+  for (const Graph& graph : options.source.load_chosen()) {
     const std::vector<Diagnostic> found = find_faults(graph);
     faults.insert(faults.end(), found.begin(), found.end());
     report += fmt::format(
@@ -31,13 +44,46 @@ void check(const Source& source) {
   write_text("-", report);
 }
 
+// Values are those of one program, so that only the first or chosen graph is looked at.
+void check_gradients(const Options& options) {
+  const Graph graph = options.source.load();
+  verify(graph);
+  const RunValues values = make_values(graph, options.feeds);
+  const Graph bound = graph.bind(bindings_from_feeds(graph, values.feeds, values.symbols));
+  const DerivativeReport report =
+      check_derivatives(bound, options.wrt, values.feeds, options.check);
+  write_text("-", report.to_string());
+  if (report.ok()) return;
+  throw std::runtime_error(fmt::format(
+      "error: the derivatives of '{}' are wrong where the table says so", graph.name()));
+}
+
 }  // namespace
 
 void add_check(CLI::App& app, Action& action) {
-  auto source = std::make_shared<Source>();
-  CLI::App* command = app.add_subcommand("check", "verifies the graphs of a file");
-  source->declare_all(*command);
-  command->callback([source, &action] { action = [source] { check(*source); }; });
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("check", "verifies the graphs of a file; derivatives of one as well");
+  options->source.declare_all(*command);
+  command
+      ->add_option("--wrt", options->wrt,
+                   "check derivatives by these inputs and params (default when values are given: "
+                   "all that have one)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("A,B");
+  options->feeds.declare(*command);
+  command->add_option("--order", options->check.order, "2 checks second derivatives as well")
+      ->check(CLI::Range(1, 2))
+      ->type_name("N");
+  command->add_option("--directions", options->check.directions, "random directions per value")
+      ->check(CLI::Range(1, 1000))
+      ->type_name("N");
+  command->callback([options, &action] {
+    action = [options] {
+      options->derivatives() ? check_gradients(*options) : check_form(*options);
+    };
+  });
 }
 
 }  // namespace ricci::tool

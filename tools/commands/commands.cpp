@@ -7,6 +7,12 @@ void add_commands(CLI::App& app, Action& action) {
   add_check(app, action);
   add_print(app, action);
   add_opt(app, action);
+  add_grad(app, action);
+  add_jvp(app, action);
+  add_hvp(app, action);
+  add_nth_grad(app, action);
+  add_jacobians(app, action);
+  add_vmap(app, action);
   add_show(app, action);
   add_doc(app, action);
 }

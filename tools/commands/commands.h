@@ -14,6 +14,12 @@ void add_run(CLI::App& app, Action& action);
 void add_check(CLI::App& app, Action& action);
 void add_print(CLI::App& app, Action& action);
 void add_opt(CLI::App& app, Action& action);
+void add_grad(CLI::App& app, Action& action);
+void add_jvp(CLI::App& app, Action& action);
+void add_hvp(CLI::App& app, Action& action);
+void add_nth_grad(CLI::App& app, Action& action);
+void add_jacobians(CLI::App& app, Action& action);
+void add_vmap(CLI::App& app, Action& action);
 void add_show(CLI::App& app, Action& action);
 void add_doc(CLI::App& app, Action& action);
 

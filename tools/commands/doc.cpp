@@ -11,6 +11,7 @@
 #include "ricci/support/text.h"
 
 #include "commands/commands.h"
+#include "commands/rule_matrix.h"
 #include "source.h"
 
 namespace ricci::tool {
@@ -165,7 +166,7 @@ std::string section(const OpDescriptor& d) {
   out += fmt::format("- class: {}\n", name(d.op_class));
   const std::string traits = traits_of(*d.info);
   if (!traits.empty()) out += fmt::format("- traits: {}\n", traits);
-  out += fmt::format("- verbs: {}\n", verbs_of(d));
+  out += fmt::format("- verbs: {}\n", verbs_of(d)) + rules_of(d);
   if (!d.info->formula.empty()) out += fmt::format("\n```text\n{}\n```\n", d.info->formula);
   out += fields_table(d) + family_table(d);
   if (!d.constraints.empty()) {
@@ -180,8 +181,14 @@ std::string section(const OpDescriptor& d) {
 std::string alias_table() {
   std::string out =
       "\n## Other names\n\nText may use these names too. Each sets some attributes or keeps one "
-      "result of an op, and prints as that op.\n\n| name |\n| --- |\n";
-  for (const std::string& alias : all_aliases()) out += fmt::format("| `{}` |\n", alias);
+      "result of an op, and prints as that op.\n\n| name | op |\n| --- | --- |\n";
+  for (const std::string& alias : all_aliases()) {
+    std::vector<std::string> ops;
+    for (const OpKind kind : alias_ops(alias)) {
+      ops.push_back(fmt::format("[`{0}`](#{0})", descriptor(kind).info->name));
+    }
+    out += fmt::format("| `{}` | {} |\n", alias, join(ops, ", "));
+  }
   return out;
 }
 
@@ -197,7 +204,7 @@ std::string reference() {
                        cell(d.info->help));
   }
   for (const OpDescriptor& d : all_ops()) out += section(d);
-  return out + alias_table();
+  return out + rule_matrix() + alias_table();
 }
 
 }  // namespace

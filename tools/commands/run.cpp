@@ -51,32 +51,13 @@ void run(const RunOptions& options) {
   write_text("-", report);
 }
 
-std::string check_assignment(const std::string& text) {
-  return split_assignment(text) ? "" : "'" + text + "' is not of the form NAME=VALUE";
-}
-
 }  // namespace
 
 void add_run(CLI::App& app, Action& action) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "runs a graph and summarises its outputs");
   options->source.declare_one(*command);
-  command->add_option("--input", options->feeds.arrays, "value of an input or param (repeatable)")
-      ->type_name("NAME=FILE.npy")
-      ->check(check_assignment)
-      ->allow_extra_args(false);
-  command->add_option("--inputs", options->feeds.archive, "values by name; --input comes first")
-      ->type_name("FILE.npz");
-  command
-      ->add_option("--random", options->feeds.random_seed,
-                   "fill every other input and param from this seed")
-      ->type_name("SEED");
-  command
-      ->add_option("--size", options->feeds.sizes,
-                   "size of a symbolic dimension (repeatable; with --random the default is 4)")
-      ->type_name("NAME=NUMBER")
-      ->check(check_assignment)
-      ->allow_extra_args(false);
+  options->feeds.declare(*command);
   command->add_option("--seed", options->seed, "seed of the graph's random ops (default 0)")
       ->type_name("N");
   command->add_option("--device", options->device, "reference, cpu or cuda (default reference)")

@@ -101,6 +101,15 @@ Value scan_checkpointed(Value init, const BodySource& body, const Dim& length,
                         std::int64_t checkpoints,
                         std::source_location loc = std::source_location::current());
 
+/// How many carries a scan should keep (ScanOptions::checkpoints) so that a gradient stays within
+/// `bytes`. Three strategies differ in what is kept of a scan of L steps:
+///   all carries (0): L rows, every step of the body runs once more for its derivative;
+///   K of them: K rows and the ⌈L/K⌉ of the segment being recomputed, about L more steps.
+/// Gives 0 when all carries fit, otherwise the largest K whose rows fit; √L, which needs the
+/// fewest rows, when no K does. Sizes of `carries` must be known.
+[[nodiscard]] std::int64_t checkpoints_for_budget(std::span<const Type> carries,
+                                                  std::int64_t length, std::int64_t bytes);
+
 /// The operands and bodies of a scan's gradient.
 struct ScanBackwardArgs {
   std::vector<Value> inits;
@@ -175,5 +184,17 @@ struct WhileBackwardArgs {
 /// dcarries…, leaving out integers.
 std::vector<Value> while_backward(const WhileBackwardArgs& args,
                                   std::source_location loc = std::source_location::current());
+
+/// What a gradient of a checkpointed sub-graph keeps of it.
+struct CheckpointOptions {
+  CheckpointPolicy policy = CheckpointPolicy::Nothing;
+  std::vector<std::string> names = {};  ///< values of the body, for the policy Named
+};
+/// The outputs of `body`, whose inner values a gradient computes again instead of keeping them.
+/// Values and gradients are those of the body without it. UserError(name) when the body has no
+/// value of a name.
+std::vector<Value> checkpoint(std::span<const Value> inputs, const BodySource& body,
+                              const CheckpointOptions& options = {},
+                              std::source_location loc = std::source_location::current());
 
 }  // namespace ricci

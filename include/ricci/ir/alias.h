@@ -23,5 +23,7 @@ using AliasBuilder = std::vector<Value> (*)(AliasCall& call);
 /// The builder of an alias, or nullptr. Defined with the builders.
 [[nodiscard]] AliasBuilder find_alias(std::string_view name);
 [[nodiscard]] std::vector<std::string> all_aliases();
+/// The op an alias builds and prints as, or those an attribute of it chooses from.
+[[nodiscard]] std::vector<OpKind> alias_ops(std::string_view name);
 
 }  // namespace ricci

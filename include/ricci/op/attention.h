@@ -64,7 +64,9 @@ struct Attention {
                      "c8 shape: the mask is [batch, S_k] (custom) or broadcasts to "
                      "[batch, H, S_q, S_k]\n"
                      "c9 dtype: a bias has q's dtype\n"
-                     "c10 attr: the softcap is positive and the window is not negative"};
+                     "c10 attr: the softcap is positive and the window is not negative",
+      .jvp = RuleSource::Expansion,
+      .keeps_residuals = true};
   static void fields(auto& self, auto&& f) {
     f("num_heads", self.num_heads, "query heads", Presence::Required);
     f("head_dim", self.head_dim, "width of a head", Presence::Required);
@@ -112,7 +114,9 @@ struct AttentionBackward {
                      "c9 dtype: a bias has q's dtype\n"
                      "c10 attr: the softcap is positive and the window is not negative\n"
                      "c11 shape: dy has q's type\n"
-                     "c12 shape: lse is [batch, H, S_q], of q's dtype but at least f32"};
+                     "c12 shape: lse is [batch, H, S_q], of q's dtype but at least f32",
+      .vjp = RuleSource::Expansion,
+      .jvp = RuleSource::Expansion};
   static void fields(auto& self, auto&& f) { Attention::fields(self, f); }
   /// The op this is the derivative of.
   [[nodiscard]] Attention forward() const {

@@ -2,7 +2,20 @@
 // the op's operands, and it sees nothing else of the outside.
 #pragma once
 
+#include <array>
+#include <string_view>
+
 #include "ricci/op/fields.h"
+
+namespace ricci {
+
+/// What a gradient keeps of a checkpointed sub-graph's inner values.
+enum class CheckpointPolicy : std::uint8_t { Nothing, Matmuls, Named };
+constexpr auto enumerator_names(CheckpointPolicy) {
+  return std::to_array<std::string_view>({"nothing", "matmuls", "named"});
+}
+
+}  // namespace ricci
 
 namespace ricci::op {
 
@@ -18,7 +31,8 @@ struct If {
       .formula = "outputs = predicate ≠ 0 ? then(captures…) : else(captures…)",
       .constraints = "c1 shape: predicate has one element\n"
                      "c2 shape: both bodies take the captures, with their types\n"
-                     "c3 shape: both bodies give the same types"};
+                     "c3 shape: both bodies give the same types",
+      .no_gradient = "predicate"};
   static void fields(auto&, auto&&) {}
   bool operator==(const If&) const = default;
 };
@@ -48,7 +62,8 @@ struct Scan {
           "c2 shape: every xs has length as its first size\n"
           "c3 shape: the body takes carries, bcasts and one row of each xs, with their types\n"
           "c4 shape: the body gives each carry back with its type, then any stacked outputs\n"
-          "c5 attr: 0 ≤ num_checkpoints ≤ length, and the counts are not negative"};
+          "c5 attr: 0 ≤ num_checkpoints ≤ length, and the counts are not negative",
+      .keeps_residuals = true};
   static void fields(auto& self, auto&& f) {
     f("length", self.length, "number of steps", Presence::Required);
     f("num_carry", self.num_carry, "values handed from step to step");
@@ -82,7 +97,8 @@ struct While {
                      "c3 shape: cond gives one value, of any shape\n"
                      "c4 shape: the body gives each carry back with its type, and nothing else\n"
                      "c5 attr: max_iterations is not negative, and 0 ≤ num_checkpoints ≤ "
-                     "max_iterations"};
+                     "max_iterations",
+      .keeps_residuals = true};
   static void fields(auto& self, auto&& f) {
     f("max_iterations", self.max_iterations, "most trips there can be; no bound when absent");
     f("num_checkpoints", self.num_checkpoints, "carries kept on a tape; 0 keeps all");
@@ -119,12 +135,45 @@ struct CustomFn {
           "c6 shape: vjp gives one cotangent per input that has a derivative, with its type\n"
           "c7 shape: jvp takes the inputs, with their types\n"
           "c8 shape: jvp has the tangent of every input that has a derivative, with its type\n"
-          "c9 shape: jvp gives one tangent per output that has a derivative, with its type"};
+          "c9 shape: jvp gives one tangent per output that has a derivative, with its type",
+      .keeps_residuals = true};
   static void fields(auto& self, auto&& f) {
     f("num_residuals", self.num_residuals, "last outputs of fwd, kept for vjp");
     f("no_gradient", self.no_gradient, "float inputs without a derivative, by position");
   }
   bool operator==(const CustomFn&) const = default;
+};
+
+/// A sub-graph whose inner values a gradient computes again instead of keeping them.
+///   (outputs…, kept…) = body(inputs…)
+/// The last `num_kept` outputs of the body are values a gradient keeps after all; they are results
+/// only when asked for. `policy` says which those will be when the node is differentiated: no inner
+/// value, the results of matrix products and convolutions, or the values named in `names`.
+struct Checkpoint {
+  CheckpointPolicy policy = CheckpointPolicy::Nothing;
+  std::vector<std::string> names;
+  std::int64_t num_kept = 0;
+
+  static constexpr OpInfo info{.name = "checkpoint",
+                               .operands = "inputs...",
+                               .results = "outputs..., kept...?",
+                               .bodies = "body",
+                               .help = "a sub-graph whose inner values a gradient computes again",
+                               .formula = "(outputs…, kept…) = body(inputs…)",
+                               .constraints =
+                                   "c1 shape: the body takes the inputs, with their types\n"
+                                   "c2 attr: the body gives num_kept values besides its outputs\n"
+                                   "c3 attr: names are given with the policy named, and only then",
+                               .vjp = RuleSource::Written,
+                               .jvp = RuleSource::Written,
+                               .batch = RuleSource::Written,
+                               .keeps_residuals = true};
+  static void fields(auto& self, auto&& f) {
+    f("policy", self.policy, "what a gradient keeps: nothing, matmuls or named values");
+    f("names", self.names, "values of the body that a gradient keeps");
+    f("num_kept", self.num_kept, "last outputs of the body, kept for a gradient");
+  }
+  bool operator==(const Checkpoint&) const = default;
 };
 
 /// The gradients of a scan in one sweep from its last step to its first.
@@ -167,7 +216,9 @@ struct ScanBackward {
           "c8 shape: body_vjp has a d_output for each carry and stacked output, with its type\n"
           "c9 shape: body_vjp gives the cotangents of carries, bcasts and rows, with their types\n"
           "c10 attr: forward_body is there when carries must be recomputed, and only then\n"
-          "c11 shape: forward_body takes what the scan's body takes and gives the carries first"};
+          "c11 shape: forward_body takes what the scan's body takes and gives the carries first",
+      .vjp = RuleSource::Expansion,
+      .jvp = RuleSource::Expansion};
   static void fields(auto& self, auto&& f) {
     f("length", self.length, "number of steps", Presence::Required);
     f("num_carry", self.num_carry, "values handed from step to step");
@@ -211,7 +262,9 @@ struct WhileBackward {
           "c8 shape: body_vjp has a d_output for each carry that has a cotangent, with its type\n"
           "c9 shape: body_vjp gives one cotangent per carry that has one, with its type\n"
           "c10 attr: forward_body is there when carries must be recomputed, and only then\n"
-          "c11 shape: forward_body takes the carries and gives them back"};
+          "c11 shape: forward_body takes the carries and gives them back",
+      .vjp = RuleSource::Expansion,
+      .jvp = RuleSource::Expansion};
   static void fields(auto& self, auto&& f) {
     f("num_carry", self.num_carry, "values handed from trip to trip");
     f("max_iterations", self.max_iterations, "the bound of the loop", Presence::Required);

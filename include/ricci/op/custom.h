@@ -18,6 +18,11 @@
 namespace ricci {
 
 class EvalContext;
+class Value;
+class VjpContext;
+class JvpContext;
+class VmapContext;
+struct BatchedValue;
 
 /// One registered op. Implementations are immutable and may be called from several threads.
 class CustomOp {
@@ -32,6 +37,18 @@ class CustomOp {
                                                 const Bytes& attrs) const = 0;
   /// The reference kernel.
   virtual void eval(const Bytes& attrs, EvalContext& context) const = 0;
+
+  /// Whether an operand may carry a derivative; say no for what has none by definition, so that
+  /// nobody asks the rules below for it.
+  [[nodiscard]] virtual bool differentiable(std::size_t /*operand*/) const { return true; }
+  /// The reverse rule: one cotangent per operand, invalid where an operand gets none. Without it a
+  /// gradient that reaches the op is UserError(refused), never a silent zero.
+  [[nodiscard]] virtual std::vector<Value> vjp(const Bytes& attrs, const VjpContext& context) const;
+  /// The forward rule: one tangent per result, invalid where it is zero.
+  [[nodiscard]] virtual std::vector<Value> jvp(const Bytes& attrs, JvpContext& context) const;
+  /// The batching rule: one batched value per result.
+  [[nodiscard]] virtual std::vector<BatchedValue> vmap(const Bytes& attrs,
+                                                       const VmapContext& context) const;
 };
 
 /// Custom ops by (name, version). Registration and look-up may run concurrently.

@@ -120,7 +120,8 @@ struct Where {
                                .help = "selects between two operands, element by element",
                                .formula = "out[i] = cond[i] ≠ 0 ? a[i] : b[i], after broadcasting",
                                .constraints = "c1 dtype: a and b have one dtype\n"
-                                              "c2 shape: cond, a and b broadcast together"};
+                                              "c2 shape: cond, a and b broadcast together",
+                               .no_gradient = "cond"};
   static void fields(auto&, auto&&) {}
   bool operator==(const Where&) const = default;
 };
@@ -164,7 +165,8 @@ struct ReluBackward {
                                .help = "the cotangent of relu's operand",
                                .formula = "dx[i] = x[i] > 0 ? dy[i] : 0; NaN where x[i] is NaN",
                                .constraints = "c1 dtype: x and dy have one floating dtype\n"
-                                              "c2 shape: x and dy have one shape"};
+                                              "c2 shape: x and dy have one shape",
+                               .batch = RuleSource::Written};
   static void fields(auto&, auto&&) {}
   bool operator==(const ReluBackward&) const = default;
 };
@@ -181,7 +183,8 @@ struct ActivationBackward {
                                .formula = "dx[i] = f'(x[i])·dy[i]",
                                .constraints = "c1 dtype: x and dy have one floating dtype\n"
                                               "c2 shape: x and dy have one shape\n"
-                                              "c3 attr: the function has a derivative"};
+                                              "c3 attr: the function has a derivative",
+                               .batch = RuleSource::Written};
   static void fields(auto& self, auto&& f) {
     f("kind", self.kind, "which function", Presence::Required);
   }

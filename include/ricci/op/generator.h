@@ -21,10 +21,12 @@ struct Iota {
   static constexpr OpInfo info{.name = "iota",
                                .operands = "",
                                .results = "out",
+                               .traits = Trait::NoGradient,
                                .help = "the index along one axis",
                                .formula = "out[i_0, …, i_r] = i_axis",
                                .constraints = "c1 dtype: dtype is a number, not bool\n"
-                                              "c2 shape: no dimension is negative"};
+                                              "c2 shape: no dimension is negative",
+                               .batch = RuleSource::Leaf};
   static void fields(auto& self, auto&& f) {
     f("shape", self.shape, "shape of the result", Presence::Required);
     f("axis", self.axis, "axis that is counted");
@@ -46,7 +48,8 @@ struct DimSize {
                                .help = "the value of a dimension, rank 0",
                                .formula = "out = dim",
                                .constraints = "c1 dtype: dtype is a float or an integer\n"
-                                              "c2 shape: dim is not negative"};
+                                              "c2 shape: dim is not negative",
+                               .batch = RuleSource::Leaf};
   static void fields(auto& self, auto&& f) {
     f("dim", self.dim, "the dimension, usually symbolic", Presence::Required);
     f("dtype", self.dtype, "dtype of the result");

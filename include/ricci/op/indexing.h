@@ -17,10 +17,11 @@ struct Gather {
       .name = "gather",
       .operands = "table, indices",
       .results = "out",
-      .traits = Trait::DataMovement,
+      .traits = Trait::DataMovement | Trait::Linear,
       .help = "picks slices of one axis by index",
       .formula = "out[o…, k…, t…] = table[o…, indices[k…], t…] with o before axis and t after it",
-      .constraints = "c1 dtype: indices are integers, or f32 or f64 holding integers"};
+      .constraints = "c1 dtype: indices are integers, or f32 or f64 holding integers",
+      .no_gradient = "indices"};
   static void fields(auto& self, auto&& f) {
     f("axis", self.axis, "axis of table that is picked", Presence::Required);
   }
@@ -36,12 +37,14 @@ struct GatherBackward {
       .name = "gather_backward",
       .operands = "dy, indices",
       .results = "dtable",
+      .traits = Trait::Linear,
       .help = "adds slices back to where gather picked them",
       .formula = "dtable[o…, r, t…] = Σ_{k: indices[k] = r} dy[o…, k…, t…]",
       .constraints = "c1 dtype: indices are integers, or f32 or f64 holding integers\n"
                      "c2 dtype: dy can be added: it is not bool\n"
                      "c3 shape: dy has the axes of indices where the table has its axis\n"
-                     "c4 attr: axis_size is not negative"};
+                     "c4 attr: axis_size is not negative",
+      .no_gradient = "indices"};
   static void fields(auto& self, auto&& f) {
     f("axis", self.axis, "axis of the table that was picked", Presence::Required);
     f("axis_size", self.axis_size, "size of that axis", Presence::Required);
@@ -62,12 +65,14 @@ struct ScatterAdd {
       .name = "scatter_add",
       .operands = "updates, indices",
       .results = "out",
+      .traits = Trait::Linear,
       .help = "adds slices to rows by index",
       .formula = "out[r, t…] = Σ_{k: indices[k] = r} updates[k…, t…]",
       .constraints = "c1 dtype: indices are integers, or f32 or f64 holding integers\n"
                      "c2 dtype: updates can be added: they are not bool\n"
                      "c3 shape: indices have rank 1 or more, and updates begin with their axes\n"
-                     "c4 attr: out_dim is not negative"};
+                     "c4 attr: out_dim is not negative",
+      .no_gradient = "indices"};
   static void fields(auto& self, auto&& f) {
     f("out_dim", self.out_dim, "number of rows of the result", Presence::Required);
   }
@@ -82,11 +87,12 @@ struct TakeAlongAxis {
       .name = "take_along_axis",
       .operands = "x, indices",
       .results = "out",
-      .traits = Trait::DataMovement,
+      .traits = Trait::DataMovement | Trait::Linear,
       .help = "picks single elements along an axis by index",
       .formula = "out[o…, k, t…] = x[o…, indices[o…, k, t…], t…]",
       .constraints = "c1 dtype: indices are integers, or f32 or f64 holding integers\n"
-                     "c2 shape: x and indices have one rank and agree on every other axis"};
+                     "c2 shape: x and indices have one rank and agree on every other axis",
+      .no_gradient = "indices"};
   static void fields(auto& self, auto&& f) { f("axis", self.axis, "axis that is picked from"); }
   bool operator==(const TakeAlongAxis&) const = default;
 };
@@ -100,12 +106,14 @@ struct ScatterAddAlongAxis {
       .name = "scatter_add_along_axis",
       .operands = "updates, indices",
       .results = "out",
+      .traits = Trait::Linear,
       .help = "adds single elements along an axis by index",
       .formula = "out[o…, r, t…] = Σ_{k: indices[o…, k, t…] = r} updates[o…, k, t…]",
       .constraints = "c1 dtype: indices are integers, or f32 or f64 holding integers\n"
                      "c2 dtype: updates can be added: they are not bool\n"
                      "c3 shape: updates and indices have one shape\n"
-                     "c4 attr: axis_size is not negative"};
+                     "c4 attr: axis_size is not negative",
+      .no_gradient = "indices"};
   static void fields(auto& self, auto&& f) {
     f("axis", self.axis, "axis that is added along");
     f("axis_size", self.axis_size, "size of that axis of the result", Presence::Required);
@@ -122,12 +130,13 @@ struct DynamicNarrow {
       .name = "dynamic_narrow",
       .operands = "x, start",
       .results = "out",
-      .traits = Trait::DataMovement,
+      .traits = Trait::DataMovement | Trait::Linear,
       .help = "a slice of one axis from a computed start",
       .formula = "out[…, i, …] = x[…, s + i, …], s = min(max(start, 0), x.dim(axis) - len)",
       .constraints = "c1 dtype: start is an integer, or f32 or f64 holding one\n"
                      "c2 shape: start has rank 0\n"
-                     "c3 shape: 0 ≤ len ≤ x.dim(axis)"};
+                     "c3 shape: 0 ≤ len ≤ x.dim(axis)",
+      .no_gradient = "start"};
   static void fields(auto& self, auto&& f) {
     f("axis", self.axis, "axis that is cut", Presence::Required);
     f("len", self.len, "number of indices kept", Presence::Required);
@@ -143,7 +152,7 @@ struct DynamicUpdate {
       .name = "dynamic_update",
       .operands = "x, update, start",
       .results = "out",
-      .traits = Trait::DataMovement,
+      .traits = Trait::DataMovement | Trait::Linear,
       .help = "replaces a slice of one axis from a computed start",
       .formula = "out = x, but out[…, s + i, …] = update[…, i, …], "
                  "s = min(max(start, 0), x.dim(axis) - update.dim(axis))",
@@ -151,7 +160,8 @@ struct DynamicUpdate {
                      "c2 shape: start has rank 0\n"
                      "c3 dtype: x and update have one dtype\n"
                      "c4 shape: x and update have one rank, agree on every other axis, and update "
-                     "is not longer"};
+                     "is not longer",
+      .no_gradient = "start"};
   static void fields(auto& self, auto&& f) {
     f("axis", self.axis, "axis that is written", Presence::Required);
   }

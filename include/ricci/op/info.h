@@ -28,7 +28,7 @@ enum class OpClass : std::uint8_t {
 enum class Trait : std::uint32_t {
   None = 0,
   Elementwise = 1,    ///< out[i] depends on in[i] only, after broadcasting
-  Linear = 2,         ///< linear in all its operands together: f(ax + by) = a f(x) + b f(y)
+  Linear = 2,         ///< linear in the operands that have a derivative, taken together
   Multilinear = 4,    ///< linear in each operand for itself
   Random = 8,         ///< draws numbers; never merged, folded or duplicated
   NoGradient = 16,    ///< no derivative by definition (comparisons, indices, samples)
@@ -42,6 +42,21 @@ constexpr bool has(Trait set, Trait t) noexcept {
   return (static_cast<std::uint32_t>(set) & static_cast<std::uint32_t>(t)) != 0;
 }
 
+/// Where an op's rule for a transform comes from. `Default` is resolved from class and traits.
+enum class RuleSource : std::uint8_t {
+  Default,
+  Written,      ///< a function in the file of the op's family
+  Linear,       ///< the op applied to tangents
+  Multilinear,  ///< the op once per operand with a tangent, summed
+  Elementwise,  ///< the op on operands whose ranks are aligned
+  Expansion,    ///< the op's expansion is transformed instead
+  Zero,         ///< no derivative, by definition
+  Leaf,         ///< a value from outside: the transform itself deals with it
+  Refused,      ///< not at this stage
+};
+
+[[nodiscard]] std::string_view name(RuleSource s) noexcept;
+
 struct OpInfo {
   std::string_view name;         ///< text mnemonic, builder name, documentation anchor
   std::string_view operands;     ///< `"x, gamma, beta?"`
@@ -51,7 +66,37 @@ struct OpInfo {
   std::string_view help;     ///< one line
   std::string_view formula;  ///< the definition, with shapes
   std::string_view constraints = {};
+  std::string_view no_gradient = {};  ///< operands that never carry a derivative: `"indices"`
+  RuleSource vjp = RuleSource::Default;
+  RuleSource jvp = RuleSource::Default;
+  RuleSource batch = RuleSource::Default;
+  bool keeps_residuals = false;  ///< reverse mode runs a forward that keeps more than the results
 };
+
+/// The sources an op's class and traits give when it says nothing else.
+[[nodiscard]] constexpr RuleSource vjp_source(OpClass c, const OpInfo& info) noexcept {
+  if (info.vjp != RuleSource::Default) return info.vjp;
+  if (c == OpClass::Leaf) return RuleSource::Leaf;
+  if (c == OpClass::Block) return RuleSource::Refused;
+  if (has(info.traits, Trait::NoGradient)) return RuleSource::Zero;
+  return c == OpClass::Composite ? RuleSource::Expansion : RuleSource::Written;
+}
+[[nodiscard]] constexpr RuleSource jvp_source(OpClass c, const OpInfo& info) noexcept {
+  if (info.jvp != RuleSource::Default) return info.jvp;
+  if (c == OpClass::Leaf) return RuleSource::Leaf;
+  if (c == OpClass::Block) return RuleSource::Refused;
+  if (has(info.traits, Trait::NoGradient)) return RuleSource::Zero;
+  if (has(info.traits, Trait::Linear)) return RuleSource::Linear;
+  if (has(info.traits, Trait::Multilinear)) return RuleSource::Multilinear;
+  return c == OpClass::Composite ? RuleSource::Expansion : RuleSource::Written;
+}
+[[nodiscard]] constexpr RuleSource batch_source(OpClass c, const OpInfo& info) noexcept {
+  if (info.batch != RuleSource::Default) return info.batch;
+  if (c == OpClass::Leaf) return RuleSource::Leaf;
+  if (c == OpClass::Block) return RuleSource::Refused;
+  if (has(info.traits, Trait::Elementwise)) return RuleSource::Elementwise;
+  return c == OpClass::Composite ? RuleSource::Expansion : RuleSource::Written;
+}
 
 namespace detail {
 

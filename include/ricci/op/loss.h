@@ -20,7 +20,10 @@ struct SoftmaxCrossEntropyWithLogits {
       .constraints = "c1 shape: logits have rank 1 or more, and at least one class\n"
                      "c2 shape: labels have the shape of logits without the classes\n"
                      "c3 dtype: logits are floating\n"
-                     "c4 dtype: labels are integers, or f32 or f64 holding integers"};
+                     "c4 dtype: labels are integers, or f32 or f64 holding integers",
+      .no_gradient = "labels",
+      .vjp = RuleSource::Written,
+      .batch = RuleSource::Written};
   static void fields(auto&, auto&&) {}
   bool operator==(const SoftmaxCrossEntropyWithLogits&) const = default;
 };
@@ -39,7 +42,9 @@ struct SoftmaxCrossEntropyBackward {
                      "c3 dtype: logits are floating\n"
                      "c4 dtype: labels are integers, or f32 or f64 holding integers\n"
                      "c5 shape: d_loss has the shape of labels\n"
-                     "c6 dtype: d_loss has the dtype of logits"};
+                     "c6 dtype: d_loss has the dtype of logits",
+      .no_gradient = "labels",
+      .batch = RuleSource::Written};
   static void fields(auto&, auto&&) {}
   bool operator==(const SoftmaxCrossEntropyBackward&) const = default;
 };

@@ -19,7 +19,9 @@ struct LayerNorm {
       .formula = "out = γ (x - μ)/√(v + eps) + β, μ = mean_axis x, v = mean_axis (x - μ)²",
       .constraints = "c1 dtype: all operands have one floating dtype\n"
                      "c2 shape: gamma and beta are [x.dim(axis)]\n"
-                     "c3 attr: eps is not negative"};
+                     "c3 attr: eps is not negative",
+      .vjp = RuleSource::Written,
+      .batch = RuleSource::Written};
   static void fields(auto& self, auto&& f) {
     f("axis", self.axis, "axis that is normalised");
     f("eps", self.eps, "added to the variance");
@@ -40,7 +42,9 @@ struct RmsNorm {
                                .formula = "out = γ x r + β, r = 1/√(mean_axis x² + eps)",
                                .constraints = "c1 dtype: all operands have one floating dtype\n"
                                               "c2 shape: gamma and beta are [x.dim(axis)]\n"
-                                              "c3 attr: eps is not negative"};
+                                              "c3 attr: eps is not negative",
+                               .vjp = RuleSource::Written,
+                               .batch = RuleSource::Written};
   static void fields(auto& self, auto&& f) {
     f("axis", self.axis, "axis that is normalised");
     f("eps", self.eps, "added to the mean square");
@@ -65,7 +69,9 @@ struct GroupNorm {
                      "c2 shape: x has rank 2 or more\n"
                      "c3 attr: num_groups is positive and divides x.dim(1)\n"
                      "c4 shape: gamma and beta are [x.dim(1)]\n"
-                     "c5 attr: eps is not negative"};
+                     "c5 attr: eps is not negative",
+      .vjp = RuleSource::Written,
+      .batch = RuleSource::Written};
   static void fields(auto& self, auto&& f) {
     f("num_groups", self.num_groups, "groups the channels are divided into", Presence::Required);
     f("eps", self.eps, "added to the variance");
@@ -86,7 +92,9 @@ struct BatchNormInference {
                                .constraints = "c1 dtype: all operands have one floating dtype\n"
                                               "c2 shape: gamma, beta, mean and var are "
                                               "[x.dim(axis)]\n"
-                                              "c3 attr: eps is not negative"};
+                                              "c3 attr: eps is not negative",
+                               .vjp = RuleSource::Written,
+                               .batch = RuleSource::Written};
   static void fields(auto& self, auto&& f) {
     f("axis", self.axis, "axis of the channels");
     f("eps", self.eps, "added to the variance");

@@ -28,7 +28,7 @@ enum class OpKind : std::uint16_t {
 };
 
 inline constexpr std::size_t OpCount = 0
-#define RICCI_OP(Type, builder) +1
+#define RICCI_OP(Type, builder) +1  // NOLINT: one term of the sum
 #include "ricci/op/list.def"
     ;
 

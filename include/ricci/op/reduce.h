@@ -84,7 +84,9 @@ struct CumsumBackward {
       .traits = Trait::Linear,
       .help = "totals from the end of an axis",
       .formula = "dx[…, j, …] = Σ dy[…, i, …] with i ≥ j, or i > j when exclusive",
-      .constraints = "c1 dtype: dy can be added: it is not bool"};
+      .constraints = "c1 dtype: dy can be added: it is not bool",
+      .vjp = RuleSource::Written,
+      .batch = RuleSource::Written};
   static void fields(auto& self, auto&& f) {
     f("axis", self.axis, "axis along which elements are combined");
     f("exclusive", self.exclusive, "leave the element itself out");
@@ -101,7 +103,10 @@ struct Softmax {
                                .results = "out",
                                .help = "exponentials that sum to one along an axis",
                                .formula = "out = e^(x - m) / Σ_axis e^(x - m), m = max_axis x",
-                               .constraints = "c1 dtype: x is floating"};
+                               .constraints = "c1 dtype: x is floating",
+                               .vjp = RuleSource::Written,
+                               .jvp = RuleSource::Written,
+                               .batch = RuleSource::Written};
   static void fields(auto& self, auto&& f) { f("axis", self.axis, "axis that sums to one"); }
   bool operator==(const Softmax&) const = default;
 };

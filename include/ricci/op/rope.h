@@ -39,7 +39,9 @@ struct Rope {
                      "c3 shape: x is [batch, S, heads·head_dim], [S, heads·head_dim] or "
                      "[batch, S, heads, head_dim]\n"
                      "c4 shape: cos and sin are [S_max, head_dim/2]\n"
-                     "c5 shape: the tables have at least S rows"};
+                     "c5 shape: the tables have at least S rows",
+      .vjp = RuleSource::Written,
+      .batch = RuleSource::Written};
   static void fields(auto& self, auto&& f) {
     f("head_dim", self.head_dim, "width of a head", Presence::Required);
     f("n_rot", self.n_rot, "elements of a head that turn; absent: head_dim");
@@ -70,7 +72,8 @@ struct RopeBackward {
                      "[batch, S, heads, head_dim]\n"
                      "c4 shape: cos and sin are [S_max, head_dim/2]\n"
                      "c5 shape: the tables have at least S rows\n"
-                     "c6 shape: x has the shape of dy"};
+                     "c6 shape: x has the shape of dy",
+      .batch = RuleSource::Written};
   static void fields(auto& self, auto&& f) { Rope::fields(self, f); }
   void normalize(std::span<const Type> operands);
   bool operator==(const RopeBackward&) const = default;

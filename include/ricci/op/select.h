@@ -33,7 +33,8 @@ struct Sort {
       .help = "orders elements along an axis, stably",
       .formula = "values[…, i, …] = x[…, indices[…, i, …], …], in order along axis",
       .constraints = "c1 dtype: x has an order: it is not complex\n"
-                     "c2 dtype: index_dtype is i32, i64, u32 or f32"};
+                     "c2 dtype: index_dtype is i32, i64, u32 or f32",
+      .keeps_residuals = true};
   static void fields(auto& self, auto&& f) {
     f("axis", self.axis, "axis that is ordered");
     f("descending", self.descending, "largest first");
@@ -83,7 +84,8 @@ struct TopK {
       .constraints = "c1 dtype: x has an order: it is not complex\n"
                      "c2 dtype: index_dtype is i32, i64, u32 or f32\n"
                      "c3 shape: x has rank 1 or more\n"
-                     "c4 attr: 1 ≤ k ≤ the size of the last axis"};
+                     "c4 attr: 1 ≤ k ≤ the size of the last axis",
+      .keeps_residuals = true};
   static void fields(auto& self, auto&& f) {
     f("k", self.k, "how many elements are kept", Presence::Required);
     f("index_dtype", self.index_dtype, "dtype of indices");

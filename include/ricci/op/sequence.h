@@ -18,12 +18,12 @@ struct SelectiveScan {
       .results = "y, h_final?",
       .help = "state-space scan over time",
       .formula = "H_t = e^(Δ_t a) H_{t-1} + Δ_t B_t x_t; y_t = Σ_m C_t H_t",
-      .constraints =
-          "c1 dtype: x, delta, a, b and c have one floating dtype\n"
-          "c2 shape: x and delta are [batch, S, channels]\n"
-          "c3 shape: a is [channels, state_size]\n"
-          "c4 shape: b and c are [batch, S, state_size]\n"
-          "c5 shape: h0 is [batch, channels, state_size], of x's dtype but at least f32"};
+      .constraints = "c1 dtype: x, delta, a, b and c have one floating dtype\n"
+                     "c2 shape: x and delta are [batch, S, channels]\n"
+                     "c3 shape: a is [channels, state_size]\n"
+                     "c4 shape: b and c are [batch, S, state_size]\n"
+                     "c5 shape: h0 is [batch, channels, state_size], of x's dtype but at least f32",
+      .jvp = RuleSource::Expansion};
   static void fields(auto& self, auto&& f) {
     f("state_size", self.state_size, "states per channel", Presence::Required);
   }
@@ -56,7 +56,9 @@ struct SelectiveScanBackward {
           "c5 shape: h0 is [batch, channels, state_size], of x's dtype but at least f32\n"
           "c6 attr: operands are given as has_initial_state and has_final_cotangent say\n"
           "c7 shape: dy has the shape of x\n"
-          "c8 shape: dh_final has the type of h0"};
+          "c8 shape: dh_final has the type of h0",
+      .vjp = RuleSource::Expansion,
+      .jvp = RuleSource::Expansion};
   static void fields(auto& self, auto&& f) {
     SelectiveScan::fields(self, f);
     f("has_initial_state", self.has_initial_state, "the operand h0 is given");
@@ -88,7 +90,8 @@ struct GatedDeltaNet {
           "c5 shape: g and beta are [batch, S, heads]\n"
           "c6 attr: the operand state is given exactly with carry_state\n"
           "c7 shape: state is [batch, heads, state_size, n_v], of q's dtype but at least "
-          "f32"};
+          "f32",
+      .jvp = RuleSource::Expansion};
   static void fields(auto& self, auto&& f) {
     f("state_size", self.state_size, "width n_k of a key", Presence::Required);
     f("carry_state", self.carry_state, "the state before the first step is an operand");
@@ -124,7 +127,9 @@ struct GatedDeltaNetBackward {
           "c7 shape: state is [batch, heads, state_size, n_v], of q's dtype but at least "
           "f32\n"
           "c8 shape: do has the shape of v\n"
-          "c9 shape: dstate_final has the type of state"};
+          "c9 shape: dstate_final has the type of state",
+      .vjp = RuleSource::Expansion,
+      .jvp = RuleSource::Expansion};
   static void fields(auto& self, auto&& f) {
     GatedDeltaNet::fields(self, f);
     f("has_final_cotangent", self.has_final_cotangent, "the operand dstate_final is given");

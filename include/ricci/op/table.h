@@ -47,6 +47,9 @@ struct OpDescriptor {
   std::vector<FieldInfo> fields;
   std::vector<Constraint> constraints;
   std::vector<std::string> family;  ///< kinds' names, for families
+  RuleSource vjp{};                 ///< where the rules of the transforms come from
+  RuleSource jvp{};
+  RuleSource batch{};
 
   Op (*make)(std::span<const NamedAttr> attrs) = nullptr;
   std::vector<NamedAttr> (*attrs)(const Op& op) = nullptr;

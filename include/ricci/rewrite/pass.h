@@ -7,6 +7,7 @@
 //   ValueId moved = r.map(old).value();
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -23,10 +24,16 @@ struct PassResult {
   bool changed = false;
 };
 
+enum class PassKind : std::uint8_t {
+  CleanUp,   ///< takes every graph, and keeps every value to the bit
+  Lowering,  ///< writes ops out in others: may need bounds or sizes, and rounds as the dtype does
+};
+
 struct Pass {
   std::string name;  ///< as `--passes` takes it
   std::string help;  ///< one line
   std::function<PassResult(const Graph&)> run;
+  PassKind kind = PassKind::CleanUp;
 };
 
 /// Every pass with a name, in a fixed order.

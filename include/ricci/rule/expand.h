@@ -9,7 +9,7 @@
 namespace ricci {
 
 /// What an expansion is given. Operands of f16 and bf16 arrive as f32: an expansion computes in f32
-/// and the driver rounds its results once.
+/// and the driver rounds its results once. Those of a node with bodies keep their dtypes.
 struct ExpandContext {
   Graph& graph;
   const Node& node;

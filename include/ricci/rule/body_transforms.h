@@ -1,0 +1,62 @@
+// Transforms of bodies: what the rules of control flow ask of the transform that runs them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ricci/ir/graph.h"
+
+namespace ricci {
+
+/// Whether values of a dtype have a derivative: floats and complex numbers do.
+[[nodiscard]] inline bool has_derivative(DType d) noexcept { return is_float(d) || is_complex(d); }
+
+/// A node written in other ops: one value per result from its operands, invalid for results that
+/// are not wanted.
+using Rewriting = std::function<std::vector<Value>(Graph& graph, std::span<const Value> operands)>;
+
+/// The gradient of a body: which of its outputs have a cotangent, which of its inputs want one.
+/// Masks have one entry per output or input of the body.
+struct BodyVjp {
+  std::vector<bool> seeds;   ///< outputs that get an input `d_output_<i>`
+  std::vector<bool> live;    ///< of those, the ones that are not known to be zero
+  std::vector<bool> wanted;  ///< inputs whose cotangent is an output; zeros where there is no path
+  std::vector<bool> needed;  ///< of those, the ones not to be given as zeros right away
+  /// Values of the body that are handed in as inputs `residual_<i>` instead of computed again.
+  std::vector<ValueId> residuals = {};
+};
+
+/// The tangent of a body: inputs are the body's, then the tangents of the live ones; outputs are
+/// the body's, then the tangents of those marked in `outputs`.
+struct BodyTangent {
+  std::shared_ptr<const Graph> graph;
+  std::vector<bool> outputs;
+};
+
+/// A body over a batch: inputs and outputs that are batched have the batch as their first axis.
+struct BatchedBody {
+  std::shared_ptr<const Graph> graph;
+  std::vector<bool> outputs;  ///< which outputs are batched
+};
+
+class BodyTransforms {
+ public:
+  virtual ~BodyTransforms() = default;
+  /// Which outputs depend differentiably on the marked inputs.
+  [[nodiscard]] virtual std::vector<bool> depends(const Graph& body,
+                                                  const std::vector<bool>& inputs) const = 0;
+  /// Inputs: the body's, residuals, then d_output_<i>; outputs: the wanted cotangents.
+  [[nodiscard]] virtual std::shared_ptr<const Graph> vjp(const Graph& body,
+                                                         const BodyVjp& request) const = 0;
+  /// Outputs marked in `required` have a tangent even if it is zero.
+  [[nodiscard]] virtual BodyTangent jvp(const Graph& body, const std::vector<bool>& live,
+                                        const std::vector<bool>& required) const = 0;
+  /// Outputs marked in `required` are batched even if they do not depend on a batched input.
+  [[nodiscard]] virtual BatchedBody batch(const Graph& body, const std::vector<bool>& batched,
+                                          const Dim& size,
+                                          const std::vector<bool>& required) const = 0;
+};
+
+}  // namespace ricci

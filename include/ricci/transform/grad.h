@@ -1,0 +1,40 @@
+// Reverse mode: gradients of a graph's first output.
+//
+//   Transformed g = grad_with_loss(graph, {"w", "b"});     // outputs: loss, aux…, dw, db
+//   // g.graph has a new input "d_output", the cotangent of the loss: feed ones for a plain
+//   gradient Transformed v = value_and_grad(graph, {"w", "b"});     // the same with that seed
+//   built in
+#pragma once
+
+#include <vector>
+
+#include "ricci/transform/transformed.h"
+
+namespace ricci {
+
+struct GradOptions {
+  /// A value the loss does not depend on gets zeros; otherwise it is UserError(no_gradient).
+  bool zero_missing_wrt = false;
+
+  [[nodiscard]] static GradOptions strict() { return {}; }
+  [[nodiscard]] static GradOptions training() { return {.zero_missing_wrt = true}; }
+};
+
+/// Outputs `[loss, aux…, gradients…]`, gradients in the order of `wrt`, each of its value's type.
+/// The first output is the function differentiated, of any shape; others are handed through. A new
+/// input `d_output` has the loss's type. `wrt` may name any value, more than once.
+[[nodiscard]] Transformed grad_with_loss(const Graph& forward, const std::vector<ValueRef>& wrt);
+[[nodiscard]] Transformed grad_with_loss_opts(const Graph& forward,
+                                              const std::vector<ValueRef>& wrt,
+                                              const GradOptions& options);
+/// The same with the gradients as the only outputs.
+[[nodiscard]] Transformed grad(const Graph& forward, const std::vector<ValueRef>& wrt,
+                               const GradOptions& options = {});
+/// The same as grad_with_loss with `d_output` fixed to ones.
+[[nodiscard]] Transformed value_and_grad(const Graph& forward, const std::vector<ValueRef>& wrt,
+                                         const GradOptions& options = {});
+/// One seed per float or complex output, named `d_output_<i>`; outputs `[outputs…, gradients…]`.
+[[nodiscard]] Transformed vjp(const Graph& forward, const std::vector<ValueRef>& wrt,
+                              const GradOptions& options = {});
+
+}  // namespace ricci

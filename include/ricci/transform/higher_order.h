@@ -1,0 +1,48 @@
+// Derivatives of derivatives, and whole Jacobians: compositions of reverse mode, forward mode and
+// vmap.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "ricci/transform/grad.h"
+#include "ricci/transform/transformed.h"
+
+namespace ricci {
+
+struct HvpOptions {
+  bool external_seed = false;  ///< keep the input `d_output` instead of fixing it to ones
+  GradOptions grad = {};
+};
+/// Hessian-vector products, forward over reverse. A new input `tangent_<name>` per value of `wrt`
+/// (inputs or params) holds the vector; outputs `[loss, aux…, gradients…, t_loss, t_aux…, Hv…]`.
+[[nodiscard]] Transformed hvp(const Graph& forward, const std::vector<ValueRef>& wrt,
+                              const HvpOptions& options = {});
+
+/// The `order`-th derivative of a single-element output by a single-element input or param; the
+/// only output. Order 0 is the graph itself; order 1 takes a `wrt` of any shape. Where nothing
+/// depends on `wrt` any more the result is zero.
+[[nodiscard]] Transformed nth_order_grad(const Graph& forward, std::string_view wrt, int order);
+
+/// The mixed directional derivative along `levels` directions, new inputs `dir_1`, `dir_2`, …, each
+/// of the shape of `wrt`; the only output. For wrt of any shape.
+[[nodiscard]] Transformed directional_nth_grad(const Graph& forward, std::string_view wrt,
+                                               int levels);
+
+/// Jacobians, forward mode: one pass per element of `wrt`, batched. Outputs: for every output of
+/// the graph, for every value of `wrt`, a matrix `[output elements, wrt elements]`.
+[[nodiscard]] Transformed jacfwd(const Graph& graph, const std::vector<ValueRef>& wrt);
+/// The same by reverse mode: one pass per element of the output, batched.
+[[nodiscard]] Transformed jacrev(const Graph& graph, const std::vector<ValueRef>& wrt);
+
+/// Second derivatives of a single-element first output: for every pair of values of `wrt`, row by
+/// row, a matrix `[elements of the first, elements of the second]`.
+[[nodiscard]] Transformed hessian(const Graph& graph, const std::vector<ValueRef>& wrt);
+
+/// Gauss-Newton products. The graph computes a loss of some value `at` (a network's predictions),
+/// which depends on `wrt`; with J = ∂at/∂wrt and H the Hessian of the loss by `at`, the outputs are
+/// `[loss, (Jᵀ H J v)…]`, with v in new inputs `tangent_<name>`.
+[[nodiscard]] Transformed gauss_newton_product(const Graph& graph, const std::vector<ValueRef>& wrt,
+                                               const ValueRef& at);
+
+}  // namespace ricci

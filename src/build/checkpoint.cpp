@@ -1,0 +1,78 @@
+// Builders that decide what a gradient keeps.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "ricci/build/control.h"
+
+namespace ricci {
+namespace {
+
+bool has_value_named(const Graph& body, const std::string& name) {
+  return std::ranges::any_of(body.nodes(), [&](const Node& node) {
+    return std::ranges::find(node.names, name) != node.names.end();
+  });
+}
+
+// Bytes of one row of all carries.
+std::int64_t row_bytes(std::span<const Type> carries) {
+  std::int64_t total = 0;
+  for (const Type& type : carries) {
+    const auto count = type.numel();
+    if (!count) {
+      throw UserError(ErrorCode::NeedsStaticDim,
+                      fmt::format("the size of a carry {} is not known", type.to_string()),
+                      "bind its symbols first, or choose the number of checkpoints yourself");
+    }
+    total += *count * size_of(type.dtype);
+  }
+  return total;
+}
+
+}  // namespace
+
+std::vector<Value> checkpoint(std::span<const Value> inputs, const BodySource& body,
+                              const CheckpointOptions& options, std::source_location loc) {
+  if (inputs.empty()) {
+    throw UserError(ErrorCode::Attr, "a checkpoint needs at least one input",
+                    "hand in what its body depends on");
+  }
+  std::vector<Type> types;
+  for (const Value& v : inputs) types.push_back(v.type());
+  Graph& graph = inputs[0].graph();
+  Body made = body.make("body", types, graph);
+  for (const std::string& name : options.names) {
+    if (has_value_named(*made.graph, name)) continue;
+    throw UserError(ErrorCode::Name,
+                    fmt::format("the checkpointed body has no value named '{}'", name),
+                    "name values of the body with Value::named");
+  }
+  return graph.add_node(Op(op::Checkpoint{.policy = options.policy, .names = options.names}),
+                        inputs, {std::move(made)}, loc);
+}
+
+std::int64_t checkpoints_for_budget(std::span<const Type> carries, std::int64_t length,
+                                    std::int64_t bytes) {
+  if (length < 0 || bytes < 0) {
+    throw UserError(ErrorCode::Attr,
+                    fmt::format("length = {} and bytes = {} may not be negative", length, bytes));
+  }
+  const std::int64_t row = row_bytes(carries);
+  if (row == 0 || length <= bytes / row) return 0;
+  const std::int64_t rows = bytes / row;
+  const auto window = [&](std::int64_t k) { return (length - 1) / k + 1; };
+  // K + ⌈L/K⌉ grows from √L on, so the last K that fits is found by halving.
+  auto least = static_cast<std::int64_t>(std::sqrt(static_cast<double>(length)));
+  least = std::clamp<std::int64_t>(least, 1, length);
+  if (least + window(least) > rows) return least;
+  std::int64_t fits = least;
+  std::int64_t fails = length;
+  while (fails - fits > 1) {
+    const std::int64_t middle = fits + (fails - fits) / 2;
+    (middle + window(middle) <= rows ? fits : fails) = middle;
+  }
+  return fits;
+}
+
+}  // namespace ricci

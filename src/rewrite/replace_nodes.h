@@ -1,0 +1,40 @@
+// What most passes are: a walk that puts something else in the place of some nodes.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "ricci/rewrite/pass.h"
+
+namespace ricci {
+
+/// A node of the old graph, with its bodies already rewritten, and the graph under construction.
+struct NodeVisit {
+  NodeId id;
+  const Node& node;
+  Rebuilder& rebuild;
+  std::vector<Value> operands;  ///< in the new graph
+
+  [[nodiscard]] Graph& graph() const { return rebuild.to(); }
+};
+
+/// One value per result, invalid for results that are not wanted; nothing keeps the node.
+using NewResults = std::optional<std::vector<Value>>;
+using NodeRewrite = std::function<NewResults(const NodeVisit&)>;
+
+/// Walks a graph in order. Bodies are rewritten by `in_bodies` before their node is visited. Nodes
+/// that are built remember where the old one came from and the name of the pass.
+[[nodiscard]] PassResult replace_nodes(const Graph& graph, std::string_view pass,
+                                       const NodeRewrite& rewrite,
+                                       const std::function<PassResult(const Graph&)>& in_bodies);
+/// The same, with the same rewrite in bodies.
+[[nodiscard]] PassResult replace_nodes(const Graph& graph, std::string_view pass,
+                                       const NodeRewrite& rewrite);
+
+/// Runs passes one after the other, again and again, until none changes anything.
+[[nodiscard]] PassResult to_fixpoint(
+    const Graph& graph, const std::vector<std::function<PassResult(const Graph&)>>& passes);
+
+}  // namespace ricci

@@ -1,0 +1,74 @@
+// What the rules of loops build loops with.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ricci/build/build.h"
+#include "ricci/ir/rebuild.h"
+#include "ricci/op/leaf.h"
+
+namespace ricci::rule {
+
+/// The same type behind an axis of `rows`.
+[[nodiscard]] Type stacked_type(const Dim& rows, Type type);
+/// One row of a stacked type.
+[[nodiscard]] Type row_type(Type type);
+
+[[nodiscard]] std::vector<Type> types_of(std::span<const Value> values);
+
+/// Adds a scan with this body; `op` has its counts and options.
+[[nodiscard]] std::vector<Value> add_scan(Graph& graph, const op::Scan& op,
+                                          std::span<const Value> operands,
+                                          std::shared_ptr<const Graph> body);
+
+/// Axes 0 and 1 exchanged: the batch behind the time axis, or before it again.
+[[nodiscard]] Value swap_first_two(Value v);
+
+/// The same body with ordinary inputs only.
+[[nodiscard]] std::shared_ptr<const Graph> without_roles(const Graph& body, Graph& outer);
+
+/// Copies a derivative body into `target`: ordinary inputs take `ordinary` in turn, an input with a
+/// role what `special(role)` gives for it, zeros where that is invalid.
+template <class F>
+[[nodiscard]] std::vector<Value> inline_by_role(const Graph& body, std::span<const Value> ordinary,
+                                                Graph& target, F&& special) {
+  std::vector<Value> inputs;
+  std::size_t next = 0;
+  for (const NodeId id : body.inputs()) {
+    const Node& node = body.node(id);
+    const op::InputRole& role = node.op.as<op::Input>()->role;
+    if (role.kind == op::InputRole::Kind::None) {
+      inputs.push_back(ordinary[next++]);
+      continue;
+    }
+    const Value given = special(role);
+    inputs.push_back(given.valid() ? given : filled(target, node.types[0], 0));
+  }
+  return inline_subgraph(body, inputs, target);
+}
+
+/// Which step of a loop is at a segment's edge: one flag a step.
+enum class Edge : bool { First, Last };
+
+/// The segments a loop of `length` steps is cut into by the rows it keeps.
+struct Segments {
+  Dim length;
+  std::int64_t count;
+  /// Steps of each segment where all have as many; 0 where they differ: segment k is then the steps
+  /// t with ⌊t·count/length⌋ = k.
+  std::int64_t stride = 0;
+
+  /// bool[length]: the first (or last) step of each segment.
+  [[nodiscard]] Value edges(Graph& graph, Edge edge) const;
+  /// `rows`, one per segment, spread over the steps: row k at the first (or last) step of segment
+  /// k, zeros elsewhere.
+  [[nodiscard]] Value spread_rows(Value rows, Edge edge) const;
+};
+/// Segments ending at the steps after which a scan keeps its carries.
+[[nodiscard]] Segments scan_segments(const Dim& length, std::int64_t kept);
+/// Segments starting at the trips before which a while keeps its carries.
+[[nodiscard]] Segments trip_segments(std::int64_t max_iterations, std::int64_t kept);
+
+}  // namespace ricci::rule

@@ -1,0 +1,152 @@
+// Derivatives and batching of pooling. Images are pooled one by one, so a batch is more images.
+#include "rule/batch_rules.h"
+#include "rule/derivative_parts.h"
+#include "rule/jvp_rules.h"
+#include "rule/vjp_rules.h"
+
+namespace ricci::rule {
+namespace {
+
+// The two directions of choosing maxima, with the windows of any pooling op.
+template <class Op>
+Value add_at_maxima(const Op& op, Value x, Value dy) {
+  return max_pool2d_backward(
+      x, dy, {.kernel_size = op.kernel_size, .stride = op.stride, .padding = op.padding});
+}
+template <class Op>
+Value take_at_maxima(const Op& op, Value x, Value v) {
+  return max_pool2d_select(
+      x, v, {.kernel_size = op.kernel_size, .stride = op.stride, .padding = op.padding});
+}
+
+// What choosing by max sees when the op chooses by min.
+Value as_for_max(const op::Pool& op, Value x) { return op.kind == ReduceKind::Min ? -x : x; }
+
+// g / (size of the window), [CV-05] by the count inside the image when padding does not count.
+Value divided_by_count(const op::Pool& op, Value g, const Type& x) {
+  if (op.count_include_pad) {
+    return g / (static_cast<double>(op.kernel_size[0]) * static_cast<double>(op.kernel_size[1]));
+  }
+  op::Pool count = op;
+  count.kind = ReduceKind::Sum;
+  return g / pool(filled(g.graph(), x.with({1, 1, x.dims[2], x.dims[3]}), 1), count);
+}
+
+// Adds g to every position of its window: the transpose of convolving with ones. Channels are
+// images of their own here, so that their number need not be known.
+Value spread_over_windows(const op::Pool& op, Value g, const Type& x) {
+  const auto alone = [](const Dims& d) { return Dims{d[0] * d[1], 1, d[2], d[3]}; };
+  const Dims kernel{1, 1, op.kernel_size[0], op.kernel_size[1]};
+  const Value dx = conv2d_backward_input(
+      reshape_to(g, alone(g.dims())), filled(g.graph(), g.type().with(kernel), 1),
+      {.input_size = {x.dims[2], x.dims[3]}, .stride = op.stride, .padding = op.padding});
+  return reshape_to(dx, x.dims);
+}
+
+// The product of windows along one axis: tap by tap, every stride-th element from there on.
+// The padding is ones, and reaches as far as whole strides need.
+Value multiply_windows(const op::Pool& op, Value x, std::size_t direction, const Dim& windows) {
+  const std::size_t axis = 2 + direction;
+  const Dim kernel = op.kernel_size[direction];
+  const Dim stride = op.stride[direction];
+  const Dim padding = op.padding[direction];
+  const Dim reach = windows * stride;
+  Dims low(4, Dim(0));
+  Dims high(4, Dim(0));
+  low[axis] = padding;
+  high[axis] = reach + kernel - 1 - x.dims()[axis] - padding;
+  const Value padded = pad(x, scalar_like(x, 1), {.low = low, .high = high});
+  Dims pooled = x.dims();
+  pooled[axis] = windows;
+  Dims strides = pooled;
+  strides.insert(strides.begin() + static_cast<std::ptrdiff_t>(axis) + 1, stride);
+  const auto at = [](std::size_t i) { return Axis(static_cast<std::int64_t>(i)); };
+  Value product;
+  for (std::int64_t tap = 0; tap < op.kernel_size[direction]; ++tap) {
+    const Value from = narrow(padded, {.axis = at(axis), .start = tap, .len = reach});
+    const Value every =
+        narrow(reshape_to(from, strides), {.axis = at(axis + 1), .start = 0, .len = 1});
+    const Value factor = reshape_to(every, pooled);
+    product = product.valid() ? product * factor : factor;
+  }
+  return product;
+}
+
+// Products written as multiplications: their derivatives divide by nothing, so zeros are exact.
+Value product_of_windows(const op::Pool& op, Value x, const Type& pooled) {
+  return multiply_windows(op, multiply_windows(op, x, 1, pooled.dims[3]), 0, pooled.dims[2]);
+}
+
+}  // namespace
+
+// [CV-06]
+Cotangents vjp(const op::Pool& op, const VjpContext& c) {
+  const Value x = c[0];
+  const Value g = c.cotangent();
+  switch (op.kind) {
+    case ReduceKind::Max:
+    case ReduceKind::Min: return {add_at_maxima(op, as_for_max(op, x), g)};
+    case ReduceKind::Sum: return {spread_over_windows(op, g, x.type())};
+    case ReduceKind::Mean:
+      return {spread_over_windows(op, divided_by_count(op, g, x.type()), x.type())};
+    case ReduceKind::Prod:
+      return c.through([&](Graph&, std::span<const Value> in) {
+        return std::vector{product_of_windows(op, in[0], c.node().types[0])};
+      });
+    case ReduceKind::Any:
+    case ReduceKind::All:
+    case ReduceKind::LogSumExp: break;
+  }
+  throw InternalError("windows are not pooled by this reduction");
+}
+
+Tangents jvp(const op::Pool& op, JvpContext& c) {
+  const Value t = c.tangent(0);
+  switch (op.kind) {
+    case ReduceKind::Max:
+    case ReduceKind::Min: return {take_at_maxima(op, as_for_max(op, c[0]), t)};
+    case ReduceKind::Sum:
+    case ReduceKind::Mean: return {pool(t, op)};
+    case ReduceKind::Prod:
+      return c.through([&](Graph&, std::span<const Value> in) {
+        return std::vector{product_of_windows(op, in[0], c.node().types[0])};
+      });
+    case ReduceKind::Any:
+    case ReduceKind::All:
+    case ReduceKind::LogSumExp: break;
+  }
+  throw InternalError("windows are not pooled by this reduction");
+}
+
+// Which element is chosen does not change under small steps of x, so x carries no derivative.
+Cotangents vjp(const op::MaxPool2dBackward& op, const VjpContext& c) {
+  Cotangents out = c.none();
+  if (c.needs(1)) out[1] = take_at_maxima(op, c[0], c.cotangent());
+  return out;
+}
+Cotangents vjp(const op::MaxPool2dSelect& op, const VjpContext& c) {
+  Cotangents out = c.none();
+  if (c.needs(1)) out[1] = add_at_maxima(op, c[0], c.cotangent());
+  return out;
+}
+
+Tangents jvp(const op::MaxPool2dBackward& op, JvpContext& c) {
+  if (!c.live(1)) return c.none();
+  return {add_at_maxima(op, c[0], c.tangent(1))};
+}
+Tangents jvp(const op::MaxPool2dSelect& op, JvpContext& c) {
+  if (!c.live(1)) return c.none();
+  return {take_at_maxima(op, c[0], c.tangent(1))};
+}
+
+BatchedValues batch(const op::Pool& op, const VmapContext& c) {
+  return {c.unfolded(pool(c.folded(0), op))};
+}
+BatchedValues batch(const op::MaxPool2dBackward& op, const VmapContext& c) {
+  return {c.unfolded(max_pool2d_backward(c.folded(0), c.folded(1), op))};
+}
+BatchedValues batch(const op::MaxPool2dSelect& op, const VmapContext& c) {
+  return {c.unfolded(max_pool2d_select(c.folded(0), c.folded(1), op))};
+}
+
+}  // namespace ricci::rule

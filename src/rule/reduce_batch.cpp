@@ -1,0 +1,15 @@
+// Batching of reductions: axes move one further.
+#include "rule/batch_rules.h"
+#include "rule/derivative_parts.h"
+
+namespace ricci::rule {
+
+BatchedValues batch(const op::Reduce& op, const VmapContext& c) {
+  return {reduce(c[0], {.op = op.op, .axes = shifted(op.axes), .keep_dim = op.keep_dim})};
+}
+
+BatchedValues batch(const op::Softmax& op, const VmapContext& c) {
+  return {softmax(c[0], {.axis = shifted(op.axis)})};
+}
+
+}  // namespace ricci::rule

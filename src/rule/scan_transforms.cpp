@@ -1,0 +1,233 @@
+// Derivatives and batching of scan. Nothing here depends on how long the loop is.
+#include "ricci/ir/rebuild.h"
+
+#include "rule/batch_rules.h"
+#include "rule/body_masks.h"
+#include "rule/derivative_parts.h"
+#include "rule/jvp_rules.h"
+#include "rule/loop_rewriting.h"
+#include "rule/vjp_rules.h"
+
+namespace ricci::rule {
+namespace {
+
+struct Counts {
+  std::size_t carries;
+  std::size_t bcasts;
+  std::size_t xs;
+
+  explicit Counts(const op::Scan& op)
+      : carries(static_cast<std::size_t>(op.num_carry)),
+        bcasts(static_cast<std::size_t>(op.num_bcast)),
+        xs(static_cast<std::size_t>(op.num_xs)) {}
+  [[nodiscard]] std::size_t first_x() const { return carries + bcasts; }
+};
+
+// The carry after the last step, out of a trajectory.
+Value last_of(const op::Scan& op, Value init, Value trajectory) {
+  const Dim rows = trajectory.dims()[0];
+  if (op.length.is_static()) {
+    const Dim start = op.reverse ? Dim(0) : rows - Dim(1);
+    return reshape_to(narrow(trajectory, {.axis = 0, .start = start, .len = 1}), init.dims());
+  }
+  // A loop that may turn out to be empty ends where it began.
+  Dims one{1};
+  one.insert(one.end(), init.dims().begin(), init.dims().end());
+  const Value start = reshape_to(init, one);
+  const Value all = op.reverse ? concat({trajectory, start}, {.axis = 0})
+                               : concat({start, trajectory}, {.axis = 0});
+  const Dim at = op.reverse ? Dim(0) : rows;
+  return reshape_to(narrow(all, {.axis = 0, .start = at, .len = 1}), init.dims());
+}
+
+}  // namespace
+
+// Keeps the carries of every step, or as many as the scan has checkpoints.
+ForwardResults forward_keeping(const op::Scan& op, const ForwardContext& c) {
+  const Counts n(op);
+  if (op.length.is(0)) {
+    // Nothing to keep. The results are the node's own: a value that is both operand and result
+    // would get its cotangent twice.
+    std::vector<Value> trajectories;
+    for (std::size_t k = 0; k < n.carries; ++k) {
+      trajectories.push_back(filled(c.graph, stacked_type(0, c.operands[k].type()), 0));
+    }
+    return {c.graph.add_node(Op(op), c.operands, c.node.bodies), std::move(trajectories)};
+  }
+  op::Scan keeping = op;
+  keeping.save_trajectory = true;
+  std::vector<Value> results = c.graph.add_node(Op(keeping), c.operands, c.node.bodies);
+  std::vector<Value> trajectories(results.begin(),
+                                  results.begin() + static_cast<std::ptrdiff_t>(n.carries));
+  if (op.save_trajectory) return {std::move(results), std::move(trajectories)};
+  for (std::size_t k = 0; k < n.carries; ++k) {
+    results[k] = last_of(op, c.operands[k], trajectories[k]);
+  }
+  return {std::move(results), std::move(trajectories)};
+}
+
+Cotangents vjp(const op::Scan& op, const VjpContext& c) {
+  const Counts n(op);
+  const Graph& body = *c.node().body("body");
+  const std::vector<Type> outputs = output_types(body);
+  const std::vector<bool> needed = loop_closure(
+      c.needs(), n.carries, [&](const auto& inputs) { return c.bodies().depends(body, inputs); });
+  std::vector<Value> upstreams;
+  std::vector<bool> live;
+  for (std::size_t r = 0; r < outputs.size(); ++r) {
+    const bool counts = r >= n.carries || needed[r];
+    upstreams.push_back(counts ? c.cotangent(r) : Value());
+    live.push_back(r < n.carries ? needed[r] : upstreams[r].valid());
+  }
+  const std::vector<bool> wanted = derivative_mask(input_types(body));
+  const auto body_vjp = c.bodies().vjp(
+      body, {.seeds = derivative_mask(outputs), .live = live, .wanted = wanted, .needed = needed});
+  const auto range = [&](std::size_t first, std::size_t count) {
+    return std::vector<Value>(c.operands().begin() + static_cast<std::ptrdiff_t>(first),
+                              c.operands().begin() + static_cast<std::ptrdiff_t>(first + count));
+  };
+  const bool recompute = op.num_checkpoints > 0 && !op.length.is(op.num_checkpoints);
+  const std::vector<Value> given = scan_backward(
+      ScanBackwardArgs{.inits = range(0, n.carries),
+                       .trajectories = {c.residuals().begin(), c.residuals().end()},
+                       .upstreams = upstreams,
+                       .bcasts = range(n.carries, n.bcasts),
+                       .xs = range(n.first_x(), n.xs),
+                       .length = op.length,
+                       .trajectory = op.save_trajectory,
+                       .checkpoints = op.num_checkpoints,
+                       .reverse = op.reverse,
+                       .body_vjp = body_vjp,
+                       .forward_body = recompute ? std::make_shared<const Graph>(body) : nullptr});
+  Cotangents out = c.none();
+  for (std::size_t k = 0, next = 0; k < out.size(); ++k) {
+    if (!wanted[k]) continue;
+    if (c.needs(k)) out[k] = given[next];
+    ++next;
+  }
+  return out;
+}
+
+namespace {
+
+// A body over values and tangents: inputs are each group's values, then its live tangents.
+std::shared_ptr<const Graph> joint_body(const Counts& n, const Graph& body,
+                                        const std::vector<bool>& live, const BodyTangent& tangent,
+                                        Graph& outer) {
+  const std::vector<Type> types = input_types(body);
+  const std::size_t groups[] = {0, n.carries, n.first_x(), types.size()};
+  std::vector<Type> inputs;
+  std::vector<std::size_t> value_at(types.size());
+  std::vector<std::size_t> tangent_at(types.size());
+  for (std::size_t g = 0; g < 3; ++g) {
+    for (std::size_t k = groups[g]; k < groups[g + 1]; ++k) {
+      value_at[k] = inputs.size();
+      inputs.push_back(types[k]);
+    }
+    for (std::size_t k = groups[g]; k < groups[g + 1]; ++k) {
+      if (!live[k]) continue;
+      tangent_at[k] = inputs.size();
+      inputs.push_back(types[k]);
+    }
+  }
+  return make_body(
+      "body", inputs,
+      [&](Graph& graph, std::span<const Value> in) {
+        std::vector<Value> values;
+        for (const std::size_t at : value_at) values.push_back(in[at]);
+        for (std::size_t k = 0; k < types.size(); ++k) {
+          if (live[k]) values.push_back(in[tangent_at[k]]);
+        }
+        const std::vector<Value> given = inline_subgraph(*tangent.graph, values, graph);
+        const std::size_t outputs = tangent.outputs.size();
+        std::vector<Value> by_output(outputs);
+        for (std::size_t i = 0, next = outputs; i < outputs; ++i) {
+          if (tangent.outputs[i]) by_output[i] = given[next++];
+        }
+        std::vector<Value> out;
+        const auto add_group = [&](std::size_t first, std::size_t last) {
+          for (std::size_t i = first; i < last; ++i) out.push_back(given[i]);
+          for (std::size_t i = first; i < last; ++i) {
+            if (by_output[i].valid()) out.push_back(by_output[i]);
+          }
+        };
+        add_group(0, n.carries);
+        add_group(n.carries, outputs);
+        return out;
+      },
+      outer);
+}
+
+}  // namespace
+
+// One loop over values and tangents.
+Tangents jvp(const op::Scan& op, JvpContext& c) {
+  const Counts n(op);
+  const Graph& body = *c.node().body("body");
+  const std::size_t outputs = body.outputs().size();
+  const std::vector<bool> live = loop_closure(
+      c.live(), n.carries, [&](const auto& inputs) { return c.bodies().depends(body, inputs); });
+  std::vector<bool> required(outputs, false);
+  for (std::size_t k = 0; k < n.carries; ++k) required[k] = live[k];
+  const BodyTangent tangent = c.bodies().jvp(body, live, required);
+
+  op::Scan joint = op;
+  std::vector<Value> operands;
+  const auto add_group = [&](std::size_t first, std::size_t last, std::int64_t& count) {
+    for (std::size_t k = first; k < last; ++k) operands.push_back(c[k]);
+    for (std::size_t k = first; k < last; ++k) {
+      if (!live[k]) continue;
+      operands.push_back(c.tangent_or_zero(k));
+      ++count;
+    }
+  };
+  add_group(0, n.carries, joint.num_carry);
+  add_group(n.carries, n.first_x(), joint.num_bcast);
+  add_group(n.first_x(), c.size(), joint.num_xs);
+  const std::vector<Value> all =
+      add_scan(c.graph(), joint, operands, joint_body(n, body, live, tangent, c.graph()));
+
+  std::vector<Value> primals(outputs);
+  Tangents out = c.none();
+  std::size_t next = 0;
+  const auto take_group = [&](std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i) primals[i] = all[next++];
+    for (std::size_t i = first; i < last; ++i) {
+      if (tangent.outputs[i]) out[i] = all[next++];
+    }
+  };
+  take_group(0, n.carries);
+  take_group(n.carries, outputs);
+  c.give_results(std::move(primals));
+  return out;
+}
+
+// [scan-vmap] Only what depends on the batch gets it; time stays the first axis inside.
+BatchedValues batch(const op::Scan& op, const VmapContext& c) {
+  const Counts n(op);
+  const Graph& body = *c.node().body("body");
+  const std::vector<bool> none(body.outputs().size(), false);
+  const std::vector<bool> batched =
+      loop_closure(c.batched(), n.carries, [&](const std::vector<bool>& inputs) {
+        return c.bodies().batch(body, inputs, c.batch(), none).outputs;
+      });
+  std::vector<bool> required = none;
+  for (std::size_t k = 0; k < n.carries; ++k) required[k] = batched[k];
+  const BatchedBody over = c.bodies().batch(body, batched, c.batch(), required);
+  std::vector<Value> operands;
+  for (std::size_t k = 0; k < c.size(); ++k) {
+    const bool row = k >= n.first_x();
+    const Value v = batched[k] ? c.lifted(k) : c[k];
+    operands.push_back(row && batched[k] ? swap_first_two(v) : v);
+  }
+  const std::vector<Value> results = add_scan(c.graph(), op, operands, over.graph);
+  BatchedValues out;
+  for (std::size_t r = 0; r < results.size(); ++r) {
+    const bool stacked = r >= n.carries || op.save_trajectory;
+    const bool has_batch = over.outputs[r];
+    out.emplace_back(stacked && has_batch ? swap_first_two(results[r]) : results[r], has_batch);
+  }
+  return out;
+}
+
+}  // namespace ricci::rule

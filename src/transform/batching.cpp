@@ -1,0 +1,95 @@
+#include "transform/batching.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "ricci/build/build.h"
+
+#include "transform/bodies.h"
+#include "transform/names.h"
+
+namespace ricci {
+namespace {
+
+// Moves axis `from` to the front.
+Value to_front(Value v, std::size_t from) {
+  if (from == 0) return v;
+  Axes perm{static_cast<std::int64_t>(from)};
+  for (std::size_t i = 0; i < v.rank(); ++i) {
+    if (i != from) perm.emplace_back(static_cast<std::int64_t>(i));
+  }
+  return transpose(v, {.perm = perm});
+}
+
+Op with_type(const Op& leaf, const Type& type) {
+  if (const auto* in = leaf.as<op::Input>()) {
+    return Op(op::Input{.name = in->name, .type = type, .role = in->role});
+  }
+  return Op(op::Param{.name = leaf.as<op::Param>()->name, .type = type});
+}
+
+}  // namespace
+
+void Batching::batch_leaf(NodeId leaf, std::size_t axis) { leaves_[leaf] = axis; }
+
+void Batching::sweep() {
+  for (NodeId id = 0; id < from_.size(); ++id) {
+    const Node& node = from_.nodes()[id];
+    if (const auto it = leaves_.find(id); it != leaves_.end()) {
+      Type type = node.types[0];
+      type.dims.insert(type.dims.begin() + static_cast<std::ptrdiff_t>(it->second), size_);
+      Node leaf = node;
+      leaf.op = with_type(node.op, type);
+      leaf.types = {type};
+      const Value v = graph().value({graph().append(std::move(leaf)), 0});
+      build_.map({id, 0}, to_front(v, it->second));
+      batched_[{id, 0}] = true;
+      continue;
+    }
+    std::vector<BatchedValue> operands;
+    bool any = random_ == BatchedRandom::Split && node.op.has(Trait::Random);
+    for (const ValueId v : node.operands) {
+      operands.push_back(value(v));
+      any = any || operands.back().batched;
+    }
+    if (any) {
+      batch_node(id, std::move(operands));
+    } else {
+      build_.copy(id);
+    }
+  }
+}
+
+void Batching::batch_node(NodeId id, std::vector<BatchedValue> operands) {
+  const Node& node = from_.nodes()[id];
+  std::vector<Type> types;
+  for (const ValueId v : node.operands) types.push_back(from_.type(v));
+  const ProvenanceScope scope(graph(), node.provenance ? *node.provenance : Provenance{});
+  const BatchedValues out =
+      apply_batch(VmapContext(graph(), node, operands, types, size_, body_transforms()));
+  for (std::uint32_t r = 0; r < out.size(); ++r) {
+    if (!out[r].value.valid()) continue;
+    build_.map({id, r}, out[r].value);
+    if (out[r].batched) batched_[{id, r}] = true;
+    keep_name(node, r, out[r].value);
+  }
+}
+
+BatchedValue Batching::value(ValueId old) { return {build_.value(old), batched_.contains(old)}; }
+
+Value Batching::lifted(ValueId old) {
+  const BatchedValue v = value(old);
+  return v.batched ? v.value : repeat_for_batch(v.value, size_);
+}
+
+Transformed Batching::finish(const std::vector<Value>& outputs) {
+  graph().set_outputs(outputs);
+  std::vector<ValueId> ids(graph().outputs().begin(), graph().outputs().end());
+  IdMap map = build_.id_map();
+  Graph out = build_.finish();
+  out.set_outputs(std::move(ids));
+  return {std::move(out), std::move(map), {}};
+}
+
+}  // namespace ricci

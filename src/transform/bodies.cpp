@@ -1,0 +1,113 @@
+#include "transform/bodies.h"
+
+#include <fmt/format.h>
+
+#include "ricci/build/build.h"
+
+#include "transform/batching.h"
+#include "transform/dependence.h"
+#include "transform/forward.h"
+#include "transform/reverse.h"
+#include "transform/tidy.h"
+
+namespace ricci {
+namespace {
+
+std::shared_ptr<const Graph> shared(Transformed t) {
+  return std::make_shared<const Graph>(tidied(std::move(t)).graph);
+}
+
+std::vector<ValueId> marked_inputs(const Graph& body, const std::vector<bool>& marks) {
+  std::vector<ValueId> out;
+  const std::vector<NodeId> inputs = body.inputs();
+  check_internal(inputs.size() == marks.size(), "a mask has one entry per input of the body");
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    if (marks[k]) out.push_back({inputs[k], 0});
+  }
+  return out;
+}
+
+class Bodies final : public BodyTransforms {
+ public:
+  [[nodiscard]] std::vector<bool> depends(const Graph& body,
+                                          const std::vector<bool>& inputs) const override {
+    const std::vector<ValueId> from = marked_inputs(body, inputs);
+    const Dependence depends(body, from);
+    std::vector<bool> out;
+    for (const ValueId v : body.outputs()) out.push_back(depends(v));
+    return out;
+  }
+
+  [[nodiscard]] std::shared_ptr<const Graph> vjp(const Graph& body,
+                                                 const BodyVjp& request) const override {
+    Reverse reverse(body, marked_inputs(body, request.needed), request.residuals);
+    Graph& graph = reverse.graph();
+    for (std::size_t i = 0; i < request.seeds.size(); ++i) {
+      if (!request.seeds[i]) continue;
+      const op::InputRole role{op::InputRole::Kind::DOutput, static_cast<std::int64_t>(i)};
+      const Value d = graph.input(graph.unique_name(fmt::format("d_output_{}", i)),
+                                  body.type(body.outputs()[i]), role);
+      if (request.live[i]) reverse.seed(i, d);
+    }
+    reverse.sweep();
+    std::vector<Value> outputs;
+    const std::vector<NodeId> inputs = body.inputs();
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      if (!request.wanted[k]) continue;
+      const ValueId input{inputs[k], 0};
+      const Value arrived = request.needed[k] ? reverse.cotangent(input) : Value();
+      outputs.push_back(arrived.valid() ? arrived : filled(graph, body.type(input), 0));
+    }
+    return shared(reverse.finish(outputs));
+  }
+
+  [[nodiscard]] BodyTangent jvp(const Graph& body, const std::vector<bool>& live,
+                                const std::vector<bool>& required) const override {
+    Forward forward(body);
+    forward.copy_leaves();
+    std::size_t next = 0;
+    for (const ValueId v : marked_inputs(body, live)) {
+      Graph& graph = forward.graph();
+      forward.set_tangent(
+          v, graph.input(graph.unique_name(fmt::format("tangent_{}", next++)), body.type(v)));
+    }
+    forward.sweep();
+    std::vector<Value> outputs;
+    for (const ValueId v : body.outputs()) outputs.push_back(forward.value(v));
+    BodyTangent out;
+    for (std::size_t i = 0; i < body.outputs().size(); ++i) {
+      const ValueId v = body.outputs()[i];
+      out.outputs.push_back(forward.tangent(v).valid() || required[i]);
+      if (out.outputs.back()) outputs.push_back(forward.tangent_or_zero(v));
+    }
+    out.graph = shared(forward.finish(outputs));
+    return out;
+  }
+
+  [[nodiscard]] BatchedBody batch(const Graph& body, const std::vector<bool>& batched,
+                                  const Dim& size,
+                                  const std::vector<bool>& required) const override {
+    Batching batching(body, size);
+    for (const ValueId v : marked_inputs(body, batched)) batching.batch_leaf(v.node, 0);
+    batching.sweep();
+    std::vector<Value> outputs;
+    BatchedBody out;
+    for (std::size_t i = 0; i < body.outputs().size(); ++i) {
+      const ValueId v = body.outputs()[i];
+      const BatchedValue value = batching.value(v);
+      out.outputs.push_back(value.batched || required[i]);
+      outputs.push_back(out.outputs.back() ? batching.lifted(v) : value.value);
+    }
+    out.graph = shared(batching.finish(outputs));
+    return out;
+  }
+};
+
+}  // namespace
+
+const BodyTransforms& body_transforms() {
+  static const Bodies bodies;
+  return bodies;
+}
+
+}  // namespace ricci

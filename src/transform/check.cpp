@@ -1,0 +1,292 @@
+#include "ricci/transform/check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+
+#include <fmt/format.h>
+
+#include "ricci/op/leaf.h"
+#include "ricci/rule/body_transforms.h"
+#include "ricci/transform/grad.h"
+#include "ricci/transform/jvp.h"
+
+#include "support/philox.h"
+
+namespace ricci {
+namespace {
+
+using Complex = std::complex<double>;
+
+// Numbers in [-1, 1), a stream per seed.
+class Directions {
+ public:
+  explicit Directions(std::uint64_t seed) : stream_(seed, 0) {}
+
+  [[nodiscard]] Tensor draw(const Type& type) {
+    std::vector<Complex> numbers(static_cast<std::size_t>(type.numel().value()));
+    for (Complex& n : numbers) {
+      const double re = next();
+      n = {re, is_complex(type.dtype) ? next() : 0};
+    }
+    return Tensor::from_numbers<Complex>(type, numbers);
+  }
+
+ private:
+  double next() { return 2 * stream_.uniform24(position_++) - 1; }
+
+  PhiloxStream stream_;
+  std::uint64_t position_ = 0;
+};
+
+// Terms that cancel to nothing leave only rounding, which is not measured against itself.
+constexpr double LeastScale = 1e-4;
+
+struct Pairing {
+  double value = 0;
+  double scale = 0;
+};
+
+// ⟨a, b⟩: Σ a·b for real tensors and 2·Re Σ conj(a)·b for complex ones, whose cotangents stand for
+// half the gradient.
+void add_pairing(Pairing& total, const Tensor& a, const Tensor& b) {
+  if (!has_derivative(a.dtype())) return;
+  const auto x = a.numbers<Complex>();
+  const auto y = b.numbers<Complex>();
+  const double factor = is_complex(a.dtype()) ? 2 : 1;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double term = factor * (std::conj(x[i]) * y[i]).real();
+    total.value += term;
+    total.scale += std::fabs(term);
+  }
+}
+
+Tensor moved(const Tensor& x, const Tensor& t, double by) {
+  auto at = x.numbers<Complex>();
+  const auto along = t.numbers<Complex>();
+  for (std::size_t i = 0; i < at.size(); ++i) at[i] += by * along[i];
+  return Tensor::from_numbers<Complex>(x.type(), at);
+}
+
+class Probe {
+ public:
+  Probe(const Graph& graph, const std::vector<std::string>& wrt, const Feeds& feeds,
+        std::uint64_t seed)
+      : graph_(graph), wrt_(wrt), feeds_(feeds) {
+    Directions draw(seed);
+    for (const std::string& name : wrt) tangents_.push_back(draw.draw(feeds_.at(name).type()));
+    outputs_ = interpret(graph, feeds_);
+    for (const Tensor& y : outputs_) {
+      cotangents_.push_back(has_derivative(y.dtype()) ? draw.draw(y.type()) : y);
+    }
+  }
+
+  [[nodiscard]] DerivativeProbe run() {
+    DerivativeProbe p;
+    const Pairing f = forward();
+    const Pairing r = reverse();
+    p.forward = f.value;
+    p.reverse = r.value;
+    p.scale = std::max(f.scale, r.scale);
+    // Two steps and an extrapolation: the error is of fourth order where f is smooth.
+    const double step = narrow() ? 2e-2 : 2e-4;
+    const Rise wide = rise(step);
+    const Rise close = rise(step / 2);
+    p.difference = (4 * close.slope - wide.slope) / 3;
+    const double slack = narrow() ? 1e-1 : 1e-4;
+    p.smooth =
+        std::fabs(close.slope - wide.slope) <= slack * (p.scale + std::fabs(close.slope)) + 1e-12 &&
+        !has_kink(wide, close, p.scale);
+    return p;
+  }
+
+ private:
+  [[nodiscard]] bool narrow() const {
+    return std::ranges::any_of(wrt_, [&](const std::string& n) {
+      const DType d = feeds_.at(n).dtype();
+      return d != DType::F64 && d != DType::C128;
+    });
+  }
+
+  [[nodiscard]] std::vector<ValueRef> refs() const { return {wrt_.begin(), wrt_.end()}; }
+
+  Pairing forward() {
+    const Transformed j = jvp(graph_, refs());
+    Feeds feeds = feeds_;
+    for (std::size_t k = 0; k < wrt_.size(); ++k) {
+      feeds[j.names.at("tangent_" + wrt_[k])] = tangents_[k];
+    }
+    const std::vector<Tensor> all = interpret(j.graph, feeds);
+    Pairing total;
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      add_pairing(total, cotangents_[i], all[outputs_.size() + i]);
+    }
+    return total;
+  }
+
+  Pairing reverse() {
+    const Transformed g = vjp(graph_, refs(), GradOptions::training());
+    Feeds feeds = feeds_;
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      if (!has_derivative(outputs_[i].dtype())) continue;
+      feeds[g.names.at(fmt::format("d_output_{}", i))] = cotangents_[i];
+    }
+    const std::vector<Tensor> all = interpret(g.graph, feeds);
+    Pairing total;
+    for (std::size_t k = 0; k < wrt_.size(); ++k) {
+      add_pairing(total, all[outputs_.size() + k], tangents_[k]);
+    }
+    return total;
+  }
+
+  // What f does between x - h t and x + h t.
+  struct Rise {
+    double slope = 0;           // (⟨u, f(x + h t)⟩ - ⟨u, f(x - h t)⟩) / 2h
+    std::vector<double> bends;  // per element, |u|·|f(x + h t) - 2 f(x) + f(x - h t)| / h
+  };
+
+  // Differences are taken element by element before summing.
+  [[nodiscard]] Rise rise(double h) const {
+    const auto at = [&](double by) {
+      Feeds feeds = feeds_;
+      for (std::size_t k = 0; k < wrt_.size(); ++k) {
+        feeds[wrt_[k]] = moved(feeds_.at(wrt_[k]), tangents_[k], by);
+      }
+      return interpret(graph_, feeds);
+    };
+    const std::vector<Tensor> after = at(h);
+    const std::vector<Tensor> before = at(-h);
+    Rise out;
+    for (std::size_t i = 0; i < after.size(); ++i) {
+      if (!has_derivative(after[i].dtype())) continue;
+      const double factor = is_complex(after[i].dtype()) ? 2 : 1;
+      const auto u = cotangents_[i].numbers<Complex>();
+      const auto high = after[i].numbers<Complex>();
+      const auto low = before[i].numbers<Complex>();
+      const auto middle = outputs_[i].numbers<Complex>();
+      for (std::size_t e = 0; e < u.size(); ++e) {
+        out.slope += factor * (std::conj(u[e]) * (high[e] - low[e])).real() / (2 * h);
+        out.bends.push_back(std::abs(u[e]) * std::abs(high[e] - 2.0 * middle[e] + low[e]) / h);
+      }
+    }
+    return out;
+  }
+
+  // Where f is smooth, half the step bends half as much; at a kink, as much.
+  static bool has_kink(const Rise& wide, const Rise& close, double scale) {
+    for (std::size_t e = 0; e < close.bends.size(); ++e) {
+      const bool bends = close.bends[e] > 1e-5 * std::max(scale, LeastScale);
+      if (bends && close.bends[e] > 0.7 * wide.bends[e]) return true;
+    }
+    return false;
+  }
+
+  const Graph& graph_;
+  const std::vector<std::string>& wrt_;
+  const Feeds& feeds_;
+  std::vector<Tensor> tangents_;
+  std::vector<Tensor> outputs_;
+  std::vector<Tensor> cotangents_;
+};
+
+double relative(double a, double b, double scale) {
+  return std::fabs(a - b) / std::max(scale, LeastScale);
+}
+
+// The inputs and params that have a derivative.
+std::vector<std::string> differentiable_leaves(const Graph& graph) {
+  std::vector<std::string> out;
+  for (const Node& node : graph.nodes()) {
+    if (node.types.empty() || !has_derivative(node.types[0].dtype)) continue;
+    if (const auto* in = node.op.as<op::Input>()) out.push_back(in->name);
+    if (const auto* p = node.op.as<op::Param>()) out.push_back(p->name);
+  }
+  return out;
+}
+
+bool has_narrow_float(const Feeds& feeds, const std::vector<std::string>& wrt) {
+  return std::ranges::any_of(wrt, [&](const std::string& n) {
+    const auto it = feeds.find(n);
+    if (it == feeds.end()) return false;
+    const DType d = it->second.dtype();
+    return d != DType::F64 && d != DType::C128;
+  });
+}
+
+}  // namespace
+
+bool DerivativeProbe::finite() const {
+  return std::isfinite(forward) && std::isfinite(reverse) && std::isfinite(scale);
+}
+double DerivativeProbe::adjoint_gap() const { return relative(forward, reverse, scale); }
+double DerivativeProbe::difference_gap() const {
+  return relative(difference, forward, std::max(scale, std::fabs(difference)));
+}
+
+DerivativeProbe probe_derivatives(const Graph& graph, const std::vector<std::string>& wrt,
+                                  const Feeds& feeds, std::uint64_t seed) {
+  return Probe(graph, wrt, feeds, seed).run();
+}
+
+bool DerivativeReport::ok(const DerivativeProbe& p) const {
+  if (!p.finite()) return false;
+  if (!(p.adjoint_gap() <= adjoint_tolerance)) return false;
+  return !p.smooth || p.difference_gap() <= difference_tolerance;
+}
+
+bool DerivativeReport::ok() const {
+  return std::ranges::all_of(probes, [&](const DerivativeProbe& p) { return ok(p); });
+}
+
+std::string DerivativeReport::to_string() const {
+  std::string out = fmt::format("{:<16} {:>5} {:>14} {:>14} {:>14} {:>9} {:>9}\n", "value", "order",
+                                "forward", "reverse", "difference", "gap", "");
+  for (const DerivativeProbe& p : probes) {
+    const std::string gap =
+        !p.finite() ? "-"
+        : p.smooth  ? fmt::format("{:.1e}", std::max(p.adjoint_gap(), p.difference_gap()))
+                    : fmt::format("{:.1e}", p.adjoint_gap());
+    const char* verdict = !ok(p) ? "WRONG" : (p.smooth ? "ok" : "ok (kink)");
+    out += fmt::format("{:<16} {:>5} {:>14.7g} {:>14.7g} {:>14.7g} {:>9} {:>9}\n", p.wrt, p.order,
+                       p.forward, p.reverse, p.difference, gap, verdict);
+  }
+  return out;
+}
+
+DerivativeReport check_derivatives(const Graph& graph, std::vector<std::string> wrt,
+                                   const Feeds& feeds, const CheckOptions& options) {
+  if (wrt.empty()) wrt = differentiable_leaves(graph);
+  for (const std::string& name : wrt) {
+    (void)graph.find_or_throw(name);
+    if (!feeds.contains(name)) {
+      throw UserError(ErrorCode::Name, fmt::format("no value is given for '{}'", name));
+    }
+  }
+  const bool narrow = has_narrow_float(feeds, wrt);
+  DerivativeReport report;
+  report.adjoint_tolerance =
+      options.adjoint_tolerance > 0 ? options.adjoint_tolerance : (narrow ? 1e-4 : 1e-11);
+  report.difference_tolerance =
+      options.difference_tolerance > 0 ? options.difference_tolerance : (narrow ? 2e-2 : 1e-6);
+  std::vector<std::vector<std::string>> groups;
+  for (const std::string& name : wrt) groups.push_back({name});
+  if (wrt.size() > 1) groups.push_back(wrt);
+  std::uint64_t seed = options.seed;
+  for (const std::vector<std::string>& group : groups) {
+    for (int i = 0; i < options.directions; ++i) {
+      DerivativeProbe p = probe_derivatives(graph, group, feeds, seed++);
+      p.wrt = group.size() > 1 ? "all" : group[0];
+      report.probes.push_back(std::move(p));
+    }
+    if (options.order < 2) continue;
+    const Transformed gradient =
+        value_and_grad(graph, {group.begin(), group.end()}, GradOptions::training());
+    DerivativeProbe p = probe_derivatives(gradient.graph, group, feeds, seed++);
+    p.wrt = group.size() > 1 ? "all" : group[0];
+    p.order = 2;
+    report.probes.push_back(std::move(p));
+  }
+  return report;
+}
+
+}  // namespace ricci

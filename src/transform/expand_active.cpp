@@ -1,0 +1,70 @@
+#include "transform/expand_active.h"
+
+#include <algorithm>
+
+#include "ricci/op/control.h"
+#include "ricci/op/table.h"
+#include "ricci/rule/expand.h"
+
+#include "transform/dependence.h"
+#include "transform/names.h"
+
+namespace ricci {
+namespace {
+
+std::vector<Value> written_out(const Node& node, std::vector<Value> operands, Graph& graph) {
+  if (!node.op.is<op::CustomFn>()) return expand_node(node, std::move(operands), graph);
+  return inline_subgraph(*node.body("fwd"), operands, graph);
+}
+
+// Has the node no reverse rule but that of its parts?
+bool needs_expansion(const Node& node) {
+  if (node.op.is<op::CustomFn>()) return node.body("vjp") == nullptr;
+  return descriptor(node.op.kind()).vjp == RuleSource::Expansion;
+}
+
+}  // namespace
+
+PassResult expand_nodes(const Graph& graph, const std::function<bool(NodeId)>& chosen) {
+  Rebuilder build(graph);
+  bool changed = false;
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (!chosen(id)) {
+      build.copy(id);
+      continue;
+    }
+    changed = true;
+    const Node& node = graph.nodes()[id];
+    const ProvenanceScope scope(build.to(), node.provenance ? *node.provenance : Provenance{});
+    const std::vector<Value> results = written_out(node, build.operands(node), build.to());
+    for (std::uint32_t r = 0; r < results.size(); ++r) {
+      if (!node.wanted[r] || !results[r].valid()) continue;
+      build.map({id, r}, results[r]);
+      keep_name(node, r, results[r]);
+    }
+  }
+  IdMap map = build.id_map();
+  Graph out = build.finish();
+  return {std::move(out), std::move(map), changed};
+}
+
+PassResult expand_for_vjp(const Graph& graph, std::vector<ValueId> wrt) {
+  PassResult all{graph, IdMap::identity(graph), false};
+  while (true) {
+    const Graph& now = all.graph;
+    const Dependence depends(now, wrt);
+    const auto chosen = [&](NodeId id) {
+      if (!needs_expansion(now.nodes()[id]) || !depends.any(id)) return false;
+      // A value that is itself asked for depends on itself; its node need not be taken apart.
+      return std::ranges::any_of(depends.operands(now, id), [](bool b) { return b; });
+    };
+    bool any = false;
+    for (NodeId id = 0; id < now.size() && !any; ++id) any = chosen(id);
+    if (!any) return all;
+    PassResult next = expand_nodes(now, chosen);
+    for (ValueId& v : wrt) v = next.map(v).value();
+    all = {std::move(next.graph), all.map.then(next.map), true};
+  }
+}
+
+}  // namespace ricci

@@ -1,0 +1,91 @@
+#include "transform/forward.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "ricci/build/build.h"
+#include "ricci/op/table.h"
+#include "ricci/rule/jvp.h"
+#include "ricci/rule/vjp.h"
+
+#include "transform/bodies.h"
+#include "transform/names.h"
+
+namespace ricci {
+namespace {
+
+bool is_leaf(const Node& node) { return node.op.is<op::Input>() || node.op.is<op::Param>(); }
+
+Provenance tangent_of(const Node& node) {
+  Provenance p = node.provenance ? *node.provenance : Provenance{};
+  const bool named = !node.names.empty() && !node.names[0].empty();
+  p.origin =
+      fmt::format("tangent of {}", named ? "%" + node.names[0] : std::string(node.op.mnemonic()));
+  return p;
+}
+
+}  // namespace
+
+void Forward::copy_leaves() {
+  for (NodeId id = 0; id < from_.size(); ++id) {
+    if (is_leaf(from_.nodes()[id])) build_.copy(id);
+  }
+}
+
+void Forward::sweep() {
+  for (NodeId id = 0; id < from_.size(); ++id) {
+    const Node& node = from_.nodes()[id];
+    if (build_.has({id, 0})) continue;
+    std::vector<Value> tangents;
+    bool live = false;
+    for (std::size_t k = 0; k < node.operands.size(); ++k) {
+      const ValueId v = node.operands[k];
+      const bool carries = carries_derivative(from_.registry(), node, k, from_.type(v));
+      tangents.push_back(carries ? tangent(v) : Value());
+      live = live || tangents.back().valid();
+    }
+    if (!live || descriptor(node.op.kind()).jvp == RuleSource::Zero) {
+      build_.copy(id);
+      continue;
+    }
+    if (descriptor(node.op.kind()).jvp == RuleSource::Refused) {
+      throw UserError(ErrorCode::WrongStage,
+                      fmt::format("'{}' has to be lowered before it can be differentiated",
+                                  node.op.mnemonic()));
+    }
+    const std::vector<Value> operands = build_.operands(node);
+    const ProvenanceScope scope(graph(), tangent_of(node));
+    JvpContext context(graph(), node, operands, tangents, body_transforms());
+    const Tangents out = apply_jvp(context);
+    const std::vector<Value>& results = context.results();
+    for (std::uint32_t r = 0; r < node.types.size(); ++r) {
+      if (results[r].valid()) {
+        build_.map({id, r}, results[r]);
+        keep_name(node, r, results[r]);
+      }
+      if (out[r].valid()) tangents_[{id, r}] = out[r];
+    }
+  }
+}
+
+Value Forward::tangent(ValueId old) const {
+  const auto it = tangents_.find(old);
+  return it == tangents_.end() ? Value() : it->second;
+}
+
+Value Forward::tangent_or_zero(ValueId old) {
+  const Value t = tangent(old);
+  return t.valid() ? t : filled(graph(), from_.type(old), 0);
+}
+
+Transformed Forward::finish(const std::vector<Value>& outputs) {
+  graph().set_outputs(outputs);
+  std::vector<ValueId> ids(graph().outputs().begin(), graph().outputs().end());
+  IdMap map = build_.id_map();
+  Graph out = build_.finish();
+  out.set_outputs(std::move(ids));
+  return {std::move(out), std::move(map), {}};
+}
+
+}  // namespace ricci

@@ -1,0 +1,157 @@
+#include "ricci/transform/grad.h"
+
+#include <fmt/format.h>
+
+#include "ricci/build/build.h"
+
+#include "transform/autodiff_errors.h"
+#include "transform/reverse.h"
+#include "transform/tidy.h"
+
+namespace ricci {
+namespace {
+
+std::vector<ValueId> resolve(const Graph& graph, const std::vector<ValueRef>& refs) {
+  std::vector<ValueId> out;
+  for (const ValueRef& r : refs) out.push_back(r.in(graph));
+  return out;
+}
+
+// As messages name a value: %name, or the name of a leaf.
+std::string name_of(const Graph& graph, ValueId v) {
+  const Node& node = graph.node(v.node);
+  if (const auto* in = node.op.as<op::Input>()) return in->name;
+  if (const auto* p = node.op.as<op::Param>()) return p->name;
+  if (!node.names[v.result].empty()) return "%" + node.names[v.result];
+  return fmt::format("({}, {})", v.node, v.result);
+}
+
+[[noreturn]] void no_gradient(const Graph& graph, ValueId v, std::string why) {
+  const Node& node = graph.node(v.node);
+  Diagnostic d{ErrorCode::NoGradient,
+               {},
+               fmt::format("'{}' gets no gradient: {}", name_of(graph, v), why),
+               {},
+               {},
+               "leave it out, or ask for zeros with GradOptions::training() (--zero-missing)"};
+  if (node.provenance) d.where = node.provenance->where;
+  throw AutodiffError(std::move(d));
+}
+
+class Gradient {
+ public:
+  Gradient(const Graph& forward, const std::vector<ValueRef>& wrt, const GradOptions& options)
+      : forward_(forward),
+        wrt_(resolve(forward, wrt)),
+        options_(options),
+        reverse_((check(forward), forward), wrt_) {}
+
+  [[nodiscard]] Graph& graph() { return reverse_.graph(); }
+
+  // A new input for the cotangent of an output.
+  void seed(std::size_t output, std::string_view name, op::InputRole role) {
+    const Type& type = forward_.type(forward_.outputs()[output]);
+    const std::string chosen = graph().unique_name(name);
+    names_[std::string(name)] = chosen;
+    reverse_.seed(output, graph().input(chosen, type, role));
+  }
+  void seed_with_ones(std::size_t output) {
+    reverse_.seed(output, filled(graph(), forward_.type(forward_.outputs()[output]), 1));
+  }
+
+  [[nodiscard]] Transformed finish(bool with_outputs, std::string_view suffix) {
+    reverse_.sweep();
+    std::vector<Value> outputs;
+    if (with_outputs) {
+      for (const ValueId v : forward_.outputs()) outputs.push_back(reverse_.value(v));
+    }
+    for (const ValueId v : wrt_) outputs.push_back(gradient(v));
+    Transformed t = reverse_.finish(outputs);
+    t.graph.set_name(forward_.name() + std::string(suffix));
+    t.names = std::move(names_);
+    return tidied(std::move(t));
+  }
+
+ private:
+  static void check(const Graph& forward) {
+    if (!forward.outputs().empty()) return;
+    throw UserError(ErrorCode::Shape,
+                    fmt::format("the graph '{}' has no output to differentiate", forward.name()));
+  }
+
+  Value gradient(ValueId v) {
+    const Value arrived = reverse_.cotangent(v);
+    if (arrived.valid()) return arrived;
+    if (!options_.zero_missing_wrt) no_gradient(forward_, v, reverse_.why_missing(v));
+    return filled(graph(), forward_.type(v), 0);
+  }
+
+  const Graph& forward_;
+  std::vector<ValueId> wrt_;
+  GradOptions options_;
+  Reverse reverse_;
+  std::map<std::string, std::string, std::less<>> names_;
+};
+
+void require_derivative(const Graph& forward) {
+  if (forward.outputs().empty()) return;
+  const Type& type = forward.type(forward.outputs()[0]);
+  if (has_derivative(type.dtype)) return;
+  throw AutodiffError(ErrorCode::NoGradient,
+                      fmt::format("the first output of '{}' is {}, which has no derivative",
+                                  forward.name(), type.to_string()),
+                      "differentiate an output of a floating dtype");
+}
+
+const op::InputRole SeedRole{op::InputRole::Kind::DOutput, 0};
+
+}  // namespace
+
+Transformed grad_with_loss_opts(const Graph& forward, const std::vector<ValueRef>& wrt,
+                                const GradOptions& options) {
+  return with_autodiff_errors([&] {
+    require_derivative(forward);
+    Gradient g(forward, wrt, options);
+    g.seed(0, "d_output", SeedRole);
+    return g.finish(true, "_grad");
+  });
+}
+
+Transformed grad_with_loss(const Graph& forward, const std::vector<ValueRef>& wrt) {
+  return grad_with_loss_opts(forward, wrt, GradOptions::strict());
+}
+
+Transformed grad(const Graph& forward, const std::vector<ValueRef>& wrt,
+                 const GradOptions& options) {
+  return with_autodiff_errors([&] {
+    require_derivative(forward);
+    Gradient g(forward, wrt, options);
+    g.seed(0, "d_output", SeedRole);
+    return g.finish(false, "_grad");
+  });
+}
+
+Transformed value_and_grad(const Graph& forward, const std::vector<ValueRef>& wrt,
+                           const GradOptions& options) {
+  return with_autodiff_errors([&] {
+    require_derivative(forward);
+    Gradient g(forward, wrt, options);
+    g.seed_with_ones(0);
+    return g.finish(true, "_grad");
+  });
+}
+
+Transformed vjp(const Graph& forward, const std::vector<ValueRef>& wrt,
+                const GradOptions& options) {
+  return with_autodiff_errors([&] {
+    Gradient g(forward, wrt, options);
+    for (std::size_t i = 0; i < forward.outputs().size(); ++i) {
+      if (!has_derivative(forward.type(forward.outputs()[i]).dtype)) continue;
+      const op::InputRole role{op::InputRole::Kind::DOutput, static_cast<std::int64_t>(i)};
+      g.seed(i, fmt::format("d_output_{}", i), role);
+    }
+    return g.finish(true, "_vjp");
+  });
+}
+
+}  // namespace ricci

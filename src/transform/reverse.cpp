@@ -1,0 +1,176 @@
+#include "transform/reverse.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "ricci/build/build.h"
+#include "ricci/op/table.h"
+#include "ricci/transform/error.h"
+
+#include "transform/bodies.h"
+#include "transform/expand_active.h"
+#include "transform/names.h"
+
+namespace ricci {
+namespace {
+
+// As messages and dumps name a node: its op and where it was made.
+std::string describe(const Node& node) {
+  std::string out = fmt::format("'{}'", node.op.mnemonic());
+  if (node.provenance && node.provenance->where.known()) {
+    out += " at " + node.provenance->where.to_string();
+  }
+  return out;
+}
+
+Provenance gradient_of(const Node& node) {
+  Provenance p = node.provenance ? *node.provenance : Provenance{};
+  const bool named = !node.names.empty() && !node.names[0].empty();
+  p.origin =
+      fmt::format("gradient of {}", named ? "%" + node.names[0] : std::string(node.op.mnemonic()));
+  return p;
+}
+
+}  // namespace
+
+Reverse::Reverse(const Graph& forward, const std::vector<ValueId>& wrt,
+                 const std::vector<ValueId>& residuals)
+    : forward_(forward), wrt_(wrt) {
+  PassResult prepared = expand_for_vjp(forward, wrt);
+  prepared_ = std::move(prepared.graph);
+  to_prepared_ = std::move(prepared.map);
+  for (ValueId& v : wrt_) v = to_prepared_(v).value();
+  depends_ = Dependence(prepared_, wrt_);
+  build_.emplace(prepared_);
+  mirror(residuals);
+}
+
+void Reverse::mirror(const std::vector<ValueId>& residuals) {
+  Rebuilder& build = *build_;
+  std::map<ValueId, Value> known;
+  if (!residuals.empty()) {
+    for (const NodeId id : prepared_.inputs()) build.copy(id);
+    for (std::size_t i = 0; i < residuals.size(); ++i) {
+      const ValueId v = to_prepared_(residuals[i]).value();
+      known.emplace(
+          v, graph().input(graph().unique_name(fmt::format("residual_{}", i)), prepared_.type(v)));
+    }
+  }
+  for (NodeId id = 0; id < prepared_.size(); ++id) {
+    const Node& node = prepared_.nodes()[id];
+    if (build.has({id, 0})) continue;  // an input that went first
+    std::vector<bool> needs = depends_.operands(prepared_, id);
+    const bool active = depends_.any(id) && std::ranges::any_of(needs, [](bool b) { return b; });
+    const OpDescriptor& d = descriptor(node.op.kind());
+    if (active && d.vjp == RuleSource::Refused) {
+      throw AutodiffError(
+          ErrorCode::WrongStage,
+          fmt::format("{} has to be lowered before it can be differentiated", describe(node)));
+    }
+    Step step{&node, build.operands(node), {}, {}, std::move(needs)};
+    if (active && d.info->keeps_residuals) {
+      const ProvenanceScope scope(graph(), node.provenance ? *node.provenance : Provenance{});
+      ForwardResults forward =
+          forward_for_vjp({graph(), node, step.operands, step.needs, body_transforms()});
+      for (std::uint32_t r = 0; r < forward.results.size(); ++r) {
+        if (!forward.results[r].valid()) continue;
+        build.map({id, r}, forward.results[r]);
+        keep_name(node, r, forward.results[r]);
+      }
+      step.residuals = std::move(forward.residuals);
+    } else {
+      build.copy(id);
+    }
+    for (std::uint32_t r = 0; r < node.types.size(); ++r) {
+      const ValueId v{id, r};
+      if (const auto it = known.find(v); it != known.end()) build.map(v, it->second);
+      step.results.push_back(node.wanted[r] ? build.value(v) : Value());
+    }
+    if (active) steps_.push_back(std::move(step));
+  }
+}
+
+Value Reverse::value(ValueId original) { return build_->value(to_prepared_(original).value()); }
+
+void Reverse::seed(std::size_t output, Value cotangent) {
+  seeded_.push_back(output);
+  accumulate((*build_)(prepared_.outputs()[output]), cotangent);
+}
+
+void Reverse::accumulate(ValueId value, Value cotangent) {
+  const auto [it, fresh] = cotangents_.emplace(value, cotangent);
+  if (!fresh) it->second = it->second + cotangent;
+}
+
+void Reverse::sweep() {
+  for (std::size_t i = steps_.size(); i-- > 0;) take(steps_[i]);
+}
+
+void Reverse::take(const Step& step) {
+  std::vector<Value> arrived(step.results.size());
+  bool any = false;
+  for (std::size_t r = 0; r < arrived.size(); ++r) {
+    if (!step.results[r].valid()) continue;
+    const auto it = cotangents_.find(step.results[r].id());
+    if (it == cotangents_.end()) continue;
+    arrived[r] = it->second;
+    any = true;
+  }
+  if (!any) return;
+  const ProvenanceScope scope(graph(), gradient_of(*step.node));
+  const Cotangents given =
+      apply_vjp(VjpContext(graph(), *step.node, step.operands, step.results, step.residuals,
+                           arrived, step.needs, body_transforms()));
+  for (std::size_t k = 0; k < given.size(); ++k) {
+    if (step.needs[k] && given[k].valid()) accumulate(step.operands[k].id(), given[k]);
+  }
+}
+
+Value Reverse::cotangent(ValueId original) {
+  const auto it = cotangents_.find(value(original).id());
+  return it == cotangents_.end() ? Value() : it->second;
+}
+
+std::string Reverse::why_missing(ValueId original) const {
+  const ValueId start = to_prepared_(original).value();
+  if (!has_derivative(prepared_.type(start).dtype)) {
+    return fmt::format("its dtype {} has no derivative", name(prepared_.type(start).dtype));
+  }
+  // Everything it reaches, whether a derivative passes or not, and what leads to a seeded output.
+  std::vector<bool> reached(prepared_.size());
+  reached[start.node] = true;
+  for (NodeId id = start.node + 1; id < prepared_.size(); ++id) {
+    reached[id] = std::ranges::any_of(prepared_.nodes()[id].operands,
+                                      [&](ValueId v) { return reached[v.node]; });
+  }
+  std::vector<bool> leads(prepared_.size());
+  for (const std::size_t i : seeded_) leads[prepared_.outputs()[i].node] = true;
+  for (NodeId id = static_cast<NodeId>(prepared_.size()); id-- > 0;) {
+    if (!leads[id]) continue;
+    for (const ValueId v : prepared_.nodes()[id].operands) leads[v.node] = true;
+  }
+  if (!leads[start.node]) {
+    return seeded_.size() == 1 ? "the first output does not depend on it"
+                               : "no output depends on it";
+  }
+  const Dependence from(prepared_, std::array{start});
+  for (NodeId id = start.node + 1; id < prepared_.size(); ++id) {
+    if (!reached[id] || !leads[id] || from.any(id)) continue;
+    const Node& node = prepared_.nodes()[id];
+    const bool fed = std::ranges::any_of(node.operands, [&](ValueId v) { return from(v); });
+    if (fed) return fmt::format("{} lets no derivative pass", describe(node));
+  }
+  return "no derivative passes on the way to the output";
+}
+
+Transformed Reverse::finish(const std::vector<Value>& outputs) {
+  graph().set_outputs(outputs);
+  std::vector<ValueId> ids(graph().outputs().begin(), graph().outputs().end());
+  IdMap map = to_prepared_.then(build_->id_map());
+  Graph out = build_->finish();
+  out.set_outputs(std::move(ids));
+  return {std::move(out), std::move(map), {}};
+}
+
+}  // namespace ricci

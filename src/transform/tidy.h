@@ -1,0 +1,11 @@
+// What every transform does to its result before handing it over.
+#pragma once
+
+#include "ricci/transform/transformed.h"
+
+namespace ricci {
+
+/// Computes things once and drops what nothing depends on; inputs and params stay.
+[[nodiscard]] Transformed tidied(Transformed t);
+
+}  // namespace ricci

@@ -1,0 +1,401 @@
+// Runs every case of every op through every transform and pair of transforms.
+#include "ops/transforms.h"
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "ricci/interp/interpreter.h"
+#include "ricci/ir/text.h"
+#include "ricci/ir/verify.h"
+#include "ricci/op/table.h"
+#include "ricci/rule/vjp.h"
+#include "ricci/transform/check.h"
+#include "ricci/transform/grad.h"
+#include "ricci/transform/jvp.h"
+#include "ricci/transform/vmap.h"
+
+#include "ops/cases.h"
+#include "support/compare.h"
+
+namespace ricci::testing {
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+// A graph with values for its inputs, and the inputs that can be moved.
+struct Program {
+  Graph graph;
+  Feeds feeds;
+  Names fixed = {};  // inputs that only count as what they are: indices held by floats
+
+  [[nodiscard]] bool is_fixed(const std::string& name) const {
+    return std::ranges::find(fixed, name) != fixed.end();
+  }
+  [[nodiscard]] Names differentiable() const {
+    Names out;
+    for (const NodeId id : graph.inputs()) {
+      const auto& in = *graph.node(id).op.as<op::Input>();
+      if (has_derivative(in.type.dtype) && !is_fixed(in.name)) out.push_back(in.name);
+    }
+    return out;
+  }
+};
+
+bool all_finite(const Tensor& t) {
+  if (!has_derivative(t.dtype())) return true;
+  return std::ranges::all_of(t.numbers<std::complex<double>>(), [](std::complex<double> v) {
+    return std::isfinite(v.real()) && std::isfinite(v.imag());
+  });
+}
+
+bool all_finite(const Program& p) {
+  return std::ranges::all_of(p.feeds, [](const auto& f) { return all_finite(f.second); }) &&
+         std::ranges::all_of(interpret(p.graph, p.feeds),
+                             [](const Tensor& t) { return all_finite(t); });
+}
+
+// The gradient as a program of its own: inputs and cotangents in, gradients out.
+Program gradient_of(const Program& p, std::uint64_t seed) {
+  const Names names = p.differentiable();
+  Transformed g = vjp(p.graph, {names.begin(), names.end()}, GradOptions::training());
+  verify(g.graph);
+  Program out{std::move(g.graph), p.feeds, p.fixed};
+  for (const auto& [conventional, chosen] : g.names) {
+    const Type& type = out.graph.node(out.graph.find_or_throw(chosen)).types[0];
+    out.feeds.emplace(chosen, random_tensor(seed++, type, -1, 1));
+  }
+  // The forward outputs are checked already.
+  const std::size_t forward = p.graph.outputs().size();
+  std::vector<ValueId> outputs(out.graph.outputs().begin() + static_cast<std::ptrdiff_t>(forward),
+                               out.graph.outputs().end());
+  out.graph.set_outputs(std::move(outputs));
+  return out;
+}
+
+CompositionCounts& counts_of(OpKind kind) {
+  static std::map<OpKind, CompositionCounts> table;
+  return table[kind];
+}
+
+std::size_t& cases_run() {
+  static std::size_t count = 0;
+  return count;
+}
+
+struct Bounds {
+  double adjoint;
+  double difference;
+  bool differences;
+};
+
+class TransformRun {
+ public:
+  TransformRun(const Case& c, DType dtype) : case_(c), dtype_(dtype) {
+    BuiltCase b = build_case(c, dtype);
+    program_ = {std::move(b.graph), {b.feeds.begin(), b.feeds.end()}};
+    for (const Node& node : program_.graph.nodes()) {
+      for (std::size_t k = 0; k < node.operands.size(); ++k) {
+        const auto* in = program_.graph.node(node.operands[k].node).op.as<op::Input>();
+        if (in == nullptr || !has_derivative(in->type.dtype)) continue;
+        if (!carries_derivative(program_.graph.registry(), node, k, in->type)) {
+          program_.fixed.push_back(in->name);
+        }
+      }
+    }
+  }
+
+  void all() {
+    const bool smooth = !straight_through() && !rounds() && !orders_equals();
+    const bool differentiable = !program_.differentiable().empty() && !unbounded();
+    if (differentiable) {
+      const double exact = rounds() ? 1e-2 : 1e-12;
+      probe(program_, "first order", Composition::Vjp, Composition::Jvp, {exact, 1e-7, smooth});
+      const Program gradient = gradient_of(program_, 7);
+      probe(gradient, "derivative of the gradient", Composition::VjpOfVjp, Composition::JvpOfVjp,
+            {10 * exact, 1e-6, smooth});
+      if (!case_.op->has(Trait::Random))
+        check_vmap(gradient, "vmap of the gradient", Composition::VmapOfVjp, 2);
+    }
+    if (case_.op->has(Trait::Random)) return;
+    check_vmap(program_, "vmap", Composition::Vmap, 8);
+    if (differentiable) {
+      const Program batched = batch_of(program_, every_input(program_)).first;
+      probe(batched, "gradient of vmap", Composition::VjpOfVmap, Composition::VjpOfVmap,
+            {rounds() ? 1e-1 : 1e-11, 1e-6, smooth});
+    }
+  }
+
+ private:
+  // Rules that are not the derivative of what the op computes, on purpose.
+  [[nodiscard]] bool straight_through() const {
+    const auto* u = case_.op->as<op::Unary>();
+    const auto* b = case_.op->as<op::ActivationBackward>();
+    const auto* f = case_.op->as<op::CustomFn>();
+    return case_.op->is<op::StopGradient>() || (u != nullptr && u->kind == UnaryKind::Round) ||
+           (b != nullptr && b->kind == UnaryKind::Round) ||
+           (f != nullptr && !f->no_gradient.empty());
+  }
+
+  // A loop without a bound has no reverse mode; it says so.
+  [[nodiscard]] bool unbounded() const {
+    const auto* loop = case_.op->as<op::While>();
+    if (loop == nullptr || loop->max_iterations) return false;
+    try {
+      (void)gradient_of(program_, 7);
+      ADD_FAILURE() << "was differentiated";
+    } catch (const UserError& e) {
+      EXPECT_EQ(e.code(), ErrorCode::UnboundedLoop) << e.what();
+    }
+    return true;
+  }
+
+  // Equal elements keep their places, so each has a derivative of its own; differences see their
+  // mean.
+  [[nodiscard]] bool orders_equals() const {
+    if (!case_.op->as<op::Sort>() && !case_.op->as<op::TopK>()) return false;
+    const std::vector<double>& given = case_.in[0].values;
+    return std::set(given.begin(), given.end()).size() < given.size();
+  }
+
+  // Differences see the rounding of a narrower dtype.
+  [[nodiscard]] bool rounds() const {
+    return std::ranges::any_of(program_.graph.nodes(), [](const Node& node) {
+      return std::ranges::any_of(node.types, [](const Type& t) {
+        return has_derivative(t.dtype) && t.dtype != DType::F64 && t.dtype != DType::C128;
+      });
+    });
+  }
+
+  void count(Composition c) { ++counts_of(case_.op->kind())[static_cast<std::size_t>(c)]; }
+
+  // `reverse` and `forward`: what a probe in each mode says something about.
+  void probe(const Program& p, const char* what, Composition reverse, Composition forward,
+             const Bounds& bounds) {
+    SCOPED_TRACE(what);
+    const Names names = p.differentiable();
+    if (names.empty() || p.graph.outputs().empty()) return;
+    const DerivativeProbe d = probe_derivatives(p.graph, names, p.feeds, 11);
+    count(reverse);
+    if (!d.finite()) {
+      EXPECT_FALSE(all_finite(p)) << "a derivative of finite values is not finite\n"
+                                  << print(p.graph);
+      return;
+    }
+    EXPECT_LE(d.adjoint_gap(), bounds.adjoint)
+        << "⟨u, Jt⟩ = " << d.forward << " but ⟨Jᵀu, t⟩ = " << d.reverse << "\n"
+        << print(p.graph);
+    count(forward);
+    if (!bounds.differences || !d.smooth) return;
+    count(forward);
+    EXPECT_LE(d.difference_gap(), bounds.difference)
+        << "⟨u, Jt⟩ = " << d.forward << " but differences give " << d.difference << "\n"
+        << print(p.graph);
+  }
+
+  static Names every_input(const Program& p) {
+    Names out;
+    for (const NodeId id : p.graph.inputs()) {
+      out.push_back(p.graph.node(id).op.as<op::Input>()->name);
+    }
+    return out;
+  }
+
+  // Other values an input may take.
+  [[nodiscard]] Tensor another(const Program& p, const std::string& name,
+                               std::uint64_t seed) const {
+    const Tensor& t = p.feeds.at(name);
+    for (std::size_t k = 0; k < case_.in.size(); ++k) {
+      if (name != fmt::format("x{}", k)) continue;
+      const In& in = case_.in[k];
+      if (in.values.empty()) return random_tensor(seed + 31 * k, t.type(), in.low, in.high);
+      if (!is_float(t.dtype()) || p.is_fixed(name)) return t;
+      auto numbers = t.numbers<double>();
+      for (double& v : numbers) v *= 1 + 1e-3 * static_cast<double>(seed);
+      return Tensor::from_numbers<double>(t.type(), numbers);
+    }
+    return random_tensor(seed, t.type(), -1, 1);
+  }
+
+  static constexpr std::int64_t Batch = 3;
+
+  // The program over a batch, and the feeds of each example.
+  [[nodiscard]] std::pair<Program, std::vector<Feeds>> batch_of(const Program& p,
+                                                                const Names& batched) const {
+    std::vector<Feeds> examples(Batch, p.feeds);
+    std::vector<BatchedInput> inputs;
+    for (const std::string& name : batched) {
+      inputs.emplace_back(name);
+      for (std::int64_t e = 1; e < Batch; ++e) {
+        examples[static_cast<std::size_t>(e)][name] =
+            another(p, name, static_cast<std::uint64_t>(e));
+      }
+    }
+    Transformed t = vmap(p.graph, inputs, Batch);
+    verify(t.graph);
+    Program out{std::move(t.graph), p.feeds, p.fixed};
+    for (const std::string& name : batched) {
+      std::vector<Tensor> rows;
+      for (const Feeds& f : examples) rows.push_back(f.at(name));
+      out.feeds[name] = stack(rows);
+    }
+    return {std::move(out), std::move(examples)};
+  }
+
+  static Tensor stack(const std::vector<Tensor>& rows) {
+    Type type = rows[0].type();
+    type.dims.insert(type.dims.begin(), Dim(rows.size()));
+    std::vector<std::complex<double>> all;
+    for (const Tensor& r : rows) {
+      const auto numbers = r.numbers<std::complex<double>>();
+      all.insert(all.end(), numbers.begin(), numbers.end());
+    }
+    if (is_int(type.dtype) || type.dtype == DType::Bool) {
+      std::vector<std::int64_t> ints;
+      for (const Tensor& r : rows) {
+        const auto numbers = r.numbers<std::int64_t>();
+        ints.insert(ints.end(), numbers.begin(), numbers.end());
+      }
+      return Tensor::from_numbers<std::int64_t>(type, ints);
+    }
+    return Tensor::from_numbers<std::complex<double>>(type, all);
+  }
+
+  void check_vmap(const Program& p, const char* what, Composition which, std::size_t most) {
+    SCOPED_TRACE(what);
+    const Names names = every_input(p);
+    if (names.empty()) return;
+    const std::size_t subsets = std::size_t{1} << std::min<std::size_t>(names.size(), 20);
+    // All of them, and as many other subsets as asked for.
+    std::vector<std::size_t> masks{subsets - 1};
+    for (std::size_t m = 1; m + 1 < subsets && masks.size() < most; ++m) masks.push_back(m);
+    for (const std::size_t mask : masks) {
+      Names batched;
+      for (std::size_t k = 0; k < names.size() && k < 20; ++k) {
+        if ((mask >> k) & 1) batched.push_back(names[k]);
+      }
+      check_against_loop(p, which, batched);
+    }
+  }
+
+  // A kernel and its expansion round differently.
+  static bool batches_by_expansion(const Program& p) {
+    return std::ranges::any_of(p.graph.nodes(), [](const Node& node) {
+      return descriptor(node.op.kind()).batch == RuleSource::Expansion;
+    });
+  }
+
+  void check_against_loop(const Program& p, Composition which, const Names& batched) {
+    SCOPED_TRACE(fmt::format("batched: {}", fmt::join(batched, ", ")));
+    const auto [over, examples] = batch_of(p, batched);
+    const std::vector<Tensor> all = interpret(over.graph, over.feeds);
+    for (std::int64_t e = 0; e < Batch; ++e) {
+      const auto alone = interpret(p.graph, examples[static_cast<std::size_t>(e)]);
+      for (std::size_t i = 0; i < alone.size(); ++i) {
+        const Tensor row = all[i].narrowed(0, e, 1).reshaped(alone[i].dims());
+        count(which);
+        if (batches_by_expansion(p)) {
+          EXPECT_TRUE(close(row, alone[i], {1e-12, 1e-12})) << print(over.graph);
+        } else {
+          EXPECT_TRUE(same(row, alone[i])) << "output " << i << " of example " << e << "\n"
+                                           << print(over.graph);
+        }
+      }
+    }
+  }
+
+  const Case& case_;
+  DType dtype_;
+  Program program_;
+};
+
+// Every transform an op takes part in was checked on it.
+void expect_no_empty_cell(const OpDescriptor& d) {
+  const CompositionCounts& counts = counts_of(d.kind);
+  const auto at = [&](Composition c) { return counts[static_cast<std::size_t>(c)]; };
+  const bool random = has(d.info->traits, Trait::Random);
+  if (!d.operands.empty() && !random) {
+    EXPECT_GT(at(Composition::Vmap), 0U) << d.info->name;
+  }
+  if (d.vjp == RuleSource::Zero) return;
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    EXPECT_GT(counts[c], 0U) << d.info->name << ": " << CompositionNames[c];
+  }
+}
+
+class OpTransforms : public ::testing::TestWithParam<std::size_t> {};
+
+// What holds for every op on every case of its table, and so shows promises about single ops:
+// - There is a rule in every mode, and jvp and vjp are transposes and match differences:
+//   [total-rules] [numeric-tests] [jvp-rules-correct] [TR-09], of activations [EW-01] [EW-02]
+//   [EW-06] [EW-08], with broadcasting [EW-14], on complex numbers [EW-10], of reductions
+//   [RD-03] [RD-05] [RD-08], solves [LA-06], norms [NM-03] [NM-06] [NM-09] [NM-10] [NM-11],
+//   attention and rotations [AT-09] [AT-12], scatters [SH-12], convolutions [CV-02], losses
+//   [LS-01], scans and sequence models [scan-jvp] [ssm-jvp], regions [region-ad] and fused ops
+//   [fused-native-backward].
+// - Gradients are differentiated again: [BW-01] [BW-06] [EW-09] [conv-backward-second-order]
+//   [scan-higher-order].
+// - vmap over subsets of the operands is a loop: [TR-15] [TR-04] [TR-13] [TR-14] [EW-22] [EW-24]
+//   [NM-04] [NM-07] [AT-11] [AT-15] [SH-05] [SH-10] [CV-03] [scan-vmap], of gradients too [BW-03]
+//   [BW-07].
+
+TEST_P(OpTransforms, Hold) {
+  const OpDescriptor& d = all_ops()[GetParam()];
+  if (d.vjp == RuleSource::Refused || d.vjp == RuleSource::Leaf) GTEST_SKIP();
+  for (const Case& c : cases_for(d.kind)) {
+    if (!c.rejects.empty() || c.fails) continue;
+    for (const DType dtype : {DType::F64, DType::C128}) {
+      if (!c.dtypes.has(dtype)) continue;
+      SCOPED_TRACE(fmt::format("{} case '{}' in {}", d.info->name, c.name, name(dtype)));
+      try {
+        if (!build_case(c, dtype).graph.symbols().empty()) continue;
+        TransformRun(c, dtype).all();
+        ++cases_run();
+      } catch (const std::exception& e) {
+        ADD_FAILURE() << e.what();
+      }
+      if (HasFailure()) return;  // one case tells enough
+    }
+  }
+  expect_no_empty_cell(d);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OpTransforms, ::testing::Range<std::size_t>(0, OpCount),
+                         [](const auto& op) {
+                           return std::string(all_ops()[op.param].info->name);
+                         });
+
+// Writes the matrix and the closing summary that `make test` prints.
+class Matrix : public ::testing::Environment {
+ public:
+  void TearDown() override {
+    if (cases_run() == 0) return;
+    std::size_t checks = 0;
+    std::string rows;
+    for (const OpDescriptor& d : all_ops()) {
+      rows += fmt::format("{:<36}", d.info->name);
+      for (const std::size_t n : counts_of(d.kind)) {
+        rows += fmt::format("{:>14}", n > 0 ? std::to_string(n) : std::string(name(d.vjp)));
+        checks += n;
+      }
+      rows += "\n";
+    }
+    std::ofstream matrix(RICCI_BUILD_DIR "/transform-matrix.txt");
+    matrix << fmt::format("{:<36}", "checks per op");
+    for (const std::string_view n : CompositionNames) matrix << fmt::format("{:>14}", n);
+    matrix << "\n" << rows;
+    std::ofstream summary(RICCI_BUILD_DIR "/test-summary-transforms.txt");
+    summary << fmt::format("transforms: {} cases, {} checks; see transform-matrix.txt\n",
+                           cases_run(), checks);
+  }
+};
+const ::testing::Environment* const matrix =
+    ::testing::AddGlobalTestEnvironment(new Matrix);  // NOLINT: gtest owns it
+
+}  // namespace
+}  // namespace ricci::testing
