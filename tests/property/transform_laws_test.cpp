@@ -8,6 +8,7 @@
 
 #include "ricci/build/build.h"
 #include "ricci/ir/verify.h"
+#include "ricci/op/table.h"
 #include "ricci/rule/vjp.h"
 #include "ricci/transform/check.h"
 #include "ricci/transform/checkpoint.h"
@@ -105,7 +106,7 @@ double dot(const Tensor& a, const Tensor& b) {
 std::string check_hessian(const Program& p) {
   if (!says_something(p)) return {};
   const Graph loss = loss_of(p.graph);
-  if (loss.outputs().size() != 1 || !loss.type(loss.outputs()[0]).dims.empty()) return {};
+  if (loss.outputs().size() != 1 || loss.type(loss.outputs()[0]) != f64()) return {};
   const std::vector<std::string> names = movable(p);
   const std::vector<ValueRef> wrt(names.begin(), names.end());
   const Transformed products =
@@ -172,6 +173,15 @@ std::string check_vmap(const Program& p) {
   return {};
 }
 
+// A gradient takes such an op apart, and its parts round differently; inside a checkpoint the
+// forward pass keeps it whole.
+bool is_taken_apart(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes(), [](const Node& node) {
+    if (descriptor(node.op.kind()).vjp == RuleSource::Expansion) return true;
+    return std::ranges::any_of(node.bodies, [](const Body& b) { return is_taken_apart(*b.graph); });
+  });
+}
+
 // Computing inner values again changes no bit, of the values or of the gradients.
 std::string check_checkpoint(const Program& p) {
   if (!says_something(p)) return {};
@@ -184,7 +194,11 @@ std::string check_checkpoint(const Program& p) {
   const auto plain = interpret(value_and_grad(loss, wrt, GradOptions::training()).graph, p.feeds);
   const auto again =
       interpret(value_and_grad(wrapped, wrt, GradOptions::training()).graph, p.feeds);
-  return difference(again, plain);
+  if (!is_taken_apart(loss)) return difference(again, plain);
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    if (!close(again[i], plain[i], {1e-9, 1e-9})) return fmt::format("output {} differs", i);
+  }
+  return {};
 }
 
 // A loop without a bound has no reverse mode, and says so.
