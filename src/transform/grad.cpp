@@ -5,6 +5,7 @@
 #include "ricci/build/build.h"
 
 #include "transform/autodiff_errors.h"
+#include "transform/names.h"
 #include "transform/reverse.h"
 #include "transform/tidy.h"
 
@@ -17,23 +18,15 @@ std::vector<ValueId> resolve(const Graph& graph, const std::vector<ValueRef>& re
   return out;
 }
 
-// As messages name a value: %name, or the name of a leaf.
-std::string name_of(const Graph& graph, ValueId v) {
-  const Node& node = graph.node(v.node);
-  if (const auto* in = node.op.as<op::Input>()) return in->name;
-  if (const auto* p = node.op.as<op::Param>()) return p->name;
-  if (!node.names[v.result].empty()) return "%" + node.names[v.result];
-  return fmt::format("({}, {})", v.node, v.result);
-}
-
 [[noreturn]] void no_gradient(const Graph& graph, ValueId v, std::string why) {
   const Node& node = graph.node(v.node);
   Diagnostic d{ErrorCode::NoGradient,
                {},
-               fmt::format("'{}' gets no gradient: {}", name_of(graph, v), why),
+               fmt::format("'{}' gets no gradient: {}", display_name(graph, v), why),
                {},
                {},
-               "leave it out, or ask for zeros with GradOptions::training() (--zero-missing)"};
+               "leave it out, or ask for zeros: GradOptions::training() in C++, --zero-missing on "
+               "the command line"};
   if (node.provenance) d.where = node.provenance->where;
   throw AutodiffError(std::move(d));
 }
@@ -55,8 +48,13 @@ class Gradient {
     names_[std::string(name)] = chosen;
     reverse_.seed(output, graph().input(chosen, type, role));
   }
-  void seed_with_ones(std::size_t output) {
-    reverse_.seed(output, filled(graph(), forward_.type(forward_.outputs()[output]), 1));
+  // The cotangent of the first output: a new input, or ones.
+  void seed_first() {
+    if (options_.internal_seed) {
+      reverse_.seed(0, filled(graph(), forward_.type(forward_.outputs()[0]), 1));
+    } else {
+      seed(0, "d_output", {op::InputRole::Kind::DOutput, 0});
+    }
   }
 
   [[nodiscard]] Transformed finish(bool with_outputs, std::string_view suffix) {
@@ -103,8 +101,6 @@ void require_derivative(const Graph& forward) {
                       "differentiate an output of a floating dtype");
 }
 
-const op::InputRole SeedRole{op::InputRole::Kind::DOutput, 0};
-
 }  // namespace
 
 Transformed grad_with_loss_opts(const Graph& forward, const std::vector<ValueRef>& wrt,
@@ -112,7 +108,7 @@ Transformed grad_with_loss_opts(const Graph& forward, const std::vector<ValueRef
   return with_autodiff_errors([&] {
     require_derivative(forward);
     Gradient g(forward, wrt, options);
-    g.seed(0, "d_output", SeedRole);
+    g.seed_first();
     return g.finish(true, "_grad");
   });
 }
@@ -126,19 +122,16 @@ Transformed grad(const Graph& forward, const std::vector<ValueRef>& wrt,
   return with_autodiff_errors([&] {
     require_derivative(forward);
     Gradient g(forward, wrt, options);
-    g.seed(0, "d_output", SeedRole);
+    g.seed_first();
     return g.finish(false, "_grad");
   });
 }
 
 Transformed value_and_grad(const Graph& forward, const std::vector<ValueRef>& wrt,
                            const GradOptions& options) {
-  return with_autodiff_errors([&] {
-    require_derivative(forward);
-    Gradient g(forward, wrt, options);
-    g.seed_with_ones(0);
-    return g.finish(true, "_grad");
-  });
+  GradOptions seeded = options;
+  seeded.internal_seed = true;
+  return grad_with_loss_opts(forward, wrt, seeded);
 }
 
 Transformed vjp(const Graph& forward, const std::vector<ValueRef>& wrt,

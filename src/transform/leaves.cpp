@@ -4,6 +4,8 @@
 
 #include "ricci/build/build.h"
 
+#include "transform/names.h"
+
 namespace ricci {
 namespace {
 
@@ -16,10 +18,18 @@ const std::string* name_of(const Node& node) {
 }  // namespace
 
 std::string leaf_name(const Graph& graph, const ValueRef& ref) {
-  const Node& node = graph.node(ref.in(graph).node);
+  const ValueId v = ref.in(graph);
+  const Node& node = graph.node(v.node);
   if (const std::string* name = name_of(node)) return *name;
-  throw UserError(ErrorCode::Name, fmt::format("an input or a param is meant, but '{}' is computed",
-                                               node.op.mnemonic()));
+  Diagnostic d{ErrorCode::Name,
+               {},
+               fmt::format("an input or a param is meant, but '{}' is computed by '{}'",
+                           display_name(graph, v), node.op.mnemonic()),
+               {},
+               {},
+               {}};
+  if (node.provenance) d.where = node.provenance->where;
+  throw UserError(std::move(d));
 }
 
 std::vector<std::string> leaf_names(const Graph& graph, const std::vector<ValueRef>& refs) {

@@ -1,6 +1,8 @@
 // Names of values across a transform.
 #pragma once
 
+#include <string>
+
 #include "ricci/ir/graph.h"
 #include "ricci/op/leaf.h"
 
@@ -15,5 +17,8 @@ inline void keep_name(const Node& old, std::size_t r, Value now) {
   if (node.op.is<op::Input>() || node.op.is<op::Param>() || !node.names[id.result].empty()) return;
   now.graph().set_value_name(id, old.names[r]);
 }
+
+/// As messages name a value: an input or param by its name, others as the text form does.
+[[nodiscard]] std::string display_name(const Graph& graph, ValueId v);
 
 }  // namespace ricci

@@ -1,16 +1,20 @@
 #include "transform/tidy.h"
 
+#include "ricci/rewrite/canonicalize.h"
 #include "ricci/rewrite/cleanup.h"
 
 namespace ricci {
 
 Transformed tidied(Transformed t) {
+  const auto apply = [&](PassResult r) {
+    t.map = t.map.then(r.map);
+    t.graph = std::move(r.graph);
+  };
   // Dead nodes first: merging would otherwise keep their results wanted.
-  PassResult live = dead_code_elimination(t.graph);
-  PassResult merged = common_subexpression_elimination(live.graph);
-  PassResult clean = dead_code_elimination(merged.graph);
-  t.map = t.map.then(live.map).then(merged.map).then(clean.map);
-  t.graph = std::move(clean.graph);
+  apply(dead_code_elimination(t.graph));
+  apply(canonicalize(t.graph));
+  apply(common_subexpression_elimination(t.graph));
+  apply(dead_code_elimination(t.graph));
   return t;
 }
 

@@ -5,7 +5,8 @@
 
 namespace ricci {
 
-/// Computes things once and drops what nothing depends on; inputs and params stay.
+/// Simplifies without changing a bit, computes things once and drops what nothing depends on;
+/// inputs and params stay.
 [[nodiscard]] Transformed tidied(Transformed t);
 
 }  // namespace ricci

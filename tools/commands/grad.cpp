@@ -1,8 +1,6 @@
 // ricci grad: reverse mode, the gradients of a graph's first output.
 #include "ricci/transform/grad.h"
 
-#include "ricci/rewrite/cleanup.h"
-
 #include "commands/transforming.h"
 
 namespace ricci::tool {
@@ -15,23 +13,11 @@ struct Options : TransformOptions {
   bool internal_seed = false;
 };
 
-// Keeps the gradients, which come last, and what they need.
-Transformed without_loss(Transformed t, std::size_t gradients) {
-  const auto outputs = t.graph.outputs();
-  t.graph.set_outputs(
-      std::vector<ValueId>(outputs.end() - static_cast<std::ptrdiff_t>(gradients), outputs.end()));
-  PassResult live = dead_code_elimination(t.graph);
-  return {std::move(live.graph), t.map.then(live.map), std::move(t.names)};
-}
-
 Transformed gradient(const Graph& graph, const Options& options) {
-  const GradOptions how{.zero_missing_wrt = options.zero_missing};
-  if (!options.internal_seed) {
-    return options.only_grads ? grad(graph, options.refs(), how)
-                              : grad_with_loss_opts(graph, options.refs(), how);
-  }
-  Transformed both = value_and_grad(graph, options.refs(), how);
-  return options.only_grads ? without_loss(std::move(both), options.wrt.size()) : both;
+  const GradOptions how{.zero_missing_wrt = options.zero_missing,
+                        .internal_seed = options.internal_seed};
+  return options.only_grads ? grad(graph, options.refs(), how)
+                            : grad_with_loss_opts(graph, options.refs(), how);
 }
 
 }  // namespace

@@ -15,6 +15,8 @@ namespace ricci {
 struct GradOptions {
   /// A value the loss does not depend on gets zeros; otherwise it is UserError(no_gradient).
   bool zero_missing_wrt = false;
+  /// The seed is ones instead of an input `d_output`.
+  bool internal_seed = false;
 
   [[nodiscard]] static GradOptions strict() { return {}; }
   [[nodiscard]] static GradOptions training() { return {.zero_missing_wrt = true}; }
