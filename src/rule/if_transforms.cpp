@@ -120,16 +120,14 @@ BatchedValues batch(const op::If&, const VmapContext& c) {
     return out;
   }
   const std::vector<bool> batched = of_captures(c.batched());
-  const std::vector<bool> none(c.node().types.size(), false);
-  const auto over = [&](const Graph& body, const std::vector<bool>& required) {
-    return c.bodies().batch(body, batched, c.batch(), required);
+  const std::vector<bool> outputs = either(c.bodies().batched_outputs(then_body, batched),
+                                           c.bodies().batched_outputs(else_body, batched));
+  const auto over = [&](const Graph& body) {
+    return c.bodies().batch(body, batched, c.batch(), outputs).graph;
   };
-  const std::vector<bool> outputs =
-      either(over(then_body, none).outputs, over(else_body, none).outputs);
   std::vector<Value> operands;
   for (std::size_t k = 0; k < c.size(); ++k) operands.push_back(c[k]);
-  const std::vector<Value> all =
-      add_if(c.graph(), operands, over(then_body, outputs).graph, over(else_body, outputs).graph);
+  const std::vector<Value> all = add_if(c.graph(), operands, over(then_body), over(else_body));
   for (std::size_t r = 0; r < all.size(); ++r) out.emplace_back(all[r], outputs[r]);
   return out;
 }

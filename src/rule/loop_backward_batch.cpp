@@ -36,7 +36,7 @@ class KeptLoop {
       operands.push_back(is_batched(k) && has_rows(k) ? swap_first_two(v) : v);
     }
     NodeSpec spec{.op = c_.node().op,
-                  .bodies = {Body{"body_vjp", gradient(wanted_mask()).graph}},
+                  .bodies = {Body{"body_vjp", batched_gradient()}},
                   .wanted = c_.node().wanted};
     if (const Graph* forward = c_.node().body("forward_body")) {
       std::vector<bool> required(forward->outputs().size(), false);
@@ -72,14 +72,12 @@ class KeptLoop {
         mask_[k] = true;
       };
       if (const Graph* forward = c_.node().body("forward_body")) {
-        const std::vector<bool> none(forward->outputs().size(), false);
-        const auto next = c_.bodies().batch(*forward, mask_, c_.batch(), none).outputs;
+        const auto next = c_.bodies().batched_outputs(*forward, mask_);
         for (std::size_t i = 0; i < layout_.carries; ++i) {
           if (next[i]) grow(i);
         }
       }
-      const std::vector<bool> none(c_.node().types.size(), false);
-      const auto given = gradient(none).outputs;
+      const auto given = c_.bodies().batched_outputs(body_vjp(), gradient_inputs());
       for (std::size_t k = 0, r = 0; k < inputs(); ++k) {
         if (counts(k) && given[r++]) grow(k);
       }
@@ -94,13 +92,15 @@ class KeptLoop {
     return out;
   }
 
-  // body_vjp over the batch.
-  [[nodiscard]] BatchedBody gradient(const std::vector<bool>& required) const {
-    const Graph& body = *c_.node().body("body_vjp");
+  [[nodiscard]] std::shared_ptr<const Graph> batched_gradient() const {
+    return c_.bodies().batch(body_vjp(), gradient_inputs(), c_.batch(), wanted_mask()).graph;
+  }
+  // Which inputs of body_vjp are batched.
+  [[nodiscard]] std::vector<bool> gradient_inputs() const {
     std::vector<bool> batched;
     std::size_t next = 0;
-    for (const NodeId id : body.inputs()) {
-      const op::InputRole& role = body.node(id).op.as<op::Input>()->role;
+    for (const NodeId id : body_vjp().inputs()) {
+      const op::InputRole& role = body_vjp().node(id).op.as<op::Input>()->role;
       const auto i = static_cast<std::size_t>(role.index);
       if (role.kind == op::InputRole::Kind::None) {
         batched.push_back(mask_[next++]);
@@ -111,8 +111,9 @@ class KeptLoop {
         batched.push_back(at && c_.batched(*at));
       }
     }
-    return c_.bodies().batch(body, batched, c_.batch(), required);
+    return batched;
   }
+  [[nodiscard]] const Graph& body_vjp() const { return *c_.node().body("body_vjp"); }
 
   [[nodiscard]] bool is_batched(std::size_t operand_index) const {
     if (operand_index < 2 * layout_.carries) return mask_[operand_index % layout_.carries];

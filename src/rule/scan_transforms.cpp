@@ -206,12 +206,10 @@ Tangents jvp(const op::Scan& op, JvpContext& c) {
 BatchedValues batch(const op::Scan& op, const VmapContext& c) {
   const Counts n(op);
   const Graph& body = *c.node().body("body");
-  const std::vector<bool> none(body.outputs().size(), false);
-  const std::vector<bool> batched =
-      loop_closure(c.batched(), n.carries, [&](const std::vector<bool>& inputs) {
-        return c.bodies().batch(body, inputs, c.batch(), none).outputs;
-      });
-  std::vector<bool> required = none;
+  const std::vector<bool> batched = loop_closure(c.batched(), n.carries, [&](const auto& inputs) {
+    return c.bodies().batched_outputs(body, inputs);
+  });
+  std::vector<bool> required(body.outputs().size(), false);
   for (std::size_t k = 0; k < n.carries; ++k) required[k] = batched[k];
   const BatchedBody over = c.bodies().batch(body, batched, c.batch(), required);
   std::vector<Value> operands;

@@ -1,6 +1,4 @@
 // Derivatives and batching of while. Whatever is done to it, it stops when its condition says so.
-#include <fmt/format.h>
-
 #include "op/loop_layout.h"
 #include "rule/batch_rules.h"
 #include "rule/body_masks.h"
@@ -251,15 +249,13 @@ class OwnTrips {
 
 // [while-cond-honoured]
 BatchedValues batch(const op::While& op, const VmapContext& c) {
+  const BodyTransforms& bodies = c.bodies();
   const Graph& body = *c.node().body("body");
-  const std::vector<bool> none(c.size(), false);
-  const std::vector<bool> batched =
-      loop_closure(c.batched(), c.size(), [&](const std::vector<bool>& inputs) {
-        return c.bodies().batch(body, inputs, c.batch(), none).outputs;
-      });
-  const BatchedBody condition =
-      c.bodies().batch(*c.node().body("cond"), batched, c.batch(), {false});
-  return condition.outputs[0] ? OwnTrips(op, c).run() : same_trips(op, c, batched);
+  const std::vector<bool> batched = loop_closure(c.batched(), c.size(), [&](const auto& inputs) {
+    return bodies.batched_outputs(body, inputs);
+  });
+  const bool own = bodies.batched_outputs(*c.node().body("cond"), batched)[0];
+  return own ? OwnTrips(op, c).run() : same_trips(op, c, batched);
 }
 
 }  // namespace ricci::rule

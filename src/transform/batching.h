@@ -16,6 +16,9 @@ class Batching {
   Batching(const Graph& graph, Dim size, BatchedRandom random = BatchedRandom::Shared)
       : from_(graph), size_(std::move(size)), random_(random), build_(graph) {}
 
+  Batching(const Batching&) = delete;  // values and steps point into it
+  Batching& operator=(const Batching&) = delete;
+
   [[nodiscard]] Graph& graph() noexcept { return build_.to(); }
   /// Gives an input or param of the old graph a batch axis at `axis` of its new type.
   void batch_leaf(NodeId leaf, std::size_t axis);

@@ -84,6 +84,18 @@ class Bodies final : public BodyTransforms {
     return out;
   }
 
+  [[nodiscard]] std::vector<bool> batched_outputs(const Graph& body,
+                                                  const std::vector<bool>& batched) const override {
+    std::vector<bool> marks(body.size());
+    for (const ValueId v : marked_inputs(body, batched)) marks[v.node] = true;
+    for (NodeId id = 0; id < body.size(); ++id) {
+      for (const ValueId v : body.nodes()[id].operands) marks[id] = marks[id] || marks[v.node];
+    }
+    std::vector<bool> out;
+    for (const ValueId v : body.outputs()) out.push_back(marks[v.node]);
+    return out;
+  }
+
   [[nodiscard]] BatchedBody batch(const Graph& body, const std::vector<bool>& batched,
                                   const Dim& size,
                                   const std::vector<bool>& required) const override {

@@ -42,6 +42,35 @@ class Directions {
 // Terms that cancel to nothing leave only rounding, which is not measured against itself.
 constexpr double LeastScale = 1e-4;
 
+// What rounding leaves to be seen, by the narrowest dtype that has a derivative.
+struct Precision {
+  double step;     // of the differences
+  double slack;    // by which two steps may differ where f is smooth
+  double adjoint;  // gaps that are accepted
+  double difference;
+};
+constexpr Precision Wide{2e-4, 1e-4, 1e-11, 1e-6};
+constexpr Precision Single{2e-2, 1e-1, 1e-4, 2e-2};
+constexpr Precision Half{1e-1, 5e-1, 5e-2, 3e-1};
+
+// Significant bits of the narrowest such dtype in a graph, bodies included.
+int narrowest(const Graph& graph) {
+  int bits = 53;
+  for (const Node& node : graph.nodes()) {
+    for (const Type& t : node.types) {
+      if (t.dtype == DType::F32 || t.dtype == DType::C64) bits = std::min(bits, 24);
+      if (t.dtype == DType::F16 || t.dtype == DType::BF16) bits = std::min(bits, 8);
+    }
+    for (const Body& b : node.bodies) bits = std::min(bits, narrowest(*b.graph));
+  }
+  return bits;
+}
+
+const Precision& precision_of(const Graph& graph) {
+  const int bits = narrowest(graph);
+  return bits == 53 ? Wide : (bits == 24 ? Single : Half);
+}
+
 struct Pairing {
   double value = 0;
   double scale = 0;
@@ -89,25 +118,17 @@ class Probe {
     p.reverse = r.value;
     p.scale = std::max(f.scale, r.scale);
     // Two steps and an extrapolation: the error is of fourth order where f is smooth.
-    const double step = narrow() ? 2e-2 : 2e-4;
-    const Rise wide = rise(step);
-    const Rise close = rise(step / 2);
+    const Precision& precision = precision_of(graph_);
+    const Rise wide = rise(precision.step);
+    const Rise close = rise(precision.step / 2);
     p.difference = (4 * close.slope - wide.slope) / 3;
-    const double slack = narrow() ? 1e-1 : 1e-4;
-    p.smooth =
-        std::fabs(close.slope - wide.slope) <= slack * (p.scale + std::fabs(close.slope)) + 1e-12 &&
-        !has_kink(wide, close, p.scale);
+    p.smooth = std::fabs(close.slope - wide.slope) <=
+                   precision.slack * (p.scale + std::fabs(close.slope)) + 1e-12 &&
+               !has_kink(wide, close, p.scale);
     return p;
   }
 
  private:
-  [[nodiscard]] bool narrow() const {
-    return std::ranges::any_of(wrt_, [&](const std::string& n) {
-      const DType d = feeds_.at(n).dtype();
-      return d != DType::F64 && d != DType::C128;
-    });
-  }
-
   [[nodiscard]] std::vector<ValueRef> refs() const { return {wrt_.begin(), wrt_.end()}; }
 
   Pairing forward() {
@@ -204,15 +225,6 @@ std::vector<std::string> differentiable_leaves(const Graph& graph) {
   return out;
 }
 
-bool has_narrow_float(const Feeds& feeds, const std::vector<std::string>& wrt) {
-  return std::ranges::any_of(wrt, [&](const std::string& n) {
-    const auto it = feeds.find(n);
-    if (it == feeds.end()) return false;
-    const DType d = it->second.dtype();
-    return d != DType::F64 && d != DType::C128;
-  });
-}
-
 }  // namespace
 
 bool DerivativeProbe::finite() const {
@@ -262,12 +274,12 @@ DerivativeReport check_derivatives(const Graph& graph, std::vector<std::string> 
       throw UserError(ErrorCode::Name, fmt::format("no value is given for '{}'", name));
     }
   }
-  const bool narrow = has_narrow_float(feeds, wrt);
+  const Precision& precision = precision_of(graph);
   DerivativeReport report;
   report.adjoint_tolerance =
-      options.adjoint_tolerance > 0 ? options.adjoint_tolerance : (narrow ? 1e-4 : 1e-11);
+      options.adjoint_tolerance > 0 ? options.adjoint_tolerance : precision.adjoint;
   report.difference_tolerance =
-      options.difference_tolerance > 0 ? options.difference_tolerance : (narrow ? 2e-2 : 1e-6);
+      options.difference_tolerance > 0 ? options.difference_tolerance : precision.difference;
   std::vector<std::vector<std::string>> groups;
   for (const std::string& name : wrt) groups.push_back({name});
   if (wrt.size() > 1) groups.push_back(wrt);

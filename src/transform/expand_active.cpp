@@ -1,7 +1,9 @@
 #include "transform/expand_active.h"
 
 #include <algorithm>
+#include <set>
 
+#include "ricci/build/build.h"
 #include "ricci/op/control.h"
 #include "ricci/op/table.h"
 #include "ricci/rule/expand.h"
@@ -15,6 +17,18 @@ namespace {
 std::vector<Value> written_out(const Node& node, std::vector<Value> operands, Graph& graph) {
   if (!node.op.is<op::CustomFn>()) return expand_node(node, std::move(operands), graph);
   return inline_subgraph(*node.body("fwd"), operands, graph);
+}
+
+// Gives results that are operands, or each other, values of their own: a cotangent belongs to one
+// value, and that of a result is not that of the operand it happens to be.
+void keep_apart(std::vector<Value>& results, const std::vector<Value>& operands) {
+  std::set<ValueId> taken;
+  for (const Value& v : operands) taken.insert(v.id());
+  for (Value& v : results) {
+    if (!v.valid() || taken.insert(v.id()).second) continue;
+    v = reshape(v, {.new_shape = v.dims()});
+    taken.insert(v.id());
+  }
 }
 
 // Has the node no reverse rule but that of its parts?
@@ -36,7 +50,8 @@ PassResult expand_nodes(const Graph& graph, const std::function<bool(NodeId)>& c
     changed = true;
     const Node& node = graph.nodes()[id];
     const ProvenanceScope scope(build.to(), node.provenance ? *node.provenance : Provenance{});
-    const std::vector<Value> results = written_out(node, build.operands(node), build.to());
+    std::vector<Value> results = written_out(node, build.operands(node), build.to());
+    keep_apart(results, build.operands(node));
     for (std::uint32_t r = 0; r < results.size(); ++r) {
       if (!node.wanted[r] || !results[r].valid()) continue;
       build.map({id, r}, results[r]);

@@ -13,6 +13,9 @@ class Forward {
  public:
   explicit Forward(const Graph& graph) : from_(graph), build_(graph) {}
 
+  Forward(const Forward&) = delete;  // values and steps point into it
+  Forward& operator=(const Forward&) = delete;
+
   [[nodiscard]] Graph& graph() noexcept { return build_.to(); }
   /// Copies the leaves, so that tangents can be given before anything else is built.
   void copy_leaves();

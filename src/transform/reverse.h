@@ -20,6 +20,9 @@ class Reverse {
   Reverse(const Graph& forward, const std::vector<ValueId>& wrt,
           const std::vector<ValueId>& residuals = {});
 
+  Reverse(const Reverse&) = delete;  // values and steps point into it
+  Reverse& operator=(const Reverse&) = delete;
+
   [[nodiscard]] Graph& graph() noexcept { return build_->to(); }
   /// Where a value of the caller's graph is.
   [[nodiscard]] Value value(ValueId original);

@@ -36,8 +36,7 @@ ValueId ValueRef::in(const Graph& graph) const {
   const ValueId id = std::get<ValueId>(ref_);
   if (graph_ != nullptr && graph_ != &graph) {
     throw UserError(ErrorCode::Name,
-                    fmt::format("the value belongs to the graph '{}', not to '{}'", graph_->name(),
-                                graph.name()),
+                    fmt::format("the value belongs to another graph than '{}'", graph.name()),
                     "refer to inputs and params by name, or to values by id");
   }
   if (id.node >= graph.size() || id.result >= graph.node(id.node).types.size() ||

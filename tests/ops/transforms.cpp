@@ -116,6 +116,7 @@ class TransformRun {
     if (differentiable) {
       const double exact = rounds() ? 1e-2 : 1e-12;
       probe(program_, "first order", Composition::Vjp, Composition::Jvp, {exact, 1e-7, smooth});
+      check_linearize(program_);
       const Program gradient = gradient_of(program_, 7);
       probe(gradient, "derivative of the gradient", Composition::VjpOfVjp, Composition::JvpOfVjp,
             {10 * exact, 1e-6, smooth});
@@ -196,6 +197,35 @@ class TransformRun {
     EXPECT_LE(d.difference_gap(), bounds.difference)
         << "⟨u, Jt⟩ = " << d.forward << " but differences give " << d.difference << "\n"
         << print(p.graph);
+  }
+
+  // Both halves of a linearisation give what forward mode gives.
+  void check_linearize(const Program& p) {
+    SCOPED_TRACE("linearize");
+    const Names names = p.differentiable();
+    const Transformed whole = jvp(p.graph, {names.begin(), names.end()});
+    const Linearized split = linearize(p.graph, {names.begin(), names.end()});
+    verify(split.primal.graph);
+    verify(split.tangent);
+    Feeds feeds = p.feeds;
+    Feeds directions;
+    for (const auto& [conventional, chosen] : whole.names) {
+      const Type& type = whole.graph.type({whole.graph.find_or_throw(chosen), 0});
+      directions.emplace(chosen, random_tensor(3, type, -1, 1));
+    }
+    const auto values = interpret(split.primal.graph, feeds);
+    const std::size_t outputs = p.graph.outputs().size();
+    feeds.insert(directions.begin(), directions.end());
+    for (std::size_t i = 0; i < split.residuals; ++i) {
+      directions.emplace(fmt::format("residual_{}", i), values[outputs + i]);
+    }
+    const auto expected = interpret(whole.graph, feeds);
+    const auto tangents = interpret(split.tangent, directions);
+    for (std::size_t i = 0; i < outputs; ++i) {
+      EXPECT_TRUE(close(values[i], expected[i], {1e-11, 1e-11}));
+      EXPECT_TRUE(close(tangents[i], expected[outputs + i], {1e-11, 1e-11}));
+      count(Composition::Jvp);
+    }
   }
 
   static Names every_input(const Program& p) {

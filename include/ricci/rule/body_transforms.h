@@ -53,6 +53,10 @@ class BodyTransforms {
   /// Outputs marked in `required` have a tangent even if it is zero.
   [[nodiscard]] virtual BodyTangent jvp(const Graph& body, const std::vector<bool>& live,
                                         const std::vector<bool>& required) const = 0;
+  /// Which outputs may be batched when the marked inputs are, without building anything: what
+  /// depends on a batched value counts as batched.
+  [[nodiscard]] virtual std::vector<bool> batched_outputs(
+      const Graph& body, const std::vector<bool>& batched) const = 0;
   /// Outputs marked in `required` are batched even if they do not depend on a batched input.
   [[nodiscard]] virtual BatchedBody batch(const Graph& body, const std::vector<bool>& batched,
                                           const Dim& size,

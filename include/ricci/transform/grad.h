@@ -1,9 +1,9 @@
 // Reverse mode: gradients of a graph's first output.
 //
-//   Transformed g = grad_with_loss(graph, {"w", "b"});     // outputs: loss, aux…, dw, db
-//   // g.graph has a new input "d_output", the cotangent of the loss: feed ones for a plain
-//   gradient Transformed v = value_and_grad(graph, {"w", "b"});     // the same with that seed
-//   built in
+//   Transformed g = grad_with_loss(graph, {"w", "b"});  // outputs: loss, aux…, dw, db
+//   Transformed v = value_and_grad(graph, {"w", "b"});  // the same, seeded with ones
+//
+// The first has a new input `d_output`, the cotangent of the loss; ones give the plain gradient.
 #pragma once
 
 #include <vector>

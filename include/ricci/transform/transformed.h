@@ -23,7 +23,7 @@ class ValueRef {
 
  private:
   std::variant<std::string, ValueId> ref_;
-  const Graph* graph_ = nullptr;
+  const Graph* graph_ = nullptr;  // to compare with only: the graph may be gone
 };
 
 /// The result of a transform.
