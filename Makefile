@@ -21,7 +21,7 @@ build: setup ## build library, tool and tests; the tool is build/ricci
 test: build ## build, then run every test
 	@rm -f $(SUMMARY)*.txt
 	ctest --preset dev -j $(JOBS)
-	@cat $(SUMMARY)*.txt
+	@cat build/dev/transform-matrix.txt $(SUMMARY)*.txt
 
 demo: build ## run the demonstration
 	scripts/demo.sh

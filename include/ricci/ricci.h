@@ -36,6 +36,7 @@
 #include "ricci/rule/jvp.h"
 #include "ricci/rule/vjp.h"
 #include "ricci/transform/check.h"
+#include "ricci/transform/checkpoint.h"
 #include "ricci/transform/error.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/higher_order.h"

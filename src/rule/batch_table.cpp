@@ -11,6 +11,7 @@
 
 #include "rule/batch_rules.h"
 #include "rule/class_of.h"
+#include "rule/rule_fault.h"
 
 namespace ricci {
 namespace {
@@ -150,15 +151,19 @@ BatchedValues VmapContext::through(const Rewriting& build) const {
 BatchedValues apply_batch(const VmapContext& c) {
   const Op& op = c.node().op;
   BatchedValues out = Rules[static_cast<std::size_t>(op.kind())](op, c);
-  check_internal(out.size() == c.node().types.size(), "a batching rule gives one value per result");
+  if (out.size() != c.node().types.size()) {
+    rule::fail_rule(
+        c.node(), fmt::format("the batching rule of {} gives {} values for {} results",
+                              rule::name_in_messages(c.node()), out.size(), c.node().types.size()));
+  }
   for (std::size_t r = 0; r < out.size(); ++r) {
     if (!out[r].value.valid()) continue;
     const Type& example = c.node().types[r];
     const Dims dims = out[r].batched ? c.with_batch(example.dims) : example.dims;
     if (out[r].value.type() == example.with(dims)) continue;
-    throw InternalError(fmt::format("the batching rule of '{}' gives {} for an example of {}",
-                                    op.mnemonic(), out[r].value.type().to_string(),
-                                    example.to_string()));
+    rule::fail_rule(c.node(), fmt::format("the batching rule of {} gives {} for an example of {}",
+                                          rule::name_in_messages(c.node()),
+                                          out[r].value.type().to_string(), example.to_string()));
   }
   return out;
 }

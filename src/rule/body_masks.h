@@ -59,4 +59,14 @@ template <class Step>
   return out;
 }
 
+/// The inverse: values put back where the mask picked them, invalid elsewhere.
+[[nodiscard]] inline std::vector<Value> scattered(std::span<const Value> picked_values,
+                                                  const std::vector<bool>& mask) {
+  std::vector<Value> out(mask.size());
+  for (std::size_t i = 0, next = 0; i < mask.size(); ++i) {
+    if (mask[i]) out[i] = picked_values[next++];
+  }
+  return out;
+}
+
 }  // namespace ricci::rule

@@ -114,14 +114,9 @@ Cotangents vjp(const op::Checkpoint& op, const VjpContext& c) {
                                               .residuals = kept_values(op, body)});
   op::Checkpoint again = op;
   again.num_kept = 0;
-  const std::vector<Value> given =
-      add_checkpoint(c.graph(), again, operands, without_roles(*gradient, c.graph()),
-                     std::vector<bool>(gradient->outputs().size(), true));
-  Cotangents out = c.none();
-  for (std::size_t k = 0, next = 0; k < out.size(); ++k) {
-    if (c.needs(k)) out[k] = given[next++];
-  }
-  return out;
+  return scattered(add_checkpoint(c.graph(), again, operands, without_roles(*gradient, c.graph()),
+                                  std::vector<bool>(gradient->outputs().size(), true)),
+                   c.needs());
 }
 
 // One checkpoint over values and tangents; kept values, and their tangents, stay last.

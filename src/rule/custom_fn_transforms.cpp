@@ -22,10 +22,6 @@ bool has_derivative_rule(const op::CustomFn& op, std::size_t k, const Type& type
          std::ranges::find(op.no_gradient, static_cast<std::int64_t>(k)) == op.no_gradient.end();
 }
 
-}  // namespace
-
-namespace {
-
 // The function with every output and residual.
 std::vector<Value> whole_forward(Graph& graph, const Node& node, std::span<const Value> operands) {
   NodeSpec spec{
@@ -57,16 +53,11 @@ Cotangents through_residuals(const op::CustomFn& op, const VjpContext& c) {
     live[r] = c.cotangent(r).valid();
     if (live[r]) inputs.push_back(c.cotangent(r));
   }
-  Cotangents out = c.none();
-  if (!any(live)) return out;
+  if (!any(live)) return c.none();
   const auto gradient =
       c.bodies().vjp(*c.node().body("fwd"),
                      {.seeds = live, .live = live, .wanted = c.needs(), .needed = c.needs()});
-  const std::vector<Value> given = inline_subgraph(*gradient, inputs, c.graph());
-  for (std::size_t k = 0, next = 0; k < out.size(); ++k) {
-    if (c.needs(k)) out[k] = given[next++];
-  }
-  return out;
+  return scattered(inline_subgraph(*gradient, inputs, c.graph()), c.needs());
 }
 
 }  // namespace

@@ -18,6 +18,9 @@ namespace ricci::rule {
 /// complex cotangents is its conjugate transpose.
 [[nodiscard]] Value conj(Value v);
 
+/// Whether numbers of a dtype are too few for counts and sums: rules then compute in f32.
+[[nodiscard]] inline bool computes_in_f32(DType d) { return d == DType::F16 || d == DType::BF16; }
+
 /// a + b where either may be absent.
 [[nodiscard]] Value sum_of(Value a, Value b);
 

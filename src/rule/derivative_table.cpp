@@ -100,7 +100,7 @@ std::optional<E> slope_of(UnaryKind kind) {
     case UnaryKind::Sin: return E(UnaryKind::Cos, X);
     case UnaryKind::Cos: return -E(UnaryKind::Sin, X);
     case UnaryKind::Tan: return 1 + Y * Y;
-    case UnaryKind::Atan: return 1 / (1 + X * X);
+    case UnaryKind::Atan: return 1 / hypot(X, 1) / hypot(X, 1);
     case UnaryKind::Round: return E(1);
     case UnaryKind::Conjugate: return E(1);  // of reals; complex rules take it first
     case UnaryKind::Erf: return 2 * inv_sqrtpi * exp(-(X * X));

@@ -35,7 +35,11 @@ class Walk {
       if (u->kind == UnaryKind::Neg) return domain_.unary(u->kind, times(u->x, g));
     }
     if (const auto* b = std::get_if<Expression::Binary>(&e.node().value)) {
-      if (b->kind == BinaryKind::Div) return domain_.binary(b->kind, times(b->a, g), (*this)(b->b));
+      // Not into a plain quotient: the product may overflow where the quotient does not.
+      const bool plain = std::holds_alternative<Variable>(b->a.node().value);
+      if (b->kind == BinaryKind::Div && !plain) {
+        return domain_.binary(b->kind, times(b->a, g), (*this)(b->b));
+      }
     }
     if (const auto* s = std::get_if<Expression::Select>(&e.node().value)) {
       return domain_.select((*this)(s->cond), times(s->then, g), times(s->otherwise, g));

@@ -45,12 +45,7 @@ Cotangents vjp(const op::If&, const VjpContext& c) {
         *c.node().body(role), {.seeds = live, .live = live, .wanted = needs, .needed = needs});
     return without_roles(*gradient, c.graph());
   };
-  const std::vector<Value> given = add_if(c.graph(), operands, branch("then"), branch("else"));
-  Cotangents out = c.none();
-  for (std::size_t k = FirstCapture, next = 0; k < out.size(); ++k) {
-    if (c.needs(k)) out[k] = given[next++];
-  }
-  return out;
+  return scattered(add_if(c.graph(), operands, branch("then"), branch("else")), c.needs());
 }
 
 Tangents jvp(const op::If&, JvpContext& c) {
@@ -68,12 +63,8 @@ Tangents jvp(const op::If&, JvpContext& c) {
   const BodyTangent no = c.bodies().jvp(else_body, live, tangents);
   check_internal(yes.outputs == no.outputs, "no branch has a tangent that dependence rules out");
   const std::vector<Value> all = add_if(c.graph(), operands, yes.graph, no.graph);
-  Tangents out = c.none();
-  for (std::size_t r = 0, next = outputs; r < outputs; ++r) {
-    if (yes.outputs[r]) out[r] = all[next++];
-  }
   c.give_results({all.begin(), all.begin() + static_cast<std::ptrdiff_t>(outputs)});
-  return out;
+  return scattered(std::span(all).subspan(outputs), yes.outputs);
 }
 
 namespace {

@@ -9,9 +9,11 @@
 #include "ricci/rule/expand.h"
 #include "ricci/rule/vjp.h"
 
+#include "rule/body_masks.h"
 #include "rule/class_of.h"
 #include "rule/jvp_rules.h"
 #include "rule/perturb.h"
+#include "rule/rule_fault.h"
 
 namespace ricci {
 namespace {
@@ -126,10 +128,8 @@ Tangents JvpContext::through(const Rewriting& build) {
     if (t.valid()) inputs.push_back(t);
   }
   const std::vector<Value> given = inline_subgraph(*tangent.graph, inputs, graph_);
-  std::vector<Value> by_output(count);
-  for (std::size_t i = 0, next = count; i < count; ++i) {
-    if (tangent.outputs[i]) by_output[i] = given[next++];
-  }
+  const std::vector<Value> by_output =
+      rule::scattered(std::span(given).subspan(count), tangent.outputs);
   Tangents out = none();
   std::vector<Value> primals(node_.types.size());
   for (std::size_t r = 0; r < out.size(); ++r) {
@@ -145,13 +145,17 @@ Tangents apply_jvp(JvpContext& c) {
   const Op& op = c.node().op;
   Tangents out = Rules[static_cast<std::size_t>(op.kind())](op, c);
   if (const auto& hook = rule::perturbations().jvp) hook(c.node(), out);
-  check_internal(out.size() == c.node().types.size(),
-                 "a forward rule gives one tangent per result");
+  if (out.size() != c.node().types.size()) {
+    rule::fail_rule(
+        c.node(), fmt::format("the forward rule of {} gives {} tangents for {} results",
+                              rule::name_in_messages(c.node()), out.size(), c.node().types.size()));
+  }
   for (std::size_t r = 0; r < out.size(); ++r) {
     if (!out[r].valid() || out[r].type() == c.node().types[r]) continue;
-    throw InternalError(fmt::format("the forward rule of '{}' gives {} for a result of type {}",
-                                    op.mnemonic(), out[r].type().to_string(),
-                                    c.node().types[r].to_string()));
+    rule::fail_rule(c.node(),
+                    fmt::format("the forward rule of {} gives {} for a result of type {}",
+                                rule::name_in_messages(c.node()), out[r].type().to_string(),
+                                c.node().types[r].to_string()));
   }
   return out;
 }

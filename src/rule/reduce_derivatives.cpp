@@ -39,8 +39,20 @@ Value shares_of(Value x, const Axes& axes) {
 
 }  // namespace
 
+namespace {
+
+// The same with its inner sums and counts in f32.
+Rewriting in_f32(const op::Reduce& op) {
+  return [op](Graph&, std::span<const Value> in) {
+    return std::vector{cast_to(reduce(cast_to(in[0], DType::F32), op), in[0].dtype())};
+  };
+}
+
+}  // namespace
+
 Cotangents vjp(const op::Reduce& op, const VjpContext& c) {
   const Value x = c[0];
+  if (computes_in_f32(x.dtype()) && op.op != ReduceKind::Sum) return c.through(in_f32(op));
   const Value g = c.cotangent();
   const auto over_x = [&](Value v) { return spread(v, op.axes, x.dims()); };
   switch (op.op) {
@@ -65,6 +77,7 @@ Cotangents vjp(const op::Reduce& op, const VjpContext& c) {
 
 Tangents jvp(const op::Reduce& op, JvpContext& c) {
   const Value x = c[0];
+  if (computes_in_f32(x.dtype()) && op.op != ReduceKind::Sum) return c.through(in_f32(op));
   const Value t = c.tangent(0);
   const auto over_x = [&](Value v) { return spread(v, op.axes, x.dims()); };
   switch (op.op) {

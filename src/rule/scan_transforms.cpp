@@ -140,10 +140,8 @@ std::shared_ptr<const Graph> joint_body(const Counts& n, const Graph& body,
         }
         const std::vector<Value> given = inline_subgraph(*tangent.graph, values, graph);
         const std::size_t outputs = tangent.outputs.size();
-        std::vector<Value> by_output(outputs);
-        for (std::size_t i = 0, next = outputs; i < outputs; ++i) {
-          if (tangent.outputs[i]) by_output[i] = given[next++];
-        }
+        const std::vector<Value> by_output =
+            scattered(std::span(given).subspan(outputs), tangent.outputs);
         std::vector<Value> out;
         const auto add_group = [&](std::size_t first, std::size_t last) {
           for (std::size_t i = first; i < last; ++i) out.push_back(given[i]);

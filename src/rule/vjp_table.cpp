@@ -8,9 +8,11 @@
 #include "ricci/ir/rebuild.h"
 #include "ricci/op/table.h"
 
+#include "rule/body_masks.h"
 #include "rule/class_of.h"
 #include "rule/derivative_table.h"
 #include "rule/perturb.h"
+#include "rule/rule_fault.h"
 #include "rule/vjp_rules.h"
 
 namespace ricci {
@@ -48,16 +50,17 @@ constexpr auto Forwards = std::to_array<Keeping>({
 });
 
 void check_cotangents(const VjpContext& c, const Cotangents& given) {
-  const auto wrong = [&](std::string what) {
-    return InternalError(fmt::format("the reverse rule of '{}' {}", c.node().op.mnemonic(), what));
+  const auto fail = [&](std::string_view what) {
+    rule::fail_rule(
+        c.node(), fmt::format("the reverse rule of {} {}", rule::name_in_messages(c.node()), what));
   };
   if (given.size() != c.size()) {
-    throw wrong(fmt::format("gives {} cotangents for {} operands", given.size(), c.size()));
+    fail(fmt::format("gives {} cotangents for {} operands", given.size(), c.size()));
   }
   for (std::size_t k = 0; k < given.size(); ++k) {
     if (!given[k].valid() || given[k].type() == c[k].type()) continue;
-    throw wrong(fmt::format("gives {} for operand {}, which is {}", given[k].type().to_string(), k,
-                            c[k].type().to_string()));
+    fail(fmt::format("gives {} for operand {}, which is {}", given[k].type().to_string(), k,
+                     c[k].type().to_string()));
   }
 }
 
@@ -119,12 +122,7 @@ Cotangents VjpContext::through(const Rewriting& build) const {
   const std::vector<bool> every(body->outputs().size(), true);
   const auto gradient =
       bodies_.vjp(*body, {.seeds = every, .live = every, .wanted = needs_, .needed = needs_});
-  const std::vector<Value> given = inline_subgraph(*gradient, inputs, graph_);
-  Cotangents out = none();
-  for (std::size_t k = 0, next = 0; k < out.size(); ++k) {
-    if (needs_[k]) out[k] = given[next++];
-  }
-  return out;
+  return rule::scattered(inline_subgraph(*gradient, inputs, graph_), needs_);
 }
 
 Cotangents apply_vjp(const VjpContext& context) {

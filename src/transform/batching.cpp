@@ -7,6 +7,7 @@
 #include "ricci/build/build.h"
 
 #include "transform/bodies.h"
+#include "transform/located.h"
 #include "transform/names.h"
 
 namespace ricci {
@@ -31,6 +32,13 @@ Op with_type(const Op& leaf, const Type& type) {
 
 }  // namespace
 
+bool draws_numbers(const Node& node) {
+  if (node.op.has(Trait::Random)) return true;
+  return std::ranges::any_of(node.bodies, [](const Body& body) {
+    return std::ranges::any_of(body.graph->nodes(), draws_numbers);
+  });
+}
+
 void Batching::batch_leaf(NodeId leaf, std::size_t axis) { leaves_[leaf] = axis; }
 
 void Batching::sweep() {
@@ -48,7 +56,7 @@ void Batching::sweep() {
       continue;
     }
     std::vector<BatchedValue> operands;
-    bool any = random_ == BatchedRandom::Split && node.op.has(Trait::Random);
+    bool any = random_ == BatchedRandom::Split && draws_numbers(node);
     for (const ValueId v : node.operands) {
       operands.push_back(value(v));
       any = any || operands.back().batched;
@@ -66,8 +74,8 @@ void Batching::batch_node(NodeId id, std::vector<BatchedValue> operands) {
   std::vector<Type> types;
   for (const ValueId v : node.operands) types.push_back(from_.type(v));
   const ProvenanceScope scope(graph(), node.provenance ? *node.provenance : Provenance{});
-  const BatchedValues out =
-      apply_batch(VmapContext(graph(), node, operands, types, size_, body_transforms()));
+  const VmapContext context(graph(), node, operands, types, size_, body_transforms(random_));
+  const BatchedValues out = at_node(node, [&] { return apply_batch(context); });
   for (std::uint32_t r = 0; r < out.size(); ++r) {
     if (!out[r].value.valid()) continue;
     build_.map({id, r}, out[r].value);
@@ -85,11 +93,7 @@ Value Batching::lifted(ValueId old) {
 
 Transformed Batching::finish(const std::vector<Value>& outputs) {
   graph().set_outputs(outputs);
-  std::vector<ValueId> ids(graph().outputs().begin(), graph().outputs().end());
-  IdMap map = build_.id_map();
-  Graph out = build_.finish();
-  out.set_outputs(std::move(ids));
-  return {std::move(out), std::move(map), {}};
+  return {std::move(graph()), build_.id_map(), {}};
 }
 
 }  // namespace ricci

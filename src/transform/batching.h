@@ -11,6 +11,9 @@
 
 namespace ricci {
 
+/// Does the node, or a body of it, draw numbers?
+[[nodiscard]] bool draws_numbers(const Node& node);
+
 class Batching {
  public:
   Batching(const Graph& graph, Dim size, BatchedRandom random = BatchedRandom::Shared)

@@ -29,6 +29,8 @@ std::vector<ValueId> marked_inputs(const Graph& body, const std::vector<bool>& m
 
 class Bodies final : public BodyTransforms {
  public:
+  explicit Bodies(BatchedRandom random) : random_(random) {}
+
   [[nodiscard]] std::vector<bool> depends(const Graph& body,
                                           const std::vector<bool>& inputs) const override {
     const std::vector<ValueId> from = marked_inputs(body, inputs);
@@ -40,7 +42,7 @@ class Bodies final : public BodyTransforms {
 
   [[nodiscard]] std::shared_ptr<const Graph> vjp(const Graph& body,
                                                  const BodyVjp& request) const override {
-    Reverse reverse(body, marked_inputs(body, request.needed), request.residuals);
+    Reverse reverse(body, marked_inputs(body, request.needed), request.live, request.residuals);
     Graph& graph = reverse.graph();
     for (std::size_t i = 0; i < request.seeds.size(); ++i) {
       if (!request.seeds[i]) continue;
@@ -89,7 +91,9 @@ class Bodies final : public BodyTransforms {
     std::vector<bool> marks(body.size());
     for (const ValueId v : marked_inputs(body, batched)) marks[v.node] = true;
     for (NodeId id = 0; id < body.size(); ++id) {
-      for (const ValueId v : body.nodes()[id].operands) marks[id] = marks[id] || marks[v.node];
+      const Node& node = body.nodes()[id];
+      if (random_ == BatchedRandom::Split && draws_numbers(node)) marks[id] = true;
+      for (const ValueId v : node.operands) marks[id] = marks[id] || marks[v.node];
     }
     std::vector<bool> out;
     for (const ValueId v : body.outputs()) out.push_back(marks[v.node]);
@@ -99,7 +103,7 @@ class Bodies final : public BodyTransforms {
   [[nodiscard]] BatchedBody batch(const Graph& body, const std::vector<bool>& batched,
                                   const Dim& size,
                                   const std::vector<bool>& required) const override {
-    Batching batching(body, size);
+    Batching batching(body, size, random_);
     for (const ValueId v : marked_inputs(body, batched)) batching.batch_leaf(v.node, 0);
     batching.sweep();
     std::vector<Value> outputs;
@@ -113,13 +117,17 @@ class Bodies final : public BodyTransforms {
     out.graph = shared(batching.finish(outputs));
     return out;
   }
+
+ private:
+  BatchedRandom random_;
 };
 
 }  // namespace
 
-const BodyTransforms& body_transforms() {
-  static const Bodies bodies;
-  return bodies;
+const BodyTransforms& body_transforms(BatchedRandom random) {
+  static const Bodies Sharing(BatchedRandom::Shared);
+  static const Bodies Splitting(BatchedRandom::Split);
+  return random == BatchedRandom::Split ? Splitting : Sharing;
 }
 
 }  // namespace ricci

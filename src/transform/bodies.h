@@ -2,9 +2,11 @@
 #pragma once
 
 #include "ricci/rule/body_transforms.h"
+#include "ricci/transform/vmap.h"
 
 namespace ricci {
 
-[[nodiscard]] const BodyTransforms& body_transforms();
+/// `random`: what draws in bodies do when they are batched.
+[[nodiscard]] const BodyTransforms& body_transforms(BatchedRandom random = BatchedRandom::Shared);
 
 }  // namespace ricci

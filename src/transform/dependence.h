@@ -18,10 +18,19 @@ class Dependence {
   /// Does any result of the node depend?
   [[nodiscard]] bool any(NodeId node) const;
   /// The operands of a node through which a derivative passes.
-  [[nodiscard]] std::vector<bool> operands(const Graph& graph, NodeId node) const;
+  [[nodiscard]] const std::vector<bool>& operands(NodeId node) const { return operands_[node]; }
+  /// Does a derivative pass through the node?
+  [[nodiscard]] bool passes(NodeId node) const;
 
  private:
-  std::vector<std::vector<bool>> marks_;
+  std::vector<std::vector<bool>> marks_;     // per result
+  std::vector<std::vector<bool>> operands_;  // per operand
 };
+
+/// Marks the nodes that some of the given values are computed from, theirs included.
+[[nodiscard]] std::vector<bool> leading_to(const Graph& graph, std::span<const ValueId> values);
+
+/// Which outputs of a graph each of its inputs can influence: [input][output].
+[[nodiscard]] std::vector<std::vector<bool>> influence_on_outputs(const Graph& graph);
 
 }  // namespace ricci

@@ -39,6 +39,14 @@ bool needs_expansion(const Node& node) {
 
 }  // namespace
 
+std::vector<ValueId> seeded_outputs(const Graph& graph, const std::vector<bool>& seeded) {
+  std::vector<ValueId> out;
+  for (std::size_t i = 0; i < seeded.size(); ++i) {
+    if (seeded[i]) out.push_back(graph.outputs()[i]);
+  }
+  return out;
+}
+
 PassResult expand_nodes(const Graph& graph, const std::function<bool(NodeId)>& chosen) {
   Rebuilder build(graph);
   bool changed = false;
@@ -63,15 +71,16 @@ PassResult expand_nodes(const Graph& graph, const std::function<bool(NodeId)>& c
   return {std::move(out), std::move(map), changed};
 }
 
-PassResult expand_for_vjp(const Graph& graph, std::vector<ValueId> wrt) {
+PassResult expand_for_vjp(const Graph& graph, std::vector<ValueId> wrt,
+                          const std::vector<bool>& seeded) {
   PassResult all{graph, IdMap::identity(graph), false};
   while (true) {
     const Graph& now = all.graph;
     const Dependence depends(now, wrt);
+    const std::vector<bool> leads = leading_to(now, seeded_outputs(now, seeded));
+    // A value that is itself asked for depends on itself; its node need not be taken apart.
     const auto chosen = [&](NodeId id) {
-      if (!needs_expansion(now.nodes()[id]) || !depends.any(id)) return false;
-      // A value that is itself asked for depends on itself; its node need not be taken apart.
-      return std::ranges::any_of(depends.operands(now, id), [](bool b) { return b; });
+      return leads[id] && depends.passes(id) && needs_expansion(now.nodes()[id]);
     };
     bool any = false;
     for (NodeId id = 0; id < now.size() && !any; ++id) any = chosen(id);

@@ -12,7 +12,12 @@ namespace ricci {
                                       const std::function<bool(NodeId)>& chosen);
 
 /// Expands, until there is none left, the nodes without a reverse rule of their own through which a
-/// gradient to one of `wrt` passes.
-[[nodiscard]] PassResult expand_for_vjp(const Graph& graph, std::vector<ValueId> wrt);
+/// gradient from a seeded output to one of `wrt` passes.
+[[nodiscard]] PassResult expand_for_vjp(const Graph& graph, std::vector<ValueId> wrt,
+                                        const std::vector<bool>& seeded);
+
+/// The outputs a mask marks.
+[[nodiscard]] std::vector<ValueId> seeded_outputs(const Graph& graph,
+                                                  const std::vector<bool>& seeded);
 
 }  // namespace ricci

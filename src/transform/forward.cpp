@@ -10,6 +10,7 @@
 #include "ricci/rule/vjp.h"
 
 #include "transform/bodies.h"
+#include "transform/located.h"
 #include "transform/names.h"
 
 namespace ricci {
@@ -50,14 +51,17 @@ void Forward::sweep() {
       continue;
     }
     if (descriptor(node.op.kind()).jvp == RuleSource::Refused) {
-      throw UserError(ErrorCode::WrongStage,
-                      fmt::format("'{}' has to be lowered before it can be differentiated",
-                                  node.op.mnemonic()));
+      at_node(node, [&]() -> void {
+        throw AutodiffError(ErrorCode::WrongStage,
+                            fmt::format("'{}' has to be lowered before it can be differentiated",
+                                        node.op.mnemonic()),
+                            "use GraphModule::lower, or the functions of ricci/model/autodiff.h");
+      });
     }
     const std::vector<Value> operands = build_.operands(node);
     const ProvenanceScope scope(graph(), tangent_of(node));
     JvpContext context(graph(), node, operands, tangents, body_transforms());
-    const Tangents out = apply_jvp(context);
+    const Tangents out = at_node(node, [&] { return apply_jvp(context); });
     const std::vector<Value>& results = context.results();
     for (std::uint32_t r = 0; r < node.types.size(); ++r) {
       if (results[r].valid()) {
@@ -81,11 +85,7 @@ Value Forward::tangent_or_zero(ValueId old) {
 
 Transformed Forward::finish(const std::vector<Value>& outputs) {
   graph().set_outputs(outputs);
-  std::vector<ValueId> ids(graph().outputs().begin(), graph().outputs().end());
-  IdMap map = build_.id_map();
-  Graph out = build_.finish();
-  out.set_outputs(std::move(ids));
-  return {std::move(out), std::move(map), {}};
+  return {std::move(graph()), build_.id_map(), {}};
 }
 
 }  // namespace ricci

@@ -33,11 +33,13 @@ std::vector<ValueId> resolve(const Graph& graph, const std::vector<ValueRef>& re
 
 class Gradient {
  public:
-  Gradient(const Graph& forward, const std::vector<ValueRef>& wrt, const GradOptions& options)
-      : forward_(forward),
+  // `seeded` marks the outputs that will get a cotangent.
+  Gradient(const Graph& forward, const std::vector<ValueRef>& wrt, const GradOptions& options,
+           const std::vector<bool>& seeded)
+      : forward_(with_output(forward)),
         wrt_(resolve(forward, wrt)),
         options_(options),
-        reverse_((check(forward), forward), wrt_) {}
+        reverse_(forward, wrt_, seeded) {}
 
   [[nodiscard]] Graph& graph() { return reverse_.graph(); }
 
@@ -71,10 +73,11 @@ class Gradient {
   }
 
  private:
-  static void check(const Graph& forward) {
-    if (!forward.outputs().empty()) return;
+  static const Graph& with_output(const Graph& forward) {
+    if (!forward.outputs().empty()) return forward;
     throw UserError(ErrorCode::Shape,
-                    fmt::format("the graph '{}' has no output to differentiate", forward.name()));
+                    fmt::format("the graph '{}' has no output to differentiate", forward.name()),
+                    "return a value from it, or call set_outputs");
   }
 
   Value gradient(ValueId v) {
@@ -107,7 +110,7 @@ Transformed grad_with_loss_opts(const Graph& forward, const std::vector<ValueRef
                                 const GradOptions& options) {
   return with_autodiff_errors([&] {
     require_derivative(forward);
-    Gradient g(forward, wrt, options);
+    Gradient g(forward, wrt, options, {true});
     g.seed_first();
     return g.finish(true, "_grad");
   });
@@ -121,7 +124,7 @@ Transformed grad(const Graph& forward, const std::vector<ValueRef>& wrt,
                  const GradOptions& options) {
   return with_autodiff_errors([&] {
     require_derivative(forward);
-    Gradient g(forward, wrt, options);
+    Gradient g(forward, wrt, options, {true});
     g.seed_first();
     return g.finish(false, "_grad");
   });
@@ -137,9 +140,13 @@ Transformed value_and_grad(const Graph& forward, const std::vector<ValueRef>& wr
 Transformed vjp(const Graph& forward, const std::vector<ValueRef>& wrt,
                 const GradOptions& options) {
   return with_autodiff_errors([&] {
-    Gradient g(forward, wrt, options);
-    for (std::size_t i = 0; i < forward.outputs().size(); ++i) {
-      if (!has_derivative(forward.type(forward.outputs()[i]).dtype)) continue;
+    std::vector<bool> seeded;
+    for (const ValueId v : forward.outputs()) {
+      seeded.push_back(has_derivative(forward.type(v).dtype));
+    }
+    Gradient g(forward, wrt, options, seeded);
+    for (std::size_t i = 0; i < seeded.size(); ++i) {
+      if (!seeded[i]) continue;
       const op::InputRole role{op::InputRole::Kind::DOutput, static_cast<std::int64_t>(i)};
       g.seed(i, fmt::format("d_output_{}", i), role);
     }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "ricci/build/build.h"
+#include "ricci/rule/body_transforms.h"
+#include "ricci/transform/error.h"
 #include "ricci/transform/jvp.h"
 #include "ricci/transform/vmap.h"
 
@@ -16,13 +18,31 @@ std::vector<ValueRef> refs(const std::vector<std::string>& names) {
   return {names.begin(), names.end()};
 }
 
-void require_single_element(const Graph& graph, ValueId v, std::string_view what) {
+void require_single_element(const Graph& graph, ValueId v, std::string_view what,
+                            std::string help) {
   const Type& type = graph.type(v);
   if (element_count(type).is(1)) return;
   throw UserError(ErrorCode::Shape,
                   fmt::format("{} must have a single element, but is {}", what, type.to_string()),
-                  "use hessian or jacfwd for all derivatives, directional_nth_grad for one "
-                  "direction");
+                  std::move(help));
+}
+
+constexpr const char* ManyElements =
+    "use hessian or jacfwd for all derivatives, directional_nth_grad for one direction";
+
+// A complex derivative is two real ones unless the function is holomorphic: matrices of them would
+// mean one thing in forward and another in reverse mode.
+void require_real(const Graph& graph, const std::vector<std::string>& wrt) {
+  const auto check = [](const Type& type) {
+    if (!is_complex(type.dtype)) return;
+    throw AutodiffError(ErrorCode::Refused,
+                        fmt::format("a matrix of derivatives of or by {} is not defined in reverse "
+                                    "mode",
+                                    type.to_string()),
+                        "jacfwd gives derivatives along real directions");
+  };
+  for (const ValueId v : graph.outputs()) check(graph.type(v));
+  for (const std::string& name : wrt) check(graph.type({graph.find_or_throw(name), 0}));
 }
 
 // `source` with only its last `count` outputs.
@@ -52,14 +72,23 @@ Transformed nth_order_grad(const Graph& forward, std::string_view wrt, int order
     throw UserError(ErrorCode::Attr, fmt::format("there is no derivative of order {}", order));
   }
   const std::string name = leaf_name(forward, ValueRef(std::string(wrt)));
+  const Type& by = forward.type({forward.find_or_throw(name), 0});
+  if (!has_derivative(by.dtype)) {
+    throw AutodiffError(ErrorCode::NoGradient,
+                        fmt::format("'{}' is {}, which has no derivative", name, by.to_string()),
+                        "differentiate by a floating value");
+  }
   if (order == 0) return {forward, IdMap::identity(forward), {}};
   if (forward.outputs().size() != 1) {
-    throw UserError(ErrorCode::Shape, fmt::format("'{}' has {} outputs, but one is differentiated",
-                                                  forward.name(), forward.outputs().size()));
+    throw UserError(ErrorCode::Shape,
+                    fmt::format("'{}' has {} outputs, but one is differentiated", forward.name(),
+                                forward.outputs().size()),
+                    "leave out the others with Graph::set_outputs");
   }
-  require_single_element(forward, forward.outputs()[0], "the output");
+  require_single_element(forward, forward.outputs()[0], "the output", ManyElements);
   if (order >= 2)
-    require_single_element(forward, {forward.find_or_throw(name), 0}, "'" + name + "'");
+    require_single_element(forward, {forward.find_or_throw(name), 0}, "'" + name + "'",
+                           ManyElements);
   Transformed all{forward, IdMap::identity(forward), {}};
   for (int level = 0; level < order; ++level) {
     Transformed next = value_and_grad(all.graph, {name}, GradOptions::training());
@@ -143,16 +172,25 @@ Transformed jacfwd(const Graph& graph, const std::vector<ValueRef>& wrt) {
 
 Transformed jacrev(const Graph& graph, const std::vector<ValueRef>& wrt) {
   const std::vector<std::string> names = leaf_names(graph, wrt);
+  require_real(graph, names);
   SharedLeaves leaves(graph, graph.name() + "_jacrev");
   std::vector<Value> matrices;
   for (const ValueId output : graph.outputs()) {
     const Type type = graph.type(output);
+    if (!has_derivative(type.dtype)) {
+      for (const std::string& name : names) {
+        const Type& by = graph.type({graph.find_or_throw(name), 0});
+        matrices.push_back(
+            filled(leaves.graph(), type.with(Dims{element_count(type), element_count(by)}), 0));
+      }
+      continue;
+    }
     const Transformed gradient =
         grad(with_outputs(graph, {output}), refs(names), GradOptions::training());
     const std::string& seed = gradient.names.at("d_output");
     const Transformed all = vmap(gradient.graph, {{seed}}, element_count(type));
     for (const Value& rows : leaves.include(all.graph, {{seed, unit_rows(leaves.graph(), type)}})) {
-      matrices.push_back(as_rows(rows));
+      matrices.push_back(cast_to(as_rows(rows), type.dtype));
     }
   }
   return finish(leaves, graph, matrices);
@@ -163,7 +201,9 @@ Transformed hessian(const Graph& graph, const std::vector<ValueRef>& wrt) {
   if (graph.outputs().empty()) {
     throw UserError(ErrorCode::Shape, fmt::format("the graph '{}' has no output", graph.name()));
   }
-  require_single_element(graph, graph.outputs()[0], "the first output");
+  require_single_element(graph, graph.outputs()[0], "the first output",
+                         "use jacfwd or jacrev for an output of several elements");
+  require_real(graph, names);
   const Transformed gradient = value_and_grad(with_outputs(graph, {graph.outputs()[0]}),
                                               refs(names), GradOptions::training());
   Transformed out = jacfwd(last_outputs(gradient.graph, names.size()), refs(names));
@@ -215,7 +255,7 @@ Transformed gauss_newton_product(const Graph& graph, const std::vector<ValueRef>
   const std::vector<Value> z_and_tangent = leaves.include(pushed.graph, directions);
   // H J v: loss, dz, t_loss, t_dz
   const Transformed curved =
-      hvp(loss, {cut_name}, {.external_seed = false, .grad = GradOptions::training()});
+      hvp(loss, {cut_name}, {.external_seed = false, .grad = GradOptions::strict()});
   const std::vector<Value> bent = leaves.include(
       curved.graph,
       {{cut_name, z_and_tangent[0]}, {curved.names.at("tangent_" + cut_name), z_and_tangent[1]}});

@@ -10,6 +10,7 @@
 
 #include "transform/bodies.h"
 #include "transform/expand_active.h"
+#include "transform/located.h"
 #include "transform/names.h"
 
 namespace ricci {
@@ -35,13 +36,14 @@ Provenance gradient_of(const Node& node) {
 }  // namespace
 
 Reverse::Reverse(const Graph& forward, const std::vector<ValueId>& wrt,
-                 const std::vector<ValueId>& residuals)
+                 const std::vector<bool>& seeded, const std::vector<ValueId>& residuals)
     : forward_(forward), wrt_(wrt) {
-  PassResult prepared = expand_for_vjp(forward, wrt);
+  PassResult prepared = expand_for_vjp(forward, wrt, seeded);
   prepared_ = std::move(prepared.graph);
   to_prepared_ = std::move(prepared.map);
   for (ValueId& v : wrt_) v = to_prepared_(v).value();
   depends_ = Dependence(prepared_, wrt_);
+  leads_ = leading_to(prepared_, seeded_outputs(prepared_, seeded));
   build_.emplace(prepared_);
   mirror(residuals);
 }
@@ -60,19 +62,21 @@ void Reverse::mirror(const std::vector<ValueId>& residuals) {
   for (NodeId id = 0; id < prepared_.size(); ++id) {
     const Node& node = prepared_.nodes()[id];
     if (build.has({id, 0})) continue;  // an input that went first
-    std::vector<bool> needs = depends_.operands(prepared_, id);
-    const bool active = depends_.any(id) && std::ranges::any_of(needs, [](bool b) { return b; });
+    // [TR-06] only what lies between a seed and what is asked for
+    const bool active = leads_[id] && depends_.passes(id);
     const OpDescriptor& d = descriptor(node.op.kind());
     if (active && d.vjp == RuleSource::Refused) {
       throw AutodiffError(
           ErrorCode::WrongStage,
-          fmt::format("{} has to be lowered before it can be differentiated", describe(node)));
+          fmt::format("{} has to be lowered before it can be differentiated", describe(node)),
+          "use GraphModule::lower, or the functions of ricci/model/autodiff.h");
     }
-    Step step{&node, build.operands(node), {}, {}, std::move(needs)};
+    Step step{&node, build.operands(node), {}, {}, depends_.operands(id)};
     if (active && d.info->keeps_residuals) {
       const ProvenanceScope scope(graph(), node.provenance ? *node.provenance : Provenance{});
-      ForwardResults forward =
-          forward_for_vjp({graph(), node, step.operands, step.needs, body_transforms()});
+      ForwardResults forward = at_node(node, [&] {
+        return forward_for_vjp({graph(), node, step.operands, step.needs, body_transforms()});
+      });
       for (std::uint32_t r = 0; r < forward.results.size(); ++r) {
         if (!forward.results[r].valid()) continue;
         build.map({id, r}, forward.results[r]);
@@ -119,9 +123,9 @@ void Reverse::take(const Step& step) {
   }
   if (!any) return;
   const ProvenanceScope scope(graph(), gradient_of(*step.node));
-  const Cotangents given =
-      apply_vjp(VjpContext(graph(), *step.node, step.operands, step.results, step.residuals,
-                           arrived, step.needs, body_transforms()));
+  const VjpContext context(graph(), *step.node, step.operands, step.results, step.residuals,
+                           arrived, step.needs, body_transforms());
+  const Cotangents given = at_node(*step.node, [&] { return apply_vjp(context); });
   for (std::size_t k = 0; k < given.size(); ++k) {
     if (step.needs[k] && given[k].valid()) accumulate(step.operands[k].id(), given[k]);
   }
@@ -144,19 +148,13 @@ std::string Reverse::why_missing(ValueId original) const {
     reached[id] = std::ranges::any_of(prepared_.nodes()[id].operands,
                                       [&](ValueId v) { return reached[v.node]; });
   }
-  std::vector<bool> leads(prepared_.size());
-  for (const std::size_t i : seeded_) leads[prepared_.outputs()[i].node] = true;
-  for (NodeId id = static_cast<NodeId>(prepared_.size()); id-- > 0;) {
-    if (!leads[id]) continue;
-    for (const ValueId v : prepared_.nodes()[id].operands) leads[v.node] = true;
-  }
-  if (!leads[start.node]) {
+  if (!leads_[start.node]) {
     return seeded_.size() == 1 ? "the first output does not depend on it"
                                : "no output depends on it";
   }
   const Dependence from(prepared_, std::array{start});
   for (NodeId id = start.node + 1; id < prepared_.size(); ++id) {
-    if (!reached[id] || !leads[id] || from.any(id)) continue;
+    if (!reached[id] || !leads_[id] || from.any(id)) continue;
     const Node& node = prepared_.nodes()[id];
     const bool fed = std::ranges::any_of(node.operands, [&](ValueId v) { return from(v); });
     if (fed) return fmt::format("{} lets no derivative pass", describe(node));
@@ -166,11 +164,7 @@ std::string Reverse::why_missing(ValueId original) const {
 
 Transformed Reverse::finish(const std::vector<Value>& outputs) {
   graph().set_outputs(outputs);
-  std::vector<ValueId> ids(graph().outputs().begin(), graph().outputs().end());
-  IdMap map = to_prepared_.then(build_->id_map());
-  Graph out = build_->finish();
-  out.set_outputs(std::move(ids));
-  return {std::move(out), std::move(map), {}};
+  return {std::move(graph()), to_prepared_.then(build_->id_map()), {}};
 }
 
 }  // namespace ricci

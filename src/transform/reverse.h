@@ -17,7 +17,8 @@ class Reverse {
  public:
   /// Copies `forward`; ops that have no rule of their own and lie on a path from `wrt` to an output
   /// are expanded. `residuals` are values that come from new inputs `residual_<i>` instead.
-  Reverse(const Graph& forward, const std::vector<ValueId>& wrt,
+  /// `seeded` marks the outputs that will get a cotangent; nothing else is differentiated.
+  Reverse(const Graph& forward, const std::vector<ValueId>& wrt, const std::vector<bool>& seeded,
           const std::vector<ValueId>& residuals = {});
 
   Reverse(const Reverse&) = delete;  // values and steps point into it
@@ -54,6 +55,7 @@ class Reverse {
   Graph prepared_;
   IdMap to_prepared_;
   Dependence depends_;
+  std::vector<bool> leads_;  // nodes a seeded output is computed from
   std::optional<Rebuilder> build_;
   std::vector<Step> steps_;
   std::vector<std::size_t> seeded_;      // outputs

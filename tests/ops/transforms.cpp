@@ -182,16 +182,16 @@ class TransformRun {
     const Names names = p.differentiable();
     if (names.empty() || p.graph.outputs().empty()) return;
     const DerivativeProbe d = probe_derivatives(p.graph, names, p.feeds, 11);
-    count(reverse);
     if (!d.finite()) {
       EXPECT_FALSE(all_finite(p)) << "a derivative of finite values is not finite\n"
                                   << print(p.graph);
       return;
     }
+    count(reverse);
+    count(forward);
     EXPECT_LE(d.adjoint_gap(), bounds.adjoint)
         << "⟨u, Jt⟩ = " << d.forward << " but ⟨Jᵀu, t⟩ = " << d.reverse << "\n"
         << print(p.graph);
-    count(forward);
     if (!bounds.differences || !d.smooth) return;
     count(forward);
     EXPECT_LE(d.difference_gap(), bounds.difference)
@@ -400,6 +400,15 @@ INSTANTIATE_TEST_SUITE_P(All, OpTransforms, ::testing::Range<std::size_t>(0, OpC
                            return std::string(all_ops()[op.param].info->name);
                          });
 
+// Where the rule of a column comes from; pairs of transforms come from those of the first.
+RuleSource source_of(const OpDescriptor& d, std::size_t column) {
+  switch (static_cast<Composition>(column)) {
+    case Composition::Jvp: return d.jvp;
+    case Composition::Vmap: return d.batch;
+    default: return d.vjp;
+  }
+}
+
 // Writes the matrix and the closing summary that `make test` prints.
 class Matrix : public ::testing::Environment {
  public:
@@ -409,9 +418,11 @@ class Matrix : public ::testing::Environment {
     std::string rows;
     for (const OpDescriptor& d : all_ops()) {
       rows += fmt::format("{:<36}", d.info->name);
-      for (const std::size_t n : counts_of(d.kind)) {
-        rows += fmt::format("{:>14}", n > 0 ? std::to_string(n) : std::string(name(d.vjp)));
-        checks += n;
+      const CompositionCounts& counts = counts_of(d.kind);
+      for (std::size_t c = 0; c < counts.size(); ++c) {
+        rows += fmt::format("{:>14}", counts[c] > 0 ? std::to_string(counts[c])
+                                                    : std::string(name(source_of(d, c))));
+        checks += counts[c];
       }
       rows += "\n";
     }

@@ -31,24 +31,24 @@ Graph binary_graph(BinaryKind kind) {
   return g;
 }
 
-TEST(Behaviours, GradOfASumHasTwoOutputs) {  // 8.1
+TEST(Behaviours, GradOfASumHasTwoOutputs) {
   EXPECT_EQ(outputs(grad(binary_graph(BinaryKind::Add), {"x", "y"}).graph), 2U);
 }
 
-TEST(Behaviours, GradOfAProductMultipliesTwice) {  // 8.2
+TEST(Behaviours, GradOfAProductMultipliesTwice) {
   const Transformed t = grad(binary_graph(BinaryKind::Mul), {"x", "y"});
   EXPECT_EQ(outputs(t.graph), 2U);
   EXPECT_GE(count(t.graph, "mul"), 2U);
 }
 
-TEST(Behaviours, GradWithLossGivesTheLossFirst) {  // 8.3
+TEST(Behaviours, GradWithLossGivesTheLossFirst) {
   const Graph forward = binary_graph(BinaryKind::Add);
   const Transformed t = grad_with_loss(forward, {"x", "y"});
   EXPECT_EQ(outputs(t.graph), 3U);
   EXPECT_EQ(t.map(forward.outputs()[0]), t.graph.outputs()[0]);
 }
 
-TEST(Behaviours, GradientOfASolveSolvesTheTransposedSystem) {  // 8.4
+TEST(Behaviours, GradientOfASolveSolvesTheTransposedSystem) {
   Graph g("solve");
   const Value a = g.param("a", f32({2, 2}));
   const Value b = g.input("b", f32({2}));
@@ -69,7 +69,7 @@ Graph branching(const BodyFunction& yes, const BodyFunction& no) {
   return g;
 }
 
-TEST(Behaviours, InlineIfLeavesAWhereAndBothBranches) {  // 8.5
+TEST(Behaviours, InlineIfLeavesAWhereAndBothBranches) {
   const Graph g = branching([](Graph&, Inputs in) { return Values{relu(in[0])}; },
                             [](Graph&, Inputs in) { return Values{sigmoid(in[0])}; });
   const Graph flat = inline_if(g).graph;
@@ -80,7 +80,7 @@ TEST(Behaviours, InlineIfLeavesAWhereAndBothBranches) {  // 8.5
   EXPECT_EQ(outputs(flat), 1U);
 }
 
-TEST(Behaviours, GradientPassesThroughAnIf) {  // 8.6
+TEST(Behaviours, GradientPassesThroughAnIf) {
   const Graph g = branching([](Graph&, Inputs in) { return Values{in[0] * in[0]}; },
                             [](Graph&, Inputs in) { return Values{relu(in[0])}; });
   EXPECT_EQ(outputs(grad_with_loss(g, {"x"}).graph), 2U);
@@ -94,7 +94,7 @@ Graph looping(std::int64_t bound, const BodyFunction& step) {
   return g;
 }
 
-TEST(Behaviours, UnrollWhileRepeatsTheBodyUpToItsBound) {  // 8.7
+TEST(Behaviours, UnrollWhileRepeatsTheBodyUpToItsBound) {
   const Graph g = looping(3, [](Graph&, Inputs in) { return Values{relu(in[0])}; });
   const Graph flat = unroll_while(g).graph;
   EXPECT_EQ(count(flat, "while"), 0U);
@@ -102,7 +102,7 @@ TEST(Behaviours, UnrollWhileRepeatsTheBodyUpToItsBound) {  // 8.7
   EXPECT_EQ(outputs(flat), 1U);
 }
 
-TEST(Behaviours, GradientPassesThroughAWhile) {  // 8.8
+TEST(Behaviours, GradientPassesThroughAWhile) {
   const Graph g = looping(2, [](Graph&, Inputs in) { return Values{in[0] * in[0]}; });
   EXPECT_EQ(outputs(grad_with_loss(g, {"x"}).graph), 2U);
 }
@@ -146,7 +146,7 @@ Layer encoder_layer(bool has_bias) {
   return layer;
 }
 
-TEST(Behaviours, UnfusingATransformerLayerShowsItsParts) {  // 8.9
+TEST(Behaviours, UnfusingATransformerLayerShowsItsParts) {
   const Layer layer = encoder_layer(true);
   ASSERT_EQ(layer.graph.nodes().back().operands.size(), 14U);
   const Graph flat = unfuse_fused_for_autodiff(layer.graph).graph;
@@ -159,13 +159,13 @@ TEST(Behaviours, UnfusingATransformerLayerShowsItsParts) {  // 8.9
   EXPECT_EQ(outputs(flat), 1U);
 }
 
-TEST(Behaviours, GradientPassesThroughATransformerLayer) {  // 8.10
+TEST(Behaviours, GradientPassesThroughATransformerLayer) {
   const Layer layer = encoder_layer(true);
   ASSERT_EQ(layer.params.size(), 12U);
   EXPECT_EQ(outputs(grad_with_loss(layer.graph, layer.params).graph), 13U);
 }
 
-TEST(Behaviours, GradientPassesThroughALayerWithoutBiases) {  // 8.11
+TEST(Behaviours, GradientPassesThroughALayerWithoutBiases) {
   const Layer layer = encoder_layer(false);
   ASSERT_EQ(layer.params.size(), 6U);
   EXPECT_EQ(outputs(grad_with_loss(layer.graph, layer.params).graph), 7U);
@@ -182,7 +182,7 @@ Graph state_space() {
   return g;
 }
 
-TEST(Behaviours, UnfusingASelectiveScanWritesOutItsSteps) {  // 8.12
+TEST(Behaviours, UnfusingASelectiveScanWritesOutItsSteps) {
   const Graph flat = unfuse_fused_for_autodiff(state_space()).graph;
   EXPECT_EQ(count(flat, "selective_scan"), 0U);
   EXPECT_EQ(count(flat, "scan"), 0U);
@@ -197,7 +197,7 @@ TEST(Behaviours, UnfusingASelectiveScanWritesOutItsSteps) {  // 8.12
   }
 }
 
-TEST(Behaviours, GradientPassesThroughASelectiveScan) {  // 8.13
+TEST(Behaviours, GradientPassesThroughASelectiveScan) {
   EXPECT_EQ(outputs(grad_with_loss(state_space(), {"a"}).graph), 2U);
 }
 
@@ -212,7 +212,7 @@ Graph delta_net() {
   return g;
 }
 
-TEST(Behaviours, UnfusingADeltaNetWritesOutItsSteps) {  // 8.14
+TEST(Behaviours, UnfusingADeltaNetWritesOutItsSteps) {
   const Graph flat = unfuse_fused_for_autodiff(delta_net()).graph;
   EXPECT_EQ(count(flat, "gated_delta_net"), 0U);
   EXPECT_EQ(count(flat, "scan"), 0U);
@@ -221,7 +221,7 @@ TEST(Behaviours, UnfusingADeltaNetWritesOutItsSteps) {  // 8.14
   EXPECT_EQ(count(flat, "exp"), 3U);
 }
 
-TEST(Behaviours, GradientPassesThroughADeltaNet) {  // 8.15
+TEST(Behaviours, GradientPassesThroughADeltaNet) {
   const Transformed t = grad_with_loss(delta_net(), {"q", "k", "v", "g", "beta"});
   EXPECT_EQ(outputs(t.graph), 6U);
 }
@@ -234,7 +234,7 @@ Graph squared_by_function(const CustomFnRules& rules) {
   return g;
 }
 
-TEST(Behaviours, ACustomRuleReplacesTheDerivative) {  // 8.16
+TEST(Behaviours, ACustomRuleReplacesTheDerivative) {
   const Graph g = squared_by_function(
       {.vjp = [](Graph&, const VjpInputs& in) { return Values{sin(in.d_outputs[0])}; }});
   const Graph gradient = grad_with_loss(g, {"x"}).graph;
@@ -242,14 +242,14 @@ TEST(Behaviours, ACustomRuleReplacesTheDerivative) {  // 8.16
   EXPECT_GE(count(gradient, "sin"), 1U);
 }
 
-TEST(Behaviours, AFunctionWithoutARuleIsInlined) {  // 8.17
+TEST(Behaviours, AFunctionWithoutARuleIsInlined) {
   const Graph gradient = grad_with_loss(squared_by_function({}), {"x"}).graph;
   EXPECT_EQ(outputs(gradient), 2U);
   EXPECT_EQ(count_everywhere(gradient, "custom_fn"), 0U);
   EXPECT_GE(count(gradient, "mul"), 2U);
 }
 
-TEST(Behaviours, GradientOfAScanKeepsItsTrajectory) {  // 8.18
+TEST(Behaviours, GradientOfAScanKeepsItsTrajectory) {
   Graph g("scanning");
   const Value init = g.input("init", f32({2}));
   const Value xs = g.input("xs", f32({3, 2}));
@@ -263,7 +263,7 @@ TEST(Behaviours, GradientOfAScanKeepsItsTrajectory) {  // 8.18
   }));
 }
 
-TEST(Behaviours, AModuleOfBlocksIsDifferentiated) {  // 8.19
+TEST(Behaviours, AModuleOfBlocksIsDifferentiated) {
   const GraphModule m = GraphModule::define("dense", [](Graph& g) {
     const Value x = g.input("x", f32({2, 3}));
     const Value w = g.param("w", f32({3, 4}));
@@ -288,7 +288,7 @@ Graph sliced_relu() {
   return g;
 }
 
-TEST(Behaviours, BatchPreprocessingIsFusedAndTakenApartAgain) {  // 8.20
+TEST(Behaviours, BatchPreprocessingIsFusedAndTakenApartAgain) {
   const Graph fused = fuse_batch_preprocess(mark_batch_slice_regions(sliced_relu()).graph).graph;
   EXPECT_EQ(count(fused, "batch_elementwise_region"), 1U);
   const Graph prepared = prepare_graph_for_ad(fused).graph;
@@ -296,7 +296,7 @@ TEST(Behaviours, BatchPreprocessingIsFusedAndTakenApartAgain) {  // 8.20
   EXPECT_EQ(outputs(prepared), 1U);
 }
 
-TEST(Behaviours, ThePreparationPassIsThePreparation) {  // 8.21
+TEST(Behaviours, ThePreparationPassIsThePreparation) {
   const Graph fused = fuse_batch_preprocess(mark_batch_slice_regions(sliced_relu()).graph).graph;
   const Pass* pass = find_pass("prepare_for_autodiff");
   ASSERT_NE(pass, nullptr);

@@ -44,6 +44,9 @@ struct DerivativeReport {
   std::vector<DerivativeProbe> probes;
   double adjoint_tolerance = 0;
   double difference_tolerance = 0;
+  /// Some derivative is another than that of the function, on purpose: stop_gradient, round, a
+  /// function or op with rules of its own. Differences are then shown but not judged.
+  bool by_definition = false;
 
   [[nodiscard]] bool ok() const;
   [[nodiscard]] bool ok(const DerivativeProbe& p) const;

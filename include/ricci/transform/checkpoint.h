@@ -12,7 +12,9 @@
 namespace ricci {
 
 /// The graph as one checkpoint between its inputs and params and its outputs. Values and gradients
-/// stay what they were, bit for bit. UserError(name) when a name of the options is no value's.
+/// stay what they were, bit for bit; but an op that a gradient takes apart (see the op reference)
+/// is computed whole in the forward pass here, and in parts without the checkpoint, which may round
+/// differently. UserError(name) when a name of the options is no value's.
 [[nodiscard]] Transformed checkpoint(const Graph& graph, const CheckpointOptions& options = {});
 
 /// The same for the part of the graph that computes `to` from `from`: nodes that lie on a path from

@@ -32,16 +32,18 @@ struct HvpOptions {
 /// Jacobians, forward mode: one pass per element of `wrt`, batched. Outputs: for every output of
 /// the graph, for every value of `wrt`, a matrix `[output elements, wrt elements]`.
 [[nodiscard]] Transformed jacfwd(const Graph& graph, const std::vector<ValueRef>& wrt);
-/// The same by reverse mode: one pass per element of the output, batched.
+/// The same by reverse mode: one pass per element of the output, batched. Real values only.
 [[nodiscard]] Transformed jacrev(const Graph& graph, const std::vector<ValueRef>& wrt);
 
 /// Second derivatives of a single-element first output: for every pair of values of `wrt`, row by
-/// row, a matrix `[elements of the first, elements of the second]`.
+/// row, a matrix `[elements of the first, elements of the second]`. Real values only.
 [[nodiscard]] Transformed hessian(const Graph& graph, const std::vector<ValueRef>& wrt);
 
 /// Gauss-Newton products. The graph computes a loss of some value `at` (a network's predictions),
 /// which depends on `wrt`; with J = ∂at/∂wrt and H the Hessian of the loss by `at`, the outputs are
-/// `[loss, (Jᵀ H J v)…]`, with v in new inputs `tangent_<name>`.
+/// `[loss, (Jᵀ H J v)…]`, with v in new inputs `tangent_<name>`. What the loss owes to `wrt` on
+/// other ways than through `at` has no part in it. UserError(no_gradient) when the loss does not
+/// depend on `at`.
 [[nodiscard]] Transformed gauss_newton_product(const Graph& graph, const std::vector<ValueRef>& wrt,
                                                const ValueRef& at);
 

@@ -15,7 +15,8 @@ namespace ricci {
 [[nodiscard]] Transformed jvp(const Graph& graph, const std::vector<ValueRef>& tangent_for);
 
 /// A function at a point, split in two: what depends on the point, done once, and what depends on
-/// the direction, which is linear.
+/// the direction, which is linear. Control flow computes values and tangents together, so a loop
+/// with a tangent is in the second half and computes its values again there.
 struct Linearized {
   Transformed primal;  ///< outputs: the graph's outputs, then the residuals
   /// Inputs `residual_<i>`, then `tangent_<name>`; outputs: one tangent per output of the graph.
