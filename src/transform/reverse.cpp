@@ -10,6 +10,7 @@
 
 #include "transform/bodies.h"
 #include "transform/expand_active.h"
+#include "transform/join_slices.h"
 #include "transform/located.h"
 #include "transform/names.h"
 
@@ -104,7 +105,10 @@ void Reverse::seed(std::size_t output, Value cotangent) {
 
 void Reverse::accumulate(ValueId value, Value cotangent) {
   const auto [it, fresh] = cotangents_.emplace(value, cotangent);
-  if (!fresh) it->second = it->second + cotangent;
+  if (fresh) return;
+  // [SH-03] slices side by side make one tensor, without zeros that are added away
+  const auto joined = joined_slices(it->second, cotangent);
+  it->second = joined ? *joined : it->second + cotangent;
 }
 
 void Reverse::sweep() {

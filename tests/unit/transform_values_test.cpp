@@ -177,6 +177,33 @@ TEST(GradientGraphs, SlicesArePaddedNotFilled) {  // [SH-03]
   EXPECT_EQ(count(d, "concat"), 0U);
 }
 
+// [SH-03] queries, keys and values cut from one product: their gradients are put together
+TEST(GradientGraphs, SlicesSideBySideAreJoined) {
+  Graph g("qkv");
+  const Value x = g.input("x", f64({2, 6}));
+  const auto part = [&](std::int64_t i) {
+    return narrow(x, {.axis = 1, .start = 2 * i, .len = 2});
+  };
+  g.set_outputs({sum(part(0) * part(1) * part(2))});
+  const Graph d = value_and_grad(g, {"x"}).graph;
+  EXPECT_EQ(count(d, "pad"), 0U);
+  EXPECT_LE(count(d, "concat"), 2U);
+  EXPECT_EQ(count(d, "add"), 0U);
+  const Tensor at = random_tensor(1, f64({2, 6}));
+  const auto v = at.numbers<double>();
+  const auto dx = interpret(d, {{"x", at}})[1].numbers<double>();
+  for (std::size_t i = 0; i < 12; ++i) {
+    const std::size_t row = i / 6 * 6;
+    const std::size_t column = i % 2;
+    double others = 1;
+    for (std::size_t p = 0; p < 3; ++p) {
+      const std::size_t at_part = row + 2 * p + column;
+      if (at_part != i) others *= v[at_part];
+    }
+    EXPECT_DOUBLE_EQ(dx[i], others);
+  }
+}
+
 // Rules that make constants: selections, means, powers, slices, products.
 Graph constant_makers(DType dtype, const Dim& n) {
   Graph g("makers");
