@@ -2,10 +2,32 @@
 
 #include <algorithm>
 
+#include "rule/derivative_parts.h"
+
 namespace ricci::rule {
+
+RunningLoop running_loop(Value x, Axis axis, bool exclusive, double identity,
+                         const Combine& combine) {
+  const Value rows = move_axis(x, axis.index(), 0);
+  Type row = rows.type();
+  row.dims.erase(row.dims.begin());
+  const std::vector<Value> done = scan(std::array{filled(x.graph(), row, identity)}, {.xs = {rows}},
+                                       [&](Graph&, std::span<const Value> in) {
+                                         const Value next = combine(in[0], in[1]);
+                                         return std::vector{next, exclusive ? in[0] : next};
+                                       });
+  Dims kept = x.dims();
+  kept[axis.index()] = 1;
+  return {move_axis(done[1], 0, axis.index()), reshape_to(done[0], std::move(kept))};
+}
 
 Value product_tree(const op::Reduce& op, Value x) {
   for (const Axis axis : op.axes) {
+    if (!x.dims()[axis.index()].is_static()) {
+      const auto times = [](Value so_far, Value next) { return so_far * next; };
+      x = running_loop(x, axis, false, 1, times).last;
+      continue;
+    }
     std::int64_t n = x.dims()[axis.index()].value();
     if (n == 0) {
       Type type = x.type();

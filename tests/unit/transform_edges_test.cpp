@@ -82,15 +82,40 @@ graph @cut {
 
 // An error of a rule says which node it is about.
 TEST(TransformEdges, ErrorsOfRulesHaveAPlace) {
-  const Graph g = parse_graph(
-      "graph @p {\n  %x = input \"x\" : f64[n]\n  %y = cumprod %x {axis = 0}\n  return %y\n}\n",
-      {.file = "p.ric"});
+  const Graph g = parse_graph(R"(graph @loop {
+  %x = input "x" : f64[]
+  %y = while %x cond {
+    %c = input "c" : f64[]
+    %t = constant false : bool[]
+    return %t
+  } body {
+    %c = input "c" : f64[]
+    return %c
+  }
+  return %y
+}
+)");
   try {
     (void)grad(g, {"x"});
     FAIL() << "was differentiated";
-  } catch (const UserError& e) {
-    EXPECT_EQ(e.code(), ErrorCode::NeedsStaticDim);
+  } catch (const AutodiffError& e) {
+    EXPECT_EQ(e.code(), ErrorCode::UnboundedLoop);
     EXPECT_EQ(e.diagnostic().where.line, 3U) << e.what();
+  }
+}
+
+// [G-05] products and running extremes along an axis whose size a run decides
+TEST(TransformEdges, SymbolicAxesOfProducts) {
+  for (const char* op : {"reduce %x {op = prod, axes = [0]}", "cumprod %x {axis = 0}",
+                         "cumprod %x {axis = 0, exclusive = true}", "cummax %x {axis = 0}"}) {
+    SCOPED_TRACE(op);
+    const Graph g = parse_graph(std::string("graph @p {\n  %x = input \"x\" : f64[n, 2]\n  %y = ") +
+                                op + "\n  return %y\n}\n");
+    const Graph bound = g.bind({{"n", 4}});
+    const Feeds feeds{{"x", random_tensor(1, f64({4, 2}))}};
+    const auto expected = interpret(value_and_grad(bound, {"x"}).graph, feeds);
+    const auto actual = interpret(value_and_grad(g, {"x"}).graph, feeds);
+    EXPECT_TRUE(close(actual[1], expected[1]));
   }
 }
 
