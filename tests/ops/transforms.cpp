@@ -96,7 +96,7 @@ struct Bounds {
 
 class TransformRun {
  public:
-  TransformRun(const Case& c, DType dtype) : case_(c), dtype_(dtype) {
+  TransformRun(const Case& c, DType dtype) : case_(c) {
     BuiltCase b = build_case(c, dtype);
     program_ = {std::move(b.graph), {b.feeds.begin(), b.feeds.end()}};
     for (const Node& node : program_.graph.nodes()) {
@@ -340,7 +340,6 @@ class TransformRun {
   }
 
   const Case& case_;
-  DType dtype_;
   Program program_;
 };
 
