@@ -38,11 +38,15 @@ class Walk {
       // Not into a plain quotient: the product may overflow where the quotient does not.
       const bool plain = std::holds_alternative<Variable>(b->a.node().value);
       if (b->kind == BinaryKind::Div && !plain) {
-        return domain_.binary(b->kind, times(b->a, g), (*this)(b->b));
+        // In this order with every compiler: nodes are built on the way.
+        const T top = times(b->a, g);
+        return domain_.binary(b->kind, top, (*this)(b->b));
       }
     }
     if (const auto* s = std::get_if<Expression::Select>(&e.node().value)) {
-      return domain_.select((*this)(s->cond), times(s->then, g), times(s->otherwise, g));
+      const T cond = (*this)(s->cond);
+      const T then = times(s->then, g);
+      return domain_.select(cond, then, times(s->otherwise, g));
     }
     return domain_.binary(BinaryKind::Mul, (*this)(e), g);
   }

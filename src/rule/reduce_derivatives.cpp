@@ -19,7 +19,9 @@ Value total(Value x, const op::Reduce& like) {
 
 // Where x is what max or min chose: equal to it, or both NaN.
 Value chosen(Value x, Value spread_result) {
-  return logical_or(eq(x, spread_result), logical_and(is_nan(x), is_nan(spread_result)));
+  const Value equal = eq(x, spread_result);
+  const Value mine = is_nan(x);
+  return logical_or(equal, logical_and(mine, is_nan(spread_result)));
 }
 
 // How many positions share each result of max or min; 1 where there is nothing to choose from.
@@ -57,7 +59,10 @@ Cotangents vjp(const op::Reduce& op, const VjpContext& c) {
   const auto over_x = [&](Value v) { return spread(v, op.axes, x.dims()); };
   switch (op.op) {
     case ReduceKind::Sum: return {over_x(g)};
-    case ReduceKind::Mean: return {over_x(g) / size_as_number(count_of(x.dims(), op.axes), g)};
+    case ReduceKind::Mean: {
+      const Value n = size_as_number(count_of(x.dims(), op.axes), g);
+      return {over_x(g) / n};
+    }
     case ReduceKind::Max:
     case ReduceKind::Min: {
       const Value mask = chosen(x, over_x(c.result()));
