@@ -67,7 +67,8 @@ Cotangents vjp(const op::Reduce& op, const VjpContext& c) {
     case ReduceKind::Min: {
       const Value mask = chosen(x, over_x(c.result()));
       const Value part = g / sharers(mask, op, g.dtype());  // [RD-01]
-      return {where(mask, over_x(part), zero_like(g))};     // [RD-02]
+      const Value parts = over_x(part);
+      return {where(mask, parts, zero_like(g))};  // [RD-02]
     }
     case ReduceKind::Prod:
       return c.through([&](Graph&, std::span<const Value> in) {
