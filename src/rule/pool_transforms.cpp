@@ -73,8 +73,11 @@ Value multiply_windows(const op::Pool& op, Value x, std::size_t direction, const
 }
 
 // Products written as multiplications: their derivatives divide by nothing, so zeros are exact.
-Value product_of_windows(const op::Pool& op, Value x, const Type& pooled) {
-  return multiply_windows(op, multiply_windows(op, x, 1, pooled.dims[3]), 0, pooled.dims[2]);
+Rewriting product_of_windows(const op::Pool& op, const Type& pooled) {
+  return [op, dims = pooled.dims](Graph&, std::span<const Value> in) {
+    const Value rows = multiply_windows(op, in[0], 1, dims[3]);
+    return std::vector{multiply_windows(op, rows, 0, dims[2])};
+  };
 }
 
 }  // namespace
@@ -94,10 +97,7 @@ Cotangents vjp(const op::Pool& op, const VjpContext& c) {
     case ReduceKind::Sum: return {spread_over_windows(op, g, x.type())};
     case ReduceKind::Mean:
       return {spread_over_windows(op, divided_by_count(op, g, x.type()), x.type())};
-    case ReduceKind::Prod:
-      return c.through([&](Graph&, std::span<const Value> in) {
-        return std::vector{product_of_windows(op, in[0], c.node().types[0])};
-      });
+    case ReduceKind::Prod: return c.through(product_of_windows(op, c.node().types[0]));
     case ReduceKind::Any:
     case ReduceKind::All:
     case ReduceKind::LogSumExp: break;
@@ -112,10 +112,7 @@ Tangents jvp(const op::Pool& op, JvpContext& c) {
     case ReduceKind::Min: return {take_at_maxima(op, as_for_max(op, c[0]), t)};
     case ReduceKind::Sum:
     case ReduceKind::Mean: return {pool(t, op)};
-    case ReduceKind::Prod:
-      return c.through([&](Graph&, std::span<const Value> in) {
-        return std::vector{product_of_windows(op, in[0], c.node().types[0])};
-      });
+    case ReduceKind::Prod: return c.through(product_of_windows(op, c.node().types[0]));
     case ReduceKind::Any:
     case ReduceKind::All:
     case ReduceKind::LogSumExp: break;
