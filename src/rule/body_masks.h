@@ -16,7 +16,7 @@ namespace ricci::rule {
 /// Which types have a derivative.
 [[nodiscard]] inline std::vector<bool> derivative_mask(std::span<const Type> types) {
   std::vector<bool> out;
-  for (const Type& t : types) out.push_back(has_derivative(t.dtype));
+  for (const Type& t : types) out.push_back(is_differentiable(t.dtype));
   return out;
 }
 

@@ -18,7 +18,7 @@ std::size_t num_outputs(const op::CustomFn& op, const Node& node) {
 }
 
 bool has_derivative_rule(const op::CustomFn& op, std::size_t k, const Type& type) {
-  return has_derivative(type.dtype) &&
+  return is_differentiable(type.dtype) &&
          std::ranges::find(op.no_gradient, static_cast<std::int64_t>(k)) == op.no_gradient.end();
 }
 
@@ -107,7 +107,7 @@ Tangents jvp(const op::CustomFn& op, JvpContext& c) {
       });
   Tangents out = c.none();
   for (std::size_t r = 0, next = 0; r < outputs; ++r) {
-    if (has_derivative(c.node().types[r].dtype)) out[r] = given[next++];
+    if (is_differentiable(c.node().types[r].dtype)) out[r] = given[next++];
   }
   // The rule gives no tangents of residuals; where they are wanted they are those of the parts.
   const auto& wanted = c.node().wanted;

@@ -104,7 +104,7 @@ Tangents jvp(const op::Where&, JvpContext& c) {
 // because a complex cotangent stands for half the gradient of each part.
 Cotangents vjp(const op::Cast& op, const VjpContext& c) {
   const DType from = c[0].dtype();
-  if (!has_derivative(from) || !has_derivative(op.to)) return c.none();
+  if (!is_differentiable(from) || !is_differentiable(op.to)) return c.none();
   const Value g = cast_to(c.cotangent(), from);
   if (is_complex(op.to) && !is_complex(from)) return {g * 2.0};
   if (is_complex(from) && !is_complex(op.to)) return {g * 0.5};
@@ -112,7 +112,7 @@ Cotangents vjp(const op::Cast& op, const VjpContext& c) {
 }
 
 Tangents jvp(const op::Cast& op, JvpContext& c) {
-  if (!has_derivative(op.to)) return c.none();
+  if (!is_differentiable(op.to)) return c.none();
   return {cast_to(c.tangent(0), op.to)};
 }
 

@@ -20,7 +20,7 @@ Value Lanes::leader() const {
 Value Lanes::any() const { return reduce(active_, {.op = ReduceKind::Any, .axes = {0}}); }
 
 Value Lanes::safe(Value batched) const {
-  const Value fixed = has_derivative(batched.dtype()) ? stop_gradient(batched) : batched;
+  const Value fixed = is_differentiable(batched.dtype()) ? stop_gradient(batched) : batched;
   const Value row = gather(fixed, leader(), {.axis = 0});
   return choose(batched, repeat_for_batch(row, batched.dims()[0]));
 }

@@ -77,7 +77,7 @@ Perturbations& perturbations() {
 
 bool carries_derivative(const Registry& registry, const Node& node, std::size_t k,
                         const Type& operand) {
-  if (!has_derivative(operand.dtype)) return false;
+  if (!is_differentiable(operand.dtype)) return false;
   if (const auto* custom = node.op.as<op::Custom>()) {
     return registry.find_or_throw(custom->name, custom->version)->differentiable(k);
   }

@@ -79,7 +79,7 @@ struct Pairing {
 // ⟨a, b⟩: Σ a·b for real tensors and 2·Re Σ conj(a)·b for complex ones, whose cotangents stand for
 // half the gradient.
 void add_pairing(Pairing& total, const Tensor& a, const Tensor& b) {
-  if (!has_derivative(a.dtype())) return;
+  if (!is_differentiable(a.dtype())) return;
   const auto x = a.numbers<Complex>();
   const auto y = b.numbers<Complex>();
   const double factor = is_complex(a.dtype()) ? 2 : 1;
@@ -106,7 +106,7 @@ class Probe {
     for (const std::string& name : wrt) tangents_.push_back(draw.draw(feeds_.at(name).type()));
     outputs_ = interpret(graph, feeds_);
     for (const Tensor& y : outputs_) {
-      cotangents_.push_back(has_derivative(y.dtype()) ? draw.draw(y.type()) : y);
+      cotangents_.push_back(is_differentiable(y.dtype()) ? draw.draw(y.type()) : y);
     }
   }
 
@@ -149,7 +149,7 @@ class Probe {
     const Transformed g = vjp(graph_, refs(), GradOptions::training());
     Feeds feeds = feeds_;
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      if (!has_derivative(outputs_[i].dtype())) continue;
+      if (!is_differentiable(outputs_[i].dtype())) continue;
       feeds[g.names.at(fmt::format("d_output_{}", i))] = cotangents_[i];
     }
     const std::vector<Tensor> all = interpret(g.graph, feeds);
@@ -179,7 +179,7 @@ class Probe {
     const std::vector<Tensor> before = at(-h);
     Rise out;
     for (std::size_t i = 0; i < after.size(); ++i) {
-      if (!has_derivative(after[i].dtype())) continue;
+      if (!is_differentiable(after[i].dtype())) continue;
       const double factor = is_complex(after[i].dtype()) ? 2 : 1;
       const auto u = cotangents_[i].numbers<Complex>();
       const auto high = after[i].numbers<Complex>();
@@ -218,7 +218,7 @@ double relative(double a, double b, double scale) {
 std::vector<std::string> differentiable_leaves(const Graph& graph) {
   std::vector<std::string> out;
   for (const Node& node : graph.nodes()) {
-    if (node.types.empty() || !has_derivative(node.types[0].dtype)) continue;
+    if (node.types.empty() || !is_differentiable(node.types[0].dtype)) continue;
     if (const auto* in = node.op.as<op::Input>()) out.push_back(in->name);
     if (const auto* p = node.op.as<op::Param>()) out.push_back(p->name);
   }

@@ -29,7 +29,7 @@ void for_each_link(const Graph& graph, const Node& node, F&& visit) {
     const Type& type = graph.type(node.operands[k]);
     if (!carries_derivative(graph.registry(), node, k, type)) continue;
     for (std::size_t r = 0; r < node.types.size(); ++r) {
-      if (!has_derivative(node.types[r].dtype)) continue;
+      if (!is_differentiable(node.types[r].dtype)) continue;
       if (influence.empty() || influence[k][r]) visit(k, r);
     }
   }
@@ -83,7 +83,7 @@ std::vector<std::vector<bool>> influence_on_outputs(const Graph& graph) {
       }
     });
     const auto at = std::ranges::find(inputs, id);
-    if (at == inputs.end() || !has_derivative(node.types[0].dtype)) continue;
+    if (at == inputs.end() || !is_differentiable(node.types[0].dtype)) continue;
     sources[id][0][static_cast<std::size_t>(at - inputs.begin())] = true;
   }
   std::vector<std::vector<bool>> out(inputs.size());

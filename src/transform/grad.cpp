@@ -97,7 +97,7 @@ class Gradient {
 void require_derivative(const Graph& forward) {
   if (forward.outputs().empty()) return;
   const Type& type = forward.type(forward.outputs()[0]);
-  if (has_derivative(type.dtype)) return;
+  if (is_differentiable(type.dtype)) return;
   throw AutodiffError(ErrorCode::NoGradient,
                       fmt::format("the first output of '{}' is {}, which has no derivative",
                                   forward.name(), type.to_string()),
@@ -142,7 +142,7 @@ Transformed vjp(const Graph& forward, const std::vector<ValueRef>& wrt,
   return with_autodiff_errors([&] {
     std::vector<bool> seeded;
     for (const ValueId v : forward.outputs()) {
-      seeded.push_back(has_derivative(forward.type(v).dtype));
+      seeded.push_back(is_differentiable(forward.type(v).dtype));
     }
     Gradient g(forward, wrt, options, seeded);
     for (std::size_t i = 0; i < seeded.size(); ++i) {

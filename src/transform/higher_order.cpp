@@ -73,7 +73,7 @@ Transformed nth_order_grad(const Graph& forward, std::string_view wrt, int order
   }
   const std::string name = leaf_name(forward, ValueRef(std::string(wrt)));
   const Type& by = forward.type({forward.find_or_throw(name), 0});
-  if (!has_derivative(by.dtype)) {
+  if (!is_differentiable(by.dtype)) {
     throw AutodiffError(ErrorCode::NoGradient,
                         fmt::format("'{}' is {}, which has no derivative", name, by.to_string()),
                         "differentiate by a floating value");
@@ -177,7 +177,7 @@ Transformed jacrev(const Graph& graph, const std::vector<ValueRef>& wrt) {
   std::vector<Value> matrices;
   for (const ValueId output : graph.outputs()) {
     const Type type = graph.type(output);
-    if (!has_derivative(type.dtype)) {
+    if (!is_differentiable(type.dtype)) {
       for (const std::string& name : names) {
         const Type& by = graph.type({graph.find_or_throw(name), 0});
         matrices.push_back(

@@ -14,7 +14,7 @@ namespace ricci {
 namespace {
 
 void require_tangent(const std::string& name, const Type& type) {
-  if (has_derivative(type.dtype)) return;
+  if (is_differentiable(type.dtype)) return;
   throw AutodiffError(ErrorCode::NoGradient,
                       fmt::format("'{}' is {} and has no tangent", name, type.to_string()),
                       "only floating and complex values have one");

@@ -142,7 +142,7 @@ Value Reverse::cotangent(ValueId original) {
 
 std::string Reverse::why_missing(ValueId original) const {
   const ValueId start = to_prepared_(original).value();
-  if (!has_derivative(prepared_.type(start).dtype)) {
+  if (!is_differentiable(prepared_.type(start).dtype)) {
     return fmt::format("its dtype {} has no derivative", name(prepared_.type(start).dtype));
   }
   // Everything it reaches, whether a derivative passes or not, and what leads to a seeded output.

@@ -42,14 +42,14 @@ struct Program {
     Names out;
     for (const NodeId id : graph.inputs()) {
       const auto& in = *graph.node(id).op.as<op::Input>();
-      if (has_derivative(in.type.dtype) && !is_fixed(in.name)) out.push_back(in.name);
+      if (is_differentiable(in.type.dtype) && !is_fixed(in.name)) out.push_back(in.name);
     }
     return out;
   }
 };
 
 bool all_finite(const Tensor& t) {
-  if (!has_derivative(t.dtype())) return true;
+  if (!is_differentiable(t.dtype())) return true;
   return std::ranges::all_of(t.numbers<std::complex<double>>(), [](std::complex<double> v) {
     return std::isfinite(v.real()) && std::isfinite(v.imag());
   });
@@ -103,7 +103,7 @@ class TransformRun {
     for (const Node& node : program_.graph.nodes()) {
       for (std::size_t k = 0; k < node.operands.size(); ++k) {
         const auto* in = program_.graph.node(node.operands[k].node).op.as<op::Input>();
-        if (in == nullptr || !has_derivative(in->type.dtype)) continue;
+        if (in == nullptr || !is_differentiable(in->type.dtype)) continue;
         if (!carries_derivative(program_.graph.registry(), node, k, in->type)) {
           program_.fixed.push_back(in->name);
         }
@@ -169,7 +169,7 @@ class TransformRun {
   [[nodiscard]] bool rounds() const {
     return std::ranges::any_of(program_.graph.nodes(), [](const Node& node) {
       return std::ranges::any_of(node.types, [](const Type& t) {
-        return has_derivative(t.dtype) && t.dtype != DType::F64 && t.dtype != DType::C128;
+        return is_differentiable(t.dtype) && t.dtype != DType::F64 && t.dtype != DType::C128;
       });
     });
   }

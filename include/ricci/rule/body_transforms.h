@@ -10,9 +10,6 @@
 
 namespace ricci {
 
-/// Whether values of a dtype have a derivative: floats and complex numbers do.
-[[nodiscard]] inline bool has_derivative(DType d) noexcept { return is_float(d) || is_complex(d); }
-
 /// A node written in other ops: one value per result from its operands, invalid for results that
 /// are not wanted.
 using Rewriting = std::function<std::vector<Value>(Graph& graph, std::span<const Value> operands)>;
