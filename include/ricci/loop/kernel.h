@@ -1,0 +1,148 @@
+// Loop kernels: what the compiler makes of fused element-wise, broadcasting and reducing ops, in a
+// form any target can print.
+//
+// A kernel walks a box of axes. The outer ones number the rows; the others make up a row. For each
+// row it runs its stages in order: a stage either visits every element of the row or runs once. A
+// row's reductions are complete when their stage is, and later stages of the same row read them;
+// values that a later stage needs element by element are kept in a row buffer (a local argument).
+//
+//   softmax over rows of 1000:   m = max x   |   e = exp(x - m), s = sum e   |   y = e / s
+//
+// Accumulators run across rows: of the outer axes the last ones may be summed over (a bias gradient
+// sums over all rows). Rows are shared out in tiles whose number depends on the shapes alone; each
+// tile writes what it has accumulated, and a second kernel combines the tiles.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ricci/op/elementwise.h"
+#include "ricci/op/reduce.h"
+#include "ricci/type/dtype.h"
+
+namespace ricci::loop {
+
+/// An instruction of a kernel, by position.
+using Reg = std::int32_t;
+inline constexpr Reg NoReg = -1;
+
+enum class Code : std::uint8_t {
+  Constant,  ///< one number
+  Index,     ///< offset + Σ strides·index, an integer
+  Load,      ///< an element of an argument
+  Copy,      ///< its operand
+  Unary,
+  Binary,
+  Compare,
+  Select,   ///< in[0] ≠ 0 ? in[1] : in[2]
+  Cast,     ///< in[0] as dtype
+  Reduced,  ///< the result of a reduction of this row
+};
+
+/// Moves a place by a value: adds index·stride. The index must be in [0, limit).
+struct Term {
+  Reg index = NoReg;
+  std::int64_t stride = 0;
+  std::int64_t limit = 0;
+  bool clamp = false;  ///< brought into [0, limit) instead of faulting
+};
+
+/// A place in an argument: offset + Σ strides[axis]·index[axis] + Σ terms, in elements.
+struct Access {
+  std::int32_t argument = -1;
+  std::int64_t offset = 0;
+  std::vector<std::int64_t> strides;  ///< one per axis of the kernel
+  std::vector<Term> terms;
+};
+
+using Number = std::variant<double, std::int64_t>;
+
+struct Instr {
+  Code code = Code::Constant;
+  DType dtype = DType::F32;  ///< of the result
+  std::uint8_t kind = 0;     ///< UnaryKind, BinaryKind or CompareKind
+  std::array<Reg, 3> in = {NoReg, NoReg, NoReg};
+  bool per_element = false;     ///< else once a row
+  Number number = 0.0;          ///< Constant
+  Access access;                ///< Load; for Index its offset and strides
+  std::int32_t reduction = -1;  ///< Reduced
+
+  [[nodiscard]] UnaryKind unary() const { return static_cast<UnaryKind>(kind); }
+  [[nodiscard]] BinaryKind binary() const { return static_cast<BinaryKind>(kind); }
+  [[nodiscard]] CompareKind compare() const { return static_cast<CompareKind>(kind); }
+};
+
+struct Store {
+  Reg value = NoReg;
+  Access access;
+};
+
+/// Combines a value over the elements of a row. Kinds: sum, prod, max, min, any, all.
+struct Reduction {
+  ReduceKind kind = ReduceKind::Sum;
+  DType dtype = DType::F32;
+  Reg value = NoReg;
+};
+
+/// Combines a value over the accumulated rows: element by element of the row, or once a row. The
+/// tile writes `length` results (the row's elements, or 1) to `argument` at its own place.
+struct Accumulator {
+  ReduceKind kind = ReduceKind::Sum;
+  DType dtype = DType::F32;
+  Reg value = NoReg;
+  bool per_element = true;
+  std::int32_t argument = -1;
+  std::int32_t local = -1;  ///< the local argument it accumulates in
+};
+
+struct Stage {
+  bool per_element = true;
+  std::vector<Reg> code;
+  std::vector<Store> stores;
+  std::vector<std::int32_t> reductions;
+  std::vector<std::int32_t> accumulators;
+};
+
+enum class ArgumentRole : std::uint8_t { In, Out, Local };
+
+struct Argument {
+  DType dtype = DType::F32;
+  ArgumentRole role = ArgumentRole::In;
+  std::int64_t elements = 0;  ///< Local: how many each running tile needs
+};
+
+struct Kernel {
+  std::string name;
+  std::vector<std::int64_t> extents;  ///< of all axes, outermost first
+  std::size_t kept = 0;               ///< axes [0, kept) number independent rows
+  std::size_t outer = 0;              ///< axes [kept, outer) are accumulated over; the rest a row
+  std::vector<Argument> arguments;
+  std::vector<Instr> code;
+  std::vector<Reduction> reductions;
+  std::vector<Accumulator> accumulators;
+  std::vector<Stage> stages;
+  /// How the work is cut. By columns: there is one row and one axis, cut in `tiles` ranges. Else the
+  /// kept rows are cut in `tiles`/`chunks` ranges, and for each the accumulated rows in `chunks`.
+  bool by_columns = false;
+  std::int64_t tiles = 1;
+  std::int64_t chunks = 1;
+
+  [[nodiscard]] std::int64_t rows() const;             ///< kept · accumulated
+  [[nodiscard]] std::int64_t kept_rows() const;        ///< 1 without kept axes
+  [[nodiscard]] std::int64_t accumulated_rows() const; ///< 1 without accumulated axes
+  [[nodiscard]] std::int64_t row_elements() const;
+};
+
+/// Readable text; the same kernel always prints the same.
+[[nodiscard]] std::string to_string(const Kernel& kernel);
+/// InternalError that says what is wrong with a kernel.
+void verify(const Kernel& kernel);
+/// Joins neighbouring axes that every access walks as if they were one.
+void coalesce(Kernel& kernel);
+/// Decides tiles and chunks from the shapes.
+void partition(Kernel& kernel);
+
+}  // namespace ricci::loop

@@ -1,0 +1,55 @@
+// What an op is to the compiler: a view, an instruction per element, a reduction, or a call. The
+// compiler fuses the first three into loop kernels; a call is a kernel of its own on each device.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "ricci/ir/graph.h"
+#include "ricci/loop/kernel.h"
+#include "ricci/loop/layout.h"
+
+namespace ricci {
+
+struct LowerContext {
+  const Node& node;
+  std::vector<StaticDims> operands;  ///< sizes of each operand
+  std::vector<DType> dtypes;         ///< their dtypes
+  StaticDims result;                 ///< sizes of the first result
+};
+
+/// How an operand is read by an op that runs once per element of its result: for every axis of the
+/// result the axis of the operand that moves with it, or -1.
+using AxisMap = std::vector<std::int64_t>;
+
+/// Operand 0 is read at a place along `axis` that operand `by` gives.
+struct Indirect {
+  std::int64_t axis = 0;
+  std::size_t by = 1;
+  std::int64_t limit = 0;  ///< first index that is out of range
+  bool clamp = false;
+};
+
+struct Lowering {
+  enum class Form : std::uint8_t { View, Pointwise, Reduction, Pieces, Call };
+  Form form = Form::Call;
+
+  /// View: the result as a layout of operand 0's elements, given operand 0's own; nothing when no
+  /// strides say so (then the elements are copied).
+  std::optional<loop::Layout> (*view)(const Node&, const LowerContext&, const loop::Layout&) = nullptr;
+  /// Pointwise: the instruction, its registers still open; strides of an Index are the result's axes'.
+  loop::Instr instr = {};
+  std::vector<AxisMap> reads = {};
+  std::optional<Indirect> indirect = {};
+  /// Reduction.
+  ReduceKind reduce = ReduceKind::Sum;
+  std::vector<bool> reduced = {};  ///< per axis of the operand
+  /// Pieces: each operand is copied into its part of the result.
+  std::vector<loop::Layout> pieces = {};
+};
+
+/// The form of a node with static types. Composite ops are `Call`: expand them first.
+[[nodiscard]] Lowering lower_node(const Graph& graph, const Node& node);
+
+}  // namespace ricci

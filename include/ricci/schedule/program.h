@@ -1,0 +1,108 @@
+// A program for a device (LIR): loop kernels, calls and control flow over planned buffers. Nothing
+// differentiates it and nothing changes its plan; it names no instruction set.
+//
+//   Program program = make_program(graph);       // graph with static types
+//   std::puts(to_string(program).c_str());
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ricci/ir/graph.h"
+#include "ricci/loop/kernel.h"
+#include "ricci/loop/layout.h"
+
+namespace ricci {
+
+using BufferId = std::int32_t;
+
+/// An array the program reads or writes.
+struct Buffer {
+  enum class Role : std::uint8_t {
+    Input,      ///< handed in by the caller: inputs and params, in order of creation
+    Output,     ///< handed in by the caller to be filled
+    Constant,   ///< part of the program
+    Temporary,  ///< a part of the arena
+  };
+  Role role = Role::Temporary;
+  DType dtype = DType::F32;
+  std::int64_t elements = 0;
+  std::int32_t index = -1;  ///< which input or output
+  std::int64_t offset = 0;  ///< of a temporary, in bytes
+  Tensor constant = {};
+
+  [[nodiscard]] std::int64_t bytes() const { return elements * size_of(dtype); }
+};
+
+/// A buffer, or elements of it, under a shape.
+struct BufferView {
+  BufferId buffer = -1;  ///< -1: a result nobody wants
+  Type type;
+  loop::Layout layout;
+};
+
+struct Program;
+
+/// One launch of a kernel.
+struct KernelStep {
+  std::size_t kernel = 0;
+  std::vector<BufferId> buffers;  ///< one per argument; -1 for local ones
+};
+
+/// An op with a kernel of its own on each device.
+struct CallStep {
+  Op op;
+  std::vector<BufferView> operands;
+  std::vector<BufferView> results;
+};
+
+/// `if`, `while` and `scan`: an op whose bodies are programs. A body's inputs are its buffers of
+/// role Input; its temporaries live in `workspace`.
+struct ControlStep {
+  Op op;
+  std::vector<BufferView> operands;
+  std::vector<BufferView> results;
+  std::vector<std::pair<std::string, std::shared_ptr<const Program>>> bodies;  ///< role, program
+  BufferId workspace = -1;
+};
+
+struct Step {
+  std::variant<KernelStep, CallStep, ControlStep> what;
+  std::vector<NodeId> nodes;  ///< what it computes, in the prepared graph
+  std::string label;          ///< for profiles: ops, and the user's own words
+  std::string apart_because;  ///< why it is not part of an earlier kernel; may be empty
+  SourcePosition where;
+};
+
+struct Program {
+  std::string name;
+  std::vector<Buffer> buffers;
+  std::vector<loop::Kernel> kernels;
+  std::vector<Step> steps;
+  std::vector<BufferId> inputs;   ///< inputs and params, in order of creation
+  std::vector<BufferId> outputs;
+  std::int64_t arena_bytes = 0;   ///< temporaries, after planning
+  std::int64_t live_bytes = 0;    ///< the most that is alive at once: no plan needs less
+  std::shared_ptr<const Graph> graph;  ///< what it was made from, prepared
+};
+
+struct ProgramOptions {
+  bool fuse = true;
+  /// Which structured ops the device has kernels for, besides those that can only be calls; others
+  /// are expanded. Absent: none.
+  bool (*claims)(const Graph& graph, const Node& node) = nullptr;
+};
+
+/// Prepares, fuses, orders and plans. `graph` must have static types; UserError otherwise.
+[[nodiscard]] Program make_program(const Graph& graph, const ProgramOptions& options = {});
+
+/// What the scheduler is given: composites expanded, gradients of loops as loops, means as sums.
+[[nodiscard]] Graph prepare_for_device(const Graph& graph, const ProgramOptions& options = {});
+
+/// Readable text: buffers, steps, kernels.
+[[nodiscard]] std::string to_string(const Program& program);
+
+}  // namespace ricci

@@ -1,0 +1,156 @@
+#include "ricci/loop/kernel.h"
+
+#include <algorithm>
+
+#include "ricci/support/error.h"
+
+namespace ricci::loop {
+namespace {
+
+std::int64_t product(const std::vector<std::int64_t>& extents, std::size_t from, std::size_t to) {
+  std::int64_t n = 1;
+  for (std::size_t i = from; i < to; ++i) n *= extents[i];
+  return n;
+}
+
+template <class F>
+void for_each_access(Kernel& kernel, F&& f) {
+  for (Instr& i : kernel.code) {
+    if (i.code == Code::Load || i.code == Code::Index) f(i.access);
+  }
+  for (Stage& s : kernel.stages) {
+    for (Store& store : s.stores) f(store.access);
+  }
+}
+
+void drop_axis(Kernel& kernel, std::size_t axis) {
+  const auto at = static_cast<std::ptrdiff_t>(axis);
+  kernel.extents.erase(kernel.extents.begin() + at);
+  for_each_access(kernel, [&](Access& a) { a.strides.erase(a.strides.begin() + at); });
+  if (axis < kernel.kept) --kernel.kept;
+  if (axis < kernel.outer) --kernel.outer;
+}
+
+bool one_zone(const Kernel& kernel, std::size_t axis) {
+  return axis + 1 != kernel.kept && axis + 1 != kernel.outer;
+}
+
+// What visiting an element costs, in units of a simple instruction.
+std::int64_t weight(const Instr& i) {
+  if (i.code == Code::Unary) {
+    switch (i.unary()) {
+      case UnaryKind::Neg:
+      case UnaryKind::Abs:
+      case UnaryKind::Square:
+      case UnaryKind::Relu: return 1;
+      case UnaryKind::Sqrt:
+      case UnaryKind::Reciprocal: return 4;
+      default: return 12;
+    }
+  }
+  if (i.code == Code::Binary && i.binary() >= BinaryKind::Pow && i.binary() <= BinaryKind::Hypot) {
+    return 24;
+  }
+  if (i.code == Code::Binary && i.binary() == BinaryKind::Div) return 4;
+  if (i.code == Code::Load) return i.access.terms.empty() ? 1 : 4;
+  return i.code == Code::Constant ? 0 : 1;
+}
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+std::int64_t Kernel::kept_rows() const { return product(extents, 0, kept); }
+std::int64_t Kernel::accumulated_rows() const { return product(extents, kept, outer); }
+std::int64_t Kernel::rows() const { return product(extents, 0, outer); }
+std::int64_t Kernel::row_elements() const { return product(extents, outer, extents.size()); }
+
+void coalesce(Kernel& kernel) {
+  for (std::size_t axis = kernel.extents.size(); axis-- > 0;) {
+    if (kernel.extents[axis] == 1) drop_axis(kernel, axis);
+  }
+  for (std::size_t axis = kernel.extents.size(); axis-- > 1;) {
+    const std::size_t outer = axis - 1;
+    if (!one_zone(kernel, outer)) continue;
+    bool joint = true;
+    for_each_access(kernel, [&](const Access& a) {
+      joint = joint && a.strides[outer] == a.strides[axis] * kernel.extents[axis];
+    });
+    if (!joint) continue;
+    kernel.extents[outer] *= kernel.extents[axis];
+    for_each_access(kernel, [&](Access& a) { a.strides[outer] = a.strides[axis]; });
+    drop_axis(kernel, axis);
+  }
+}
+
+void partition(Kernel& kernel) {
+  constexpr std::int64_t TileWork = 1 << 17;
+  constexpr std::int64_t MostTiles = 64;
+  std::int64_t per_element = 1;
+  for (const Instr& i : kernel.code) {
+    if (i.per_element) per_element += weight(i);
+  }
+  const std::int64_t elements = std::max<std::int64_t>(kernel.rows() * kernel.row_elements(), 1);
+  const std::int64_t wanted = std::clamp<std::int64_t>(elements * per_element / TileWork, 1, MostTiles);
+  kernel.chunks = 1;
+  kernel.tiles = 1;
+  if (kernel.by_columns) {
+    // Ranges of whole cache lines, whatever the dtype.
+    constexpr std::int64_t Grain = 64;
+    kernel.tiles = std::min(wanted, std::max<std::int64_t>(kernel.row_elements() / Grain, 1));
+    return;
+  }
+  const std::int64_t kept = kernel.kept_rows();
+  if (kernel.accumulators.empty()) {
+    kernel.tiles = std::min(wanted, std::max<std::int64_t>(kernel.rows(), 1));
+    return;
+  }
+  constexpr std::int64_t MostChunks = 16;  // each costs a row of partial results
+  const std::int64_t row_tiles = std::min(wanted, std::max<std::int64_t>(kept, 1));
+  std::int64_t chunks = row_tiles >= 8 ? 1 : std::min(ceil_div(wanted, row_tiles), MostChunks);
+  chunks = std::min(chunks, std::max<std::int64_t>(kernel.accumulated_rows(), 1));
+  // A tile of several kept rows accumulates each for itself, so chunks need tiles of one kept row.
+  kernel.chunks = chunks;
+  kernel.tiles = chunks == 1 ? row_tiles : std::max<std::int64_t>(kept, 1) * chunks;
+}
+
+void verify(const Kernel& kernel) {
+  check_internal(kernel.kept <= kernel.outer && kernel.outer <= kernel.extents.size(),
+                 "a kernel's axes are out of order");
+  std::vector<bool> ready(kernel.code.size(), false);
+  std::vector<bool> reduced(kernel.reductions.size(), false);
+  const auto check_access = [&](const Access& a) {
+    check_internal(a.strides.size() == kernel.extents.size(), "an access has a stride per axis");
+    for (const Term& t : a.terms) {
+      check_internal(ready[static_cast<std::size_t>(t.index)], "a term reads what is not there yet");
+    }
+  };
+  for (const Stage& stage : kernel.stages) {
+    for (const Reg r : stage.code) {
+      const Instr& i = kernel.code[static_cast<std::size_t>(r)];
+      check_internal(stage.per_element || !i.per_element, "an element is computed outside a row");
+      for (const Reg in : i.in) {
+        check_internal(in == NoReg || ready[static_cast<std::size_t>(in)],
+                       "an instruction reads what is not there yet");
+      }
+      if (i.code == Code::Load || i.code == Code::Index) check_access(i.access);
+      if (i.code == Code::Reduced) {
+        check_internal(reduced[static_cast<std::size_t>(i.reduction)], "a reduction is not complete");
+      }
+      ready[static_cast<std::size_t>(r)] = true;
+    }
+    for (const Store& s : stage.stores) {
+      check_internal(ready[static_cast<std::size_t>(s.value)], "a store has no value");
+      check_access(s.access);
+    }
+    for (const std::int32_t r : stage.reductions) reduced[static_cast<std::size_t>(r)] = true;
+    // What is per element does not outlive its stage.
+    for (const Reg r : stage.code) {
+      if (kernel.code[static_cast<std::size_t>(r)].per_element) {
+        ready[static_cast<std::size_t>(r)] = false;
+      }
+    }
+  }
+}
+
+}  // namespace ricci::loop

@@ -1,0 +1,85 @@
+// Element-wise ops and generators as instructions.
+#include "rule/lower_rules.h"
+
+namespace ricci::rule {
+namespace {
+
+bool faults_on_integers(BinaryKind kind) {
+  return kind == BinaryKind::Div || kind == BinaryKind::Rem || kind == BinaryKind::Pow;
+}
+
+template <class Kind>
+loop::Instr instruction(loop::Code code, Kind kind, const LowerContext& c) {
+  loop::Instr i{.code = code, .dtype = c.node.types[0].dtype};
+  i.kind = static_cast<std::uint8_t>(kind);
+  return i;
+}
+
+Lowering constant(loop::Number number, const LowerContext& c) {
+  return pointwise({.code = loop::Code::Constant, .dtype = c.node.types[0].dtype, .number = number}, c);
+}
+
+}  // namespace
+
+AxisMap aligned_axes(const StaticDims& from, const StaticDims& to) {
+  AxisMap map(to.size(), -1);
+  const std::size_t shift = to.size() - from.size();
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (from[i] == to[shift + i]) map[shift + i] = static_cast<std::int64_t>(i);
+  }
+  return map;
+}
+
+Lowering pointwise(loop::Instr instr, const LowerContext& c) {
+  Lowering l{.form = Lowering::Form::Pointwise, .instr = std::move(instr)};
+  for (const StaticDims& dims : c.operands) l.reads.push_back(aligned_axes(dims, c.result));
+  return l;
+}
+
+Lowering lower(const op::Unary& op, const LowerContext& c) {
+  return pointwise(instruction(loop::Code::Unary, op.kind, c), c);
+}
+
+Lowering lower(const op::Binary& op, const LowerContext& c) {
+  // Loops have no way to say which element divided by zero.
+  if (is_int(c.dtypes[0]) && faults_on_integers(op.kind)) return {};
+  return pointwise(instruction(loop::Code::Binary, op.kind, c), c);
+}
+
+Lowering lower(const op::Compare& op, const LowerContext& c) {
+  return pointwise(instruction(loop::Code::Compare, op.kind, c), c);
+}
+
+Lowering lower(const op::Where&, const LowerContext& c) {
+  return pointwise(instruction(loop::Code::Select, 0, c), c);
+}
+
+Lowering lower(const op::Cast&, const LowerContext& c) {
+  return pointwise(instruction(loop::Code::Cast, 0, c), c);
+}
+
+Lowering lower(const op::StopGradient&, const LowerContext&) {
+  return {.form = Lowering::Form::View,
+          .view = [](const Node&, const LowerContext&, const loop::Layout& l) {
+            return std::optional(l);
+          }};
+}
+
+Lowering lower(const op::Iota& op, const LowerContext& c) {
+  loop::Instr i{.code = loop::Code::Index, .dtype = c.node.types[0].dtype};
+  i.access.strides.assign(c.result.size(), 0);
+  if (!c.result.empty()) i.access.strides[static_cast<std::size_t>(op.axis.value)] = 1;
+  return pointwise(std::move(i), c);
+}
+
+Lowering lower(const op::DimSize& op, const LowerContext& c) {
+  if (is_float(c.node.types[0].dtype)) return constant(static_cast<double>(op.dim.value()), c);
+  return constant(op.dim.value(), c);
+}
+
+// Random streams are drawn by kernels of their own: every word depends on its position alone.
+Lowering lower(const op::RngNormal&, const LowerContext&) { return {}; }
+Lowering lower(const op::RngUniform&, const LowerContext&) { return {}; }
+Lowering lower(const op::RngBits&, const LowerContext&) { return {}; }
+
+}  // namespace ricci::rule

@@ -1,0 +1,64 @@
+// Reads at places that operands give. Writes at such places are calls: their order matters.
+#include "rule/lower_rules.h"
+
+namespace ricci::rule {
+namespace {
+
+Lowering indirect_read(const LowerContext& c, AxisMap table, AxisMap indices, Indirect how) {
+  // Floats that hold indices are checked one by one, in a kernel of its own.
+  if (!is_int(c.dtypes[1])) return {};
+  Lowering l{.form = Lowering::Form::Pointwise,
+             .instr = {.code = loop::Code::Load, .dtype = c.node.types[0].dtype}};
+  l.reads = {std::move(table), std::move(indices)};
+  l.indirect = how;
+  return l;
+}
+
+}  // namespace
+
+Lowering lower(const op::Gather& op, const LowerContext& c) {
+  const std::int64_t axis = op.axis.value;
+  const auto picked = static_cast<std::int64_t>(c.operands[1].size());
+  AxisMap table(c.result.size(), -1);
+  AxisMap indices(c.result.size(), -1);
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(c.result.size()); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (i < axis) {
+      table[at] = i;
+    } else if (i < axis + picked) {
+      indices[at] = i - axis;
+    } else {
+      table[at] = i - picked + 1;
+    }
+  }
+  return indirect_read(c, std::move(table), std::move(indices),
+                       {.axis = axis, .limit = c.operands[0][static_cast<std::size_t>(axis)]});
+}
+
+Lowering lower(const op::TakeAlongAxis& op, const LowerContext& c) {
+  AxisMap table;
+  AxisMap indices;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(c.result.size()); ++i) {
+    table.push_back(i == op.axis.value ? -1 : i);
+    indices.push_back(i);
+  }
+  const auto axis = static_cast<std::size_t>(op.axis.value);
+  return indirect_read(c, std::move(table), std::move(indices),
+                       {.axis = op.axis.value, .limit = c.operands[0][axis]});
+}
+
+Lowering lower(const op::DynamicNarrow& op, const LowerContext& c) {
+  AxisMap table;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(c.result.size()); ++i) table.push_back(i);
+  const auto axis = static_cast<std::size_t>(op.axis.value);
+  const std::int64_t starts = c.operands[0][axis] - c.result[axis] + 1;
+  return indirect_read(c, std::move(table), AxisMap(c.result.size(), -1),
+                       {.axis = op.axis.value, .limit = starts, .clamp = true});
+}
+
+Lowering lower(const op::GatherBackward&, const LowerContext&) { return {}; }
+Lowering lower(const op::ScatterAdd&, const LowerContext&) { return {}; }
+Lowering lower(const op::ScatterAddAlongAxis&, const LowerContext&) { return {}; }
+Lowering lower(const op::DynamicUpdate&, const LowerContext&) { return {}; }
+
+}  // namespace ricci::rule

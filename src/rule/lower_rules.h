@@ -1,0 +1,19 @@
+// The lowering rules of primitive ops; each is in the file of its family. Everything else is a call.
+#pragma once
+
+#include "ricci/op/ops.h"
+#include "ricci/rule/lower.h"
+
+namespace ricci::rule {
+
+#define RICCI_OP(Type, builder)
+#define RICCI_PRIMITIVE(Type, builder) Lowering lower(const op::Type&, const LowerContext&);
+#define RICCI_PRIMITIVE_FAMILY RICCI_PRIMITIVE
+#include "ricci/op/list.def"
+
+/// Broadcasting, right-aligned.
+[[nodiscard]] AxisMap aligned_axes(const StaticDims& from, const StaticDims& to);
+/// An instruction per element, every operand broadcast to the result.
+[[nodiscard]] Lowering pointwise(loop::Instr instr, const LowerContext& c);
+
+}  // namespace ricci::rule

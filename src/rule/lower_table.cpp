@@ -1,0 +1,42 @@
+// Collects the lowering rules; a primitive without one does not link.
+#include <array>
+
+#include "rule/lower_rules.h"
+
+namespace ricci {
+namespace {
+
+using Rule = Lowering (*)(const Op&, const LowerContext&);
+
+template <class T>
+Lowering run(const Op& op, const LowerContext& c) {
+  return rule::lower(*op.as<T>(), c);
+}
+
+constexpr auto Rules = std::to_array<Rule>({
+#define RICCI_OP(Type, builder) nullptr,
+#define RICCI_PRIMITIVE(Type, builder) run<op::Type>,
+#define RICCI_PRIMITIVE_FAMILY RICCI_PRIMITIVE
+#include "ricci/op/list.def"
+});
+
+}  // namespace
+
+Lowering lower_node(const Graph& graph, const Node& node) {
+  const Rule rule = Rules[static_cast<std::size_t>(node.op.kind())];
+  if (rule == nullptr) return {};
+  LowerContext c{node, {}, {}, node.types[0].static_dims()};
+  for (const ValueId v : node.operands) {
+    c.operands.push_back(graph.type(v).static_dims());
+    c.dtypes.push_back(graph.type(v).dtype);
+  }
+  // Pairs of numbers are not what loop kernels compute with; views of them are views.
+  bool complex = is_complex(node.types[0].dtype);
+  for (const DType d : c.dtypes) complex = complex || is_complex(d);
+  Lowering lowered = rule(node.op, c);
+  const bool moves = lowered.form == Lowering::Form::View || lowered.form == Lowering::Form::Pieces;
+  if (complex && !moves) return {};
+  return lowered;
+}
+
+}  // namespace ricci

@@ -1,0 +1,18 @@
+#include "rule/lower_rules.h"
+
+namespace ricci::rule {
+
+// Mean and log-sum-exp are rewritten before lowering: see prepare_for_loops.
+Lowering lower(const op::Reduce& op, const LowerContext& c) {
+  if (op.op == ReduceKind::Mean || op.op == ReduceKind::LogSumExp) return {};
+  Lowering l{.form = Lowering::Form::Reduction};
+  l.reduce = op.op;
+  l.reduced.assign(c.operands[0].size(), false);
+  for (const Axis& a : op.axes) l.reduced[static_cast<std::size_t>(a.value)] = true;
+  return l;
+}
+
+// A running total is a loop whose steps depend on each other.
+Lowering lower(const op::Cumulative&, const LowerContext&) { return {}; }
+
+}  // namespace ricci::rule

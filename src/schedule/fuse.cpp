@@ -1,0 +1,411 @@
+#include "schedule/fuse.h"
+
+#include <algorithm>
+#include <optional>
+#include <queue>
+
+#include "ricci/support/error.h"
+
+#include "schedule/ancestry.h"
+
+namespace ricci::schedule {
+namespace {
+
+using loop::element_count;
+using Boundaries = std::vector<std::int64_t>;
+using Intervals = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+// A reduction to one number is cut into rows of at most this many elements.
+constexpr std::int64_t LongRow = 16384;
+
+// The element counts behind each axis, times `unit`.
+Boundaries boundaries_of(const StaticDims& dims, std::int64_t unit) {
+  Boundaries b{unit};
+  for (std::size_t i = dims.size(); i-- > 0;) {
+    if (dims[i] != 1) b.push_back(b.back() * dims[i]);
+  }
+  return b;
+}
+
+// Both sets in one chain of divisors; nothing when an axis of one straddles an axis of the other.
+std::optional<Boundaries> joined(const Boundaries& a, const Boundaries& b) {
+  Boundaries all;
+  std::ranges::set_union(a, b, std::back_inserter(all));
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    if (all[i] % all[i - 1] != 0) return std::nullopt;
+  }
+  return all;
+}
+
+// The largest divisor of `n` up to `limit` that is at least `least`; nothing when there is none.
+std::optional<std::int64_t> divisor(std::int64_t n, std::int64_t least, std::int64_t limit) {
+  for (std::int64_t parts = (n + limit - 1) / limit; parts <= n / least; ++parts) {
+    if (n % parts == 0) return n / parts;
+  }
+  return std::nullopt;
+}
+
+struct ReductionPlan {
+  Reach reach = Reach::Row;
+  std::int64_t row = 0;
+  Intervals accumulated;
+};
+
+void add_interval(Intervals& to, std::int64_t low, std::int64_t high) {
+  if (!to.empty() && to.back().second == low) {
+    to.back().second = high;
+  } else {
+    to.emplace_back(low, high);
+  }
+}
+
+// How a reduction runs with rows of `row` elements; nothing when a row is neither all reduced nor
+// all kept.
+std::optional<ReductionPlan> with_row(const Item& item, std::int64_t row) {
+  ReductionPlan plan{Reach::Row, row, {}};
+  bool reduces_inside = false;
+  bool keeps_inside = false;
+  std::int64_t behind = 1;
+  for (std::size_t i = item.dims.size(); i-- > 0;) {
+    const std::int64_t with = behind * item.dims[i];
+    if (item.dims[i] == 1) continue;
+    if (behind < row) (item.reduced[i] ? reduces_inside : keeps_inside) = true;
+    if (item.reduced[i] && with > row) add_interval(plan.accumulated, std::max(behind, row), with);
+    behind = with;
+  }
+  if (reduces_inside && keeps_inside) return std::nullopt;
+  if (!plan.accumulated.empty()) plan.reach = reduces_inside ? Reach::ElementsAndRows : Reach::Rows;
+  if (!reduces_inside && plan.accumulated.empty()) return std::nullopt;
+  return plan;
+}
+
+// The row a reduction would choose for itself: its last axes that share a fate.
+std::int64_t natural_row(const Item& item) {
+  std::size_t i = item.dims.size();
+  while (i > 0 && item.dims[i - 1] == 1) --i;
+  check_internal(i > 0, "a reduction has nothing to combine");
+  const bool reduced = item.reduced[i - 1];
+  std::int64_t row = 1;
+  for (; i > 0 && (item.dims[i - 1] == 1 || item.reduced[i - 1] == reduced); --i) {
+    row *= item.dims[i - 1];
+  }
+  const std::int64_t rows = element_count(item.dims) / row;
+  if (!reduced || row <= LongRow || rows >= 8) return row;
+  return divisor(row, 256, LongRow).value_or(row);
+}
+
+class Fuser {
+ public:
+  Fuser(const Items& items, const FuseOptions& options) : items_(items), options_(options) {}
+
+  Fusion run() {
+    fusion_.group_of.resize(items_.items.size());
+    fusion_.reach.resize(items_.items.size(), Reach::Row);
+    for (std::size_t i = 0; i < items_.items.size(); ++i) place(i);
+    if (options_.enabled) merge_siblings();
+    return ordered();
+  }
+
+ private:
+  struct Joined {
+    std::int64_t row = 0;
+    Boundaries boundaries;
+    Intervals accumulated;
+    Reach reach = Reach::Row;
+  };
+
+  void place(std::size_t i) {
+    const Item& item = items_.items[i];
+    const std::vector<std::size_t> producers = producer_groups(item);
+    std::optional<std::size_t> home;
+    std::string why;
+    if (item.kind != Item::Kind::Call && options_.enabled) {
+      for (auto it = producers.rbegin(); it != producers.rend() && !home; ++it) {
+        if (const auto state = can_join(*it, i, why)) {
+          add_to(*it, i, *state);
+          home = *it;
+        }
+      }
+    }
+    if (!home) {
+      home = new_group(i);
+      fusion_.groups[*home].apart_because = why;
+    }
+    for (const std::size_t g : producers) {
+      if (g != *home) ancestry_.add(*home, g);
+    }
+    if (item.kind == Item::Kind::Call || !options_.enabled) return;
+    for (const std::size_t g : producers) {
+      if (g != fusion_.group_of[i] && alive(g)) try_merge(fusion_.group_of[i], g);
+    }
+  }
+
+  [[nodiscard]] bool alive(std::size_t g) const { return !fusion_.groups[g].items.empty(); }
+
+  std::vector<std::size_t> producer_groups(const Item& item) const {
+    std::vector<std::size_t> groups;
+    for (const Seen& seen : item.reads) {
+      const auto* s = std::get_if<Stored>(&seen);
+      if (s == nullptr) continue;
+      for (const std::size_t w : items_.writers[static_cast<std::size_t>(s->storage)]) {
+        groups.push_back(fusion_.group_of[w]);
+      }
+    }
+    std::ranges::sort(groups);
+    groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
+    return groups;
+  }
+
+  // What the group becomes when it takes the item in; nothing when they do not walk alike.
+  std::optional<Joined> shape_with(const Group& g, const Item& item, std::string& why) const {
+    if (g.call) {
+      why = "its operand comes from a call";
+      return std::nullopt;
+    }
+    Joined state{g.row, g.boundaries, g.accumulated, Reach::Row};
+    const std::int64_t count = element_count(item.dims);
+    if (item.kind == Item::Kind::Reduction) {
+      if (count != g.elements) {
+        why = "it walks another number of elements";
+        return std::nullopt;
+      }
+      const auto plan = with_row(item, g.row != 0 ? g.row : natural_row(item));
+      if (!plan || (!plan->accumulated.empty() && !g.accumulated.empty() &&
+                    plan->accumulated != g.accumulated)) {
+        why = "it reduces along other axes";
+        return std::nullopt;
+      }
+      state.row = plan->row;
+      state.reach = plan->reach;
+      if (!plan->accumulated.empty()) state.accumulated = plan->accumulated;
+    } else if (count != g.elements && (g.row == 0 || count * g.row != g.elements)) {
+      why = "it walks another number of elements";
+      return std::nullopt;
+    }
+    const std::int64_t unit = count == g.elements ? 1 : g.row;
+    auto all = joined(g.boundaries, boundaries_of(item.dims, unit));
+    if (all && state.row > 1) all = joined(*all, {state.row});
+    for (const auto& [low, high] : state.accumulated) {
+      if (all) all = joined(*all, {low, high});
+    }
+    if (!all) {
+      why = "its axes straddle those of its operand";
+      return std::nullopt;
+    }
+    state.boundaries = std::move(*all);
+    return state;
+  }
+
+  // Can a read of something the same kernel computes be served where it happens?
+  [[nodiscard]] bool read_fits(const Item& reader, const Stored& read, std::size_t writer,
+                               std::int64_t elements, std::int64_t row) const {
+    const Item& from = items_.items[writer];
+    if (from.piece || items_.writers[static_cast<std::size_t>(read.storage)].size() != 1) return false;
+    if (from.kind == Item::Kind::Reduction && fusion_.reach[writer] != Reach::Row) return false;
+    const bool reader_per_row = element_count(reader.dims) != elements;
+    const bool writer_per_row =
+        from.kind == Item::Kind::Reduction || element_count(from.dims) != elements;
+    if (reader_per_row && !writer_per_row) return false;
+    if (!reader_per_row && writer_per_row) return loop::is_per_row(read.layout, reader.dims, row);
+    return loop::is_contiguous(read.layout, reader.dims);
+  }
+
+  [[nodiscard]] bool reads_fit(const Item& reader, std::size_t group, std::int64_t elements,
+                               std::int64_t row) const {
+    for (std::size_t k = 0; k < reader.reads.size(); ++k) {
+      const auto* s = std::get_if<Stored>(&reader.reads[k]);
+      if (s == nullptr) continue;
+      for (const std::size_t w : items_.writers[static_cast<std::size_t>(s->storage)]) {
+        if (fusion_.group_of[w] != group) continue;
+        if (k == 0 && reader.indirect) return false;
+        if (!read_fits(reader, *s, w, elements, row)) return false;
+      }
+    }
+    return true;
+  }
+
+  std::optional<Joined> can_join(std::size_t g, std::size_t i, std::string& why) const {
+    const Item& item = items_.items[i];
+    const Group& group = fusion_.groups[g];
+    auto state = shape_with(group, item, why);
+    if (!state) return std::nullopt;
+    if (!reads_fit(item, g, group.elements, state->row)) {
+      why = "it reads its operand in another order, or before it is complete";
+      return std::nullopt;
+    }
+    for (const std::size_t other : producer_groups(item)) {
+      if (other != g && ancestry_.depends(other, g)) {
+        why = "another operand waits for that kernel";
+        return std::nullopt;
+      }
+    }
+    return state;
+  }
+
+  void add_to(std::size_t g, std::size_t i, const Joined& state) {
+    Group& group = fusion_.groups[g];
+    group.items.push_back(i);
+    group.row = state.row;
+    group.boundaries = state.boundaries;
+    group.accumulated = state.accumulated;
+    fusion_.group_of[i] = g;
+    fusion_.reach[i] = state.reach;
+  }
+
+  std::size_t new_group(std::size_t i) {
+    const Item& item = items_.items[i];
+    Group group;
+    group.call = item.kind == Item::Kind::Call;
+    group.items = {i};
+    if (!group.call) {
+      group.elements = element_count(item.dims);
+      group.boundaries = boundaries_of(item.dims, 1);
+    }
+    if (item.kind == Item::Kind::Reduction) {
+      const auto plan = with_row(item, natural_row(item));
+      check_internal(plan.has_value(), "a reduction does not fit its own rows");
+      group.row = plan->row;
+      group.accumulated = plan->accumulated;
+      fusion_.reach[i] = plan->reach;
+      for (const std::int64_t b : {plan->row}) {
+        group.boundaries = joined(group.boundaries, {b}).value();
+      }
+    }
+    fusion_.groups.push_back(std::move(group));
+    ancestry_.grow();
+    fusion_.group_of[i] = fusion_.groups.size() - 1;
+    return fusion_.groups.size() - 1;
+  }
+
+  // One kernel from two, when they walk the same elements and neither waits for the other through
+  // a third.
+  bool try_merge(std::size_t a, std::size_t b) {
+    const Group& x = fusion_.groups[a];
+    const Group& y = fusion_.groups[b];
+    if (x.call || y.call) return false;
+    const Group& big = x.elements >= y.elements ? x : y;
+    const Group& small = x.elements >= y.elements ? y : x;
+    std::int64_t row = big.row;
+    std::int64_t unit = 1;
+    if (big.elements != small.elements) {
+      if (small.row != 0 || big.row == 0 || small.elements * big.row != big.elements) return false;
+      unit = big.row;
+    } else if (row == 0) {
+      row = small.row;
+    } else if (small.row != 0 && small.row != row) {
+      return false;
+    }
+    if (!big.accumulated.empty() && !small.accumulated.empty() &&
+        big.accumulated != small.accumulated) {
+      return false;
+    }
+    Boundaries scaled = small.boundaries;
+    for (std::int64_t& v : scaled) v *= unit;
+    auto all = joined(big.boundaries, scaled);
+    if (all && row > 1) all = joined(*all, {row});
+    if (!all || ancestry_.linked_through_others(a, b)) return false;
+    // Without rows so far, a reduction of the other group may not suit the new ones; reads may not.
+    for (const std::size_t g : {a, b}) {
+      for (const std::size_t i : fusion_.groups[g].items) {
+        if (!reads_fit(items_.items[i], g == a ? b : a, big.elements, row)) return false;
+        if (!reads_fit(items_.items[i], g, big.elements, row)) return false;
+      }
+    }
+    const Intervals accumulated = big.accumulated.empty() ? small.accumulated : big.accumulated;
+    const std::int64_t elements = big.elements;
+    Group& into = fusion_.groups[a];
+    Group& gone = fusion_.groups[b];
+    into.items.insert(into.items.end(), gone.items.begin(), gone.items.end());
+    std::ranges::sort(into.items);
+    for (const std::size_t i : gone.items) fusion_.group_of[i] = a;
+    gone.items.clear();
+    into.elements = elements;
+    into.row = row;
+    into.boundaries = std::move(*all);
+    into.accumulated = accumulated;
+    ancestry_.merge(a, b);
+    return true;
+  }
+
+  // Kernels that read the same array in the same order read it once.
+  void merge_siblings() {
+    std::vector<std::vector<std::size_t>> readers(items_.storages.size());
+    for (std::size_t i = 0; i < items_.items.size(); ++i) {
+      if (items_.items[i].kind == Item::Kind::Call) continue;
+      for (const Seen& seen : items_.items[i].reads) {
+        const auto* s = std::get_if<Stored>(&seen);
+        if (s == nullptr) continue;
+        const Storage& storage = items_.storages[static_cast<std::size_t>(s->storage)];
+        if (storage.elements >= 256 && storage.elements == element_count(items_.items[i].dims)) {
+          readers[static_cast<std::size_t>(s->storage)].push_back(i);
+        }
+      }
+    }
+    for (const std::vector<std::size_t>& list : readers) {
+      for (std::size_t k = 1; k < list.size(); ++k) {
+        const std::size_t a = fusion_.group_of[list[k]];
+        for (std::size_t j = 0; j < k; ++j) {
+          const std::size_t b = fusion_.group_of[list[j]];
+          if (a != b && alive(a) && alive(b) && try_merge(a, b)) break;
+        }
+      }
+    }
+  }
+
+  // Groups in an order in which they can run, as near to the graph's as may be.
+  Fusion ordered() {
+    const std::size_t n = fusion_.groups.size();
+    std::vector<std::vector<std::size_t>> after(n);
+    std::vector<std::size_t> waits(n, 0);
+    for (std::size_t g = 0; g < n; ++g) {
+      std::vector<std::size_t> before;
+      for (const std::size_t i : fusion_.groups[g].items) {
+        for (const std::size_t p : producer_groups(items_.items[i])) {
+          if (p != g) before.push_back(p);
+        }
+      }
+      std::ranges::sort(before);
+      before.erase(std::unique(before.begin(), before.end()), before.end());
+      waits[g] = before.size();
+      for (const std::size_t p : before) after[p].push_back(g);
+    }
+    const auto later = [&](std::size_t a, std::size_t b) {
+      return fusion_.groups[a].items.back() > fusion_.groups[b].items.back();
+    };
+    std::priority_queue<std::size_t, std::vector<std::size_t>, decltype(later)> ready(later);
+    for (std::size_t g = 0; g < n; ++g) {
+      if (alive(g) && waits[g] == 0) ready.push(g);
+    }
+    Fusion result;
+    result.reach = std::move(fusion_.reach);
+    result.group_of.resize(items_.items.size());
+    std::size_t placed = 0;
+    while (!ready.empty()) {
+      const std::size_t g = ready.top();
+      ready.pop();
+      for (const std::size_t i : fusion_.groups[g].items) result.group_of[i] = result.groups.size();
+      placed += fusion_.groups[g].items.size();
+      result.groups.push_back(std::move(fusion_.groups[g]));
+      for (const std::size_t next : after[g]) {
+        if (--waits[next] == 0) ready.push(next);
+      }
+    }
+    check_internal(placed == items_.items.size(), "kernels wait for each other in a circle");
+    return result;
+  }
+
+  const Items& items_;
+  const FuseOptions& options_;
+  Fusion fusion_;
+  Ancestry ancestry_;
+};
+
+}  // namespace
+
+Fusion fuse(const Items& items, const FuseOptions& options) { return Fuser(items, options).run(); }
+
+bool runs_per_row(const Group& group, const Item& item) {
+  return item.kind == Item::Kind::Pointwise && element_count(item.dims) != group.elements;
+}
+
+}  // namespace ricci::schedule

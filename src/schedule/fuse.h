@@ -1,0 +1,51 @@
+// Which items share a kernel.
+//
+// All items of a group walk the same elements, in the same order. A group with reductions along
+// rows has a row length; items may then also run once a row. What is summed over rows is complete
+// only when the kernel is, so no item of the group can read it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "schedule/items.h"
+
+namespace ricci::schedule {
+
+/// What a reduction does inside its group.
+enum class Reach : std::uint8_t {
+  Row,            ///< over the elements of each row; the result is there for the row's later stages
+  Rows,           ///< over rows, element by element
+  ElementsAndRows ///< over the elements of each row, then over rows
+};
+
+struct Group {
+  std::vector<std::size_t> items;  ///< in the order in which they can run
+  bool call = false;
+  std::int64_t elements = 0;
+  std::int64_t row = 0;  ///< elements of a row; 0 while nothing asks for rows
+  /// Element counts behind which an axis ends; each divides the next.
+  std::vector<std::int64_t> boundaries;
+  /// Axes summed over rows, as (elements behind the axis, elements with it).
+  std::vector<std::pair<std::int64_t, std::int64_t>> accumulated;
+  std::string apart_because;  ///< why its first item joined none of its operands' groups
+};
+
+struct Fusion {
+  std::vector<Group> groups;  ///< in an order in which they can run
+  std::vector<std::size_t> group_of;  ///< per item
+  std::vector<Reach> reach;           ///< per item; for reductions
+};
+
+struct FuseOptions {
+  bool enabled = true;
+};
+
+[[nodiscard]] Fusion fuse(const Items& items, const FuseOptions& options = {});
+
+/// Does an item run once a row in its group?
+[[nodiscard]] bool runs_per_row(const Group& group, const Item& item);
+
+}  // namespace ricci::schedule

@@ -1,0 +1,292 @@
+#include "schedule/items.h"
+
+#include <limits>
+
+#include "ricci/op/ops.h"
+#include "ricci/support/error.h"
+
+namespace ricci::schedule {
+namespace {
+
+using loop::Layout;
+
+loop::Layout through(const Layout& layout, const AxisMap& map) {
+  Layout out{layout.offset, {}};
+  for (const std::int64_t axis : map) {
+    out.strides.push_back(axis < 0 ? 0 : layout.strides[static_cast<std::size_t>(axis)]);
+  }
+  return out;
+}
+
+// What a reduction of nothing gives, as one element.
+Tensor identity_of(ReduceKind kind, DType dtype) {
+  const Type scalar{dtype, {}};
+  constexpr double Inf = std::numeric_limits<double>::infinity();
+  switch (kind) {
+    case ReduceKind::Prod:
+    case ReduceKind::All: return Tensor::splat(scalar, 1).contiguous();
+    case ReduceKind::Max:
+    case ReduceKind::Min:
+      if (is_float(dtype)) {
+        return Tensor::splat(scalar, kind == ReduceKind::Max ? -Inf : Inf).contiguous();
+      }
+      if (dtype == DType::Bool) {
+        return Tensor::splat(scalar, kind == ReduceKind::Max ? 0 : 1).contiguous();
+      }
+      return with_element_type(dtype, [&]<class T>() {
+        using L = std::numeric_limits<T>;
+        if constexpr (!std::is_integral_v<T>) {
+          return Tensor::splat(scalar, 0).contiguous();
+        } else {
+          const auto end = static_cast<std::int64_t>(kind == ReduceKind::Max ? L::min() : L::max());
+          return Tensor::splat(scalar, end).contiguous();
+        }
+      });
+    default: return Tensor::splat(scalar, 0).contiguous();
+  }
+}
+
+class Maker {
+ public:
+  explicit Maker(const Graph& graph) : graph_(graph), seen_(graph.size()) {}
+
+  Items run() {
+    for (NodeId id = 0; id < graph_.size(); ++id) visit(id);
+    for (std::size_t k = 0; k < graph_.outputs().size(); ++k) add_output(k);
+    items_.writers.resize(items_.storages.size());
+    for (std::size_t i = 0; i < items_.items.size(); ++i) {
+      for (const StorageId s : items_.items[i].writes) {
+        if (s >= 0) items_.writers[static_cast<std::size_t>(s)].push_back(i);
+      }
+    }
+    return std::move(items_);
+  }
+
+ private:
+  void visit(NodeId id) {
+    const Node& node = graph_.nodes()[id];
+    seen_[id].resize(node.types.size());
+    if (node.op.is<op::Input>() || node.op.is<op::Param>()) {
+      const StorageId s = add_storage(Storage::Role::Leaf, node.types[0], id);
+      items_.leaves.emplace_back(id, s);
+      seen_[id][0] = whole(s, node.types[0]);
+      return;
+    }
+    if (const auto* c = node.op.as<op::Constant>()) {
+      seen_[id][0] = constant(c->value, id);
+      return;
+    }
+    const Lowering lowered = lower_node(graph_, node);
+    switch (lowered.form) {
+      case Lowering::Form::View: add_view(id, node, lowered); break;
+      case Lowering::Form::Pointwise: add_pointwise(id, node, lowered); break;
+      case Lowering::Form::Reduction: add_reduction(id, node, lowered); break;
+      case Lowering::Form::Pieces: add_pieces(id, node, lowered); break;
+      case Lowering::Form::Call: add_call(id, node); break;
+    }
+  }
+
+  StorageId add_storage(Storage::Role role, const Type& type, NodeId node) {
+    items_.storages.push_back({role, type.dtype, *type.numel(), node, {}, -1, {}});
+    return static_cast<StorageId>(items_.storages.size() - 1);
+  }
+
+  static Seen whole(StorageId s, const Type& type) {
+    return Stored{s, loop::contiguous(type.static_dims())};
+  }
+
+  Seen constant(const Tensor& value, NodeId node) {
+    if (value.is_splat() && value.numel() > 0 && !is_complex(value.dtype())) {
+      Tensor one = value;
+      for (std::size_t a = 0; a < value.rank(); ++a) one = one.narrowed(a, 0, 1);
+      return Splat{one.reshaped({}).contiguous()};
+    }
+    const StorageId s = add_storage(Storage::Role::Constant, value.type(), node);
+    items_.storages.back().constant = value.contiguous();
+    return whole(s, value.type());
+  }
+
+  LowerContext context(const Node& node) const {
+    LowerContext c{node, {}, {}, node.types[0].static_dims()};
+    for (const ValueId v : node.operands) {
+      c.operands.push_back(graph_.type(v).static_dims());
+      c.dtypes.push_back(graph_.type(v).dtype);
+    }
+    return c;
+  }
+
+  const Seen& operand(const Node& node, std::size_t k) const {
+    return seen_[node.operands[k].node][node.operands[k].result];
+  }
+
+  void add_view(NodeId id, const Node& node, const Lowering& lowered) {
+    const Seen& from = operand(node, 0);
+    const LowerContext c = context(node);
+    if (std::holds_alternative<Splat>(from)) {
+      seen_[id][0] = from;
+      return;
+    }
+    if (const auto* s = std::get_if<Stored>(&from)) {
+      if (const auto layout = lowered.view(node, c, s->layout)) {
+        seen_[id][0] = Stored{s->storage, *layout};
+        return;
+      }
+    } else if (const auto layout = lowered.view(node, c, std::get<Sequence>(from).layout)) {
+      seen_[id][0] = Sequence{*layout, std::get<Sequence>(from).dtype};
+      return;
+    }
+    // No strides say so: the elements are copied in the operand's order.
+    seen_[id][0] = copied(id, from, c.operands[0], node.types[0]);
+  }
+
+  Seen copied(NodeId id, const Seen& from, const StaticDims& dims, const Type& type) {
+    const StorageId s = add_storage(Storage::Role::Temporary, type, id);
+    push(copy_item(id, from, dims, type.dtype, s));
+    return whole(s, type);
+  }
+
+  static Item copy_item(NodeId id, const Seen& from, StaticDims dims, DType dtype, StorageId to) {
+    Item item{.kind = Item::Kind::Pointwise, .node = id, .dims = std::move(dims)};
+    item.instr = {.code = loop::Code::Copy, .dtype = dtype};
+    item.reads = {from};
+    item.writes = {to};
+    return item;
+  }
+
+  void add_pointwise(NodeId id, const Node& node, const Lowering& lowered) {
+    const StaticDims dims = node.types[0].static_dims();
+    if (lowered.instr.code == loop::Code::Index) {
+      seen_[id][0] = Sequence{{0, lowered.instr.access.strides}, node.types[0].dtype};
+      return;
+    }
+    if (lowered.instr.code == loop::Code::Constant) {
+      const Type scalar{node.types[0].dtype, {}};
+      const auto* d = std::get_if<double>(&lowered.instr.number);
+      seen_[id][0] = Splat{d != nullptr
+                               ? Tensor::splat(scalar, *d).contiguous()
+                               : Tensor::splat(scalar, std::get<std::int64_t>(lowered.instr.number))
+                                     .contiguous()};
+      return;
+    }
+    Item item{.kind = Item::Kind::Pointwise, .node = id, .dims = dims};
+    item.instr = lowered.instr;
+    item.indirect = lowered.indirect;
+    for (std::size_t k = 0; k < node.operands.size(); ++k) {
+      Seen from = operand(node, k);
+      if (k == 0 && lowered.indirect) from = stored(id, from, graph_.type(node.operands[0]));
+      if (auto* s = std::get_if<Stored>(&from)) {
+        if (k == 0 && lowered.indirect) {
+          item.indirect_stride =
+              s->layout.strides[static_cast<std::size_t>(lowered.indirect->axis)];
+        }
+        s->layout = through(s->layout, lowered.reads[k]);
+      } else if (auto* q = std::get_if<Sequence>(&from)) {
+        q->layout = through(q->layout, lowered.reads[k]);
+      }
+      item.reads.push_back(std::move(from));
+    }
+    finish(id, node, std::move(item));
+  }
+
+  void add_reduction(NodeId id, const Node& node, const Lowering& lowered) {
+    const StaticDims dims = graph_.type(node.operands[0]).static_dims();
+    if (loop::element_count(dims) == 0) {
+      seen_[id][0] = Splat{identity_of(lowered.reduce, node.types[0].dtype)};
+      return;
+    }
+    Item item{.kind = Item::Kind::Reduction, .node = id, .dims = dims};
+    item.instr = {.code = loop::Code::Reduced, .dtype = node.types[0].dtype};
+    item.reduce = lowered.reduce;
+    item.reduced = lowered.reduced;
+    item.reads = {operand(node, 0)};
+    std::int64_t combined = 1;
+    for (std::size_t i = 0; i < dims.size(); ++i) combined *= lowered.reduced[i] ? dims[i] : 1;
+    if (combined == 1) {  // nothing to combine
+      item.kind = Item::Kind::Pointwise;
+      item.instr.code = loop::Code::Copy;
+    }
+    finish(id, node, std::move(item));
+  }
+
+  // Items that walk no element are left out.
+  void push(Item item) {
+    if (loop::element_count(item.dims) != 0) items_.items.push_back(std::move(item));
+  }
+
+  void finish(NodeId id, const Node& node, Item item) {
+    const StorageId s = add_storage(Storage::Role::Temporary, node.types[0], id);
+    item.writes = {s};
+    push(std::move(item));
+    seen_[id][0] = whole(s, node.types[0]);
+  }
+
+  void add_pieces(NodeId id, const Node& node, const Lowering& lowered) {
+    const StorageId s = add_storage(Storage::Role::Temporary, node.types[0], id);
+    for (std::size_t k = 0; k < node.operands.size(); ++k) {
+      const StaticDims dims = graph_.type(node.operands[k]).static_dims();
+      Item item = copy_item(id, operand(node, k), dims, node.types[0].dtype, s);
+      item.piece = lowered.pieces[k];
+      push(std::move(item));
+    }
+    seen_[id][0] = whole(s, node.types[0]);
+  }
+
+  // Calls read memory: a number becomes an array of one element read again and again.
+  Seen stored(NodeId id, const Seen& from, const Type& type) {
+    if (const auto* splat = std::get_if<Splat>(&from)) {
+      const StorageId s = add_storage(Storage::Role::Constant, splat->value.type(), id);
+      items_.storages.back().constant = splat->value;
+      return Stored{s, {0, std::vector<std::int64_t>(type.rank(), 0)}};
+    }
+    if (std::holds_alternative<Sequence>(from)) return copied(id, from, type.static_dims(), type);
+    return from;
+  }
+
+  void add_call(NodeId id, const Node& node) {
+    Item item{.kind = Item::Kind::Call, .node = id};
+    for (std::size_t k = 0; k < node.operands.size(); ++k) {
+      item.reads.push_back(stored(id, operand(node, k), graph_.type(node.operands[k])));
+    }
+    for (std::size_t r = 0; r < node.types.size(); ++r) {
+      if (!node.wanted[r]) {
+        item.writes.push_back(-1);
+        continue;
+      }
+      const StorageId s = add_storage(Storage::Role::Temporary, node.types[r], id);
+      item.writes.push_back(s);
+      seen_[id][r] = whole(s, node.types[r]);
+    }
+    items_.items.push_back(std::move(item));
+  }
+
+  // An output is an array of its own; what is computed for it alone is computed in it.
+  void add_output(std::size_t k) {
+    const ValueId v = graph_.outputs()[k];
+    const Type& type = graph_.type(v);
+    const Seen& from = seen_[v.node][v.result];
+    if (const auto* s = std::get_if<Stored>(&from)) {
+      Storage& storage = items_.storages[static_cast<std::size_t>(s->storage)];
+      if (storage.role == Storage::Role::Temporary && storage.elements == *type.numel() &&
+          loop::is_contiguous(s->layout, type.static_dims())) {
+        storage.role = Storage::Role::Output;
+        storage.output = static_cast<std::int32_t>(k);
+        items_.outputs.push_back(s->storage);
+        return;
+      }
+    }
+    const StorageId s = add_storage(Storage::Role::Output, type, v.node);
+    items_.storages.back().output = static_cast<std::int32_t>(k);
+    push(copy_item(v.node, from, type.static_dims(), type.dtype, s));
+    items_.outputs.push_back(s);
+  }
+
+  const Graph& graph_;
+  Items items_;
+  std::vector<std::vector<Seen>> seen_;
+};
+
+}  // namespace
+
+Items make_items(const Graph& graph) { return Maker(graph).run(); }
+
+}  // namespace ricci::schedule

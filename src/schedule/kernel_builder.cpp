@@ -1,0 +1,490 @@
+#include "schedule/kernel_builder.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ricci/support/error.h"
+
+namespace ricci::schedule {
+namespace {
+
+using loop::Access;
+using loop::Code;
+using loop::Instr;
+using loop::Kernel;
+using loop::Reg;
+using loop::Stage;
+
+// The axes of a group's kernel: which elements each stands for, outermost first.
+struct Axes {
+  std::vector<std::int64_t> behind;  ///< elements behind each axis
+  std::vector<std::int64_t> extents;
+  std::size_t kept = 0;
+  std::size_t outer = 0;
+};
+
+bool is_accumulated(const Group& group, std::int64_t behind) {
+  return std::ranges::any_of(group.accumulated, [&](const auto& interval) {
+    return interval.first <= behind && behind < interval.second;
+  });
+}
+
+Axes axes_of(const Group& group) {
+  Axes axes;
+  std::vector<std::size_t> kept;
+  std::vector<std::size_t> accumulated;
+  std::vector<std::size_t> inner;
+  const std::vector<std::int64_t>& b = group.boundaries;
+  for (std::size_t i = b.size(); i-- > 1;) {
+    const std::int64_t behind = b[i - 1];
+    if (group.row > 1 && behind < group.row) {
+      inner.push_back(i - 1);
+    } else {
+      (is_accumulated(group, behind) ? accumulated : kept).push_back(i - 1);
+    }
+  }
+  for (const auto* zone : {&kept, &accumulated, &inner}) {
+    for (const std::size_t i : *zone) {
+      axes.behind.push_back(b[i]);
+      axes.extents.push_back(b[i + 1] / b[i]);
+    }
+  }
+  axes.kept = kept.size();
+  axes.outer = kept.size() + accumulated.size();
+  return axes;
+}
+
+// A layout over an item's own axes as strides of the kernel's. `unit` elements of the kernel make
+// one of the item's.
+std::vector<std::int64_t> spread(const loop::Layout& layout, const StaticDims& dims,
+                                 const Axes& axes, std::int64_t unit) {
+  std::vector<std::int64_t> strides(axes.extents.size(), 0);
+  std::int64_t behind = unit;
+  for (std::size_t d = dims.size(); d-- > 0;) {
+    if (dims[d] == 1) continue;
+    for (std::size_t a = 0; a < strides.size(); ++a) {
+      if (axes.behind[a] >= behind && axes.behind[a] < behind * dims[d]) {
+        strides[a] = layout.strides[d] * (axes.behind[a] / behind);
+      }
+    }
+    behind *= dims[d];
+  }
+  return strides;
+}
+
+bool is_cheap(const Instr& i) {
+  switch (i.code) {
+    case Code::Copy:
+    case Code::Cast:
+    case Code::Compare:
+    case Code::Select: return true;
+    case Code::Binary:
+      return i.binary() == BinaryKind::Add || i.binary() == BinaryKind::Sub ||
+             i.binary() == BinaryKind::Mul || i.binary() == BinaryKind::Max ||
+             i.binary() == BinaryKind::Min;
+    case Code::Unary:
+      return i.unary() == UnaryKind::Neg || i.unary() == UnaryKind::Abs ||
+             i.unary() == UnaryKind::Relu || i.unary() == UnaryKind::Square;
+    default: return false;
+  }
+}
+
+class Builder {
+ public:
+  Builder(const Items& items, const Fusion& fusion, std::size_t group,
+          const std::vector<bool>& used_outside)
+      : items_(items),
+        fusion_(fusion),
+        group_(fusion.groups[group]),
+        index_(group),
+        used_outside_(used_outside),
+        axes_(axes_of(group_)) {}
+
+  BuiltKernel run(std::string name) {
+    kernel().name = std::move(name);
+    kernel().extents = axes_.extents;
+    kernel().kept = axes_.kept;
+    kernel().outer = axes_.outer;
+    if (group_.row <= 1) kernel().kept = kernel().outer = axes_.extents.size();
+    assign_stages();
+    emit_all();
+    finish_stages();
+    loop::coalesce(kernel());
+    if (group_.row <= 1) choose_row();
+    loop::partition(kernel());
+    finish_accumulators();
+    loop::verify(kernel());
+    return std::move(built_);
+  }
+
+ private:
+  Kernel& kernel() { return built_.kernel; }
+  const Item& item(std::size_t i) const { return items_.items[i]; }
+
+  [[nodiscard]] bool per_row(std::size_t i) const { return runs_per_row(group_, item(i)); }
+
+  // The item of this group that fills a storage, if one does.
+  [[nodiscard]] std::optional<std::size_t> local_writer(StorageId s) const {
+    for (const std::size_t w : items_.writers[static_cast<std::size_t>(s)]) {
+      if (fusion_.group_of[w] == index_) return w;
+    }
+    return std::nullopt;
+  }
+
+  template <class F>
+  void for_local_reads(std::size_t i, F&& f) const {
+    for (const Seen& seen : item(i).reads) {
+      if (const auto* s = std::get_if<Stored>(&seen)) {
+        if (const auto w = local_writer(s->storage)) f(*w);
+      }
+    }
+  }
+
+  // Values per element run as early as they can and then as late as their readers let them; what a
+  // row reduction gives is there from the next stage on.
+  void assign_stages() {
+    for (const std::size_t i : group_.items) {
+      int earliest = 0;
+      for_local_reads(i, [&](std::size_t w) {
+        earliest = std::max(earliest, available_[w]);
+      });
+      stage_[i] = earliest;
+      const bool row_result = item(i).kind == Item::Kind::Reduction;
+      available_[i] = row_result ? earliest + 1 : earliest;
+      last_stage_ = std::max(last_stage_, available_[i]);
+    }
+    std::map<std::size_t, int> latest;
+    for (auto it = group_.items.rbegin(); it != group_.items.rend(); ++it) {
+      const std::size_t i = *it;
+      if (item(i).kind == Item::Kind::Pointwise && !per_row(i) && latest.contains(i)) {
+        stage_[i] = std::max(stage_[i], latest[i]);
+      }
+      for_local_reads(i, [&](std::size_t w) {
+        const auto found = latest.find(w);
+        latest[w] = found == latest.end() ? stage_[i] : std::min(found->second, stage_[i]);
+      });
+    }
+    elements_.resize(static_cast<std::size_t>(last_stage_) + 1);
+    once_.resize(static_cast<std::size_t>(last_stage_) + 1);
+    for (Stage& s : once_) s.per_element = false;
+    loads_.resize(elements_.size());
+    values_.resize(elements_.size());
+  }
+
+  void emit_all() {
+    for (const std::size_t i : group_.items) {
+      const Item& it = item(i);
+      if (it.kind == Item::Kind::Reduction) {
+        emit_reduction(i);
+      } else if (per_row(i)) {
+        row_value_[i] = emit(i, stage_[i], false);
+        store(i, row_value_[i], stage_[i], false);
+      } else {
+        const Reg r = element_value(i, stage_[i]);
+        store(i, r, stage_[i], true);
+      }
+    }
+  }
+
+  void emit_reduction(std::size_t i) {
+    const Item& it = item(i);
+    const int stage = stage_[i];
+    const Reg value = read(it, 0, stage, true);
+    const Reach reach = fusion_.reach[i];
+    Stage& s = elements_[static_cast<std::size_t>(stage)];
+    if (reach == Reach::Rows) {
+      s.accumulators.push_back(accumulator(i, value, true));
+      return;
+    }
+    const auto m = static_cast<std::int32_t>(kernel().reductions.size());
+    kernel().reductions.push_back({it.reduce, it.instr.dtype, value});
+    s.reductions.push_back(m);
+    const Reg r = add({.code = Code::Reduced, .dtype = it.instr.dtype, .reduction = m}, stage + 1, false);
+    if (reach == Reach::ElementsAndRows) {
+      once_[static_cast<std::size_t>(stage) + 1].accumulators.push_back(accumulator(i, r, false));
+      return;
+    }
+    row_value_[i] = r;
+    store(i, r, stage + 1, false);
+  }
+
+  std::int32_t accumulator(std::size_t i, Reg value, bool per_element) {
+    kernel().accumulators.push_back(
+        {item(i).reduce, item(i).instr.dtype, value, per_element, -1, -1});
+    accumulated_items_.push_back(i);
+    return static_cast<std::int32_t>(kernel().accumulators.size() - 1);
+  }
+
+  // An element's value in a stage: computed there, kept from an earlier one, or computed again.
+  Reg element_value(std::size_t i, int stage) {
+    auto& known = values_[static_cast<std::size_t>(stage)];
+    if (const auto found = known.find(i); found != known.end()) return found->second;
+    Reg r = loop::NoReg;
+    if (stage == stage_[i] || can_repeat(i)) {
+      r = emit(i, stage, true);
+    } else {
+      r = kept(i, stage);
+    }
+    known[i] = r;
+    return r;
+  }
+
+  // One cheap instruction on what any stage can read is cheaper than keeping its result.
+  [[nodiscard]] bool can_repeat(std::size_t i) const {
+    if (!is_cheap(item(i).instr)) return false;
+    bool simple = true;
+    for_local_reads(i, [&](std::size_t w) {
+      simple = simple && (per_row(w) || item(w).kind == Item::Kind::Reduction);
+    });
+    return simple;
+  }
+
+  // From the array it is stored in anyway, or from a row buffer.
+  Reg kept(std::size_t i, int stage) {
+    Access place;
+    if (used_outside_[static_cast<std::size_t>(item(i).writes[0])]) {
+      place = storage_access(i, true);
+    } else {
+      place = row_buffer(i);
+    }
+    return add({.code = Code::Load, .dtype = item(i).instr.dtype, .access = std::move(place)}, stage, true);
+  }
+
+  Access row_buffer(std::size_t i) {
+    Access place;
+    place.strides.assign(axes_.extents.size(), 0);
+    for (std::size_t a = axes_.outer; a < axes_.extents.size(); ++a) place.strides[a] = axes_.behind[a];
+    const auto found = row_buffers_.find(i);
+    if (found != row_buffers_.end()) {
+      place.argument = found->second;
+      return place;
+    }
+    place.argument = add_argument(
+        {item(i).instr.dtype, loop::ArgumentRole::Local, group_.row}, -1);
+    row_buffers_[i] = place.argument;
+    elements_[static_cast<std::size_t>(stage_[i])].stores.push_back(
+        {values_[static_cast<std::size_t>(stage_[i])].at(i), place});
+    return place;
+  }
+
+  Reg emit(std::size_t i, int stage, bool per_element) {
+    const Item& it = item(i);
+    Instr instr = it.instr;
+    if (it.indirect) {
+      const Reg index = read(it, it.indirect->by, stage, per_element);
+      instr.access = access(std::get<Stored>(it.reads[0]), it.dims, unit(it));
+      instr.access.terms = {{index, it.indirect_stride, it.indirect->limit, it.indirect->clamp}};
+    } else {
+      for (std::size_t k = 0; k < it.reads.size(); ++k) instr.in[k] = read(it, k, stage, per_element);
+    }
+    if (instr.code == Code::Copy) return instr.in[0];
+    return add(std::move(instr), stage, per_element);
+  }
+
+  [[nodiscard]] std::int64_t unit(const Item& it) const {
+    return loop::element_count(it.dims) == group_.elements ? 1 : group_.row;
+  }
+
+  Reg read(const Item& it, std::size_t k, int stage, bool per_element) {
+    const Seen& seen = it.reads[k];
+    if (const auto* splat = std::get_if<Splat>(&seen)) return constant(splat->value);
+    if (const auto* seq = std::get_if<Sequence>(&seen)) {
+      Instr instr{.code = Code::Index, .dtype = seq->dtype};
+      instr.access.offset = seq->layout.offset;
+      instr.access.strides = spread(seq->layout, it.dims, axes_, unit(it));
+      return add(std::move(instr), stage, per_element);
+    }
+    const auto& stored = std::get<Stored>(seen);
+    if (const auto w = local_writer(stored.storage)) {
+      const auto row = row_value_.find(*w);
+      return row != row_value_.end() ? row->second : element_value(*w, stage);
+    }
+    return load(access(stored, it.dims, unit(it)),
+                items_.storages[static_cast<std::size_t>(stored.storage)].dtype, stage, per_element);
+  }
+
+  // One load for each place and stage; what does not move along the row is loaded once a row.
+  Reg load(Access place, DType dtype, int stage, bool per_element) {
+    const bool moves = std::ranges::any_of(
+        place.strides.begin() + static_cast<std::ptrdiff_t>(row_axes_from()), place.strides.end(),
+        [](std::int64_t s) { return s != 0; });
+    const bool each = per_element && (moves || group_.row <= 1);
+    auto key = std::tuple(each, place.argument, place.offset, place.strides);
+    auto& known = loads_[static_cast<std::size_t>(each ? stage : 0)];
+    if (const auto found = known.find(key); found != known.end()) return found->second;
+    const Reg r = add({.code = Code::Load, .dtype = dtype, .access = std::move(place)}, each ? stage : 0, each);
+    known[std::move(key)] = r;
+    return r;
+  }
+
+  [[nodiscard]] std::size_t row_axes_from() const { return group_.row <= 1 ? 0 : axes_.outer; }
+
+  Reg constant(const Tensor& value) {
+    Instr instr{.code = Code::Constant, .dtype = value.dtype()};
+    if (is_float(value.dtype())) {
+      instr.number = value.item();
+    } else {
+      instr.number = value.numbers<std::int64_t>()[0];
+    }
+    return add(std::move(instr), 0, false);
+  }
+
+  Access access(const Stored& stored, const StaticDims& dims, std::int64_t each) {
+    Access a;
+    a.argument = argument(stored.storage, loop::ArgumentRole::In);
+    a.offset = stored.layout.offset;
+    a.strides = spread(stored.layout, dims, axes_, each);
+    return a;
+  }
+
+  Access storage_access(std::size_t i, bool) {
+    const Item& it = item(i);
+    StaticDims dims;
+    if (it.kind == Item::Kind::Reduction) {
+      for (std::size_t d = 0; d < it.dims.size(); ++d) {
+        if (!it.reduced[d]) dims.push_back(it.dims[d]);
+      }
+    } else {
+      dims = it.dims;
+    }
+    const Stored place{it.writes[0], it.piece ? *it.piece : loop::contiguous(dims)};
+    Access a;
+    a.argument = argument(place.storage, loop::ArgumentRole::Out);
+    a.offset = place.layout.offset;
+    a.strides = spread(place.layout, dims, axes_,
+                       it.kind == Item::Kind::Reduction ? group_.row : unit(it));
+    return a;
+  }
+
+  void store(std::size_t i, Reg value, int stage, bool per_element) {
+    if (!used_outside_[static_cast<std::size_t>(item(i).writes[0])]) return;
+    Stage& s = (per_element ? elements_ : once_)[static_cast<std::size_t>(stage)];
+    s.stores.push_back({value, storage_access(i, per_element)});
+  }
+
+  std::int32_t argument(StorageId s, loop::ArgumentRole role) {
+    const auto found = arguments_.find(s);
+    if (found != arguments_.end()) {
+      if (role == loop::ArgumentRole::Out) {
+        kernel().arguments[static_cast<std::size_t>(found->second)].role = role;
+      }
+      return found->second;
+    }
+    const std::int32_t a =
+        add_argument({items_.storages[static_cast<std::size_t>(s)].dtype, role, 0}, s);
+    arguments_[s] = a;
+    return a;
+  }
+
+  std::int32_t add_argument(loop::Argument argument, StorageId s) {
+    kernel().arguments.push_back(argument);
+    built_.storages.push_back(s);
+    return static_cast<std::int32_t>(kernel().arguments.size() - 1);
+  }
+
+  Reg add(Instr instr, int stage, bool per_element) {
+    instr.per_element = per_element;
+    kernel().code.push_back(std::move(instr));
+    const Reg r = static_cast<Reg>(kernel().code.size() - 1);
+    (per_element ? elements_ : once_)[static_cast<std::size_t>(stage)].code.push_back(r);
+    return r;
+  }
+
+  void finish_stages() {
+    for (std::size_t s = 0; s < elements_.size(); ++s) {
+      for (Stage* stage : {&once_[s], &elements_[s]}) {
+        const bool empty = stage->code.empty() && stage->stores.empty() &&
+                           stage->reductions.empty() && stage->accumulators.empty();
+        if (!empty) kernel().stages.push_back(std::move(*stage));
+      }
+    }
+  }
+
+  // Without reductions any axis can be the row: the last one, which neighbours in memory share.
+  void choose_row() {
+    if (kernel().extents.empty()) {
+      kernel().extents = {1};
+      for (Instr& i : kernel().code) {
+        if (i.code == Code::Load || i.code == Code::Index) i.access.strides = {0};
+      }
+      for (Stage& s : kernel().stages) {
+        for (loop::Store& st : s.stores) st.access.strides = {0};
+      }
+    }
+    kernel().outer = kernel().kept = kernel().extents.size() - 1;
+    kernel().by_columns = kernel().outer == 0;
+  }
+
+  void finish_accumulators() {
+    Kernel& k = kernel();
+    for (std::size_t m = 0; m < k.accumulators.size(); ++m) {
+      loop::Accumulator& acc = k.accumulators[m];
+      const std::size_t i = accumulated_items_[m];
+      const std::int64_t length = acc.per_element ? k.row_elements() : 1;
+      acc.local = add_argument({acc.dtype, loop::ArgumentRole::Local, length}, -1);
+      const StorageId result = item(i).writes[0];
+      if (k.chunks == 1) {
+        acc.argument = argument(result, loop::ArgumentRole::Out);
+        continue;
+      }
+      acc.argument = add_argument({acc.dtype, loop::ArgumentRole::Out, 0}, -1);
+      built_.partials.push_back({static_cast<std::size_t>(acc.argument), acc.kind, acc.dtype,
+                                 k.kept_rows(), k.chunks, length, result});
+    }
+  }
+
+  const Items& items_;
+  const Fusion& fusion_;
+  const Group& group_;
+  std::size_t index_;
+  const std::vector<bool>& used_outside_;
+  Axes axes_;
+  BuiltKernel built_;
+  std::map<std::size_t, int> stage_;
+  std::map<std::size_t, int> available_;
+  int last_stage_ = 0;
+  std::vector<Stage> elements_;
+  std::vector<Stage> once_;
+  std::map<std::size_t, Reg> row_value_;
+  std::vector<std::map<std::size_t, Reg>> values_;  ///< per stage: values per element
+  std::vector<std::map<std::tuple<bool, std::int32_t, std::int64_t, std::vector<std::int64_t>>, Reg>>
+      loads_;
+  std::map<StorageId, std::int32_t> arguments_;
+  std::map<std::size_t, std::int32_t> row_buffers_;
+  std::vector<std::size_t> accumulated_items_;
+};
+
+}  // namespace
+
+BuiltKernel build_kernel(const Items& items, const Fusion& fusion, std::size_t group,
+                         const std::vector<bool>& used_outside, std::string name) {
+  return Builder(items, fusion, group, used_outside).run(std::move(name));
+}
+
+loop::Kernel combining_kernel(const BuiltKernel::Partial& p, std::string name) {
+  Kernel k;
+  k.name = std::move(name);
+  k.extents = {p.kept, p.chunks, p.length};
+  k.kept = 1;
+  k.outer = 2;
+  k.arguments = {{p.dtype, loop::ArgumentRole::In, 0},
+                 {p.dtype, loop::ArgumentRole::Out, 0},
+                 {p.dtype, loop::ArgumentRole::Local, p.length}};
+  Instr load{.code = Code::Load, .dtype = p.dtype};
+  load.per_element = true;
+  load.access = {0, 0, {p.chunks * p.length, p.length, 1}, {}};
+  k.code = {load};
+  k.accumulators = {{p.kind, p.dtype, 0, true, 1, 2}};
+  Stage s;
+  s.code = {0};
+  s.accumulators = {0};
+  k.stages = {s};
+  loop::partition(k);
+  // Few rows of many elements: one tile per kept row is all there is, and no chunks again.
+  k.chunks = 1;
+  k.tiles = std::min<std::int64_t>(std::max<std::int64_t>(p.kept, 1), k.tiles);
+  loop::verify(k);
+  return k;
+}
+
+}  // namespace ricci::schedule

@@ -1,0 +1,229 @@
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "ricci/op/ops.h"
+#include "ricci/schedule/program.h"
+#include "ricci/support/text.h"
+
+#include "schedule/fuse.h"
+#include "schedule/kernel_builder.h"
+#include "schedule/memory_plan.h"
+
+namespace ricci {
+namespace {
+
+using schedule::Item;
+using schedule::Storage;
+using schedule::StorageId;
+
+Program program_of(Graph prepared, const ProgramOptions& options);
+
+class Assembler {
+ public:
+  Assembler(std::shared_ptr<const Graph> graph, const ProgramOptions& options)
+      : graph_(std::move(graph)),
+        options_(options),
+        items_(schedule::make_items(*graph_)),
+        fusion_(schedule::fuse(items_, {.enabled = options.fuse})) {}
+
+  Program run() {
+    program_.name = graph_->name();
+    program_.graph = graph_;
+    add_buffers();
+    const std::vector<bool> outside = used_outside();
+    for (std::size_t g = 0; g < fusion_.groups.size(); ++g) {
+      if (fusion_.groups[g].call) {
+        add_call(items_.items[fusion_.groups[g].items[0]]);
+      } else {
+        add_kernel(g, outside);
+      }
+    }
+    plan();
+    return std::move(program_);
+  }
+
+ private:
+  void add_buffers() {
+    for (const Storage& s : items_.storages) {
+      Buffer b{.dtype = s.dtype, .elements = s.elements};
+      switch (s.role) {
+        case Storage::Role::Leaf: b.role = Buffer::Role::Input; break;
+        case Storage::Role::Output: b.role = Buffer::Role::Output; b.index = s.output; break;
+        case Storage::Role::Constant: b.role = Buffer::Role::Constant; b.constant = s.constant; break;
+        case Storage::Role::Temporary: break;
+      }
+      program_.buffers.push_back(std::move(b));
+    }
+    for (std::size_t k = 0; k < items_.leaves.size(); ++k) {
+      const StorageId s = items_.leaves[k].second;
+      program_.buffers[static_cast<std::size_t>(s)].index = static_cast<std::int32_t>(k);
+      program_.inputs.push_back(s);
+    }
+    program_.outputs = items_.outputs;
+  }
+
+  // Storages that someone outside the group that fills them reads.
+  [[nodiscard]] std::vector<bool> used_outside() const {
+    std::vector<bool> used(items_.storages.size(), false);
+    for (std::size_t s = 0; s < items_.storages.size(); ++s) {
+      used[s] = items_.storages[s].role == Storage::Role::Output;
+    }
+    for (std::size_t i = 0; i < items_.items.size(); ++i) {
+      for (const schedule::Seen& seen : items_.items[i].reads) {
+        const auto* stored = std::get_if<schedule::Stored>(&seen);
+        if (stored == nullptr) continue;
+        for (const std::size_t w : items_.writers[static_cast<std::size_t>(stored->storage)]) {
+          if (fusion_.group_of[w] != fusion_.group_of[i]) {
+            used[static_cast<std::size_t>(stored->storage)] = true;
+          }
+        }
+      }
+    }
+    return used;
+  }
+
+  Step described(const std::vector<std::size_t>& items) const {
+    Step step;
+    std::set<NodeId> seen;
+    std::vector<std::string> ops;
+    for (const std::size_t i : items) {
+      const NodeId id = items_.items[i].node;
+      if (!seen.insert(id).second) continue;
+      step.nodes.push_back(id);
+      const Node& node = graph_->nodes()[id];
+      ops.emplace_back(node.op.mnemonic());
+      if (node.provenance && !step.where.known()) step.where = node.provenance->where;
+      if (node.provenance && !node.provenance->label.empty() && step.label.empty()) {
+        step.label = node.provenance->label;
+      }
+    }
+    constexpr std::size_t Shown = 4;
+    const std::size_t more = ops.size() > Shown ? ops.size() - Shown : 0;
+    ops.resize(std::min(ops.size(), Shown));
+    std::string text = join(ops, "+");
+    if (more > 0) text += fmt::format("+{}", more);
+    step.label = step.label.empty() ? text : step.label + ": " + text;
+    return step;
+  }
+
+  void add_kernel(std::size_t g, const std::vector<bool>& outside) {
+    auto built = schedule::build_kernel(items_, fusion_, g, outside,
+                                        fmt::format("k{}", program_.kernels.size()));
+    Step step = described(fusion_.groups[g].items);
+    step.apart_because = fusion_.groups[g].apart_because;
+    KernelStep launch{program_.kernels.size(), built.storages};
+    for (const auto& partial : built.partials) {
+      launch.buffers[partial.argument] =
+          temporary(partial.dtype, partial.kept * partial.chunks * partial.length);
+    }
+    program_.kernels.push_back(std::move(built.kernel));
+    const std::vector<BufferId> buffers = launch.buffers;
+    step.what = std::move(launch);
+    const std::string label = step.label;
+    const std::vector<NodeId> nodes = step.nodes;
+    program_.steps.push_back(std::move(step));
+    for (const auto& partial : built.partials) {
+      Step combine{KernelStep{program_.kernels.size(), {buffers[partial.argument], partial.result, -1}},
+                   nodes, label + " (combine)", {}, {}};
+      program_.kernels.push_back(
+          combining_kernel(partial, fmt::format("k{}", program_.kernels.size())));
+      program_.steps.push_back(std::move(combine));
+    }
+  }
+
+  BufferId temporary(DType dtype, std::int64_t elements) {
+    program_.buffers.push_back({.dtype = dtype, .elements = elements});
+    return static_cast<BufferId>(program_.buffers.size() - 1);
+  }
+
+  void add_call(const Item& item) {
+    const Node& node = graph_->nodes()[item.node];
+    Step step = described({static_cast<std::size_t>(&item - items_.items.data())});
+    std::vector<BufferView> operands;
+    for (std::size_t k = 0; k < item.reads.size(); ++k) {
+      const auto& s = std::get<schedule::Stored>(item.reads[k]);
+      operands.push_back({s.storage, graph_->type(node.operands[k]), s.layout});
+    }
+    std::vector<BufferView> results;
+    for (std::size_t r = 0; r < item.writes.size(); ++r) {
+      results.push_back(
+          {item.writes[r], node.types[r], loop::contiguous(node.types[r].static_dims())});
+    }
+    if (node.bodies.empty()) {
+      step.what = CallStep{node.op, std::move(operands), std::move(results)};
+    } else {
+      ControlStep control{node.op, std::move(operands), std::move(results), {}, -1};
+      std::int64_t workspace = 0;
+      for (const Body& body : node.bodies) {
+        auto inner = std::make_shared<Program>(program_of(*body.graph, options_));
+        workspace = std::max(workspace, inner->arena_bytes);
+        control.bodies.emplace_back(body.role, std::move(inner));
+      }
+      control.workspace = temporary(DType::U8, workspace);
+      step.what = std::move(control);
+    }
+    program_.steps.push_back(std::move(step));
+  }
+
+  template <class F>
+  static void for_buffers(const Step& step, F&& f) {
+    if (const auto* k = std::get_if<KernelStep>(&step.what)) {
+      for (const BufferId b : k->buffers) f(b);
+    } else if (const auto* c = std::get_if<CallStep>(&step.what)) {
+      for (const auto* views : {&c->operands, &c->results}) {
+        for (const BufferView& v : *views) f(v.buffer);
+      }
+    } else {
+      const auto& control = std::get<ControlStep>(step.what);
+      for (const auto* views : {&control.operands, &control.results}) {
+        for (const BufferView& v : *views) f(v.buffer);
+      }
+      f(control.workspace);
+    }
+  }
+
+  void plan() {
+    constexpr std::size_t Never = ~std::size_t{0};
+    std::vector<schedule::Lifetime> lives(program_.buffers.size(), {0, Never, 0});
+    for (std::size_t s = 0; s < program_.steps.size(); ++s) {
+      for_buffers(program_.steps[s], [&](BufferId b) {
+        if (b < 0) return;
+        schedule::Lifetime& l = lives[static_cast<std::size_t>(b)];
+        l.first = std::min(l.first, s);
+        l.last = std::max(l.last, s);
+      });
+    }
+    for (std::size_t b = 0; b < lives.size(); ++b) {
+      const Buffer& buffer = program_.buffers[b];
+      if (buffer.role == Buffer::Role::Temporary && lives[b].first != Never) {
+        lives[b].bytes = buffer.bytes();
+      } else {
+        lives[b] = {0, 0, 0};
+      }
+    }
+    const schedule::MemoryPlan memory = schedule::plan_memory(lives);
+    for (std::size_t b = 0; b < lives.size(); ++b) program_.buffers[b].offset = memory.offsets[b];
+    program_.arena_bytes = memory.total;
+    program_.live_bytes = memory.most_alive;
+  }
+
+  std::shared_ptr<const Graph> graph_;
+  const ProgramOptions& options_;
+  schedule::Items items_;
+  schedule::Fusion fusion_;
+  Program program_;
+};
+
+Program program_of(Graph prepared, const ProgramOptions& options) {
+  return Assembler(std::make_shared<const Graph>(std::move(prepared)), options).run();
+}
+
+}  // namespace
+
+Program make_program(const Graph& graph, const ProgramOptions& options) {
+  return program_of(prepare_for_device(graph, options), options);
+}
+
+}  // namespace ricci

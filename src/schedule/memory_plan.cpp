@@ -1,0 +1,63 @@
+#include "schedule/memory_plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace ricci::schedule {
+namespace {
+
+constexpr std::int64_t Alignment = 64;
+
+std::int64_t aligned(std::int64_t bytes) {
+  return (bytes + Alignment - 1) / Alignment * Alignment;
+}
+
+std::int64_t most_alive(const std::vector<Lifetime>& lifetimes) {
+  std::vector<std::pair<std::size_t, std::int64_t>> events;
+  for (const Lifetime& l : lifetimes) {
+    events.emplace_back(l.first, aligned(l.bytes));
+    events.emplace_back(l.last + 1, -aligned(l.bytes));
+  }
+  std::ranges::sort(events);
+  std::int64_t alive = 0;
+  std::int64_t most = 0;
+  for (const auto& [step, change] : events) {
+    alive += change;
+    most = std::max(most, alive);
+  }
+  return most;
+}
+
+}  // namespace
+
+// Largest first, each at the lowest place that is free for its whole life.
+MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
+  MemoryPlan plan;
+  plan.offsets.assign(lifetimes.size(), 0);
+  plan.most_alive = most_alive(lifetimes);
+  std::vector<std::size_t> order(lifetimes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    return lifetimes[a].bytes > lifetimes[b].bytes;
+  });
+  std::vector<std::size_t> placed;  // by offset
+  for (const std::size_t i : order) {
+    const Lifetime& l = lifetimes[i];
+    if (l.bytes == 0) continue;
+    std::int64_t offset = 0;
+    for (const std::size_t j : placed) {
+      const Lifetime& other = lifetimes[j];
+      if (other.last < l.first || l.last < other.first) continue;
+      if (plan.offsets[j] >= offset + aligned(l.bytes)) break;
+      offset = std::max(offset, plan.offsets[j] + aligned(other.bytes));
+    }
+    plan.offsets[i] = offset;
+    plan.total = std::max(plan.total, offset + aligned(l.bytes));
+    placed.insert(std::ranges::upper_bound(placed, offset, {},
+                                           [&](std::size_t j) { return plan.offsets[j]; }),
+                  i);
+  }
+  return plan;
+}
+
+}  // namespace ricci::schedule

@@ -1,0 +1,89 @@
+// The text form of programs.
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "ricci/schedule/program.h"
+#include "ricci/support/text.h"
+
+namespace ricci {
+namespace {
+
+std::string indented(const std::string& text, int by) {
+  std::string out;
+  bool at_start = true;
+  for (const char c : text) {
+    if (at_start && c != '\n') out.append(static_cast<std::size_t>(by), ' ');
+    out += c;
+    at_start = c == '\n';
+  }
+  return out;
+}
+
+std::string buffer_name(BufferId b) { return b < 0 ? "_" : fmt::format("b{}", b); }
+
+std::string view_text(const BufferView& v) {
+  if (v.buffer < 0) return "_";
+  const bool plain = loop::is_contiguous(v.layout, v.type.static_dims());
+  std::string text = fmt::format("{} : {}", buffer_name(v.buffer), v.type.to_string());
+  if (!plain) text += fmt::format(" at {} strides [{}]", v.layout.offset, fmt::join(v.layout.strides, ", "));
+  return text;
+}
+
+std::string views_text(const std::vector<BufferView>& views) {
+  std::vector<std::string> parts;
+  for (const BufferView& v : views) parts.push_back(view_text(v));
+  return join(parts, "; ");
+}
+
+std::string_view role_name(Buffer::Role role) {
+  switch (role) {
+    case Buffer::Role::Input: return "input";
+    case Buffer::Role::Output: return "output";
+    case Buffer::Role::Constant: return "constant";
+    case Buffer::Role::Temporary: return "temporary";
+  }
+  return "?";
+}
+
+void print_step(std::string& text, const Program& p, const Step& step) {
+  auto out = std::back_inserter(text);
+  if (const auto* k = std::get_if<KernelStep>(&step.what)) {
+    std::vector<std::string> names;
+    for (const BufferId b : k->buffers) names.push_back(buffer_name(b));
+    fmt::format_to(out, "  launch {}({})  // {}\n", p.kernels[k->kernel].name, join(names, ", "), step.label);
+    return;
+  }
+  if (const auto* c = std::get_if<CallStep>(&step.what)) {
+    fmt::format_to(out, "  call {}({}) -> ({})\n", c->op.mnemonic(), views_text(c->operands),
+                   views_text(c->results));
+    return;
+  }
+  const auto& control = std::get<ControlStep>(step.what);
+  fmt::format_to(out, "  {}({}) -> ({}) workspace {}\n", control.op.mnemonic(),
+                 views_text(control.operands), views_text(control.results),
+                 buffer_name(control.workspace));
+  for (const auto& [role, body] : control.bodies) {
+    fmt::format_to(out, "    {}:\n{}", role, indented(to_string(*body), 6));
+  }
+}
+
+}  // namespace
+
+std::string to_string(const Program& p) {
+  std::string text = fmt::format("program @{} arena {} bytes {{\n", p.name, p.arena_bytes);
+  auto out = std::back_inserter(text);
+  for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+    const Buffer& buffer = p.buffers[b];
+    fmt::format_to(out, "  b{} : {} {}[{}]", b, role_name(buffer.role), name(buffer.dtype), buffer.elements);
+    if (buffer.role == Buffer::Role::Temporary) fmt::format_to(out, " at {}", buffer.offset);
+    if (buffer.index >= 0) fmt::format_to(out, " #{}", buffer.index);
+    fmt::format_to(out, "\n");
+  }
+  for (const Step& step : p.steps) print_step(text, p, step);
+  text += "}\n";
+  for (const loop::Kernel& k : p.kernels) text += loop::to_string(k);
+  return text;
+}
+
+}  // namespace ricci
