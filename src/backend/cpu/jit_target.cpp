@@ -1,0 +1,87 @@
+// The processors code is generated for.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <llvm/ADT/StringMap.h>
+#include <llvm/TargetParser/Host.h>
+
+#include "ricci/support/error.h"
+
+#include "backend/cpu/jit.h"
+
+namespace ricci::cpu {
+namespace {
+
+bool has_avx512(const llvm::StringMap<bool>& f) {
+  return f.lookup("avx512f") && f.lookup("avx512vl") && f.lookup("avx512dq") &&
+         f.lookup("avx512bw");
+}
+
+TargetInfo find_host() {
+  TargetInfo t{.name = "host", .cpu = llvm::sys::getHostCPUName().str()};
+  const llvm::StringMap<bool> found = llvm::sys::getHostCPUFeatures();
+  std::vector<std::string> flags;
+  for (const auto& f : found) {
+    flags.push_back((f.second ? "+" : "-") + f.first().str());
+  }
+  // A map has no order; the string is part of cache keys.
+  std::sort(flags.begin(), flags.end());
+  t.features = fmt::format("{}", fmt::join(flags, ","));
+  t.sse41 = found.lookup("sse4.1");
+  t.fma = found.lookup("fma");
+  t.avx2 = found.lookup("avx2") && t.fma;
+  t.avx512 = has_avx512(found) && t.avx2;
+  t.f16c = found.lookup("f16c");
+  t.vector_bits = t.avx512 ? 512 : t.avx2 ? 256 : 128;
+  return t;
+}
+
+const std::array<TargetInfo, 3>& fixed_targets() {
+  static const std::array<TargetInfo, 3> targets{
+      TargetInfo{.name = "portable", .cpu = "x86-64"},
+      TargetInfo{.name = "avx2",
+                 .cpu = "x86-64-v3",
+                 .vector_bits = 256,
+                 .sse41 = true,
+                 .fma = true,
+                 .avx2 = true,
+                 .f16c = true},
+      // The level's own tuning prefers half registers; ours are chosen by the code generator.
+      TargetInfo{.name = "avx512",
+                 .cpu = "x86-64-v4",
+                 .features = "-prefer-256-bit",
+                 .vector_bits = 512,
+                 .sse41 = true,
+                 .fma = true,
+                 .avx2 = true,
+                 .avx512 = true,
+                 .f16c = true}};
+  return targets;
+}
+
+}  // namespace
+
+const TargetInfo& host_target() {
+  static const TargetInfo host = find_host();
+  return host;
+}
+
+const TargetInfo& target_named(std::string_view name) {
+  if (name == "host") return host_target();
+  for (const TargetInfo& t : fixed_targets()) {
+    if (t.name == name) return t;
+  }
+  throw UserError(ErrorCode::Name, fmt::format("no CPU target is called '{}'", name),
+                  "use host, portable, avx2 or avx512");
+}
+
+bool runs_here(const TargetInfo& target) {
+  const TargetInfo& host = host_target();
+  const auto within = [](bool needs, bool has) { return has || !needs; };
+  return within(target.sse41, host.sse41) && within(target.fma, host.fma) &&
+         within(target.avx2, host.avx2) && within(target.avx512, host.avx512) &&
+         within(target.f16c, host.f16c);
+}
+
+}  // namespace ricci::cpu
