@@ -91,7 +91,8 @@ void partition(Kernel& kernel) {
     if (i.per_element) per_element += weight(i);
   }
   const std::int64_t elements = std::max<std::int64_t>(kernel.rows() * kernel.row_elements(), 1);
-  const std::int64_t wanted = std::clamp<std::int64_t>(elements * per_element / TileWork, 1, MostTiles);
+  const std::int64_t wanted =
+      std::clamp<std::int64_t>(elements * per_element / TileWork, 1, MostTiles);
   kernel.chunks = 1;
   kernel.tiles = 1;
   if (kernel.by_columns) {
@@ -122,7 +123,8 @@ void verify(const Kernel& kernel) {
   const auto check_access = [&](const Access& a) {
     check_internal(a.strides.size() == kernel.extents.size(), "an access has a stride per axis");
     for (const Term& t : a.terms) {
-      check_internal(ready[static_cast<std::size_t>(t.index)], "a term reads what is not there yet");
+      check_internal(ready[static_cast<std::size_t>(t.index)],
+                     "a term reads what is not there yet");
     }
   };
   for (const Stage& stage : kernel.stages) {
@@ -135,7 +137,8 @@ void verify(const Kernel& kernel) {
       }
       if (i.code == Code::Load || i.code == Code::Index) check_access(i.access);
       if (i.code == Code::Reduced) {
-        check_internal(reduced[static_cast<std::size_t>(i.reduction)], "a reduction is not complete");
+        check_internal(reduced[static_cast<std::size_t>(i.reduction)],
+                       "a reduction is not complete");
       }
       ready[static_cast<std::size_t>(r)] = true;
     }

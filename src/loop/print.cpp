@@ -13,7 +13,8 @@ std::string place(const Access& a, std::string_view argument) {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < a.strides.size(); ++i) {
     if (a.strides[i] == 0) continue;
-    parts.push_back(a.strides[i] == 1 ? fmt::format("i{}", i) : fmt::format("{}*i{}", a.strides[i], i));
+    parts.push_back(a.strides[i] == 1 ? fmt::format("i{}", i)
+                                      : fmt::format("{}*i{}", a.strides[i], i));
   }
   for (const Term& t : a.terms) {
     parts.push_back(fmt::format("{}*r{}{}", t.stride, t.index, t.clamp ? " clamped" : ""));

@@ -16,7 +16,8 @@ loop::Instr instruction(loop::Code code, Kind kind, const LowerContext& c) {
 }
 
 Lowering constant(loop::Number number, const LowerContext& c) {
-  return pointwise({.code = loop::Code::Constant, .dtype = c.node.types[0].dtype, .number = number}, c);
+  return pointwise({.code = loop::Code::Constant, .dtype = c.node.types[0].dtype, .number = number},
+                   c);
 }
 
 }  // namespace

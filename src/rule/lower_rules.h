@@ -1,4 +1,5 @@
-// The lowering rules of primitive ops; each is in the file of its family. Everything else is a call.
+// The lowering rules of primitive ops; each is in the file of its family. Everything else is a
+// call.
 #pragma once
 
 #include "ricci/op/ops.h"

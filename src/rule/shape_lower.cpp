@@ -45,16 +45,17 @@ Lowering lower(const op::Narrow&, const LowerContext&) {
 }
 
 Lowering lower(const op::Reverse&, const LowerContext&) {
-  return view([](const Node& node, const LowerContext& c, const Layout& x) -> std::optional<Layout> {
-    Layout out = x;
-    for (const Axis& axis : node.op.as<op::Reverse>()->axes) {
-      const std::size_t a = index_of(axis);
-      if (c.result[a] == 0) continue;
-      out.offset += (c.result[a] - 1) * x.strides[a];
-      out.strides[a] = -x.strides[a];
-    }
-    return out;
-  });
+  return view(
+      [](const Node& node, const LowerContext& c, const Layout& x) -> std::optional<Layout> {
+        Layout out = x;
+        for (const Axis& axis : node.op.as<op::Reverse>()->axes) {
+          const std::size_t a = index_of(axis);
+          if (c.result[a] == 0) continue;
+          out.offset += (c.result[a] - 1) * x.strides[a];
+          out.strides[a] = -x.strides[a];
+        }
+        return out;
+      });
 }
 
 Lowering lower(const op::Concat& op, const LowerContext& c) {

@@ -16,9 +16,9 @@ namespace ricci::schedule {
 
 /// What a reduction does inside its group.
 enum class Reach : std::uint8_t {
-  Row,            ///< over the elements of each row; the result is there for the row's later stages
-  Rows,           ///< over rows, element by element
-  ElementsAndRows ///< over the elements of each row, then over rows
+  Row,   ///< over the elements of each row; the result is there for the row's later stages
+  Rows,  ///< over rows, element by element
+  ElementsAndRows  ///< over the elements of each row, then over rows
 };
 
 struct Group {
@@ -34,7 +34,7 @@ struct Group {
 };
 
 struct Fusion {
-  std::vector<Group> groups;  ///< in an order in which they can run
+  std::vector<Group> groups;          ///< in an order in which they can run
   std::vector<std::size_t> group_of;  ///< per item
   std::vector<Reach> reach;           ///< per item; for reductions
 };

@@ -162,10 +162,10 @@ class Maker {
     if (lowered.instr.code == loop::Code::Constant) {
       const Type scalar{node.types[0].dtype, {}};
       const auto* d = std::get_if<double>(&lowered.instr.number);
-      seen_[id][0] = Splat{d != nullptr
-                               ? Tensor::splat(scalar, *d).contiguous()
-                               : Tensor::splat(scalar, std::get<std::int64_t>(lowered.instr.number))
-                                     .contiguous()};
+      seen_[id][0] = Splat{
+          d != nullptr
+              ? Tensor::splat(scalar, *d).contiguous()
+              : Tensor::splat(scalar, std::get<std::int64_t>(lowered.instr.number)).contiguous()};
       return;
     }
     Item item{.kind = Item::Kind::Pointwise, .node = id, .dims = dims};
@@ -245,7 +245,12 @@ class Maker {
   void add_call(NodeId id, const Node& node) {
     Item item{.kind = Item::Kind::Call, .node = id};
     for (std::size_t k = 0; k < node.operands.size(); ++k) {
-      item.reads.push_back(stored(id, operand(node, k), graph_.type(node.operands[k])));
+      const Type& type = graph_.type(node.operands[k]);
+      Seen from = stored(id, operand(node, k), type);
+      // Bodies are programs of their own, whose inputs are whole arrays.
+      const bool whole = loop::is_contiguous(std::get<Stored>(from).layout, type.static_dims());
+      if (!node.bodies.empty() && !whole) from = copied(id, from, type.static_dims(), type);
+      item.reads.push_back(std::move(from));
     }
     for (std::size_t r = 0; r < node.types.size(); ++r) {
       if (!node.wanted[r]) {

@@ -145,9 +145,7 @@ class Builder {
   void assign_stages() {
     for (const std::size_t i : group_.items) {
       int earliest = 0;
-      for_local_reads(i, [&](std::size_t w) {
-        earliest = std::max(earliest, available_[w]);
-      });
+      for_local_reads(i, [&](std::size_t w) { earliest = std::max(earliest, available_[w]); });
       stage_[i] = earliest;
       const bool row_result = item(i).kind == Item::Kind::Reduction;
       available_[i] = row_result ? earliest + 1 : earliest;
@@ -199,7 +197,8 @@ class Builder {
     const auto m = static_cast<std::int32_t>(kernel().reductions.size());
     kernel().reductions.push_back({it.reduce, it.instr.dtype, value});
     s.reductions.push_back(m);
-    const Reg r = add({.code = Code::Reduced, .dtype = it.instr.dtype, .reduction = m}, stage + 1, false);
+    const Reg r =
+        add({.code = Code::Reduced, .dtype = it.instr.dtype, .reduction = m}, stage + 1, false);
     if (reach == Reach::ElementsAndRows) {
       once_[static_cast<std::size_t>(stage) + 1].accumulators.push_back(accumulator(i, r, false));
       return;
@@ -247,20 +246,21 @@ class Builder {
     } else {
       place = row_buffer(i);
     }
-    return add({.code = Code::Load, .dtype = item(i).instr.dtype, .access = std::move(place)}, stage, true);
+    return add({.code = Code::Load, .dtype = item(i).instr.dtype, .access = std::move(place)},
+               stage, true);
   }
 
   Access row_buffer(std::size_t i) {
     Access place;
     place.strides.assign(axes_.extents.size(), 0);
-    for (std::size_t a = axes_.outer; a < axes_.extents.size(); ++a) place.strides[a] = axes_.behind[a];
+    for (std::size_t a = axes_.outer; a < axes_.extents.size(); ++a)
+      place.strides[a] = axes_.behind[a];
     const auto found = row_buffers_.find(i);
     if (found != row_buffers_.end()) {
       place.argument = found->second;
       return place;
     }
-    place.argument = add_argument(
-        {item(i).instr.dtype, loop::ArgumentRole::Local, group_.row}, -1);
+    place.argument = add_argument({item(i).instr.dtype, loop::ArgumentRole::Local, group_.row}, -1);
     row_buffers_[i] = place.argument;
     elements_[static_cast<std::size_t>(stage_[i])].stores.push_back(
         {values_[static_cast<std::size_t>(stage_[i])].at(i), place});
@@ -275,7 +275,8 @@ class Builder {
       instr.access = access(std::get<Stored>(it.reads[0]), it.dims, unit(it));
       instr.access.terms = {{index, it.indirect_stride, it.indirect->limit, it.indirect->clamp}};
     } else {
-      for (std::size_t k = 0; k < it.reads.size(); ++k) instr.in[k] = read(it, k, stage, per_element);
+      for (std::size_t k = 0; k < it.reads.size(); ++k)
+        instr.in[k] = read(it, k, stage, per_element);
     }
     if (instr.code == Code::Copy) return instr.in[0];
     return add(std::move(instr), stage, per_element);
@@ -300,19 +301,21 @@ class Builder {
       return row != row_value_.end() ? row->second : element_value(*w, stage);
     }
     return load(access(stored, it.dims, unit(it)),
-                items_.storages[static_cast<std::size_t>(stored.storage)].dtype, stage, per_element);
+                items_.storages[static_cast<std::size_t>(stored.storage)].dtype, stage,
+                per_element);
   }
 
   // One load for each place and stage; what does not move along the row is loaded once a row.
   Reg load(Access place, DType dtype, int stage, bool per_element) {
-    const bool moves = std::ranges::any_of(
-        place.strides.begin() + static_cast<std::ptrdiff_t>(row_axes_from()), place.strides.end(),
-        [](std::int64_t s) { return s != 0; });
+    const bool moves =
+        std::ranges::any_of(place.strides.begin() + static_cast<std::ptrdiff_t>(row_axes_from()),
+                            place.strides.end(), [](std::int64_t s) { return s != 0; });
     const bool each = per_element && (moves || group_.row <= 1);
     auto key = std::tuple(each, place.argument, place.offset, place.strides);
     auto& known = loads_[static_cast<std::size_t>(each ? stage : 0)];
     if (const auto found = known.find(key); found != known.end()) return found->second;
-    const Reg r = add({.code = Code::Load, .dtype = dtype, .access = std::move(place)}, each ? stage : 0, each);
+    const Reg r = add({.code = Code::Load, .dtype = dtype, .access = std::move(place)},
+                      each ? stage : 0, each);
     known[std::move(key)] = r;
     return r;
   }
@@ -351,8 +354,8 @@ class Builder {
     Access a;
     a.argument = argument(place.storage, loop::ArgumentRole::Out);
     a.offset = place.layout.offset;
-    a.strides = spread(place.layout, dims, axes_,
-                       it.kind == Item::Kind::Reduction ? group_.row : unit(it));
+    a.strides =
+        spread(place.layout, dims, axes_, it.kind == Item::Kind::Reduction ? group_.row : unit(it));
     return a;
   }
 
@@ -421,14 +424,17 @@ class Builder {
       loop::Accumulator& acc = k.accumulators[m];
       const std::size_t i = accumulated_items_[m];
       const std::int64_t length = acc.per_element ? k.row_elements() : 1;
-      acc.local = add_argument({acc.dtype, loop::ArgumentRole::Local, length}, -1);
+      // Smaller floats are summed in f32 and rounded once.
+      const DType wide =
+          acc.dtype == DType::F16 || acc.dtype == DType::BF16 ? DType::F32 : acc.dtype;
+      acc.local = add_argument({wide, loop::ArgumentRole::Local, length}, -1);
       const StorageId result = item(i).writes[0];
       if (k.chunks == 1) {
         acc.argument = argument(result, loop::ArgumentRole::Out);
         continue;
       }
-      acc.argument = add_argument({acc.dtype, loop::ArgumentRole::Out, 0}, -1);
-      built_.partials.push_back({static_cast<std::size_t>(acc.argument), acc.kind, acc.dtype,
+      acc.argument = add_argument({wide, loop::ArgumentRole::Out, 0}, -1);
+      built_.partials.push_back({static_cast<std::size_t>(acc.argument), acc.kind, wide, acc.dtype,
                                  k.kept_rows(), k.chunks, length, result});
     }
   }
@@ -447,7 +453,8 @@ class Builder {
   std::vector<Stage> once_;
   std::map<std::size_t, Reg> row_value_;
   std::vector<std::map<std::size_t, Reg>> values_;  ///< per stage: values per element
-  std::vector<std::map<std::tuple<bool, std::int32_t, std::int64_t, std::vector<std::int64_t>>, Reg>>
+  std::vector<
+      std::map<std::tuple<bool, std::int32_t, std::int64_t, std::vector<std::int64_t>>, Reg>>
       loads_;
   std::map<StorageId, std::int32_t> arguments_;
   std::map<std::size_t, std::int32_t> row_buffers_;
@@ -468,7 +475,7 @@ loop::Kernel combining_kernel(const BuiltKernel::Partial& p, std::string name) {
   k.kept = 1;
   k.outer = 2;
   k.arguments = {{p.dtype, loop::ArgumentRole::In, 0},
-                 {p.dtype, loop::ArgumentRole::Out, 0},
+                 {p.result_dtype, loop::ArgumentRole::Out, 0},
                  {p.dtype, loop::ArgumentRole::Local, p.length}};
   Instr load{.code = Code::Load, .dtype = p.dtype};
   load.per_element = true;

@@ -18,9 +18,10 @@ struct BuiltKernel {
   struct Partial {
     std::size_t argument = 0;
     ReduceKind kind = ReduceKind::Sum;
-    DType dtype = DType::F32;
-    std::int64_t kept = 1;      ///< independent results, each of `length` elements
-    std::int64_t chunks = 1;    ///< partial results of each
+    DType dtype = DType::F32;  ///< of the partial results
+    DType result_dtype = DType::F32;
+    std::int64_t kept = 1;    ///< independent results, each of `length` elements
+    std::int64_t chunks = 1;  ///< partial results of each
     std::int64_t length = 1;
     StorageId result = -1;
   };

@@ -50,8 +50,14 @@ class Assembler {
       Buffer b{.dtype = s.dtype, .elements = s.elements};
       switch (s.role) {
         case Storage::Role::Leaf: b.role = Buffer::Role::Input; break;
-        case Storage::Role::Output: b.role = Buffer::Role::Output; b.index = s.output; break;
-        case Storage::Role::Constant: b.role = Buffer::Role::Constant; b.constant = s.constant; break;
+        case Storage::Role::Output:
+          b.role = Buffer::Role::Output;
+          b.index = s.output;
+          break;
+        case Storage::Role::Constant:
+          b.role = Buffer::Role::Constant;
+          b.constant = s.constant;
+          break;
         case Storage::Role::Temporary: break;
       }
       program_.buffers.push_back(std::move(b));
@@ -125,12 +131,21 @@ class Assembler {
     const std::vector<NodeId> nodes = step.nodes;
     program_.steps.push_back(std::move(step));
     for (const auto& partial : built.partials) {
-      Step combine{KernelStep{program_.kernels.size(), {buffers[partial.argument], partial.result, -1}},
-                   nodes, label + " (combine)", {}, {}};
+      Step combine{
+          KernelStep{program_.kernels.size(), {buffers[partial.argument], partial.result, -1}},
+          nodes,
+          label + " (combine)",
+          {},
+          {}};
       program_.kernels.push_back(
           combining_kernel(partial, fmt::format("k{}", program_.kernels.size())));
       program_.steps.push_back(std::move(combine));
     }
+  }
+
+  static std::size_t carries_of(const Node& node) {
+    if (const auto* scan = node.op.as<op::Scan>()) return static_cast<std::size_t>(scan->num_carry);
+    return node.op.is<op::While>() ? node.operands.size() : 0;
   }
 
   BufferId temporary(DType dtype, std::int64_t elements) {
@@ -162,6 +177,11 @@ class Assembler {
         control.bodies.emplace_back(body.role, std::move(inner));
       }
       control.workspace = temporary(DType::U8, workspace);
+      for (std::size_t k = 0; k < carries_of(node); ++k) {
+        const Type& type = graph_->type(node.operands[k]);
+        const BufferId even = temporary(type.dtype, *type.numel());
+        control.carries.push_back({even, temporary(type.dtype, *type.numel())});
+      }
       step.what = std::move(control);
     }
     program_.steps.push_back(std::move(step));
@@ -181,6 +201,9 @@ class Assembler {
         for (const BufferView& v : *views) f(v.buffer);
       }
       f(control.workspace);
+      for (const auto& pair : control.carries) {
+        for (const BufferId b : pair) f(b);
+      }
     }
   }
 

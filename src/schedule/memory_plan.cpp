@@ -8,9 +8,7 @@ namespace {
 
 constexpr std::int64_t Alignment = 64;
 
-std::int64_t aligned(std::int64_t bytes) {
-  return (bytes + Alignment - 1) / Alignment * Alignment;
-}
+std::int64_t aligned(std::int64_t bytes) { return (bytes + Alignment - 1) / Alignment * Alignment; }
 
 std::int64_t most_alive(const std::vector<Lifetime>& lifetimes) {
   std::vector<std::pair<std::size_t, std::int64_t>> events;
@@ -37,9 +35,8 @@ MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
   plan.most_alive = most_alive(lifetimes);
   std::vector<std::size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-    return lifetimes[a].bytes > lifetimes[b].bytes;
-  });
+  std::ranges::stable_sort(
+      order, [&](std::size_t a, std::size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
   std::vector<std::size_t> placed;  // by offset
   for (const std::size_t i : order) {
     const Lifetime& l = lifetimes[i];

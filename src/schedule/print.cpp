@@ -26,7 +26,8 @@ std::string view_text(const BufferView& v) {
   if (v.buffer < 0) return "_";
   const bool plain = loop::is_contiguous(v.layout, v.type.static_dims());
   std::string text = fmt::format("{} : {}", buffer_name(v.buffer), v.type.to_string());
-  if (!plain) text += fmt::format(" at {} strides [{}]", v.layout.offset, fmt::join(v.layout.strides, ", "));
+  if (!plain)
+    text += fmt::format(" at {} strides [{}]", v.layout.offset, fmt::join(v.layout.strides, ", "));
   return text;
 }
 
@@ -51,7 +52,8 @@ void print_step(std::string& text, const Program& p, const Step& step) {
   if (const auto* k = std::get_if<KernelStep>(&step.what)) {
     std::vector<std::string> names;
     for (const BufferId b : k->buffers) names.push_back(buffer_name(b));
-    fmt::format_to(out, "  launch {}({})  // {}\n", p.kernels[k->kernel].name, join(names, ", "), step.label);
+    fmt::format_to(out, "  launch {}({})  // {}\n", p.kernels[k->kernel].name, join(names, ", "),
+                   step.label);
     return;
   }
   if (const auto* c = std::get_if<CallStep>(&step.what)) {
@@ -75,7 +77,8 @@ std::string to_string(const Program& p) {
   auto out = std::back_inserter(text);
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
     const Buffer& buffer = p.buffers[b];
-    fmt::format_to(out, "  b{} : {} {}[{}]", b, role_name(buffer.role), name(buffer.dtype), buffer.elements);
+    fmt::format_to(out, "  b{} : {} {}[{}]", b, role_name(buffer.role), name(buffer.dtype),
+                   buffer.elements);
     if (buffer.role == Buffer::Role::Temporary) fmt::format_to(out, " at {}", buffer.offset);
     if (buffer.index >= 0) fmt::format_to(out, " #{}", buffer.index);
     fmt::format_to(out, "\n");

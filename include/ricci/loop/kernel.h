@@ -124,15 +124,16 @@ struct Kernel {
   std::vector<Reduction> reductions;
   std::vector<Accumulator> accumulators;
   std::vector<Stage> stages;
-  /// How the work is cut. By columns: there is one row and one axis, cut in `tiles` ranges. Else the
-  /// kept rows are cut in `tiles`/`chunks` ranges, and for each the accumulated rows in `chunks`.
+  /// How the work is cut. By columns: there is one row and one axis, cut in `tiles` ranges. Else
+  /// the kept rows are cut in `tiles`/`chunks` ranges, and for each the accumulated rows in
+  /// `chunks`.
   bool by_columns = false;
   std::int64_t tiles = 1;
   std::int64_t chunks = 1;
 
-  [[nodiscard]] std::int64_t rows() const;             ///< kept · accumulated
-  [[nodiscard]] std::int64_t kept_rows() const;        ///< 1 without kept axes
-  [[nodiscard]] std::int64_t accumulated_rows() const; ///< 1 without accumulated axes
+  [[nodiscard]] std::int64_t rows() const;              ///< kept · accumulated
+  [[nodiscard]] std::int64_t kept_rows() const;         ///< 1 without kept axes
+  [[nodiscard]] std::int64_t accumulated_rows() const;  ///< 1 without accumulated axes
   [[nodiscard]] std::int64_t row_elements() const;
 };
 

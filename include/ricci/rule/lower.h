@@ -37,8 +37,10 @@ struct Lowering {
 
   /// View: the result as a layout of operand 0's elements, given operand 0's own; nothing when no
   /// strides say so (then the elements are copied).
-  std::optional<loop::Layout> (*view)(const Node&, const LowerContext&, const loop::Layout&) = nullptr;
-  /// Pointwise: the instruction, its registers still open; strides of an Index are the result's axes'.
+  std::optional<loop::Layout> (*view)(const Node&, const LowerContext&,
+                                      const loop::Layout&) = nullptr;
+  /// Pointwise: the instruction, its registers still open; strides of an Index are the result's
+  /// axes'.
   loop::Instr instr = {};
   std::vector<AxisMap> reads = {};
   std::optional<Indirect> indirect = {};

@@ -5,6 +5,7 @@
 //   std::puts(to_string(program).c_str());
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -60,13 +61,15 @@ struct CallStep {
 };
 
 /// `if`, `while` and `scan`: an op whose bodies are programs. A body's inputs are its buffers of
-/// role Input; its temporaries live in `workspace`.
+/// role Input; its temporaries live in `workspace`. Operands are row-major.
 struct ControlStep {
   Op op;
   std::vector<BufferView> operands;
   std::vector<BufferView> results;
   std::vector<std::pair<std::string, std::shared_ptr<const Program>>> bodies;  ///< role, program
   BufferId workspace = -1;
+  /// Loops: for every carry two buffers, which the steps read and fill in turn.
+  std::vector<std::array<BufferId, 2>> carries = {};
 };
 
 struct Step {
@@ -82,10 +85,10 @@ struct Program {
   std::vector<Buffer> buffers;
   std::vector<loop::Kernel> kernels;
   std::vector<Step> steps;
-  std::vector<BufferId> inputs;   ///< inputs and params, in order of creation
+  std::vector<BufferId> inputs;  ///< inputs and params, in order of creation
   std::vector<BufferId> outputs;
-  std::int64_t arena_bytes = 0;   ///< temporaries, after planning
-  std::int64_t live_bytes = 0;    ///< the most that is alive at once: no plan needs less
+  std::int64_t arena_bytes = 0;        ///< temporaries, after planning
+  std::int64_t live_bytes = 0;         ///< the most that is alive at once: no plan needs less
   std::shared_ptr<const Graph> graph;  ///< what it was made from, prepared
 };
 

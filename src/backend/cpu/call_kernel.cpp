@@ -1,0 +1,98 @@
+#include "backend/cpu/call_kernel.h"
+
+#include <cstring>
+
+#include "ricci/rule/eval.h"
+
+#include "backend/cpu/host_call.h"
+
+namespace ricci::cpu {
+namespace {
+
+// A C++ kernel of our own.
+class HostCallKernel final : public CallKernel {
+ public:
+  HostCallKernel(const CallStep& step, HostKernel kernel) : op_(step.op), kernel_(kernel) {
+    for (const BufferView& v : step.operands) operands_.emplace_back(v);
+    for (const BufferView& v : step.results) results_.emplace_back(v);
+    if (kernel_.scratch == nullptr) return;
+    ThreadPool none(1);
+    const std::vector<ArrayView> in = views(operands_, {});
+    const std::vector<ArrayView> out = views(results_, {});
+    scratch_bytes_ = kernel_.scratch({op_, in, out, none});
+  }
+
+  void run(const CallArguments& a) const override {
+    const std::vector<ArrayView> in = views(operands_, a.operands);
+    const std::vector<ArrayView> out = views(results_, a.results);
+    kernel_.run(
+        {op_, in, out, a.pool, a.seed, {a.scratch, static_cast<std::size_t>(scratch_bytes_)}});
+  }
+  [[nodiscard]] std::int64_t scratch_bytes() const override { return scratch_bytes_; }
+  [[nodiscard]] std::string_view how() const override { return "host"; }
+
+ private:
+  struct Shape {
+    explicit Shape(const BufferView& v)
+        : dtype(v.type.dtype), dims(v.type.static_dims()), strides(v.layout.strides) {}
+    DType dtype;
+    StaticDims dims;
+    std::vector<std::int64_t> strides;
+  };
+
+  static std::vector<ArrayView> views(const std::vector<Shape>& shapes,
+                                      std::span<std::byte* const> data) {
+    std::vector<ArrayView> out;
+    for (std::size_t k = 0; k < shapes.size(); ++k) {
+      out.push_back(
+          {data.empty() ? nullptr : data[k], shapes[k].dtype, shapes[k].dims, shapes[k].strides});
+    }
+    return out;
+  }
+
+  Op op_;
+  HostKernel kernel_;
+  std::vector<Shape> operands_;
+  std::vector<Shape> results_;
+  std::int64_t scratch_bytes_ = 0;
+};
+
+// The reference kernel: slow, but there is one for every op.
+class ReferenceKernel final : public CallKernel {
+ public:
+  ReferenceKernel(const CallStep& step, const Graph& graph, NodeId node)
+      : graph_(graph), node_(graph.node(node)), operands_(step.operands) {}
+
+  void run(const CallArguments& a) const override {
+    std::vector<Tensor> operands;
+    for (std::size_t k = 0; k < operands_.size(); ++k) {
+      operands.push_back(
+          Tensor::borrow(operands_[k].type, a.operands[k], operands_[k].layout.strides, nullptr));
+    }
+    EvalContext context(node_, graph_, std::move(operands), a.seed, {});
+    evaluate(context);
+    const std::vector<Tensor> results = context.take_results();
+    for (std::size_t r = 0; r < a.results.size(); ++r) {
+      if (a.results[r] == nullptr) continue;
+      const Tensor plain = results[r].contiguous();
+      std::memcpy(a.results[r], plain.data(), plain.bytes().size());
+    }
+  }
+  [[nodiscard]] std::string_view how() const override { return "reference"; }
+
+ private:
+  const Graph& graph_;
+  const Node& node_;
+  std::vector<BufferView> operands_;
+};
+
+}  // namespace
+
+std::unique_ptr<CallKernel> make_call_kernel(const CallStep& step, const Graph& graph,
+                                             NodeId node) {
+  const HostKernel host = host_kernel(step.op.kind());
+  if (host.run != nullptr) return std::make_unique<HostCallKernel>(step, host);
+  return std::make_unique<ReferenceKernel>(step, graph, node);
+}
+
+}  // namespace ricci::cpu

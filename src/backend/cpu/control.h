@@ -1,0 +1,18 @@
+// How `if`, `while` and `scan` drive their bodies: which buffers a body reads and fills each time.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "ricci/schedule/program.h"
+
+namespace ricci::cpu {
+
+struct Frame;
+
+/// Runs a control step. `frames` holds the bodies' buffers, whose inputs and outputs are set here;
+/// `run_body(i)` runs body i with them.
+void run_control(const ControlStep& step, const Frame& frame, std::vector<Frame>& frames,
+                 const std::function<void(std::size_t body)>& run_body);
+
+}  // namespace ricci::cpu

@@ -1,0 +1,240 @@
+#include "backend/cpu/executable.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include <fmt/format.h>
+
+#include "ricci/op/ops.h"
+#include "ricci/support/error.h"
+
+#include "backend/cpu/code_cache.h"
+#include "backend/cpu/control.h"
+#include "backend/cpu/thread_scratch.h"
+
+namespace ricci::cpu {
+namespace {
+
+constexpr std::int64_t Alignment = 64;
+
+std::int64_t aligned(std::int64_t bytes) { return (bytes + Alignment - 1) / Alignment * Alignment; }
+
+// Local arguments lie one behind the other in the tile's room.
+std::vector<std::int64_t> local_offsets(const loop::Kernel& k, std::int64_t& total) {
+  std::vector<std::int64_t> offsets;
+  total = 0;
+  for (const loop::Argument& a : k.arguments) {
+    offsets.push_back(total);
+    if (a.role == loop::ArgumentRole::Local)
+      total += aligned(a.elements * size_of(a.dtype)) + Alignment;
+  }
+  return offsets;
+}
+
+bool can_fault(const loop::Kernel& k) {
+  return std::ranges::any_of(k.code, [](const loop::Instr& i) {
+    return std::ranges::any_of(i.access.terms, [](const loop::Term& t) { return !t.clamp; });
+  });
+}
+
+[[noreturn]] void fail_index(const Fault& fault, const Step& step) {
+  Diagnostic d{ErrorCode::IndexOutOfRange,
+               {},
+               fmt::format("index {} is outside [0, {})", fault.index, fault.limit),
+               step.where,
+               {},
+               {}};
+  d.notes.push_back("in " + step.label);
+  throw UserError(std::move(d));
+}
+
+}  // namespace
+
+struct Executable::Ready {
+  // Kernel.
+  std::shared_ptr<const JitCode> code;
+  KernelFunction function = nullptr;
+  std::vector<TileRange> tiles;
+  std::vector<std::int64_t> locals;
+  std::int64_t local_bytes = 0;
+  bool faults = false;
+  // Call.
+  std::unique_ptr<CallKernel> call;
+  // Control.
+  std::vector<std::unique_ptr<Executable>> bodies;
+};
+
+Executable::Executable(std::shared_ptr<const Program> program) : program_(std::move(program)) {
+  const std::vector<CompiledKernel> kernels = compile_all(program_->kernels);
+  for (const Step& step : program_->steps) {
+    Ready ready;
+    if (const auto* launch = std::get_if<KernelStep>(&step.what)) {
+      const loop::Kernel& k = program_->kernels[launch->kernel];
+      ready.code = kernels[launch->kernel].code;
+      ready.function = kernels[launch->kernel].function;
+      for (std::int64_t t = 0; t < k.tiles; ++t) ready.tiles.push_back(tile_range(k, t));
+      ready.locals = local_offsets(k, ready.local_bytes);
+      ready.faults = can_fault(k);
+    } else if (const auto* call = std::get_if<CallStep>(&step.what)) {
+      ready.call = make_call_kernel(*call, *program_->graph, step.nodes[0]);
+      scratch_bytes_ = std::max(scratch_bytes_, ready.call->scratch_bytes());
+    } else {
+      for (const auto& [role, body] : std::get<ControlStep>(step.what).bodies) {
+        ready.bodies.push_back(std::make_unique<Executable>(body));
+        scratch_bytes_ = std::max(scratch_bytes_, ready.bodies.back()->scratch_bytes_);
+      }
+    }
+    steps_.push_back(std::move(ready));
+  }
+}
+
+Executable::~Executable() = default;
+
+std::string_view Executable::how(std::size_t step) const {
+  if (steps_[step].function != nullptr) return "kernel";
+  return steps_[step].call ? steps_[step].call->how() : "control";
+}
+
+void Executable::prepare_frame(Frame& frame, std::byte* arena) const {
+  for (const Buffer& b : program_->buffers) {
+    std::byte* at = nullptr;
+    if (b.role == Buffer::Role::Temporary) at = arena + b.offset;
+    if (b.role == Buffer::Role::Constant) at = const_cast<std::byte*>(b.constant.data());
+    frame.buffers.push_back(at);
+  }
+  frame.bodies.resize(steps_.size());
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+    const auto* control = std::get_if<ControlStep>(&program_->steps[s].what);
+    if (control == nullptr) continue;
+    for (const auto& body : steps_[s].bodies) {
+      frame.bodies[s].emplace_back();
+      body->prepare_frame(frame.bodies[s].back(),
+                          frame.buffers[static_cast<std::size_t>(control->workspace)]);
+    }
+  }
+}
+
+void Context::Free::operator()(std::byte* p) const noexcept { std::free(p); }
+
+Context::Context(const Executable& executable) {
+  const std::int64_t arena = aligned(executable.program().arena_bytes);
+  bytes_ = std::max(arena + aligned(executable.scratch_bytes()), Alignment);
+  memory_.reset(
+      static_cast<std::byte*>(std::aligned_alloc(Alignment, static_cast<std::size_t>(bytes_))));
+  if (!memory_) {
+    throw UserError(ErrorCode::OutOfMemory,
+                    fmt::format("there is no room for the {} bytes '{}' works in", bytes_,
+                                executable.program().name));
+  }
+  scratch_ = memory_.get() + arena;
+  executable.prepare_frame(frame_, memory_.get());
+}
+
+// One run: steps in order.
+class Runner {
+ public:
+  Runner(Context& context, ThreadPool& pool, const RunArguments& arguments)
+      : context_(context), pool_(pool), arguments_(arguments) {}
+
+  void run(const Executable& e, Frame& frame) {
+    for (std::size_t s = 0; s < e.steps_.size(); ++s) {
+      if (arguments_.observer != nullptr) arguments_.observer->before(*e.program_, s);
+      step(e, s, frame);
+      if (arguments_.observer != nullptr) arguments_.observer->after(*e.program_, s, frame);
+    }
+  }
+
+ private:
+  void step(const Executable& e, std::size_t s, Frame& frame) {
+    const Step& what = e.program_->steps[s];
+    const Executable::Ready& ready = e.steps_[s];
+    if (const auto* launch = std::get_if<KernelStep>(&what.what)) {
+      this->launch(ready, *launch, frame, what);
+    } else if (const auto* call = std::get_if<CallStep>(&what.what)) {
+      this->call(ready, *call, frame, what);
+    } else {
+      control(e, s, frame);
+    }
+  }
+
+  void launch(const Executable::Ready& ready, const KernelStep& step, const Frame& frame,
+              const Step& what) {
+    constexpr std::size_t Most = 256;
+    check_internal(step.buffers.size() <= Most, "a kernel has too many arguments");
+    std::array<void*, Most> arguments;  // NOLINT: filled below as far as it is read
+    for (std::size_t a = 0; a < step.buffers.size(); ++a) {
+      const BufferId b = step.buffers[a];
+      arguments[a] = b < 0 ? nullptr : frame.buffers[static_cast<std::size_t>(b)];
+    }
+    Fault fault;
+    const auto run_tile = [&](std::int64_t tile) {
+      const TileRange& range = ready.tiles[static_cast<std::size_t>(tile)];
+      if (ready.local_bytes == 0) {
+        ready.function(arguments.data(), &range, &fault);
+        return;
+      }
+      std::array<void*, Most> own;  // NOLINT: filled below as far as it is read
+      std::byte* room = thread_scratch(ready.local_bytes);
+      for (std::size_t a = 0; a < step.buffers.size(); ++a) {
+        own[a] = step.buffers[a] < 0 ? room + ready.locals[a] : arguments[a];
+      }
+      ready.function(own.data(), &range, &fault);
+    };
+    if (ready.tiles.size() == 1) {
+      run_tile(0);
+    } else {
+      pool_.run(static_cast<std::int64_t>(ready.tiles.size()), run_tile);
+    }
+    if (ready.faults && fault.happened != 0) fail_index(fault, what);
+  }
+
+  static std::byte* first_element(const BufferView& v, const Frame& frame) {
+    if (v.buffer < 0) return nullptr;
+    return frame.buffers[static_cast<std::size_t>(v.buffer)] +
+           v.layout.offset * size_of(v.type.dtype);
+  }
+
+  void call(const Executable::Ready& ready, const CallStep& step, const Frame& frame,
+            const Step& what) {
+    std::vector<std::byte*> operands;
+    std::vector<std::byte*> results;
+    for (const BufferView& v : step.operands) operands.push_back(first_element(v, frame));
+    for (const BufferView& v : step.results) results.push_back(first_element(v, frame));
+    try {
+      ready.call->run({operands, results, pool_, arguments_.seed, context_.scratch()});
+    } catch (const UserError& error) {
+      std::vector<Diagnostic> ds = error.diagnostics();
+      Diagnostic& d = ds.front();
+      if (d.detail.empty()) d.detail = step.op.mnemonic();
+      if (!d.where.known()) d.where = what.where;
+      throw UserError(std::move(ds));
+    }
+  }
+
+  void control(const Executable& e, std::size_t s, Frame& frame) {
+    const auto& step = std::get<ControlStep>(e.program_->steps[s].what);
+    std::vector<Frame>& frames = frame.bodies[s];
+    const auto run_body = [&](std::size_t body) { run(*e.steps_[s].bodies[body], frames[body]); };
+    run_control(step, frame, frames, run_body);
+  }
+
+  Context& context_;
+  ThreadPool& pool_;
+  const RunArguments& arguments_;
+};
+
+void Executable::run(Context& context, ThreadPool& pool, const RunArguments& arguments) const {
+  Frame& frame = context.frame();
+  for (std::size_t k = 0; k < program_->inputs.size(); ++k) {
+    frame.buffers[static_cast<std::size_t>(program_->inputs[k])] =
+        const_cast<std::byte*>(arguments.inputs[k]);
+  }
+  for (std::size_t k = 0; k < program_->outputs.size(); ++k) {
+    frame.buffers[static_cast<std::size_t>(program_->outputs[k])] = arguments.outputs[k];
+  }
+  Runner(context, pool, arguments).run(*this, frame);
+}
+
+}  // namespace ricci::cpu

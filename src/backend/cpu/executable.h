@@ -1,0 +1,85 @@
+// A program made ready to run on this machine: kernels compiled, calls prepared. It is immutable;
+// what changes while it runs is in a context, one per thread that runs it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ricci/device/thread_pool.h"
+#include "ricci/schedule/program.h"
+
+#include "backend/cpu/call_kernel.h"
+#include "backend/cpu/kernel_code.h"
+
+namespace ricci::cpu {
+
+class Executable;
+
+/// The buffers of one program in one context.
+struct Frame {
+  std::vector<std::byte*> buffers;
+  std::vector<std::vector<Frame>> bodies;  ///< per step, per body
+};
+
+/// Room for one run at a time.
+class Context {
+ public:
+  explicit Context(const Executable& executable);
+  [[nodiscard]] Frame& frame() noexcept { return frame_; }
+  [[nodiscard]] std::byte* scratch() noexcept { return scratch_; }
+  [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const noexcept;
+  };
+  std::unique_ptr<std::byte, Free> memory_;
+  std::byte* scratch_ = nullptr;
+  std::int64_t bytes_ = 0;
+  Frame frame_;
+};
+
+/// Called around every step; for profiles and the search for the first non-finite value.
+struct StepObserver {
+  virtual ~StepObserver() = default;
+  virtual void before(const Program& program, std::size_t step) = 0;
+  virtual void after(const Program& program, std::size_t step, const Frame& frame) = 0;
+};
+
+struct RunArguments {
+  std::span<const std::byte* const> inputs;
+  std::span<std::byte* const> outputs;
+  std::uint64_t seed = 0;
+  StepObserver* observer = nullptr;
+};
+
+class Executable {
+ public:
+  explicit Executable(std::shared_ptr<const Program> program);
+  Executable(const Executable&) = delete;
+  Executable& operator=(const Executable&) = delete;
+  ~Executable();
+
+  [[nodiscard]] const Program& program() const noexcept { return *program_; }
+  [[nodiscard]] std::int64_t scratch_bytes() const noexcept { return scratch_bytes_; }
+  void run(Context& context, ThreadPool& pool, const RunArguments& arguments) const;
+  /// How each step is served, for reports.
+  [[nodiscard]] std::string_view how(std::size_t step) const;
+
+ private:
+  friend class Context;
+  friend class Runner;
+  struct Ready;
+  void prepare_frame(Frame& frame, std::byte* arena) const;
+
+  std::shared_ptr<const Program> program_;
+  std::vector<Ready> steps_;
+  std::int64_t scratch_bytes_ = 0;
+};
+
+}  // namespace ricci::cpu
