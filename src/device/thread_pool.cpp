@@ -1,0 +1,239 @@
+// A fork-join pool. One job is open at a time; its workers and the caller draw tiles from a
+// counter.
+//
+// Everything about joining is one word, the gate: which job (epoch), whether it may still be joined
+// (open), and how many workers are inside. A worker that wakes late finds the gate closed and goes
+// on waiting, so the caller waits only for workers that hold a tile, never for one to wake up.
+#include "ricci/device/thread_pool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <sched.h>
+
+namespace ricci {
+namespace {
+
+constexpr std::uint64_t Open = std::uint64_t{1} << 31;
+constexpr std::uint64_t InsideMask = Open - 1;
+constexpr int EpochShift = 32;
+
+// How often a thread looks again before it sleeps: some 10 µs, the gap between two kernels.
+constexpr int Looks = 600;
+
+constexpr std::uint32_t epoch_of(std::uint64_t gate) {
+  return static_cast<std::uint32_t>(gate >> EpochShift);
+}
+
+void pause() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+// Is this thread inside a tile, of whichever pool?
+thread_local bool inside_tile = false;
+
+class InsideTile {
+ public:
+  InsideTile() noexcept : before_(inside_tile) { inside_tile = true; }
+  InsideTile(const InsideTile&) = delete;
+  InsideTile& operator=(const InsideTile&) = delete;
+  ~InsideTile() { inside_tile = before_; }
+
+ private:
+  bool before_;
+};
+
+}  // namespace
+
+struct ThreadPool::State {
+  struct Job {
+    Tile work = nullptr;
+    void* context = nullptr;
+    std::int64_t tiles = 0;
+  };
+
+  explicit State(int threads)
+      : threads_wanted(threads), looks(threads <= usable_cores() ? Looks : 0) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State();
+
+  void serve();
+  void run(const Job& opened);
+  void draw_tiles() noexcept;
+  void note_failure(std::int64_t tile) noexcept;
+  bool wait_for_news(std::uint32_t seen);
+  void wake_workers(std::int64_t wanted);
+  void leave() noexcept;
+  void wait_until_empty();
+
+  const int threads_wanted;
+  const int looks;  // 0 when there are more threads than cores: spinning would hold up the others
+
+  alignas(64) std::atomic<std::uint64_t> gate{0};
+  alignas(64) std::atomic<std::int64_t> next{0};
+  alignas(64) std::atomic<int> sleepers{0};
+  std::atomic<bool> caller_sleeps{false};
+  std::atomic<bool> stopping{false};
+  std::atomic_flag taken = ATOMIC_FLAG_INIT;  // a caller has the pool
+  Job job;
+
+  std::mutex failure_mutex;
+  std::int64_t failed_tile = std::numeric_limits<std::int64_t>::max();
+  std::exception_ptr failure;
+
+  std::mutex sleep_mutex;
+  std::condition_variable news;
+  std::condition_variable empty;
+  std::vector<std::thread> workers;
+};
+
+ThreadPool::State::~State() {
+  {
+    const std::lock_guard lock(sleep_mutex);
+    stopping.store(true);
+  }
+  news.notify_all();
+  for (std::thread& w : workers) w.join();
+}
+
+// Tiles are handed out in order, so when one fails every lower one has been handed out already and
+// will finish: the lowest failure is the same whatever the number of threads.
+void ThreadPool::State::note_failure(std::int64_t tile) noexcept {
+  next.store(job.tiles);
+  const std::lock_guard lock(failure_mutex);
+  if (tile > failed_tile) return;
+  failed_tile = tile;
+  failure = std::current_exception();
+}
+
+void ThreadPool::State::draw_tiles() noexcept {
+  const InsideTile inside;
+  const Job own = job;
+  for (;;) {
+    const std::int64_t tile = next.fetch_add(1, std::memory_order_relaxed);
+    if (tile >= own.tiles) return;
+    try {
+      own.work(own.context, tile);
+    } catch (...) {
+      note_failure(tile);
+    }
+  }
+}
+
+// Returns when another job than `seen` has been opened; false when the pool stops.
+bool ThreadPool::State::wait_for_news(std::uint32_t seen) {
+  for (int look = 0; look < looks; ++look) {
+    if (epoch_of(gate.load(std::memory_order_acquire)) != seen) return true;
+    if (stopping.load(std::memory_order_relaxed)) return false;
+    pause();
+  }
+  std::unique_lock lock(sleep_mutex);
+  sleepers.fetch_add(1);  // before the gate is read: a caller that misses us is seen by us
+  news.wait(lock, [&] { return epoch_of(gate.load()) != seen || stopping.load(); });
+  sleepers.fetch_sub(1);
+  return !stopping.load();
+}
+
+void ThreadPool::State::leave() noexcept {
+  const std::uint64_t now = gate.fetch_sub(1) - 1;
+  if ((now & (Open | InsideMask)) != 0 || !caller_sleeps.load()) return;
+  const std::lock_guard lock(sleep_mutex);
+  empty.notify_all();
+}
+
+void ThreadPool::State::serve() {
+  std::uint32_t seen = 0;
+  while (wait_for_news(seen)) {
+    std::uint64_t now = gate.load(std::memory_order_acquire);
+    bool joined = false;
+    while (!joined && (now & Open) != 0) joined = gate.compare_exchange_weak(now, now + 1);
+    seen = epoch_of(now);
+    if (!joined) continue;
+    draw_tiles();
+    leave();
+  }
+}
+
+void ThreadPool::State::wake_workers(std::int64_t wanted) {
+  const int asleep = sleepers.load();
+  if (asleep == 0) return;
+  {
+    const std::lock_guard lock(sleep_mutex);
+  }
+  if (wanted >= asleep) {
+    news.notify_all();
+  } else {
+    for (std::int64_t i = 0; i < wanted; ++i) news.notify_one();
+  }
+}
+
+void ThreadPool::State::wait_until_empty() {
+  const auto is_empty = [&] { return (gate.load() & InsideMask) == 0; };
+  for (int look = 0; look < looks; ++look) {
+    if (is_empty()) return;
+    pause();
+  }
+  if (is_empty()) return;
+  std::unique_lock lock(sleep_mutex);
+  caller_sleeps.store(true);
+  empty.wait(lock, is_empty);
+  caller_sleeps.store(false);
+}
+
+void ThreadPool::State::run(const Job& opened) {
+  job = opened;
+  next.store(0, std::memory_order_relaxed);
+  const std::uint64_t epoch = epoch_of(gate.load(std::memory_order_relaxed)) + std::uint64_t{1};
+  gate.store((epoch << EpochShift) | Open);
+  wake_workers(opened.tiles - 1);
+  draw_tiles();
+  gate.fetch_and(~Open);
+  wait_until_empty();
+  failed_tile = std::numeric_limits<std::int64_t>::max();
+  const std::exception_ptr failed = std::exchange(failure, nullptr);
+  taken.clear(std::memory_order_release);
+  if (failed) std::rethrow_exception(failed);
+}
+
+ThreadPool::ThreadPool(int threads)
+    : state_(std::make_unique<State>(threads > 0 ? threads : usable_cores())) {
+  for (int i = 1; i < state_->threads_wanted; ++i) {
+    state_->workers.emplace_back([state = state_.get()] { state->serve(); });
+  }
+}
+
+ThreadPool::~ThreadPool() = default;
+
+int ThreadPool::threads() const noexcept { return state_->threads_wanted; }
+
+void ThreadPool::run_erased(std::int64_t tiles, Tile work, void* context) {
+  const bool alone = tiles <= 1 || state_->threads_wanted == 1 || inside_tile ||
+                     state_->taken.test_and_set(std::memory_order_acquire);
+  if (!alone) {
+    state_->run({work, context, tiles});
+    return;
+  }
+  const InsideTile inside;
+  for (std::int64_t tile = 0; tile < tiles; ++tile) work(context, tile);
+}
+
+}  // namespace ricci
