@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "rule/eval_rules.h"
+#include "rule/integer_functions.h"
 
 namespace ricci::rule {
 namespace {
@@ -32,41 +33,10 @@ std::int64_t shift_right(std::int64_t a, std::int64_t b, std::int64_t width) {
   return a >> (b < 0 || b >= width ? 63 : b);
 }
 
-std::int64_t eval_int(BinaryKind kind, std::int64_t a, std::int64_t b, const EvalContext& c) {
-  const std::int64_t width = size_of(c.dtype(0)) * 8;
-  switch (kind) {
-    case BinaryKind::Add: return add_wrapping(a, b);
-    case BinaryKind::Sub: return sub_wrapping(a, b);
-    case BinaryKind::Mul: return mul_wrapping(a, b);
-    case BinaryKind::Div:
-      if (b == 0) c.fail(ErrorCode::Attr, "integer division by zero");
-      return b == -1 ? sub_wrapping<std::int64_t>(0, a) : a / b;
-    case BinaryKind::Rem:
-      if (b == 0) c.fail(ErrorCode::Attr, "integer remainder by zero");
-      return b == -1 ? 0 : a % b;
-    case BinaryKind::Pow:
-      if (b < 0) c.fail(ErrorCode::Attr, fmt::format("integer power with exponent {}", b));
-      return int_pow(a, b);
-    case BinaryKind::Max: return std::max(a, b);
-    case BinaryKind::Min: return std::min(a, b);
-    case BinaryKind::LogicalAnd:
-    case BinaryKind::BitwiseAnd: return a & b;
-    case BinaryKind::LogicalOr:
-    case BinaryKind::BitwiseOr: return a | b;
-    case BinaryKind::LogicalXor:
-    case BinaryKind::BitwiseXor: return a ^ b;
-    case BinaryKind::ShiftLeft: return shift_left(a, b, width);
-    case BinaryKind::ShiftRight: return shift_right(a, b, width);
-    case BinaryKind::Atan2:
-    case BinaryKind::Hypot: break;
-  }
-  not_defined(kind, "integers");
-}
-
 template <class N>
 N eval_any(BinaryKind kind, N a, N b, const EvalContext& c) {
   if constexpr (std::is_same_v<N, std::int64_t>) {
-    return eval_int(kind, a, b, c);
+    return eval_binary(kind, a, b, size_of(c.dtype(0)) * 8);
   } else {
     return eval_binary(kind, a, b);
   }
@@ -90,6 +60,38 @@ bool compare_numbers(CompareKind kind, N a, N b) {
 }
 
 }  // namespace
+
+std::int64_t eval_binary(BinaryKind kind, std::int64_t a, std::int64_t b, std::int64_t width) {
+  switch (kind) {
+    case BinaryKind::Add: return add_wrapping(a, b);
+    case BinaryKind::Sub: return sub_wrapping(a, b);
+    case BinaryKind::Mul: return mul_wrapping(a, b);
+    case BinaryKind::Div:
+      if (b == 0) throw UserError(ErrorCode::Attr, "integer division by zero");
+      return b == -1 ? sub_wrapping<std::int64_t>(0, a) : a / b;
+    case BinaryKind::Rem:
+      if (b == 0) throw UserError(ErrorCode::Attr, "integer remainder by zero");
+      return b == -1 ? 0 : a % b;
+    case BinaryKind::Pow:
+      if (b < 0) {
+        throw UserError(ErrorCode::Attr, fmt::format("integer power with exponent {}", b));
+      }
+      return int_pow(a, b);
+    case BinaryKind::Max: return std::max(a, b);
+    case BinaryKind::Min: return std::min(a, b);
+    case BinaryKind::LogicalAnd:
+    case BinaryKind::BitwiseAnd: return a & b;
+    case BinaryKind::LogicalOr:
+    case BinaryKind::BitwiseOr: return a | b;
+    case BinaryKind::LogicalXor:
+    case BinaryKind::BitwiseXor: return a ^ b;
+    case BinaryKind::ShiftLeft: return shift_left(a, b, width);
+    case BinaryKind::ShiftRight: return shift_right(a, b, width);
+    case BinaryKind::Atan2:
+    case BinaryKind::Hypot: break;
+  }
+  not_defined(kind, "integers");
+}
 
 double eval_binary(BinaryKind kind, double a, double b) {
   switch (kind) {

@@ -37,6 +37,7 @@ class PhiloxStream {
     key_ = {static_cast<std::uint32_t>(s), static_cast<std::uint32_t>(s >> 32)};
   }
 
+  [[nodiscard]] constexpr PhiloxKey key() const noexcept { return key_; }
   [[nodiscard]] constexpr std::uint32_t word(std::uint64_t position) const noexcept {
     const std::uint64_t step = position / 4;
     const PhiloxBlock counter{static_cast<std::uint32_t>(step),

@@ -1,0 +1,173 @@
+// Convolutions in plain loops and wide numbers, for what no library takes and as a check on it.
+// Every result element is summed in one place, so rows of the result go to any thread.
+#include "ricci/op/conv.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "backend/cpu/host/kernels.h"
+#include "backend/cpu/host/scratch.h"
+
+namespace ricci::cpu {
+namespace {
+
+using Shape = std::span<const std::int64_t>;
+
+// The results [first, last] a step apart that keep start + i·step inside [0, size).
+struct Range {
+  std::int64_t first;
+  std::int64_t last;  // exclusive
+
+  Range(std::int64_t start, std::int64_t step, std::int64_t size, std::int64_t count) {
+    first = start >= 0 ? 0 : (-start + step - 1) / step;
+    last = start >= size ? 0 : std::min(count, (size - 1 - start) / step + 1);
+    first = std::min(first, last);
+  }
+};
+
+// What conv and its gradients have in common. Products pair x[n, c, a, b], w[o, c', u, v] and
+// y[n, o, i, j] with a = i·s + u·d - p and c = the group of o times w's channels plus c'.
+template <class Op>
+struct Geometry {
+  const Op& op;
+  Shape x;
+  Shape w;
+  Shape y;
+
+  [[nodiscard]] std::int64_t group_outputs() const { return w[0] / op.groups; }
+  [[nodiscard]] std::int64_t first_channel(std::int64_t o) const {
+    return o / group_outputs() * w[1];
+  }
+  // The windows along an axis (0: rows, 1: columns) that tap t reads inside the image.
+  [[nodiscard]] Range windows(std::size_t axis, std::int64_t tap) const {
+    return {tap * op.dilation[axis] - op.padding[axis], op.stride[axis], x[2 + axis], y[2 + axis]};
+  }
+  [[nodiscard]] std::int64_t place(std::size_t axis, std::int64_t window, std::int64_t tap) const {
+    return window * op.stride[axis] + tap * op.dilation[axis] - op.padding[axis];
+  }
+};
+
+std::int64_t at(Shape dims, std::int64_t i, std::int64_t j, std::int64_t k) {
+  return ((i * dims[1] + j) * dims[2] + k) * dims[3];
+}
+
+// A kernel with two operands and scratch for one row of sums a tile.
+template <class Op>
+class ConvKernel {
+ protected:
+  ConvKernel(const HostCall& call, Scratch& scratch)
+      : call_(call), op_(*call.op.as<Op>()), left_(call, 0, scratch), right_(call, 1, scratch) {}
+
+  // Calls `f(n, c, row, sums)` for every row of the result; `sums` start as zeros.
+  template <class F>
+  void for_each_row(std::int64_t cost, const F& f) const {
+    left_.pack(call_.pool);
+    right_.pack(call_.pool);
+    const Shape out = call_.results[0].dims;
+    parallel_for(call_.pool, out[0] * out[1] * out[2], grain_for(cost * out[3]),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   std::vector<double> sums(static_cast<std::size_t>(out[3]));
+                   for (std::int64_t i = begin; i < end; ++i) {
+                     std::ranges::fill(sums, 0.0);
+                     f(i / out[2] / out[1], i / out[2] % out[1], i % out[2], sums.data());
+                     write_numbers(call_.results[0], i * out[3], out[3], sums.data());
+                   }
+                 });
+  }
+
+  const HostCall& call_;
+  const Op& op_;
+  NumberOperand<double> left_;
+  NumberOperand<double> right_;
+};
+
+class Conv : ConvKernel<op::Conv> {
+ public:
+  Conv(const HostCall& call, Scratch& scratch) : ConvKernel(call, scratch) {}
+
+  void run() const {
+    const Geometry<op::Conv> g{op_, call_.operands[0].dims, call_.operands[1].dims,
+                               call_.results[0].dims};
+    for_each_row(g.w[1] * g.w[2] * g.w[3],
+                 [&](std::int64_t n, std::int64_t o, std::int64_t i, double* sums) {
+                   for (std::int64_t c = 0; c < g.w[1]; ++c) {
+                     for (std::int64_t u = 0; u < g.w[2]; ++u) {
+                       const std::int64_t row = g.place(0, i, u);
+                       if (row < 0 || row >= g.x[2]) continue;
+                       const double* x = left_.data() + at(g.x, n, g.first_channel(o) + c, row);
+                       const double* w = right_.data() + at(g.w, o, c, u);
+                       for (std::int64_t v = 0; v < g.w[3]; ++v) {
+                         const auto [first, last] = g.windows(1, v);
+                         for (std::int64_t j = first; j < last; ++j) {
+                           sums[j] += x[g.place(1, j, v)] * w[v];
+                         }
+                       }
+                     }
+                   }
+                 });
+  }
+};
+
+class BackwardInput : ConvKernel<op::Conv2dBackwardInput> {
+ public:
+  BackwardInput(const HostCall& call, Scratch& scratch) : ConvKernel(call, scratch) {}
+
+  void run() const {
+    const Geometry<op::Conv2dBackwardInput> g{op_, call_.results[0].dims, call_.operands[1].dims,
+                                              call_.operands[0].dims};
+    const std::int64_t outputs = g.group_outputs();
+    for_each_row(outputs * g.w[2] * g.w[3],
+                 [&](std::int64_t n, std::int64_t channel, std::int64_t row, double* sums) {
+                   const std::int64_t first_output = channel / g.w[1] * outputs;
+                   for (std::int64_t o = first_output; o < first_output + outputs; ++o) {
+                     for (std::int64_t u = 0; u < g.w[2]; ++u) {
+                       const std::int64_t shifted = row - g.place(0, 0, u);
+                       const std::int64_t i = shifted / op_.stride[0];
+                       if (shifted < 0 || shifted % op_.stride[0] != 0 || i >= g.y[2]) continue;
+                       const double* dy = left_.data() + at(g.y, n, o, i);
+                       const double* w = right_.data() + at(g.w, o, channel % g.w[1], u);
+                       for (std::int64_t v = 0; v < g.w[3]; ++v) {
+                         const auto [first, last] = g.windows(1, v);
+                         for (std::int64_t j = first; j < last; ++j) {
+                           sums[g.place(1, j, v)] += dy[j] * w[v];
+                         }
+                       }
+                     }
+                   }
+                 });
+  }
+};
+
+class BackwardWeight : ConvKernel<op::Conv2dBackwardWeight> {
+ public:
+  BackwardWeight(const HostCall& call, Scratch& scratch) : ConvKernel(call, scratch) {}
+
+  void run() const {
+    const Geometry<op::Conv2dBackwardWeight> g{op_, call_.operands[0].dims, call_.results[0].dims,
+                                               call_.operands[1].dims};
+    for_each_row(g.y[0] * g.y[2] * g.y[3], [&](std::int64_t o, std::int64_t c, std::int64_t u,
+                                               double* sums) {
+      for (std::int64_t n = 0; n < g.y[0]; ++n) {
+        const auto [first_row, last_row] = g.windows(0, u);
+        for (std::int64_t i = first_row; i < last_row; ++i) {
+          const double* x = left_.data() + at(g.x, n, g.first_channel(o) + c, g.place(0, i, u));
+          const double* dy = right_.data() + at(g.y, n, o, i);
+          for (std::int64_t v = 0; v < g.w[3]; ++v) {
+            const auto [first, last] = g.windows(1, v);
+            for (std::int64_t j = first; j < last; ++j) {
+              sums[v] += x[g.place(1, j, v)] * dy[j];
+            }
+          }
+        }
+      }
+    });
+  }
+};
+
+}  // namespace
+
+HostKernel conv_kernel() noexcept { return kernel_of<Conv>(); }
+HostKernel conv2d_backward_input_kernel() noexcept { return kernel_of<BackwardInput>(); }
+HostKernel conv2d_backward_weight_kernel() noexcept { return kernel_of<BackwardWeight>(); }
+
+}  // namespace ricci::cpu

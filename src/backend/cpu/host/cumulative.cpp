@@ -1,0 +1,132 @@
+// Running totals along an axis, kept in wide numbers.
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "ricci/op/reduce.h"
+
+#include "backend/cpu/host/element.h"
+#include "backend/cpu/host/extremes.h"
+#include "backend/cpu/host/kernels.h"
+#include "backend/cpu/host/scratch.h"
+#include "backend/cpu/host/simd.h"
+
+namespace ricci::cpu {
+namespace {
+
+struct Totals {
+  CumulativeKind kind;
+  std::size_t axis;
+  bool exclusive;
+  bool from_end;
+};
+
+template <CumulativeKind Kind, class N>
+RICCI_INLINE inline N combine(N total, N x) {
+  if constexpr (Kind == CumulativeKind::Cumsum) return add_wrapping(total, x);
+  if constexpr (Kind == CumulativeKind::Cumprod) return mul_wrapping(total, x);
+  return more_extreme(total, x, Kind == CumulativeKind::Cummax);
+}
+
+template <CumulativeKind Kind, class T>
+Wide<T> total_of_nothing() {
+  if constexpr (Kind == CumulativeKind::Cumsum) return Wide<T>(0);
+  if constexpr (Kind == CumulativeKind::Cumprod) return Wide<T>(1);
+  return extreme_of_nothing<T>(Kind == CumulativeKind::Cummax);
+}
+
+// Calls `f.template operator()<Kind>()`.
+template <class F>
+void with_kind(CumulativeKind kind, const F& f) {
+  switch (kind) {
+    case CumulativeKind::Cumsum: return f.template operator()<CumulativeKind::Cumsum>();
+    case CumulativeKind::Cumprod: return f.template operator()<CumulativeKind::Cumprod>();
+    case CumulativeKind::Cummax: return f.template operator()<CumulativeKind::Cummax>();
+    case CumulativeKind::Cummin: return f.template operator()<CumulativeKind::Cummin>();
+  }
+}
+
+class Cumulate {
+ public:
+  Cumulate(const HostCall& call, Scratch& scratch, Totals totals)
+      : call_(call), totals_(totals), x_(call, 0, scratch) {}
+
+  void run() const {
+    x_.pack(call_.pool);
+    with_element_type(call_.operands[0].dtype, [&]<class T>() {
+      with_kind(totals_.kind, [&]<CumulativeKind Kind>() {
+        constexpr bool orders = Kind == CumulativeKind::Cummax || Kind == CumulativeKind::Cummin;
+        if constexpr (!(orders && ricci::detail::is_complex_type<T>)) cumulate<Kind, T>();
+      });
+    });
+  }
+
+ private:
+  // A tile owns some columns of an outer index and walks down the axis with their totals.
+  template <CumulativeKind Kind, class T>
+  void cumulate() const {
+    using N = Wide<T>;
+    constexpr std::int64_t Columns = 64;
+    const AxisSplit s(call_.operands[0].dims, totals_.axis);
+    const std::int64_t blocks = (s.inner + Columns - 1) / Columns;
+    const std::int64_t cost = s.size * std::min(s.inner, Columns);
+    parallel_for(call_.pool, s.outer * blocks, grain_for(cost),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t i = begin; i < end; ++i) {
+                     const std::int64_t first = i % blocks * Columns;
+                     const std::int64_t columns = std::min(Columns, s.inner - first);
+                     std::array<N, Columns> totals;
+                     totals.fill(total_of_nothing<Kind, T>());
+                     const std::int64_t top = i / blocks * s.size * s.inner + first;
+                     walk<Kind, T>(s, top, columns, totals.data());
+                   }
+                 });
+  }
+
+  template <CumulativeKind Kind, class T>
+  void walk(const AxisSplit& s, std::int64_t top, std::int64_t columns, Wide<T>* totals) const {
+    using N = Wide<T>;
+    const T* x = x_.as<T>() + top;
+    T* out = call_.results[0].as<T>() + top;
+    const std::int64_t step = totals_.from_end ? -s.inner : s.inner;
+    std::int64_t row = totals_.from_end ? (s.size - 1) * s.inner : 0;
+    const bool exclusive = totals_.exclusive;
+    vectorised([&]() RICCI_INLINE {
+      for (std::int64_t i = 0; i < s.size; ++i, row += step) {
+        for (std::int64_t c = 0; c < columns; ++c) {
+          const N before = totals[c];
+          const N after = combine<Kind>(before, load_as<N>(x + row + c));
+          totals[c] = after;
+          out[row + c] = element_cast<T>(exclusive ? before : after);
+        }
+      }
+    });
+  }
+
+  const HostCall& call_;
+  Totals totals_;
+  DenseOperand x_;
+};
+
+struct Cumulative : Cumulate {
+  Cumulative(const HostCall& call, Scratch& scratch) : Cumulate(call, scratch, totals(call)) {}
+  static Totals totals(const HostCall& call) {
+    const auto& op = *call.op.as<op::Cumulative>();
+    return {op.kind, op.axis.index(), op.exclusive, false};
+  }
+};
+
+struct CumsumBackward : Cumulate {
+  CumsumBackward(const HostCall& call, Scratch& scratch) : Cumulate(call, scratch, totals(call)) {}
+  static Totals totals(const HostCall& call) {
+    const auto& op = *call.op.as<op::CumsumBackward>();
+    return {CumulativeKind::Cumsum, op.axis.index(), op.exclusive, true};
+  }
+};
+
+}  // namespace
+
+HostKernel cumulative_kernel() noexcept { return kernel_of<Cumulative>(); }
+HostKernel cumsum_backward_kernel() noexcept { return kernel_of<CumsumBackward>(); }
+
+}  // namespace ricci::cpu

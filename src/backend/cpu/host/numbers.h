@@ -1,0 +1,23 @@
+// Elements of any dtype and layout as plain numbers, and back. N is float, double, std::int64_t
+// or a complex number of either width.
+#pragma once
+
+#include "backend/cpu/host_call.h"
+
+namespace ricci::cpu {
+
+/// Elements [begin, begin + count) of a view in row-major order.
+template <class N>
+void read_numbers(const ArrayView& from, std::int64_t begin, std::int64_t count, N* to);
+
+/// Stores numbers as elements [begin, begin + count) of a row-major array.
+template <class N>
+void write_numbers(const ArrayView& to, std::int64_t begin, std::int64_t count, const N* from);
+
+/// Where elements [begin, begin + count) of a view are, in elements from its first.
+void offsets_of(const ArrayView& v, std::int64_t begin, std::int64_t count, std::int64_t* to);
+
+/// The only element of an integer operand.
+[[nodiscard]] std::int64_t read_integer(const ArrayView& from);
+
+}  // namespace ricci::cpu

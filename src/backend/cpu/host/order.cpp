@@ -1,0 +1,207 @@
+// Sorting, the largest few, and where the extremes are.
+#include <array>
+#include <cmath>
+
+#include "ricci/op/select.h"
+
+#include "backend/cpu/host/kernels.h"
+#include "backend/cpu/host/scratch.h"
+#include "backend/cpu/host/simd.h"
+#include "backend/cpu/host/sort_keys.h"
+
+namespace ricci::cpu {
+namespace {
+
+// Rows along an axis, sorted whole or in their first elements only. A tile sorts some rows in room
+// of its own.
+class OrderRows {
+ public:
+  OrderRows(const HostCall& call, Scratch& scratch, std::size_t axis, bool descending)
+      : call_(call),
+        descending_(descending),
+        split_(call.operands[0].dims, axis),
+        kept_(call.results[0].dims[axis]),
+        partial_(4 * kept_ < split_.size),
+        rows_per_tile_(std::max<std::int64_t>(1, (rows() + MostTiles - 1) / MostTiles)),
+        room_(partial_ ? 2 * kept_ + 256 : 2 * split_.size),
+        x_(call, 0, scratch) {
+    const std::int64_t item = size_of(call.operands[0].dtype) <= 4 ? 8 : 16;
+    const std::int64_t tiles = (rows() + rows_per_tile_ - 1) / rows_per_tile_;
+    items_ = scratch.take<std::byte>(tiles * room_ * item);
+  }
+
+  void run() const {
+    x_.pack(call_.pool);
+    with_element_type(call_.operands[0].dtype, [&]<class T>() {
+      if constexpr (!ricci::detail::is_complex_type<T>) {
+        check_internal(!has_narrow_key<T> || split_.size < (std::int64_t{1} << 32),
+                       "a row is too long to be sorted");
+        parallel_for(call_.pool, rows(), rows_per_tile_, [&](std::int64_t begin, std::int64_t end) {
+          auto* room = reinterpret_cast<ItemOf<T>*>(items_) + begin / rows_per_tile_ * room_;
+          for (std::int64_t row = begin; row < end; ++row) order_row<T>(row, room);
+        });
+      }
+    });
+  }
+
+ private:
+  static constexpr std::int64_t MostTiles = 64;
+
+  [[nodiscard]] std::int64_t rows() const { return split_.outer * split_.inner; }
+
+  template <class T>
+  void order_row(std::int64_t row, ItemOf<T>* room) const {
+    const std::int64_t outer = row / split_.inner;
+    const std::int64_t column = row % split_.inner;
+    const T* x = x_.as<T>() + outer * split_.size * split_.inner + column;
+    const auto item = [&](std::int64_t i) {
+      return item_of(load_as<T>(x + i * split_.inner), i, descending_);
+    };
+    ItemOf<T>* sorted = room;
+    if (partial_) {
+      least_items(room, split_.size, kept_, item);
+    } else {
+      for (std::int64_t i = 0; i < split_.size; ++i) room[i] = item(i);
+      sorted = sort_items(room, room + split_.size, static_cast<std::size_t>(split_.size));
+    }
+    const std::int64_t first = outer * kept_ * split_.inner + column;
+    if (call_.results[0].data != nullptr) {
+      T* values = call_.results[0].as<T>() + first;
+      for (std::int64_t i = 0; i < kept_; ++i) {
+        values[i * split_.inner] = x[position_of(sorted[i]) * split_.inner];
+      }
+    }
+    if (call_.results[1].data != nullptr) {
+      with_element_type(call_.results[1].dtype, [&]<class I>() {
+        I* indices = call_.results[1].as<I>() + first;
+        for (std::int64_t i = 0; i < kept_; ++i) {
+          indices[i * split_.inner] = element_cast<I>(position_of(sorted[i]));
+        }
+      });
+    }
+  }
+
+  const HostCall& call_;
+  bool descending_;
+  AxisSplit split_;
+  std::int64_t kept_;
+  bool partial_;
+  std::int64_t rows_per_tile_;
+  std::int64_t room_;
+  DenseOperand x_;
+  std::byte* items_;
+};
+
+struct Sort : OrderRows {
+  Sort(const HostCall& call, Scratch& scratch)
+      : OrderRows(call, scratch, call.op.as<op::Sort>()->axis.index(),
+                  call.op.as<op::Sort>()->descending) {}
+};
+struct TopK : OrderRows {
+  TopK(const HostCall& call, Scratch& scratch)
+      : OrderRows(call, scratch, call.operands[0].dims.size() - 1, true) {}
+};
+
+// The first position of the extreme of a contiguous row: first what it is, then where.
+template <class T>
+std::int64_t extreme_position(const T* x, std::int64_t count, bool largest) {
+  using N = std::conditional_t<is_any_float<T>, Number<T>, T>;
+  constexpr std::int64_t Lanes = 16;
+  std::array<N, Lanes> best;
+  best.fill(load_as<N>(x));
+  bool has_nan = false;
+  const std::int64_t whole = count / Lanes * Lanes;
+  const auto better = [largest](N a, N b) RICCI_INLINE { return largest ? a > b : a < b; };
+  vectorised([&]() RICCI_INLINE {
+    for (std::int64_t i = 0; i < whole; i += Lanes) {
+      for (std::int64_t l = 0; l < Lanes; ++l) {
+        const N v = load_as<N>(x + i + l);
+        N& b = best[static_cast<std::size_t>(l)];
+        has_nan |= v != v;
+        b = better(v, b) ? v : b;
+      }
+    }
+  });
+  N extreme = best[0];
+  for (const N b : best) extreme = better(b, extreme) ? b : extreme;
+  for (std::int64_t i = whole; i < count; ++i) {
+    const N v = load_as<N>(x + i);
+    has_nan |= v != v;
+    extreme = better(v, extreme) ? v : extreme;
+  }
+  for (std::int64_t i = 0;; ++i) {
+    const N v = load_as<N>(x + i);
+    if (has_nan ? v != v : v == extreme) return i;
+  }
+}
+
+class ArgReduce {
+ public:
+  ArgReduce(const HostCall& call, Scratch& scratch) : call_(call), x_(call, 0, scratch) {}
+
+  void run() const {
+    const auto& op = *call_.op.as<op::ArgReduce>();
+    const AxisSplit s(call_.operands[0].dims, op.axis.index());
+    const bool largest = op.kind == ArgKind::ArgMax;
+    x_.pack(call_.pool);
+    with_element_type(call_.operands[0].dtype, [&]<class T>() {
+      if constexpr (!ricci::detail::is_complex_type<T>) {
+        parallel_for(call_.pool, s.outer * s.inner, grain_for(s.size),
+                     [&](std::int64_t begin, std::int64_t end) {
+                       if (s.inner == 1) {
+                         for (std::int64_t i = begin; i < end; ++i) {
+                           give(i, extreme_position(x_.as<T>() + i * s.size, s.size, largest));
+                         }
+                       } else {
+                         search_columns<T>(s, largest, begin, end);
+                       }
+                     });
+      }
+    });
+  }
+
+ private:
+  void give(std::int64_t at, std::int64_t position) const {
+    write_numbers(call_.results[0], at, 1, &position);
+  }
+
+  // Rows [begin, end), which lie beside each other: as many at a time as one slab holds.
+  template <class T>
+  void search_columns(const AxisSplit& s, bool largest, std::int64_t begin,
+                      std::int64_t end) const {
+    using N = std::conditional_t<is_any_float<T>, Number<T>, T>;
+    constexpr std::int64_t Columns = 64;
+    while (begin < end) {
+      const std::int64_t column = begin % s.inner;
+      const std::int64_t columns = std::min({end - begin, s.inner - column, Columns});
+      const T* x = x_.as<T>() + begin / s.inner * s.size * s.inner + column;
+      std::array<N, Columns> best;
+      std::array<std::int64_t, Columns> where{};
+      for (std::int64_t c = 0; c < columns; ++c)
+        best[static_cast<std::size_t>(c)] = load_as<N>(x + c);
+      for (std::int64_t i = 1; i < s.size; ++i) {
+        for (std::int64_t c = 0; c < columns; ++c) {
+          const N v = load_as<N>(x + i * s.inner + c);
+          N& b = best[static_cast<std::size_t>(c)];
+          const bool better = b == b && (v != v || (largest ? v > b : v < b));
+          b = better ? v : b;
+          std::int64_t& w = where[static_cast<std::size_t>(c)];
+          w = better ? i : w;
+        }
+      }
+      write_numbers(call_.results[0], begin, columns, where.data());
+      begin += columns;
+    }
+  }
+
+  const HostCall& call_;
+  DenseOperand x_;
+};
+
+}  // namespace
+
+HostKernel sort_kernel() noexcept { return kernel_of<Sort>(); }
+HostKernel top_k_kernel() noexcept { return kernel_of<TopK>(); }
+HostKernel arg_reduce_kernel() noexcept { return kernel_of<ArgReduce>(); }
+
+}  // namespace ricci::cpu

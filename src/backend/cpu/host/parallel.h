@@ -1,0 +1,25 @@
+// Cutting work into tiles for the pool. Tiles depend on counts alone, never on threads.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "ricci/device/thread_pool.h"
+
+namespace ricci::cpu {
+
+/// Calls `f(begin, end)` on pieces of [0, count), `grain` items each.
+template <class F>
+void parallel_for(ThreadPool& pool, std::int64_t count, std::int64_t grain, F&& f) {
+  if (count <= 0) return;
+  const std::int64_t tiles = (count + grain - 1) / grain;
+  pool.run(tiles, [&](std::int64_t tile) { f(tile * grain, std::min(count, (tile + 1) * grain)); });
+}
+
+/// How many items make a tile worth a thread, when each takes about `cost` simple steps.
+[[nodiscard]] inline std::int64_t grain_for(std::int64_t cost) {
+  constexpr std::int64_t StepsPerTile = 1 << 15;
+  return std::max<std::int64_t>(1, StepsPerTile / std::max<std::int64_t>(1, cost));
+}
+
+}  // namespace ricci::cpu

@@ -1,0 +1,148 @@
+// Random numbers, bit for bit those of the reference: words of a Philox stream, many at a time, and
+// the same arithmetic in f64 behind them.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "ricci/op/generator.h"
+
+#include "backend/cpu/host/element.h"
+#include "backend/cpu/host/kernels.h"
+#include "backend/cpu/host/numbers.h"
+#include "backend/cpu/host/parallel.h"
+#include "backend/cpu/host/simd.h"
+#include "backend/cpu/host/view.h"
+#include "support/philox.h"
+
+namespace ricci::cpu {
+namespace {
+
+constexpr std::int64_t PieceSize = 1024;
+
+// Words [4·first, 4·(first + blocks)) of a stream.
+void stream_words(PhiloxKey key, std::uint64_t first, std::int64_t blocks, std::uint32_t* out) {
+  constexpr std::int64_t Lanes = 16;
+  for (std::int64_t at = 0; at < blocks; at += Lanes) {
+    std::array<PhiloxBlock, Lanes> made;
+    vectorised([&]() RICCI_INLINE {
+      for (std::size_t l = 0; l < Lanes; ++l) {
+        const std::uint64_t step = first + static_cast<std::uint64_t>(at) + l;
+        made[l] = philox4x32(
+            {static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(step >> 32), 0, 0}, key);
+      }
+    });
+    const std::int64_t count = std::min(Lanes, blocks - at);
+    for (std::int64_t l = 0; l < count; ++l) {
+      std::copy_n(made[static_cast<std::size_t>(l)].begin(), 4, out + 4 * (at + l));
+    }
+  }
+}
+
+PhiloxStream stream_of(const HostCall& c, std::optional<std::int64_t> key, std::int64_t op_seed,
+                       std::size_t k) {
+  check_internal(key.has_value(), "a random node has a key");
+  auto sum = static_cast<std::uint64_t>(*key) + static_cast<std::uint64_t>(op_seed);
+  if (k < c.operands.size() && c.operands[k].data != nullptr) {
+    sum += static_cast<std::uint64_t>(read_integer(c.operands[k]));
+  }
+  return {c.seed, sum};
+}
+
+template <class Random>
+PhiloxStream stream_of(const Random& op, const HostCall& c) {
+  return stream_of(c, op.key, op.op_seed, op.shape ? 0 : 1);
+}
+
+// Calls `f(first element, count, words)` for pieces of the result that take `per_element` words
+// each.
+template <class F>
+void for_each_piece(const HostCall& c, const PhiloxStream& stream, std::int64_t per_element,
+                    const F& f) {
+  parallel_for(c.pool, count_of(c.results[0].dims), PieceSize,
+               [&](std::int64_t begin, std::int64_t end) {
+                 std::array<std::uint32_t, 4 * PieceSize> words;
+                 const std::int64_t blocks = ((end - begin) * per_element + 3) / 4;
+                 const auto first = static_cast<std::uint64_t>(begin * per_element / 4);
+                 stream_words(stream.key(), first, blocks, words.data());
+                 f(begin, end - begin, words.data());
+               });
+}
+
+// Numbers in [0, 1) as PhiloxStream makes them.
+template <bool Is64>
+RICCI_INLINE inline double uniform(const std::uint32_t* words, std::int64_t i) {
+  if constexpr (Is64) {
+    const std::uint64_t both = (std::uint64_t{words[2 * i]} << 32) | words[2 * i + 1];
+    return static_cast<double>(both >> 11) * 0x1p-53;
+  } else {
+    return static_cast<double>(words[i] >> 8) * 0x1p-24;
+  }
+}
+
+// f16 and bf16 are the f32 draw, rounded.
+template <class T>
+T rounded(double v) {
+  if constexpr (std::is_same_v<T, double>) {
+    return v;
+  } else {
+    return element_cast<T>(static_cast<float>(v));
+  }
+}
+
+void run_uniform(const HostCall& c) {
+  const auto& op = *c.op.as<op::RngUniform>();
+  const double low = op.low;
+  const double width = op.high - op.low;
+  with_float_type(c.results[0].dtype, [&]<class T>() {
+    constexpr bool Is64 = std::is_same_v<T, double>;
+    for_each_piece(c, stream_of(op, c), Is64 ? 2 : 1,
+                   [&](std::int64_t begin, std::int64_t count, const std::uint32_t* words) {
+                     T* out = c.results[0].as<T>() + begin;
+                     vectorised([&]() RICCI_INLINE {
+                       for (std::int64_t i = 0; i < count; ++i) {
+                         out[i] = rounded<T>(low + uniform<Is64>(words, i) * width);
+                       }
+                     });
+                   });
+  });
+}
+
+void run_normal(const HostCall& c) {
+  const auto& op = *c.op.as<op::RngNormal>();
+  const double mean = op.mean;
+  const double scale = op.scale;
+  with_float_type(c.results[0].dtype, [&]<class T>() {
+    constexpr bool Is64 = std::is_same_v<T, double>;
+    // ln 0 is not a number one can draw.
+    constexpr double Least = Is64 ? std::numeric_limits<double>::min()
+                                  : static_cast<double>(std::numeric_limits<float>::min());
+    for_each_piece(c, stream_of(op, c), Is64 ? 4 : 2,
+                   [&](std::int64_t begin, std::int64_t count, const std::uint32_t* words) {
+                     T* out = c.results[0].as<T>() + begin;
+                     for (std::int64_t i = 0; i < count; ++i) {
+                       const double u1 = std::max(uniform<Is64>(words, 2 * i), Least);
+                       const double u2 = uniform<Is64>(words, 2 * i + 1);
+                       out[i] = rounded<T>(mean + scale * std::sqrt(-2 * std::log(u1)) *
+                                                      std::cos(2 * std::numbers::pi * u2));
+                     }
+                   });
+  });
+}
+
+void run_bits(const HostCall& c) {
+  const auto& op = *c.op.as<op::RngBits>();
+  for_each_piece(c, stream_of(c, op.key, 0, 0), 1,
+                 [&](std::int64_t begin, std::int64_t count, const std::uint32_t* words) {
+                   std::copy_n(words, count, c.results[0].as<std::uint32_t>() + begin);
+                 });
+}
+
+}  // namespace
+
+HostKernel rng_normal_kernel() noexcept { return {run_normal}; }
+HostKernel rng_uniform_kernel() noexcept { return {run_uniform}; }
+HostKernel rng_bits_kernel() noexcept { return {run_bits}; }
+
+}  // namespace ricci::cpu

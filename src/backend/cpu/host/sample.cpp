@@ -1,0 +1,141 @@
+// Drawing ids from logits, with the reference's arithmetic in its order.
+#include <cmath>
+#include <numeric>
+
+#include "ricci/op/select.h"
+
+#include "backend/cpu/host/kernels.h"
+#include "backend/cpu/host/scratch.h"
+#include "backend/cpu/host/sort_keys.h"
+#include "support/philox.h"
+
+namespace ricci::cpu {
+namespace {
+
+class Sample {
+ public:
+  Sample(const HostCall& call, Scratch& scratch)
+      : call_(call),
+        op_(*call.op.as<op::Sample>()),
+        width_(call.operands[0].dims.back()),
+        rows_(count_of(call.operands[0].dims) / std::max<std::int64_t>(1, width_)),
+        rows_per_tile_(std::max<std::int64_t>(1, (rows_ + MostTiles - 1) / MostTiles)) {
+    const std::int64_t tiles = (rows_ + rows_per_tile_ - 1) / rows_per_tile_;
+    logits_ = scratch.take<double>(tiles * width_);
+    weights_ = scratch.take<double>(tiles * width_);
+    if (is_cut()) items_ = scratch.take<WideItem>(tiles * room());
+  }
+
+  void run() const {
+    const PhiloxStream stream = this->stream();
+    parallel_for(call_.pool, rows_, rows_per_tile_, [&](std::int64_t begin, std::int64_t end) {
+      const std::int64_t tile = begin / rows_per_tile_;
+      const Row row{logits_ + tile * width_, weights_ + tile * width_,
+                    is_cut() ? items_ + tile * room() : nullptr};
+      for (std::int64_t r = begin; r < end; ++r) {
+        read_numbers(call_.operands[0], r * width_, width_, row.logits);
+        const std::int64_t id = draw(row, stream.uniform24(static_cast<std::uint64_t>(r)));
+        write_numbers(call_.results[0], r, 1, &id);
+      }
+    });
+  }
+
+ private:
+  static constexpr std::int64_t MostTiles = 64;
+
+  struct Row {
+    double* logits;
+    double* weights;
+    WideItem* items;
+  };
+
+  [[nodiscard]] bool is_cut() const { return op_.top_k > 0 || op_.top_p < 1; }
+  [[nodiscard]] std::int64_t room() const { return 2 * width_ + 256; }
+
+  [[nodiscard]] PhiloxStream stream() const {
+    auto key = static_cast<std::uint64_t>(op_.seed != 0 ? op_.seed : op_.key.value_or(0));
+    if (call_.operands.size() > 1 && call_.operands[1].data != nullptr) {
+      key += static_cast<std::uint64_t>(read_integer(call_.operands[1]));
+    }
+    return {call_.seed, key};
+  }
+
+  // The first largest logit; the first NaN, when there is one.
+  [[nodiscard]] std::int64_t largest(const double* logits) const {
+    std::int64_t best = 0;
+    for (std::int64_t i = 0; i < width_; ++i) {
+      if (std::isnan(logits[i])) return i;
+      if (logits[best] < logits[i]) best = i;
+    }
+    return best;
+  }
+
+  void weigh_all(const Row& row, double top) const {
+    for (std::int64_t i = 0; i < width_; ++i) {
+      row.weights[i] = std::exp((row.logits[i] - top) / op_.temperature);
+    }
+  }
+
+  // Weights of the top_k largest, cut to the fewest that hold top_p of their mass.
+  void weigh_likely(const Row& row, double top) const {
+    const auto item = [&](std::int64_t i) { return item_of(row.logits[i], i, true); };
+    const std::int64_t kept = op_.top_k > 0 ? std::min(op_.top_k, width_) : width_;
+    const WideItem* order = row.items;
+    if (kept < width_) {
+      least_items(row.items, width_, kept, item);
+    } else {
+      for (std::int64_t i = 0; i < width_; ++i) row.items[i] = item(i);
+      order = sort_items(row.items, row.items + width_, static_cast<std::size_t>(width_));
+    }
+    std::fill_n(row.weights, width_, 0.0);
+    double total = 0;
+    for (std::int64_t i = 0; i < kept; ++i) {
+      const std::int64_t id = position_of(order[i]);
+      row.weights[id] = std::exp((row.logits[id] - top) / op_.temperature);
+      total += row.weights[id];
+    }
+    if (op_.top_p >= 1) return;
+    double mass = 0;
+    for (std::int64_t i = 0; i < kept; ++i) {
+      double& w = row.weights[position_of(order[i])];
+      if (mass >= op_.top_p * total) w = 0;
+      mass += w;
+    }
+  }
+
+  // The first id whose cumulative probability exceeds u.
+  [[nodiscard]] std::int64_t draw(const Row& row, double u) const {
+    const std::int64_t best = largest(row.logits);
+    const double top = row.logits[best];
+    if (op_.temperature.value == 0 || !std::isfinite(top)) return best;
+    if (is_cut()) {
+      weigh_likely(row, top);
+    } else {
+      weigh_all(row, top);
+    }
+    const double total = std::accumulate(row.weights, row.weights + width_, 0.0);
+    double cumulative = 0;
+    std::int64_t last = 0;  // rounding may leave the sum at u·total
+    for (std::int64_t i = 0; i < width_; ++i) {
+      if (row.weights[i] > 0) last = i;
+      cumulative += row.weights[i];
+      if (cumulative > u * total) return last;
+    }
+    return last;
+  }
+
+  const HostCall& call_;
+  const op::Sample& op_;
+  std::int64_t width_;
+  std::int64_t rows_;
+  std::int64_t rows_per_tile_;
+  double* logits_ = nullptr;
+  double* weights_ = nullptr;
+  WideItem* items_ = nullptr;
+};
+
+}  // namespace
+
+HostKernel sample_kernel() noexcept { return kernel_of<Sample>(); }
+
+}  // namespace ricci::cpu

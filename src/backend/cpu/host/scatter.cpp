@@ -1,0 +1,249 @@
+// Adding slices or elements to the places indices name. Every place of the result belongs to one
+// tile, and what is added to it comes in the order of the operand: no atomics, the same bits on any
+// number of threads.
+#include <array>
+#include <cstring>
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
+
+#include "ricci/op/indexing.h"
+
+#include "backend/cpu/host/element.h"
+#include "backend/cpu/host/indices.h"
+#include "backend/cpu/host/kernels.h"
+#include "backend/cpu/host/simd.h"
+
+namespace ricci::cpu {
+namespace {
+
+// Larger results leave the caches anyway, so their zeros go straight to memory.
+constexpr std::int64_t StreamedBytes = 1 << 23;
+
+void zero(std::byte* at, std::int64_t bytes, [[maybe_unused]] bool streamed) {
+#ifdef __SSE2__
+  if (streamed) {
+    std::byte* const end = at + bytes;
+    const auto address = reinterpret_cast<std::uintptr_t>(at);
+    const auto head = std::min<std::int64_t>(bytes, static_cast<std::int64_t>(-address & 63U));
+    std::memset(at, 0, static_cast<std::size_t>(head));
+    at += head;
+    const __m128i zeros = _mm_setzero_si128();
+    for (; end - at >= 64; at += 64) {
+      auto* line = reinterpret_cast<__m128i*>(at);
+      _mm_stream_si128(line, zeros);
+      _mm_stream_si128(line + 1, zeros);
+      _mm_stream_si128(line + 2, zeros);
+      _mm_stream_si128(line + 3, zeros);
+    }
+    _mm_sfence();
+    bytes = end - at;
+  }
+#endif
+  std::memset(at, 0, static_cast<std::size_t>(bytes));
+}
+
+// out[c] = Σ_i rows[order[i]][c] for `count` rows. Long sums are made of blocks.
+template <class T>
+void sum_rows(T* out, const T* rows, std::int64_t row_size, const std::int64_t* order,
+              std::int64_t count, std::int64_t width) {
+  constexpr std::int64_t Columns = 64;
+  constexpr std::int64_t Block = 64;
+  using N = Number<T>;
+  for (std::int64_t at = 0; at < width; at += Columns) {
+    const std::int64_t columns = std::min(Columns, width - at);
+    std::array<N, Columns> total{};
+    for (std::int64_t first = 0; first < count; first += Block) {
+      std::array<N, Columns> part{};
+      const std::int64_t last = std::min(count, first + Block);
+      vectorised([&]() RICCI_INLINE {
+        for (std::int64_t i = first; i < last; ++i) {
+          const T* row = rows + order[i] * row_size + at;
+          N* sums = part.data();
+          for (std::int64_t c = 0; c < columns; ++c) {
+            sums[c] = add_wrapping(sums[c], element_cast<N>(row[c]));
+          }
+        }
+      });
+      if (first == 0) {
+        total = part;
+      } else {
+        for (std::size_t c = 0; c < Columns; ++c) total[c] = add_wrapping(total[c], part[c]);
+      }
+    }
+    for (std::int64_t c = 0; c < columns; ++c) {
+      out[at + c] = element_cast<T>(total[static_cast<std::size_t>(c)]);
+    }
+  }
+}
+
+// out[o, r, t] = Σ_{k: indices[k] = r} updates[o, k, t]: the updates of a row are found by a
+// counting sort, then every row of the result is written once, summed or zero.
+class ScatterRows {
+ public:
+  ScatterRows(const HostCall& call, Scratch& scratch, std::size_t axis)
+      : call_(call),
+        split_(call.results[0].dims, axis),
+        count_(count_of(call.operands[1].dims)),
+        indices_(call, 1, scratch),
+        updates_(call, 0, scratch),
+        starts_(scratch.take<std::int64_t>(split_.size + 1)),
+        order_(scratch.take<std::int64_t>(count_)) {}
+
+  void run() const {
+    indices_.read(split_.size);
+    updates_.pack(call_.pool);
+    sort_by_row();
+    with_element_type(call_.results[0].dtype, [&]<class T>() {
+      if constexpr (!std::is_same_v<T, bool>) write_rows<T>();
+    });
+  }
+
+ private:
+  // order_[starts_[r] … starts_[r + 1]) are the k with indices[k] = r, ascending.
+  void sort_by_row() const {
+    const std::int64_t* indices = indices_.data();
+    std::fill_n(starts_, split_.size + 1, 0);
+    for (std::int64_t k = 0; k < count_; ++k) ++starts_[indices[k] + 1];
+    for (std::int64_t r = 0; r < split_.size; ++r) starts_[r + 1] += starts_[r];
+    for (std::int64_t k = 0; k < count_; ++k) order_[starts_[indices[k]]++] = k;
+    for (std::int64_t r = split_.size; r > 0; --r) starts_[r] = starts_[r - 1];
+    if (split_.size > 0) starts_[0] = 0;
+  }
+
+  template <class T>
+  void write_rows() const {
+    constexpr std::int64_t LongestPiece = 1 << 14;
+    const std::int64_t rows = split_.outer * split_.size;
+    const std::int64_t piece = std::min(split_.inner, LongestPiece);
+    if (piece == 0) return;
+    const std::int64_t pieces = (split_.inner + piece - 1) / piece;
+    parallel_for(
+        call_.pool, rows * pieces, grain_for(piece),
+        [&](std::int64_t begin, std::int64_t end) { write_pieces<T>(begin, end, piece, pieces); });
+  }
+
+  template <class T>
+  void write_pieces(std::int64_t begin, std::int64_t end, std::int64_t piece,
+                    std::int64_t pieces) const {
+    const auto width = static_cast<std::int64_t>(sizeof(T));
+    const bool streamed = split_.outer * split_.size * split_.inner * width >= StreamedBytes;
+    T* const out = call_.results[0].as<T>();
+    T* zeros = nullptr;  // where the zeros not written yet begin
+    T* at = nullptr;
+    const auto flush = [&](T* until) {
+      if (zeros != nullptr)
+        zero(reinterpret_cast<std::byte*>(zeros), (until - zeros) * width, streamed);
+      zeros = nullptr;
+    };
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t row = i / pieces;
+      const std::int64_t first = i % pieces * piece;
+      const std::int64_t r = row % split_.size;
+      const std::int64_t length = std::min(piece, split_.inner - first);
+      T* const to = out + row * split_.inner + first;
+      const std::int64_t added = starts_[r + 1] - starts_[r];
+      if (added == 0) {
+        if (zeros == nullptr) zeros = to;
+      } else {
+        flush(to);
+        const T* updates =
+            updates_.template as<T>() + row / split_.size * count_ * split_.inner + first;
+        sum_rows(to, updates, split_.inner, order_ + starts_[r], added, length);
+      }
+      at = to + length;
+    }
+    flush(at);
+  }
+
+  const HostCall& call_;
+  AxisSplit split_;
+  std::int64_t count_;
+  IndexOperand indices_;
+  DenseOperand updates_;
+  std::int64_t* starts_;
+  std::int64_t* order_;
+};
+
+struct GatherBackward : ScatterRows {
+  GatherBackward(const HostCall& call, Scratch& scratch)
+      : ScatterRows(call, scratch, call.op.as<op::GatherBackward>()->axis.index()) {}
+};
+struct ScatterAdd : ScatterRows {
+  ScatterAdd(const HostCall& call, Scratch& scratch) : ScatterRows(call, scratch, 0) {}
+};
+
+// out[o, indices[o, k, t], t] += updates[o, k, t], summed in wide numbers: nobody knows how many
+// elements meet. A tile owns some columns t of an o.
+class ScatterAddAlongAxis {
+ public:
+  ScatterAddAlongAxis(const HostCall& call, Scratch& scratch)
+      : call_(call),
+        from_(call.operands[0].dims, axis()),
+        to_(call.results[0].dims, axis()),
+        indices_(call, 1, scratch),
+        updates_(call, 0, scratch),
+        sums_(scratch.take<std::byte>(count_of(call.results[0].dims) * wide_size())) {}
+
+  void run() const {
+    indices_.read(to_.size);
+    updates_.pack(call_.pool);
+    with_element_type(call_.results[0].dtype, [&]<class T>() {
+      if constexpr (!std::is_same_v<T, bool>) scatter<T>();
+    });
+  }
+
+ private:
+  [[nodiscard]] std::size_t axis() const {
+    return call_.op.as<op::ScatterAddAlongAxis>()->axis.index();
+  }
+  [[nodiscard]] std::int64_t wide_size() const {
+    return with_element_type(call_.results[0].dtype,
+                             []<class T>() -> std::int64_t { return sizeof(Wide<T>); });
+  }
+
+  template <class T>
+  void scatter() const {
+    using N = Wide<T>;
+    constexpr std::int64_t Columns = 64;
+    auto* sums = reinterpret_cast<N*>(sums_);
+    const std::int64_t blocks = (to_.inner + Columns - 1) / Columns;
+    parallel_for(call_.pool, to_.outer * blocks, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t o = i / blocks;
+        const std::int64_t first = i % blocks * Columns;
+        const std::int64_t last = std::min(to_.inner, first + Columns);
+        N* slab = sums + o * to_.size * to_.inner;
+        for (std::int64_t r = 0; r < to_.size; ++r) {
+          std::fill(slab + r * to_.inner + first, slab + r * to_.inner + last, N{});
+        }
+        for (std::int64_t k = 0; k < from_.size; ++k) {
+          const std::int64_t row = (o * from_.size + k) * from_.inner;
+          for (std::int64_t t = first; t < last; ++t) {
+            N& sum = slab[indices_.data()[row + t] * to_.inner + t];
+            sum = add_wrapping(sum, element_cast<N>(updates_.as<T>()[row + t]));
+          }
+        }
+      }
+    });
+    parallel_for(call_.pool, count_of(call_.results[0].dims), grain_for(1),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   write_numbers(call_.results[0], begin, end - begin, sums + begin);
+                 });
+  }
+
+  const HostCall& call_;
+  AxisSplit from_;
+  AxisSplit to_;
+  IndexOperand indices_;
+  DenseOperand updates_;
+  std::byte* sums_;
+};
+
+}  // namespace
+
+HostKernel gather_backward_kernel() noexcept { return kernel_of<GatherBackward>(); }
+HostKernel scatter_add_kernel() noexcept { return kernel_of<ScatterAdd>(); }
+HostKernel scatter_add_along_axis_kernel() noexcept { return kernel_of<ScatterAddAlongAxis>(); }
+
+}  // namespace ricci::cpu

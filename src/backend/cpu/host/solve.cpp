@@ -1,0 +1,262 @@
+// Linear systems: LU with partial pivoting from LAPACK, substitution from BLAS, one system a call
+// and any number of calls at once. Small systems are solved in f64 whatever their dtype: it costs
+// nothing there and gives what the reference gives.
+#include <array>
+#include <complex>
+
+#include <cblas.h>
+#include <fmt/format.h>
+
+#include "ricci/op/linalg.h"
+
+#include "backend/cpu/host/element.h"
+#include "backend/cpu/host/kernels.h"
+#include "backend/cpu/host/scratch.h"
+
+// LAPACK comes without a header of its own.
+extern "C" {
+#define RICCI_LAPACK(prefix, T)                                                                \
+  void prefix##getrf_(const blasint* rows, const blasint* columns, T* a, const blasint* lda,   \
+                      blasint* pivots, blasint* info);                                         \
+  void prefix##getrs_(const char* trans, const blasint* n, const blasint* columns, const T* a, \
+                      const blasint* lda, const blasint* pivots, T* b, const blasint* ldb,     \
+                      blasint* info)
+RICCI_LAPACK(s, float);
+RICCI_LAPACK(d, double);
+RICCI_LAPACK(c, void);
+RICCI_LAPACK(z, void);
+#undef RICCI_LAPACK
+}
+
+namespace ricci::cpu {
+namespace {
+
+constexpr std::int64_t SmallSystem = 64;
+
+[[noreturn]] void fail_singular(const HostCall& c, std::int64_t system, std::int64_t row) {
+  c.fail(ErrorCode::SingularMatrix,
+         fmt::format("matrix {} of '{}' has no inverse: its pivot in row {} is 0", system,
+                     c.op.mnemonic(), row),
+         "check the matrix for dependent rows, or add a small multiple of the identity");
+}
+
+// A batch of matrices [.., N, N]; a right-hand side of lower rank is one column.
+struct Systems {
+  std::int64_t count;
+  std::int64_t rows;
+  std::int64_t columns;
+
+  explicit Systems(const HostCall& c)
+      : count(count_of(c.operands[0].dims.first(c.operands[0].dims.size() - 2))),
+        rows(c.operands[0].dims.back()),
+        columns(has_columns(c) ? c.operands[1].dims.back() : 1) {}
+  static bool has_columns(const HostCall& c) {
+    return c.operands[1].dims.size() == c.operands[0].dims.size();
+  }
+};
+
+// Fortran's matrices are column by column.
+OwnedView with_last_axes_swapped(const ArrayView& v) {
+  const std::size_t rank = v.dims.size();
+  return OwnedView(v).permute(
+      [rank](std::size_t k) { return k + 2 < rank ? k : 2 * rank - 3 - k; });
+}
+
+void factor(float* a, blasint n, blasint* pivots, blasint* info) {
+  sgetrf_(&n, &n, a, &n, pivots, info);
+}
+void factor(double* a, blasint n, blasint* pivots, blasint* info) {
+  dgetrf_(&n, &n, a, &n, pivots, info);
+}
+void factor(std::complex<float>* a, blasint n, blasint* pivots, blasint* info) {
+  cgetrf_(&n, &n, a, &n, pivots, info);
+}
+void factor(std::complex<double>* a, blasint n, blasint* pivots, blasint* info) {
+  zgetrf_(&n, &n, a, &n, pivots, info);
+}
+
+void substitute(const float* a, blasint n, const blasint* pivots, float* b, blasint columns) {
+  blasint info = 0;
+  sgetrs_("N", &n, &columns, a, &n, pivots, b, &n, &info);
+}
+void substitute(const double* a, blasint n, const blasint* pivots, double* b, blasint columns) {
+  blasint info = 0;
+  dgetrs_("N", &n, &columns, a, &n, pivots, b, &n, &info);
+}
+void substitute(const std::complex<float>* a, blasint n, const blasint* pivots,
+                std::complex<float>* b, blasint columns) {
+  blasint info = 0;
+  cgetrs_("N", &n, &columns, a, &n, pivots, b, &n, &info);
+}
+void substitute(const std::complex<double>* a, blasint n, const blasint* pivots,
+                std::complex<double>* b, blasint columns) {
+  blasint info = 0;
+  zgetrs_("N", &n, &columns, a, &n, pivots, b, &n, &info);
+}
+
+template <class F>
+class DenseSolve {
+ public:
+  DenseSolve(const HostCall& call, Scratch& scratch)
+      : call_(call),
+        s_(call),
+        a_(scratch.take<F>(s_.count * s_.rows * s_.rows)),
+        x_(scratch.take<F>(s_.count * s_.rows * s_.columns)),
+        pivots_(scratch.take<blasint>(s_.count * s_.rows)) {}
+
+  void run() const {
+    pack_numbers(with_last_axes_swapped(call_.operands[0]).view(), a_, call_.pool);
+    if (Systems::has_columns(call_)) {
+      pack_numbers(with_last_axes_swapped(call_.operands[1]).view(), x_, call_.pool);
+    } else {
+      pack_numbers(call_.operands[1], x_, call_.pool);
+    }
+    parallel_for(call_.pool, s_.count, grain_for(s_.rows * s_.rows * (s_.rows + s_.columns)),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t i = begin; i < end; ++i) solve(i);
+                 });
+  }
+
+ private:
+  void solve(std::int64_t system) const {
+    if (s_.rows == 0) return;
+    F* a = a_ + system * s_.rows * s_.rows;
+    F* x = x_ + system * s_.rows * s_.columns;
+    blasint* pivots = pivots_ + system * s_.rows;
+    const auto n = static_cast<blasint>(s_.rows);
+    blasint info = 0;
+    factor(a, n, pivots, &info);
+    if (info > 0) fail_singular(call_, system, info - 1);
+    if (s_.columns == 0) return;
+    substitute(a, n, pivots, x, static_cast<blasint>(s_.columns));
+    for (std::int64_t i = 0; i < s_.rows; ++i) write_row(system, i, x + i);
+  }
+
+  // x[i, :], whose elements are a column apart.
+  void write_row(std::int64_t system, std::int64_t i, const F* x) const {
+    constexpr std::int64_t Block = 128;
+    const std::int64_t to = (system * s_.rows + i) * s_.columns;
+    std::array<F, Block> row;
+    for (std::int64_t first = 0; first < s_.columns; first += Block) {
+      const std::int64_t count = std::min(Block, s_.columns - first);
+      for (std::int64_t j = 0; j < count; ++j) {
+        row[static_cast<std::size_t>(j)] = x[(first + j) * s_.rows];
+      }
+      write_numbers(call_.results[0], to + first, count, row.data());
+    }
+  }
+
+  const HostCall& call_;
+  Systems s_;
+  F* a_;
+  F* x_;
+  blasint* pivots_;
+};
+
+struct Triangle {
+  CBLAS_UPLO uplo;
+  CBLAS_TRANSPOSE transpose;
+  CBLAS_DIAG diagonal;
+  blasint rows;
+  blasint columns;
+};
+
+template <class F>
+void solve_triangle(const Triangle& t, const F* a, F* x) {
+  const auto solve = [&](auto trsm, auto alpha) {
+    trsm(CblasRowMajor, CblasLeft, t.uplo, t.transpose, t.diagonal, t.rows, t.columns, alpha, a,
+         t.rows, x, t.columns);
+  };
+  const F one(1);
+  if constexpr (std::is_same_v<F, float>) {
+    solve(cblas_strsm, one);
+  } else if constexpr (std::is_same_v<F, double>) {
+    solve(cblas_dtrsm, one);
+  } else if constexpr (std::is_same_v<F, std::complex<float>>) {
+    solve(cblas_ctrsm, &one);
+  } else {
+    solve(cblas_ztrsm, &one);
+  }
+}
+
+template <class F>
+class TriangularSolve {
+ public:
+  TriangularSolve(const HostCall& call, Scratch& scratch)
+      : call_(call),
+        op_(*call.op.as<op::TriangularSolve>()),
+        s_(call),
+        a_(call, 0, scratch),
+        x_(scratch.take<F>(s_.count * s_.rows * s_.columns)) {}
+
+  void run() const {
+    a_.pack(call_.pool);
+    pack_numbers(call_.operands[1], x_, call_.pool);
+    parallel_for(call_.pool, s_.count, grain_for(s_.rows * s_.rows * s_.columns),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t i = begin; i < end; ++i) solve(i);
+                 });
+  }
+
+ private:
+  void solve(std::int64_t system) const {
+    const F* a = a_.data() + system * s_.rows * s_.rows;
+    if (!op_.unit) require_diagonal(a, system);
+    const std::int64_t size = s_.rows * s_.columns;
+    if (size == 0) return;
+    F* x = x_ + system * size;
+    solve_triangle({op_.lower ? CblasLower : CblasUpper, op_.transpose ? CblasTrans : CblasNoTrans,
+                    op_.unit ? CblasUnit : CblasNonUnit, static_cast<blasint>(s_.rows),
+                    static_cast<blasint>(s_.columns)},
+                   a, x);
+    write_numbers(call_.results[0], system * size, size, x);
+  }
+
+  // The first zero in the order of substitution.
+  void require_diagonal(const F* a, std::int64_t system) const {
+    const bool downwards = op_.lower != op_.transpose;
+    for (std::int64_t step = 0; step < s_.rows; ++step) {
+      const std::int64_t i = downwards ? step : s_.rows - 1 - step;
+      if (a[i * s_.rows + i] == F(0)) fail_singular(call_, system, i);
+    }
+  }
+
+  const HostCall& call_;
+  const op::TriangularSolve& op_;
+  Systems s_;
+  NumberOperand<F> a_;
+  F* x_;
+};
+
+// Calls `f.template operator()<F>()` with what systems of these sizes and dtype are solved in.
+template <class F>
+decltype(auto) with_field(const HostCall& call, F&& f) {
+  const ArrayView& a = call.operands[0];
+  const bool narrow =
+      a.dims.back() > SmallSystem && a.dtype != DType::F64 && a.dtype != DType::C128;
+  if (is_complex(a.dtype)) {
+    if (narrow) return f.template operator()<std::complex<float>>();
+    return f.template operator()<std::complex<double>>();
+  }
+  if (narrow) return f.template operator()<float>();
+  return f.template operator()<double>();
+}
+
+template <template <class F> class K>
+HostKernel kernel_of_field() noexcept {
+  return {.run =
+              [](const HostCall& call) {
+                with_field(call, [&]<class F>() { kernel_of<K<F>>().run(call); });
+              },
+          .scratch =
+              [](const HostCall& call) {
+                return with_field(call, [&]<class F>() { return kernel_of<K<F>>().scratch(call); });
+              }};
+}
+
+}  // namespace
+
+HostKernel dense_solve_kernel() noexcept { return kernel_of_field<DenseSolve>(); }
+HostKernel triangular_solve_kernel() noexcept { return kernel_of_field<TriangularSolve>(); }
+
+}  // namespace ricci::cpu

@@ -1,0 +1,133 @@
+// Orders of elements as orders of unsigned integers, with the position behind the key: such items
+// are all different, so any sort is a stable one.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <compare>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "backend/cpu/host/element.h"
+
+namespace ricci::cpu {
+
+/// A key of 64 bits with a position.
+struct WideItem {
+  std::uint64_t key;
+  std::uint64_t position;
+  auto operator<=>(const WideItem&) const = default;
+};
+
+/// The item of an element type: elements of up to 32 bits share one word with their position.
+template <class T>
+inline constexpr bool has_narrow_key = sizeof(T) <= 4;
+template <class T>
+using ItemOf = std::conditional_t<has_narrow_key<T>, std::uint64_t, WideItem>;
+
+/// An unsigned integer in the order of the element: NaN above all numbers, -0.0 equal to 0.0.
+template <class T>
+[[nodiscard]] auto ascending_key(T v) noexcept {
+  using Bits = std::conditional_t<has_narrow_key<T>, std::uint32_t, std::uint64_t>;
+  constexpr Bits Top = Bits{1} << (std::numeric_limits<Bits>::digits - 1);
+  if constexpr (is_any_float<T>) {
+    using F = Number<T>;
+    const auto wide = element_cast<F>(v) + F(0);  // -0.0 becomes 0.0
+    if (wide != wide) return std::numeric_limits<Bits>::max();
+    const auto bits = std::bit_cast<Bits>(wide);
+    return static_cast<Bits>((bits & Top) != 0 ? ~bits : bits | Top);
+  } else if constexpr (std::is_signed_v<T>) {
+    return static_cast<Bits>(static_cast<Bits>(v) ^ Top);
+  } else {
+    return static_cast<Bits>(v);
+  }
+}
+
+template <class T>
+[[nodiscard]] ItemOf<T> item_of(T v, std::int64_t position, bool descending) noexcept {
+  const auto key = ascending_key(v);
+  const auto ordered = static_cast<decltype(key)>(descending ? ~key : key);
+  const auto at = static_cast<std::uint64_t>(position);
+  if constexpr (has_narrow_key<T>) {
+    return (std::uint64_t{ordered} << 32) | at;
+  } else {
+    return {ordered, at};
+  }
+}
+
+[[nodiscard]] inline std::int64_t position_of(std::uint64_t item) noexcept {
+  return static_cast<std::int64_t>(item & 0xFFFFFFFFU);
+}
+[[nodiscard]] inline std::int64_t position_of(const WideItem& item) noexcept {
+  return static_cast<std::int64_t>(item.position);
+}
+
+namespace detail {
+constexpr int DigitBits = 11;
+constexpr std::size_t Digits = std::size_t{1} << DigitBits;
+
+inline std::size_t digit_of(std::uint64_t item, int pass) noexcept {
+  return (item >> (32 + pass * DigitBits)) & (Digits - 1);
+}
+inline std::size_t digit_of(const WideItem& item, int pass) noexcept {
+  return (item.key >> (pass * DigitBits)) & (Digits - 1);
+}
+
+// One stable pass of a radix sort; false when all digits are the same and nothing was moved.
+template <class Item>
+bool radix_pass(const Item* from, Item* to, std::size_t count, int pass) {
+  std::array<std::size_t, Digits> next{};
+  for (std::size_t i = 0; i < count; ++i) ++next[digit_of(from[i], pass)];
+  if (next[digit_of(from[0], pass)] == count) return false;
+  std::size_t start = 0;
+  for (std::size_t& n : next) start += std::exchange(n, start);
+  for (std::size_t i = 0; i < count; ++i) to[next[digit_of(from[i], pass)]++] = from[i];
+  return true;
+}
+}  // namespace detail
+
+/// Sorts items made in the order of their positions; gives whichever of the two arrays holds them.
+template <class Item>
+[[nodiscard]] Item* sort_items(Item* items, Item* spare, std::size_t count) {
+  constexpr std::size_t FewItems = 1024;
+  if (count < FewItems) {
+    std::sort(items, items + count);
+    return items;
+  }
+  constexpr int KeyBits = std::is_same_v<Item, std::uint64_t> ? 32 : 64;
+  constexpr int Passes = (KeyBits + detail::DigitBits - 1) / detail::DigitBits;
+  for (int pass = 0; pass < Passes; ++pass) {
+    if (detail::radix_pass(items, spare, count, pass)) std::swap(items, spare);
+  }
+  return items;
+}
+
+/// Brings the `kept` least of the items `make(0) … make(count - 1)` to the front of `room`, in
+/// order. There is room for 2·kept + 256.
+template <class Item, class Make>
+void least_items(Item* room, std::int64_t count, std::int64_t kept, const Make& make) {
+  const std::int64_t most = 2 * kept + 256;
+  std::int64_t held = 0;
+  bool full = false;  // room[kept - 1] is then the largest that may stay
+  Item limit{};
+  const auto drop = [&] {
+    std::nth_element(room, room + kept - 1, room + held);
+    held = kept;
+  };
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Item item = make(i);
+    if (full && limit < item) continue;
+    room[held++] = item;
+    if (held < most) continue;
+    drop();
+    limit = room[kept - 1];
+    full = true;
+  }
+  if (held > kept) drop();
+  std::sort(room, room + held);
+}
+
+}  // namespace ricci::cpu

@@ -1,0 +1,55 @@
+// Which op has which host kernel.
+#include "backend/cpu/host/kernels.h"
+
+namespace ricci::cpu {
+
+HostKernel host_kernel(OpKind kind) noexcept {
+  switch (kind) {
+    case OpKind::Iota: return iota_kernel();
+    case OpKind::DimSize: return dim_size_kernel();
+    case OpKind::RngNormal: return rng_normal_kernel();
+    case OpKind::RngUniform: return rng_uniform_kernel();
+    case OpKind::RngBits: return rng_bits_kernel();
+    case OpKind::Unary: return unary_kernel();
+    case OpKind::Binary: return binary_kernel();
+    case OpKind::Compare: return compare_kernel();
+    case OpKind::Where: return where_kernel();
+    case OpKind::Cast: return cast_kernel();
+    case OpKind::StopGradient:
+    case OpKind::Reshape: return identity_kernel();
+    case OpKind::Transpose: return transpose_kernel();
+    case OpKind::Expand: return expand_kernel();
+    case OpKind::Narrow: return narrow_kernel();
+    case OpKind::Concat: return concat_kernel();
+    case OpKind::Reverse: return reverse_kernel();
+    case OpKind::Pad: return pad_kernel();
+    case OpKind::Gather: return gather_kernel();
+    case OpKind::GatherBackward: return gather_backward_kernel();
+    case OpKind::ScatterAdd: return scatter_add_kernel();
+    case OpKind::TakeAlongAxis: return take_along_axis_kernel();
+    case OpKind::ScatterAddAlongAxis: return scatter_add_along_axis_kernel();
+    case OpKind::DynamicNarrow: return dynamic_narrow_kernel();
+    case OpKind::DynamicUpdate: return dynamic_update_kernel();
+    case OpKind::Reduce: return reduce_kernel();
+    case OpKind::Cumulative: return cumulative_kernel();
+    case OpKind::CumsumBackward: return cumsum_backward_kernel();
+    case OpKind::Sort: return sort_kernel();
+    case OpKind::TopK: return top_k_kernel();
+    case OpKind::ArgReduce: return arg_reduce_kernel();
+    case OpKind::Sample: return sample_kernel();
+    case OpKind::Matmul: return matmul_kernel();
+    case OpKind::DotGeneral: return dot_general_kernel();
+    case OpKind::DenseSolve:
+    case OpKind::BatchedDenseSolve: return dense_solve_kernel();
+    case OpKind::TriangularSolve: return triangular_solve_kernel();
+    case OpKind::Conv: return conv_kernel();
+    case OpKind::Conv2dBackwardInput: return conv2d_backward_input_kernel();
+    case OpKind::Conv2dBackwardWeight: return conv2d_backward_weight_kernel();
+    case OpKind::Pool: return pool_kernel();
+    case OpKind::MaxPool2dBackward: return max_pool2d_backward_kernel();
+    case OpKind::MaxPool2dSelect: return max_pool2d_select_kernel();
+    default: return {};
+  }
+}
+
+}  // namespace ricci::cpu
