@@ -171,19 +171,30 @@ Graph bound_graph(const Graph& graph, const SymbolBindings& bindings) {
 
 }  // namespace
 
-std::vector<Tensor> interpret(const Graph& graph, const Feeds& feeds,
-                              const InterpretOptions& options) {
+CheckedFeeds check_feeds(const Graph& graph, const Feeds& feeds, const SymbolBindings& symbols) {
   for (const auto& [name, unused] : feeds) (void)graph.find_or_throw(name);
   for (const Node& node : graph.nodes()) {
     const auto leaf = leaf_of(node);
     if (leaf && !feeds.contains(leaf->name)) fail_missing(node, *leaf);
   }
-  check_given_symbols(graph, options.symbols);
-  const SymbolBindings bindings = bindings_from_feeds(graph, feeds, options.symbols);
-  require_bound(graph, bindings);
-  const Graph bound = bound_graph(graph, bindings);
-  return Interpreter(options).run(
-      bound, [&](const Node& node) { return checked_feed(node, *leaf_of(node), feeds); });
+  check_given_symbols(graph, symbols);
+  CheckedFeeds checked{{}, bindings_from_feeds(graph, feeds, symbols)};
+  require_bound(graph, checked.bindings);
+  for (const Node& node : graph.nodes()) {
+    auto leaf = leaf_of(node);
+    if (!leaf) continue;
+    leaf->type = leaf->type.bind(checked.bindings);
+    checked.values.push_back(checked_feed(node, *leaf, feeds));
+  }
+  return checked;
+}
+
+std::vector<Tensor> interpret(const Graph& graph, const Feeds& feeds,
+                              const InterpretOptions& options) {
+  const CheckedFeeds checked = check_feeds(graph, feeds, options.symbols);
+  const Graph bound = bound_graph(graph, checked.bindings);
+  std::size_t next = 0;
+  return Interpreter(options).run(bound, [&](const Node&) { return checked.values[next++]; });
 }
 
 }  // namespace ricci

@@ -31,6 +31,16 @@ struct InterpretOptions {
 [[nodiscard]] std::vector<Tensor> interpret(const Graph& graph, const Feeds& feeds,
                                             const InterpretOptions& options = {});
 
+/// Feeds that fit a graph: one value per input and param, in order of creation, with its declared
+/// type, and what the symbols stand for.
+struct CheckedFeeds {
+  std::vector<Tensor> values;
+  SymbolBindings bindings;
+};
+/// UserError as `interpret` gives it when feeds do not fit.
+[[nodiscard]] CheckedFeeds check_feeds(const Graph& graph, const Feeds& feeds,
+                                       const SymbolBindings& symbols = {});
+
 /// What the symbols of a graph stand for, given its feeds and what is known before: sizes that are
 /// linear in one unknown (`2*n`, `n - 3`, `b*s` once b is known) are solved. UserError(shape) when
 /// feeds disagree with each other or with what is known.

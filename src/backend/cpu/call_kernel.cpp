@@ -4,6 +4,7 @@
 
 #include "ricci/rule/eval.h"
 
+#include "backend/cpu/executable.h"
 #include "backend/cpu/host_call.h"
 
 namespace ricci::cpu {
@@ -87,6 +88,12 @@ class ReferenceKernel final : public CallKernel {
 };
 
 }  // namespace
+
+bool claims(const Graph&, const Node& node) {
+  // Backward sweeps of loops are loops themselves once they are written out.
+  if (!node.bodies.empty()) return false;
+  return host_kernel(node.op.kind()).run != nullptr;
+}
 
 std::unique_ptr<CallKernel> make_call_kernel(const CallStep& step, const Graph& graph,
                                              NodeId node) {

@@ -58,6 +58,9 @@ struct RunArguments {
   StepObserver* observer = nullptr;
 };
 
+/// Structured ops with kernels of their own here; others are expanded.
+[[nodiscard]] bool claims(const Graph& graph, const Node& node);
+
 class Executable {
  public:
   explicit Executable(std::shared_ptr<const Program> program);

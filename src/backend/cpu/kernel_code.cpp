@@ -398,6 +398,7 @@ class KernelEmitter {
   Value* spread_value(Reg r) {
     Value* v = value(r);
     if (lane_count_ == 1 || v->getType()->isVectorTy()) return v;
+    if (vectors_.contains(r)) return lanes_.spread(v, lane_count_);
     // What does not change along the row is spread before the loop.
     auto& known = splats_[r];
     if (known == nullptr) {

@@ -1,0 +1,67 @@
+// Every case of every op on the CPU device against the reference interpreter.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "ricci/interp/interpreter.h"
+#include "ricci/op/table.h"
+#include "ricci/runtime/compiled_graph.h"
+
+#include "ops/cases.h"
+#include "support/compare.h"
+
+namespace ricci::testing {
+namespace {
+
+class CpuOps : public ::testing::TestWithParam<std::size_t> {};
+
+void expect_same_fault(const Graph& graph, const Feeds& feeds, ErrorCode code) {
+  try {
+    (void)compile(graph).run(feeds);
+    ADD_FAILURE() << "no fault is reported";
+  } catch (const UserError& e) {
+    EXPECT_EQ(e.code(), code) << e.what();
+  }
+}
+
+void expect_agreement(const Case& c, DType dtype, bool fuse) {
+  const BuiltCase built = build_case(c, dtype);
+  if (!built.graph.symbols().empty()) return;
+  const Feeds feeds(built.feeds.begin(), built.feeds.end());
+  if (c.fails) {
+    expect_same_fault(built.graph, feeds, *c.fails);
+    return;
+  }
+  const std::vector<Tensor> expected = interpret(built.graph, feeds);
+  const std::vector<Tensor> actual =
+      compile(built.graph, Device::default_cpu(), {.fuse = fuse}).run(feeds);
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t r = 0; r < actual.size(); ++r) {
+    EXPECT_TRUE(close(actual[r], expected[r])) << "result " << r;
+  }
+}
+
+TEST_P(CpuOps, AgreeWithTheReference) {
+  const OpDescriptor& d = all_ops()[GetParam()];
+  for (const Case& c : cases_for(d.kind)) {
+    if (!c.rejects.empty() || d.op_class == OpClass::Block) continue;
+    // Written out as a loop, the sweep makes as many trips as its tape has rows and no more.
+    if (d.kind == OpKind::WhileBackward && c.fails) continue;
+    for (const DType dtype : AllDTypes) {
+      if (!c.dtypes.has(dtype)) continue;
+      SCOPED_TRACE(fmt::format("{} case '{}' in {}", d.info->name, c.name, name(dtype)));
+      try {
+        expect_agreement(c, dtype, true);
+      } catch (const std::exception& e) {
+        ADD_FAILURE() << e.what();
+      }
+      if (HasFailure()) return;
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, CpuOps, ::testing::Range<std::size_t>(0, OpCount),
+                         [](const auto& op) {
+                           return std::string(all_ops()[op.param].info->name);
+                         });
+
+}  // namespace
+}  // namespace ricci::testing
