@@ -5,10 +5,10 @@ FUZZ_SECONDS ?= 30
 SUMMARY := build/dev/test-summary
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test demo docs bench lint format asan tsan fuzz install clean
+.PHONY: help setup build test demo docs bench bench-ir lint format asan tsan fuzz install clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
 
 setup: ## install the packages the build needs, when any is missing
 	@scripts/setup
@@ -29,10 +29,16 @@ demo: build ## run the demonstration
 docs: build ## write docs/generated from the op table
 	build/ricci doc -o docs/generated/ops.md
 
-bench: setup ## build for release and run the benchmarks
+bench: setup ## build for release and measure the workloads against JAX and PyTorch
 	cmake --preset release
-	cmake --build --preset release -j $(JOBS) --target ricci_bench
-	build/release/ricci_bench --benchmark_out=build/release/bench.json --benchmark_out_format=json
+	cmake --build --preset release -j $(JOBS) --target ricci_bench_runner
+	python3 bench/run_bench.py $(BENCH_FLAGS)
+
+bench-ir: setup ## build for release and time graphs, passes and transforms themselves
+	cmake --preset release
+	cmake --build --preset release -j $(JOBS) --target ricci_bench_ir
+	build/release/ricci_bench_ir --benchmark_out=build/release/bench-ir.json \
+	  --benchmark_out_format=json
 
 lint: ## check format, layers, sizes, words, headers and clang-tidy
 	scripts/check

@@ -1,12 +1,22 @@
-# The benchmark binary, from bench/**/*.cpp with Google Benchmark.
+# ricci_bench_ir: Google benchmarks of graphs and transforms, from bench/ir.
+# ricci_bench_runner: our side of the workloads bench/run_bench.py measures.
 
-file(GLOB_RECURSE bench_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/*.cpp")
-if(bench_sources)
-  find_package(benchmark REQUIRED)
-  add_executable(ricci_bench ${bench_sources})
-  ricci_target(ricci_bench)
-  target_include_directories(ricci_bench PRIVATE "${PROJECT_SOURCE_DIR}/bench")
-  target_link_libraries(ricci_bench PRIVATE ricci_internal fmt::fmt benchmark::benchmark
-                                            benchmark::benchmark_main)
-  set_target_properties(ricci_bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
-endif()
+find_package(benchmark REQUIRED)
+find_package(nlohmann_json REQUIRED)
+
+file(GLOB_RECURSE ir_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/ir/*.cpp")
+add_executable(ricci_bench_ir ${ir_sources})
+ricci_target(ricci_bench_ir)
+target_link_libraries(ricci_bench_ir PRIVATE ricci_internal fmt::fmt benchmark::benchmark
+                                             benchmark::benchmark_main)
+
+file(GLOB_RECURSE runner_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/workloads/*.cpp"
+     "${PROJECT_SOURCE_DIR}/bench/runner/*.cpp")
+add_executable(ricci_bench_runner ${runner_sources})
+ricci_target(ricci_bench_runner)
+target_include_directories(ricci_bench_runner PRIVATE "${PROJECT_SOURCE_DIR}/bench")
+target_link_libraries(ricci_bench_runner PRIVATE ricci_internal fmt::fmt
+                                                 nlohmann_json::nlohmann_json)
+
+set_target_properties(ricci_bench_ir ricci_bench_runner
+                      PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")

@@ -50,6 +50,12 @@ namespace ricci::cpu {
 [[nodiscard]] HostKernel dense_solve_kernel() noexcept;
 [[nodiscard]] HostKernel triangular_solve_kernel() noexcept;
 
+// selective_scan.cpp, gated_delta_net.cpp
+[[nodiscard]] HostKernel selective_scan_kernel() noexcept;
+[[nodiscard]] HostKernel selective_scan_backward_kernel() noexcept;
+[[nodiscard]] HostKernel gated_delta_net_kernel() noexcept;
+[[nodiscard]] HostKernel gated_delta_net_backward_kernel() noexcept;
+
 // elementwise.cpp
 [[nodiscard]] HostKernel unary_kernel() noexcept;
 [[nodiscard]] HostKernel binary_kernel() noexcept;

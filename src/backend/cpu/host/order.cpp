@@ -22,12 +22,11 @@ class OrderRows {
         split_(call.operands[0].dims, axis),
         kept_(call.results[0].dims[axis]),
         partial_(4 * kept_ < split_.size),
-        rows_per_tile_(std::max<std::int64_t>(1, (rows() + MostTiles - 1) / MostTiles)),
+        rows_(split_.outer * split_.inner),
         room_(partial_ ? 2 * kept_ + 256 : 2 * split_.size),
         x_(call, 0, scratch) {
     const std::int64_t item = size_of(call.operands[0].dtype) <= 4 ? 8 : 16;
-    const std::int64_t tiles = (rows() + rows_per_tile_ - 1) / rows_per_tile_;
-    items_ = scratch.take<std::byte>(tiles * room_ * item);
+    items_ = scratch.take<std::byte>(rows_.tiles * room_ * item);
   }
 
   void run() const {
@@ -36,19 +35,14 @@ class OrderRows {
       if constexpr (!ricci::detail::is_complex_type<T>) {
         check_internal(!has_narrow_key<T> || split_.size < (std::int64_t{1} << 32),
                        "a row is too long to be sorted");
-        parallel_for(call_.pool, rows(), rows_per_tile_, [&](std::int64_t begin, std::int64_t end) {
-          auto* room = reinterpret_cast<ItemOf<T>*>(items_) + begin / rows_per_tile_ * room_;
-          for (std::int64_t row = begin; row < end; ++row) order_row<T>(row, room);
+        rows_.run(call_.pool, [&](std::int64_t row, std::int64_t tile) {
+          order_row<T>(row, reinterpret_cast<ItemOf<T>*>(items_) + tile * room_);
         });
       }
     });
   }
 
  private:
-  static constexpr std::int64_t MostTiles = 64;
-
-  [[nodiscard]] std::int64_t rows() const { return split_.outer * split_.inner; }
-
   template <class T>
   void order_row(std::int64_t row, ItemOf<T>* room) const {
     const std::int64_t outer = row / split_.inner;
@@ -86,7 +80,7 @@ class OrderRows {
   AxisSplit split_;
   std::int64_t kept_;
   bool partial_;
-  std::int64_t rows_per_tile_;
+  Slots rows_;
   std::int64_t room_;
   DenseOperand x_;
   std::byte* items_;

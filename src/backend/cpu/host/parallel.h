@@ -22,4 +22,24 @@ void parallel_for(ThreadPool& pool, std::int64_t count, std::int64_t grain, F&& 
   return std::max<std::int64_t>(1, StepsPerTile / std::max<std::int64_t>(1, cost));
 }
 
+/// Items dealt out to few enough tiles that each can have room of its own.
+struct Slots {
+  std::int64_t items;
+  std::int64_t per_tile;
+  std::int64_t tiles;
+
+  explicit Slots(std::int64_t count, std::int64_t most_tiles = 64)
+      : items(count),
+        per_tile(std::max<std::int64_t>(1, (count + most_tiles - 1) / most_tiles)),
+        tiles((count + per_tile - 1) / per_tile) {}
+
+  /// Calls `f(item, tile)` for every item; items of one tile follow each other.
+  template <class F>
+  void run(ThreadPool& pool, const F& f) const {
+    parallel_for(pool, items, per_tile, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) f(i, begin / per_tile);
+    });
+  }
+};
+
 }  // namespace ricci::cpu

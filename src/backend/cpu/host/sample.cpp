@@ -18,31 +18,24 @@ class Sample {
       : call_(call),
         op_(*call.op.as<op::Sample>()),
         width_(call.operands[0].dims.back()),
-        rows_(count_of(call.operands[0].dims) / std::max<std::int64_t>(1, width_)),
-        rows_per_tile_(std::max<std::int64_t>(1, (rows_ + MostTiles - 1) / MostTiles)) {
-    const std::int64_t tiles = (rows_ + rows_per_tile_ - 1) / rows_per_tile_;
-    logits_ = scratch.take<double>(tiles * width_);
-    weights_ = scratch.take<double>(tiles * width_);
-    if (is_cut()) items_ = scratch.take<WideItem>(tiles * room());
+        rows_(count_of(call.operands[0].dims) / std::max<std::int64_t>(1, width_)) {
+    logits_ = scratch.take<double>(rows_.tiles * width_);
+    weights_ = scratch.take<double>(rows_.tiles * width_);
+    if (is_cut()) items_ = scratch.take<WideItem>(rows_.tiles * room());
   }
 
   void run() const {
     const PhiloxStream stream = this->stream();
-    parallel_for(call_.pool, rows_, rows_per_tile_, [&](std::int64_t begin, std::int64_t end) {
-      const std::int64_t tile = begin / rows_per_tile_;
+    rows_.run(call_.pool, [&](std::int64_t r, std::int64_t tile) {
       const Row row{logits_ + tile * width_, weights_ + tile * width_,
                     is_cut() ? items_ + tile * room() : nullptr};
-      for (std::int64_t r = begin; r < end; ++r) {
-        read_numbers(call_.operands[0], r * width_, width_, row.logits);
-        const std::int64_t id = draw(row, stream.uniform24(static_cast<std::uint64_t>(r)));
-        write_numbers(call_.results[0], r, 1, &id);
-      }
+      read_numbers(call_.operands[0], r * width_, width_, row.logits);
+      const std::int64_t id = draw(row, stream.uniform24(static_cast<std::uint64_t>(r)));
+      write_numbers(call_.results[0], r, 1, &id);
     });
   }
 
  private:
-  static constexpr std::int64_t MostTiles = 64;
-
   struct Row {
     double* logits;
     double* weights;
@@ -127,8 +120,7 @@ class Sample {
   const HostCall& call_;
   const op::Sample& op_;
   std::int64_t width_;
-  std::int64_t rows_;
-  std::int64_t rows_per_tile_;
+  Slots rows_;
   double* logits_ = nullptr;
   double* weights_ = nullptr;
   WideItem* items_ = nullptr;

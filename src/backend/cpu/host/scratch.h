@@ -112,20 +112,35 @@ template <class K>
               }};
 }
 
-/// The same for a class template on the number class of operand 0.
-template <template <class N> class K>
-[[nodiscard]] HostKernel kernel_of_number_class() noexcept {
+/// The same for a class template on the numbers it computes with: `choose(call, f)` calls
+/// `f.template operator()<N>()` with the one for a call.
+template <template <class N> class K, auto Choose>
+[[nodiscard]] HostKernel kernel_chosen_by() noexcept {
   return {.run =
               [](const HostCall& call) {
-                with_number_class(call.operands[0].dtype,
-                                  [&]<class N>() { kernel_of<K<N>>().run(call); });
+                Choose(call, [&]<class N>() { kernel_of<K<N>>().run(call); });
               },
           .scratch =
               [](const HostCall& call) {
-                return with_number_class(call.operands[0].dtype, [&]<class N>() {
-                  return kernel_of<K<N>>().scratch(call);
-                });
+                return Choose(call, [&]<class N>() { return kernel_of<K<N>>().scratch(call); });
               }};
+}
+
+/// Computes in the number class of operand 0: f64, integers or complex numbers.
+template <template <class N> class K>
+[[nodiscard]] HostKernel kernel_of_number_class() noexcept {
+  return kernel_chosen_by<K, [](const HostCall& call, const auto& f) {
+    return with_number_class(call.operands[0].dtype, f);
+  }>();
+}
+
+/// Computes in f64 when operand 0 is that, in f32 for narrower floats.
+template <template <class N> class K>
+[[nodiscard]] HostKernel kernel_of_float() noexcept {
+  return kernel_chosen_by<K, [](const HostCall& call, const auto& f) {
+    return call.operands[0].dtype == DType::F64 ? f.template operator()<double>()
+                                                : f.template operator()<float>();
+  }>();
 }
 
 }  // namespace ricci::cpu

@@ -242,21 +242,13 @@ decltype(auto) with_field(const HostCall& call, F&& f) {
   return f.template operator()<double>();
 }
 
-template <template <class F> class K>
-HostKernel kernel_of_field() noexcept {
-  return {.run =
-              [](const HostCall& call) {
-                with_field(call, [&]<class F>() { kernel_of<K<F>>().run(call); });
-              },
-          .scratch =
-              [](const HostCall& call) {
-                return with_field(call, [&]<class F>() { return kernel_of<K<F>>().scratch(call); });
-              }};
-}
+constexpr auto ByField = [](const HostCall& call, const auto& f) { return with_field(call, f); };
 
 }  // namespace
 
-HostKernel dense_solve_kernel() noexcept { return kernel_of_field<DenseSolve>(); }
-HostKernel triangular_solve_kernel() noexcept { return kernel_of_field<TriangularSolve>(); }
+HostKernel dense_solve_kernel() noexcept { return kernel_chosen_by<DenseSolve, ByField>(); }
+HostKernel triangular_solve_kernel() noexcept {
+  return kernel_chosen_by<TriangularSolve, ByField>();
+}
 
 }  // namespace ricci::cpu

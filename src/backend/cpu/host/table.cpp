@@ -48,6 +48,10 @@ HostKernel host_kernel(OpKind kind) noexcept {
     case OpKind::Pool: return pool_kernel();
     case OpKind::MaxPool2dBackward: return max_pool2d_backward_kernel();
     case OpKind::MaxPool2dSelect: return max_pool2d_select_kernel();
+    case OpKind::SelectiveScan: return selective_scan_kernel();
+    case OpKind::SelectiveScanBackward: return selective_scan_backward_kernel();
+    case OpKind::GatedDeltaNet: return gated_delta_net_kernel();
+    case OpKind::GatedDeltaNetBackward: return gated_delta_net_backward_kernel();
     default: return {};
   }
 }

@@ -1,0 +1,302 @@
+"""The workloads in JAX: each one jitted function, training steps with donated state."""
+
+import functools
+import os
+
+os.environ["JAX_PLATFORMS"] = "cpu"
+os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from worker import is_state, param_names, serve
+
+LEARNING_RATE, BETA1, BETA2, EPSILON, DECAY = 1e-3, 0.9, 0.999, 1e-8, 0.01
+
+
+def cross_entropy(logits, labels):
+    picked = jnp.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
+    return jnp.mean(jax.nn.logsumexp(logits, axis=-1) - picked)
+
+
+def cross_entropy_by_log_softmax(logits, labels):
+    log_p = jax.nn.log_softmax(logits, axis=-1)
+    return -jnp.mean(jnp.take_along_axis(log_p, labels[..., None], axis=-1))
+
+
+def cross_entropy_by_one_hot(logits, labels):
+    one_hot = jax.nn.one_hot(labels, logits.shape[-1], dtype=logits.dtype)
+    return jnp.mean(jax.nn.logsumexp(logits, axis=-1) - jnp.sum(one_hot * logits, axis=-1))
+
+
+def layer_norm(x, gamma, beta):
+    centred = x - jnp.mean(x, axis=-1, keepdims=True)
+    variance = jnp.mean(jnp.square(centred), axis=-1, keepdims=True)
+    return centred * lax.rsqrt(variance + 1e-5) * gamma + beta
+
+
+def linear(p, name, x):
+    return x @ p[name + ".w"] + p[name + ".b"]
+
+
+def attention_einsum(q, k, v):
+    """Causal attention on [batch, length, heads, head]."""
+    length = q.shape[1]
+    scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) * (q.shape[-1] ** -0.5)
+    allowed = jnp.tril(jnp.ones((length, length), bool))
+    weights = jax.nn.softmax(jnp.where(allowed, scores, -jnp.inf), axis=-1)
+    return jnp.einsum("bhqk,bkhd->bqhd", weights, v)
+
+
+def attention_library(q, k, v):
+    return jax.nn.dot_product_attention(q, k, v, is_causal=True)
+
+
+ATTENTION = {"einsum": attention_einsum, "dot_product_attention": attention_library}
+
+
+def mlp_loss(p, batch):
+    h = jax.nn.relu(linear(p, "layer1", batch["x"]))
+    h = jax.nn.relu(linear(p, "layer2", h))
+    return cross_entropy(linear(p, "layer3", h), batch["labels"])
+
+
+def gpt_loss(p, batch, layers, heads, attention):
+    norm = lambda name, x: layer_norm(x, p[name + ".gamma"], p[name + ".beta"])
+    x = p["tokens"][batch["ids"]] + p["positions"]
+    by_head = x.shape[:2] + (heads, x.shape[2] // heads)
+    for i in range(layers):
+        block = f"block{i}"
+        q, k, v = jnp.split(linear(p, block + ".qkv", norm(block + ".norm1", x)), 3, axis=-1)
+        mixed = attention(q.reshape(by_head), k.reshape(by_head), v.reshape(by_head))
+        x = x + linear(p, block + ".proj", mixed.reshape(x.shape))
+        up = linear(p, block + ".up", norm(block + ".norm2", x))
+        x = x + linear(p, block + ".down", jax.nn.gelu(up, approximate=True))
+    return cross_entropy(linear(p, "head", norm("norm", x)), batch["labels"])
+
+
+def cnn_loss(p, batch, layout):
+    numbers = ("NCHW", "OIHW", "NCHW") if layout == "nchw" else ("NHWC", "HWIO", "NHWC")
+    window = (1, 1, 2, 2) if layout == "nchw" else (1, 2, 2, 1)
+    h = batch["x"]
+    for i in (1, 2, 3):
+        w, b = p[f"conv{i}.w"], p[f"conv{i}.b"]
+        h = lax.conv_general_dilated(h, w, (1, 1), "SAME", dimension_numbers=numbers)
+        h = jax.nn.relu(h + (b[:, None, None] if layout == "nchw" else b))
+        h = lax.reduce_window(h, -jnp.inf, lax.max, window, window, "VALID")
+    return cross_entropy(linear(p, "dense", h.reshape(h.shape[0], -1)), batch["labels"])
+
+
+class Nhwc:
+    """Turns the feeds of the network from NCHW to the layout JAX likes, and back."""
+
+    def __init__(self, feeds):
+        channels = feeds["conv3.w"].shape[0]
+        side = int((feeds["dense.w"].shape[0] // channels) ** 0.5)
+        self.nchw, self.nhwc = (channels, side, side, -1), (side, side, channels, -1)
+
+    def to(self, name, a):
+        if a.ndim == 4:
+            return a.transpose(0, 2, 3, 1) if name == "x" else a.transpose(2, 3, 1, 0)
+        if name.endswith("dense.w"):
+            return a.reshape(self.nchw).transpose(1, 2, 0, 3).reshape(a.shape)
+        return a
+
+    def back(self, name, a):
+        if a.ndim == 4:
+            return a.transpose(3, 2, 0, 1)
+        if name.endswith("dense.w"):
+            return a.reshape(self.nhwc).transpose(2, 0, 1, 3).reshape(a.shape)
+        return a
+
+
+def train_step(loss_of, names):
+    @functools.partial(jax.jit, donate_argnums=0)
+    def step(state, batch):
+        p = {name: state[name] for name in names}
+        loss, gradients = jax.value_and_grad(loss_of)(p, batch)
+        count = state["step"] + 1
+        step_size = LEARNING_RATE / -jnp.expm1(count * np.log(BETA1))
+        second_root = jnp.sqrt(-jnp.expm1(count * np.log(BETA2)))
+        new = {"step": count}
+        for name, g in gradients.items():
+            m = BETA1 * state["m." + name] + (1 - BETA1) * g
+            v = BETA2 * state["v." + name] + (1 - BETA2) * jnp.square(g)
+            decayed = p[name] * (1 - LEARNING_RATE * DECAY)
+            new[name] = decayed - step_size * m / (jnp.sqrt(v) / second_root + EPSILON)
+            new["m." + name], new["v." + name] = m, v
+        return loss, new
+
+    return step
+
+
+class TrainCase:
+    def __init__(self, step, feeds, layout=None):
+        self.step, self.layout = step, layout
+        change = layout.to if layout else (lambda name, a: a)
+        feeds = {name: np.array(change(name, a), order="C") for name, a in feeds.items()}
+        self.first = {name: a for name, a in feeds.items() if is_state(name)}
+        self.batch = jax.device_put({n: a for n, a in feeds.items() if not is_state(n)})
+
+    def reset(self):
+        # Copies of our own: a donated buffer must not be one that NumPy holds as well.
+        self.state = {name: jnp.array(a, copy=True) for name, a in self.first.items()}
+        jax.block_until_ready((self.state, self.batch))
+
+    def call(self):
+        self.loss, self.state = self.step(self.state, self.batch)
+
+    def wait(self):
+        jax.block_until_ready((self.loss, self.state))
+
+    def outputs(self):
+        back = self.layout.back if self.layout else (lambda name, a: a)
+        out = {name: back(name, np.asarray(a)) for name, a in self.state.items()}
+        out["loss"] = np.asarray(self.loss)
+        return out
+
+
+class PureCase:
+    """A function of arrays; `finish` turns its results into outputs by name."""
+
+    def __init__(self, function, arguments, finish):
+        self.function, self.finish = jax.jit(function), finish
+        self.arguments = jax.device_put(tuple(np.array(a, order="C") for a in arguments))
+
+    def reset(self):
+        jax.block_until_ready(self.arguments)
+
+    def call(self):
+        self.result = self.function(*self.arguments)
+
+    def wait(self):
+        jax.block_until_ready(self.result)
+
+    def outputs(self):
+        return self.finish(jax.tree.map(np.asarray, self.result))
+
+
+def rows(x, g, b, gamma, beta):
+    return jax.nn.softmax(layer_norm(jax.nn.gelu(x * g + b, approximate=False) + x, gamma, beta))
+
+
+def rows_grad(x, g, b, gamma, beta, dy):
+    return jax.vjp(rows, x, g, b, gamma, beta)[1](dy)
+
+
+def recurrence(a, xs, c0, unroll):
+    step = lambda c, x: (c + 0.01 * jnp.tanh(c @ a + x), None)
+    return lax.scan(step, c0, xs, unroll=unroll)[0]
+
+
+def logistic_loss(w, x, y):
+    z = x @ w
+    return jnp.mean(jax.nn.softplus(z) - y * z)
+
+
+def named(*names):
+    return lambda results: dict(zip(names, results))
+
+
+def make_attention(variant, f):
+    swap = lambda a: a.transpose(0, 2, 1, 3)  # to [batch, length, heads, head] and back
+    attention = ATTENTION[variant]
+    gradients = lambda q, k, v, dy: jax.vjp(attention, q, k, v)[1](dy)
+    finish = lambda results: dict(zip(("d_q", "d_k", "d_v"), map(swap, results)))
+    return PureCase(gradients, [swap(f[n]) for n in ("q", "k", "v", "d_output")], finish)
+
+
+def make_scan(workload, variant, f):
+    # A plain vector is the natural carry here; ours is a matrix of one row.
+    unroll = int(variant.removeprefix("unroll"))
+    arguments = (f["a"], f["xs"][:, 0], f["c0"][0])
+    if workload == "scan_fwd":
+        run = functools.partial(recurrence, unroll=unroll)
+        return PureCase(run, arguments, lambda c: {"c": c[None]})
+    loss = lambda a, xs, c0: jnp.sum(recurrence(a, xs, c0, unroll))
+    finish = lambda r: {"loss": r[0], "d_a": r[1][0], "d_xs": r[1][1][:, None],
+                        "d_c0": r[1][2][None]}
+    return PureCase(jax.value_and_grad(loss, (0, 1, 2)), arguments, finish)
+
+
+def make_hvp(f):
+    names = [n.removeprefix("tangent_") for n in f if n.startswith("tangent_")]
+    batch = {n: f[n] for n in ("x", "labels")}
+    p, t = {n: f[n] for n in names}, {n: f["tangent_" + n] for n in names}
+    product = lambda p, t, batch: jax.jvp(lambda q: jax.grad(mlp_loss)(q, batch), (p,), (t,))[1]
+    case = PureCase(product, (), lambda r: {"hv_" + n: a for n, a in r.items()})
+    case.arguments = jax.device_put((p, t, batch))
+    return case
+
+
+def make_cross_entropy(variant, f):
+    loss = {"logsumexp": cross_entropy, "log_softmax": cross_entropy_by_log_softmax,
+            "one_hot": cross_entropy_by_one_hot}[variant]
+    return PureCase(jax.value_and_grad(loss), (f["logits"], f["labels"]),
+                    named("loss", "d_logits"))
+
+
+def make_pure(workload, f):
+    if workload == "fused_rows_fwd":
+        arguments = [f[n] for n in ("x", "g", "b", "gamma", "beta")]
+        return PureCase(rows, arguments, lambda y: {"y": y})
+    if workload == "fused_rows_grad":
+        arguments = [f[n] for n in ("x", "g", "b", "gamma", "beta", "d_output")]
+        return PureCase(rows_grad, arguments, named("d_x", "d_g", "d_b", "d_gamma", "d_beta"))
+    if workload == "hessian":
+        return PureCase(jax.hessian(logistic_loss), (f["w"], f["x"], f["y"]),
+                        lambda h: {"hessian": h})
+    if workload == "embedding_grad":
+        look_up = lambda ids: (lambda table: jnp.take(table, ids, axis=0, mode="clip"))
+        gradient = lambda table, ids, dy: jax.vjp(look_up(ids), table)[1](dy)[0]
+        return PureCase(gradient, (f["table"], f["ids"], f["d_output"]),
+                        lambda d: {"d_table": d})
+    if workload == "tiny_call":
+        return PureCase(lambda x, a, b: jnp.tanh(x * a + b), (f["x"], f["a"], f["b"]),
+                        lambda y: {"y": y})
+    raise KeyError(workload)
+
+
+VARIANTS = {
+    "gpt_train": ["einsum", "dot_product_attention"],
+    "cnn_train": ["nhwc", "nchw"],
+    "attention_grad": ["einsum", "dot_product_attention"],
+    "softmax_ce_grad": ["logsumexp", "log_softmax", "one_hot"],
+    "scan_fwd": ["unroll1", "unroll4", "unroll16"],
+    "scan_grad": ["unroll1", "unroll4", "unroll16"],
+}
+
+
+class JaxPeer:
+    def version(self):
+        return "JAX " + jax.__version__
+
+    def variants(self, workload):
+        return VARIANTS.get(workload, ["jit"])
+
+    def make(self, workload, variant, feeds, settings):
+        if workload == "mlp_train":
+            return TrainCase(train_step(mlp_loss, param_names(feeds)), feeds)
+        if workload == "gpt_train":
+            loss = functools.partial(gpt_loss, layers=settings["layers"], heads=settings["heads"],
+                                     attention=ATTENTION[variant])
+            return TrainCase(train_step(loss, param_names(feeds)), feeds)
+        if workload == "cnn_train":
+            loss = functools.partial(cnn_loss, layout=variant)
+            layout = Nhwc(feeds) if variant == "nhwc" else None
+            return TrainCase(train_step(loss, param_names(feeds)), feeds, layout)
+        if workload == "attention_grad":
+            return make_attention(variant, feeds)
+        if workload in ("scan_fwd", "scan_grad"):
+            return make_scan(workload, variant, feeds)
+        if workload == "softmax_ce_grad":
+            return make_cross_entropy(variant, feeds)
+        if workload == "mlp_hvp":
+            return make_hvp(feeds)
+        return make_pure(workload, feeds)
+
+
+if __name__ == "__main__":
+    serve(JaxPeer())

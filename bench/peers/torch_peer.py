@@ -1,0 +1,286 @@
+"""The workloads in PyTorch: eager, and through torch.compile; training with its fused AdamW."""
+
+import os
+
+os.environ["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+import torch
+import torch.nn.functional as F
+
+from worker import is_state, param_names, serve
+
+SCAN_CHUNK = 50  # steps compiled together; a compiled loop is unrolled
+
+
+def tensor(array):
+    t = torch.from_numpy(array.copy())
+    return t.long() if t.dtype == torch.int32 else t
+
+
+def linear(p, name, x):
+    return torch.addmm(p[name + ".b"], x.reshape(-1, x.shape[-1]), p[name + ".w"]).reshape(
+        *x.shape[:-1], -1)
+
+
+def mlp_loss(p, batch):
+    h = torch.relu(linear(p, "layer1", batch["x"]))
+    h = torch.relu(linear(p, "layer2", h))
+    return F.cross_entropy(linear(p, "layer3", h), batch["labels"])
+
+
+def gpt_loss_of(layers, heads):
+    def loss(p, batch):
+        def norm(name, x):
+            return F.layer_norm(x, x.shape[-1:], p[name + ".gamma"], p[name + ".beta"])
+
+        x = F.embedding(batch["ids"], p["tokens"]) + p["positions"]
+        size, length, width = x.shape
+        for i in range(layers):
+            block = f"block{i}"
+            qkv = linear(p, block + ".qkv", norm(block + ".norm1", x))
+            q, k, v = (part.view(size, length, heads, width // heads).transpose(1, 2)
+                       for part in qkv.split(width, dim=2))
+            mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            mixed = mixed.transpose(1, 2).reshape(size, length, width)
+            x = x + linear(p, block + ".proj", mixed)
+            up = linear(p, block + ".up", norm(block + ".norm2", x))
+            x = x + linear(p, block + ".down", F.gelu(up, approximate="tanh"))
+        logits = linear(p, "head", norm("norm", x))
+        return F.cross_entropy(logits.view(size * length, -1), batch["labels"].view(-1))
+
+    return loss
+
+
+def cnn_loss(p, batch):
+    h = batch["x"]
+    for i in (1, 2, 3):
+        h = F.max_pool2d(torch.relu(F.conv2d(h, p[f"conv{i}.w"], p[f"conv{i}.b"], padding=1)), 2)
+    return F.cross_entropy(linear(p, "dense", h.flatten(1)), batch["labels"])
+
+
+class TrainCase:
+    def __init__(self, loss, feeds, compiled, channels_last=False):
+        layout = lambda t: (t.contiguous(memory_format=torch.channels_last)
+                            if channels_last and t.dim() == 4 else t)
+        self.loss_of = torch.compile(loss) if compiled else loss
+        self.first = {n: layout(tensor(a)) for n, a in feeds.items() if is_state(n)}
+        self.batch = {n: layout(tensor(a)) for n, a in feeds.items() if not is_state(n)}
+        self.params = {n: self.first[n].clone().requires_grad_() for n in param_names(feeds)}
+        self.optimiser = torch.optim.AdamW(self.params.values(), lr=1e-3, betas=(0.9, 0.999),
+                                           eps=1e-8, weight_decay=0.01, fused=True)
+        for name, p in self.params.items():
+            self.optimiser.state[p] = {"step": self.first["step"].clone(),
+                                       "exp_avg": self.first["m." + name].clone(),
+                                       "exp_avg_sq": self.first["v." + name].clone()}
+
+    @torch.no_grad()
+    def reset(self):
+        for name, p in self.params.items():
+            p.copy_(self.first[name])
+            state = self.optimiser.state[p]
+            state["step"].copy_(self.first["step"])
+            state["exp_avg"].copy_(self.first["m." + name])
+            state["exp_avg_sq"].copy_(self.first["v." + name])
+
+    def call(self):
+        self.optimiser.zero_grad(set_to_none=True)
+        self.loss = self.loss_of(self.params, self.batch)
+        self.loss.backward()
+        self.optimiser.step()
+
+    def wait(self):
+        pass
+
+    def outputs(self):
+        out = {"loss": self.loss.detach().numpy()}
+        for name, p in self.params.items():
+            state = self.optimiser.state[p]
+            out["step"] = state["step"].numpy()
+            out[name] = p.detach().numpy()
+            out["m." + name] = state["exp_avg"].numpy()
+            out["v." + name] = state["exp_avg_sq"].numpy()
+        return out
+
+
+class PureCase:
+    """A function of nothing that gives tensors by name."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def reset(self):
+        pass
+
+    def call(self):
+        self.result = self.function()
+
+    def wait(self):
+        pass
+
+    def outputs(self):
+        return {name: t.detach().numpy() for name, t in self.result.items()}
+
+
+def with_compile(function, compiled, **options):
+    return torch.compile(function, **options) if compiled else function
+
+
+def gradients_case(function, inputs, wrt, compiled, dy=None):
+    """Gradients of function(*inputs.values()) in the inputs of `wrt`; a scalar needs no `dy` and
+    is given as well."""
+    run = with_compile(function, compiled)
+    for name in wrt:
+        inputs[name].requires_grad_()
+    arguments, targets = list(inputs.values()), [inputs[name] for name in wrt]
+    names = ["d_" + name for name in wrt]
+
+    def call():
+        y = run(*arguments)
+        found = dict(zip(names, torch.autograd.grad(y, targets, dy)))
+        if dy is None:
+            found["loss"] = y
+        return found
+
+    return PureCase(call)
+
+
+def rows(x, g, b, gamma, beta):
+    h = F.gelu(x * g + b) + x
+    return torch.softmax(F.layer_norm(h, h.shape[-1:], gamma, beta), dim=-1)
+
+
+def recurrence(a, xs, c):
+    for x in xs.unbind(0):
+        c = c + 0.01 * torch.tanh(torch.addmm(x, c, a))
+    return c
+
+
+def recurrence_in_chunks():
+    chunk = torch.compile(recurrence)
+
+    def run(a, xs, c):
+        for part in xs.split(SCAN_CHUNK):
+            c = chunk(a, part, c)
+        return c
+
+    return run
+
+
+def make_scan(workload, variant, t):
+    run = recurrence if variant == "eager" else recurrence_in_chunks()
+    inputs = {n: t[n] for n in ("a", "xs", "c0")}
+    if workload == "scan_grad":
+        total = lambda a, xs, c0: run(a, xs, c0).sum()
+        return gradients_case(total, inputs, list(inputs), compiled=False)
+
+    def forward():
+        with torch.inference_mode():
+            return {"c": run(*inputs.values())}
+
+    return PureCase(forward)
+
+
+def make_hvp(variant, t):
+    names = [n.removeprefix("tangent_") for n in t if n.startswith("tangent_")]
+    p = {n: t[n] for n in names}
+    tangents = {n: t["tangent_" + n] for n in names}
+    batch = {n: t[n] for n in ("x", "labels")}
+    name_all = lambda values: {"hv_" + n: a for n, a in values}
+    if variant == "double_backward":
+        for q in p.values():
+            q.requires_grad_()
+
+        def call():
+            found = torch.autograd.grad(mlp_loss(p, batch), p.values(), create_graph=True)
+            return name_all(zip(names, torch.autograd.grad(found, p.values(), tangents.values())))
+
+        return PureCase(call)
+
+    def product(p, tangents, batch):
+        gradient = torch.func.grad(lambda q: mlp_loss(q, batch))
+        return torch.func.jvp(gradient, (p,), (tangents,))[1]
+
+    run = with_compile(product, variant == "compile")
+    return PureCase(lambda: name_all(run(p, tangents, batch).items()))
+
+
+def make_hessian(variant, t):
+    def loss(w, x, y):
+        z = x @ w
+        return torch.mean(F.softplus(z) - y * z)
+
+    run = with_compile(torch.func.hessian(loss), variant == "compile")
+    return PureCase(lambda: {"hessian": run(t["w"], t["x"], t["y"])})
+
+
+def make_forward(function, arguments, compiled):
+    run = with_compile(function, compiled)
+
+    def forward():
+        with torch.inference_mode():
+            return {"y": run(*arguments)}
+
+    return PureCase(forward)
+
+
+def make_pure(workload, variant, t):
+    compiled = variant == "compile"
+    if workload == "fused_rows_fwd":
+        return make_forward(rows, [t[n] for n in ("x", "g", "b", "gamma", "beta")], compiled)
+    if workload == "fused_rows_grad":
+        inputs = {n: t[n] for n in ("x", "g", "b", "gamma", "beta")}
+        return gradients_case(rows, inputs, list(inputs), compiled, t["d_output"])
+    if workload == "softmax_ce_grad":
+        inputs = {n: t[n] for n in ("logits", "labels")}
+        return gradients_case(F.cross_entropy, inputs, ["logits"], compiled)
+    if workload == "attention_grad":
+        inputs = {n: t[n] for n in ("q", "k", "v")}
+        attention = lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return gradients_case(attention, inputs, list(inputs), compiled, t["d_output"])
+    if workload == "embedding_grad":
+        inputs = {n: t[n] for n in ("ids", "table")}
+        return gradients_case(F.embedding, inputs, ["table"], compiled, t["d_output"])
+    if workload == "tiny_call":
+        tiny = lambda x, a, b: torch.tanh(torch.addcmul(b, x, a))
+        return make_forward(tiny, [t[n] for n in ("x", "a", "b")], compiled)
+    raise KeyError(workload)
+
+
+VARIANTS = {
+    "cnn_train": ["eager", "compile", "eager_channels_last", "compile_channels_last"],
+    "scan_fwd": ["eager", "chunks"],
+    "scan_grad": ["eager", "chunks"],
+    "mlp_hvp": ["eager", "double_backward", "compile"],
+}
+
+
+class TorchPeer:
+    def version(self):
+        return "PyTorch " + torch.__version__
+
+    def variants(self, workload):
+        return VARIANTS.get(workload, ["eager", "compile"])
+
+    def make(self, workload, variant, feeds, settings):
+        if workload == "mlp_train":
+            return TrainCase(mlp_loss, feeds, variant == "compile")
+        if workload == "gpt_train":
+            loss = gpt_loss_of(settings["layers"], settings["heads"])
+            return TrainCase(loss, feeds, variant == "compile")
+        if workload == "cnn_train":
+            return TrainCase(cnn_loss, feeds, variant.startswith("compile"),
+                             variant.endswith("channels_last"))
+        t = {name: tensor(array) for name, array in feeds.items()}
+        if workload in ("scan_fwd", "scan_grad"):
+            return make_scan(workload, variant, t)
+        if workload == "mlp_hvp":
+            return make_hvp(variant, t)
+        if workload == "hessian":
+            return make_hessian(variant, t)
+        return make_pure(workload, variant, t)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(os.cpu_count())
+    serve(TorchPeer())

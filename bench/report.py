@@ -1,0 +1,93 @@
+"""The benchmark's results as a table, as a file and in the README."""
+
+import json
+import math
+from pathlib import Path
+
+README = Path(__file__).resolve().parent.parent / "README.md"
+BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
+FUSED_ROWS_BYTES = 2 * 4096 * 1024 * 4  # fused_rows_fwd reads and writes one matrix
+
+HEADINGS = ["workload", "ours ms", "best peer", "its ms", "ratio", "compile ms",
+            "JAX first call ms", "ratio", "peak MiB"]
+
+
+def number(value):
+    if value is None:
+        return "-"
+    if value == 0:
+        return "0"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{min(digits, 5)}f}"
+
+
+def ratio(a, b):
+    return a / b if a and b else None
+
+
+def geometric_mean(values):
+    values = [v for v in values if v]
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else None
+
+
+def cells(row):
+    peak = row["peak_bytes"]
+    return [row["workload"], number(row["ours_ms"]), row["best_peer"] or "-",
+            number(row["best_peer_ms"]), number(row["ratio"]), number(row["compile_ms"]),
+            number(row["peer_first_call_ms"]),
+            number(ratio(row["peer_first_call_ms"], row["compile_ms"])),
+            number(peak / 2**20) if peak else "-"]
+
+
+def summary(results):
+    """The last row of the table: geometric means of the ratios."""
+    rows = results["workloads"]
+    speed = geometric_mean([r["ratio"] for r in rows])
+    compiling = geometric_mean([ratio(r["peer_first_call_ms"], r["compile_ms"]) for r in rows])
+    return ["geometric mean", "", "", "", number(speed), "", "", number(compiling), ""]
+
+
+def footnotes(results):
+    machine = results["machine"]
+    bandwidth = machine["copy_bytes_per_second"]
+    names = [machine[s] for s in ("jax", "torch") if machine.get(s)]
+    notes = [f"{machine['cpu']}, {machine['cores']} cores, {machine['date']}"
+             + (f"; {', '.join(names)}" if names else ""),
+             f"copying memory: {bandwidth / 1e9:.1f} GB/s read and written"]
+    for row in results["workloads"]:
+        if row["workload"] == "fused_rows_fwd" and row["ours_ms"]:
+            share = FUSED_ROWS_BYTES / (row["ours_ms"] * 1e-3) / bandwidth
+            notes.append(f"fused_rows_fwd: {share:.3f} of that")
+    return notes
+
+
+def print_table(results):
+    table = [HEADINGS] + [cells(row) for row in results["workloads"]] + [summary(results)]
+    widths = [max(len(line[i]) for line in table) for i in range(len(HEADINGS))]
+    print()
+    for line in table:
+        left = (0, 2)  # words; the rest are numbers
+        print("  ".join(c.ljust(w) if i in left else c.rjust(w)
+                        for i, (c, w) in enumerate(zip(line, widths))))
+    print(*footnotes(results), sep="\n")
+
+
+def write_results(results, path):
+    path.write_text(json.dumps(results, indent=2) + "\n")
+
+
+def markdown(results):
+    lines = [HEADINGS, ["---"] * len(HEADINGS)]
+    lines += [cells(row) for row in results["workloads"]] + [summary(results)]
+    table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return table + "\n\n" + "; ".join(footnotes(results)) + "."
+
+
+def update_readme(results):
+    """Replaces what stands between the two markers."""
+    text = README.read_text()
+    head, _, rest = text.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    if not rest or not tail:
+        raise SystemExit(f"bench: {README.name} has no markers {BEGIN} and {END}")
+    README.write_text(f"{head}{BEGIN}\n{markdown(results)}\n{END}{tail}")

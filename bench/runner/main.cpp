@@ -1,0 +1,104 @@
+// Our side of the benchmark: reads requests and writes answers, one JSON object a line.
+//
+//   {"cmd": "feeds", "workload": "mlp_train", "scale": "full", "path": "feeds.npz"}
+//   {"cmd": "prepare", "workload": "mlp_train", "scale": "full"}
+//   {"cmd": "time", "reps": 5, "inner": 1}
+//   {"cmd": "outputs", "path": "outputs.npz"}
+//   {"cmd": "bandwidth"}        {"cmd": "list"}
+//
+// `time` and `outputs` are about the workload prepared last. An answer to a request that cannot be
+// served is {"error": …}.
+#include <cstdio>
+#include <iostream>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "runner/bandwidth.h"
+#include "runner/program.h"
+
+namespace ricci::bench {
+namespace {
+
+using nlohmann::json;
+
+class Server {
+ public:
+  json answer(const json& request) {
+    const std::string command = request.at("cmd");
+    if (command == "list") return list();
+    if (command == "feeds") return feeds(request);
+    if (command == "prepare") return prepare(request);
+    if (command == "time") return time(request);
+    if (command == "outputs") return outputs(request);
+    if (command == "bandwidth") return {{"bytes_per_second", copy_bandwidth()}};
+    return {{"error", "no command is named '" + command + "'"}};
+  }
+
+ private:
+  static Scale scale_of(const json& request) {
+    return request.value("scale", "full") == "small" ? Scale::Small : Scale::Full;
+  }
+  static const WorkloadEntry& entry_of(const json& request) {
+    return find_workload(request.at("workload").get<std::string>());
+  }
+
+  static json list() {
+    json names = json::array();
+    for (const WorkloadEntry& entry : all_workloads()) names.push_back(entry.name);
+    return {{"workloads", names}};
+  }
+
+  static json feeds(const json& request) {
+    const Workload workload = entry_of(request).build(scale_of(request));
+    io::NamedTensors arrays;
+    for (auto& [name, tensor] : make_feeds(workload)) arrays.emplace_back(name, tensor);
+    io::write_npz(request.at("path"), arrays);
+    return {{"settings", workload.settings}, {"nodes", workload.graph.size()}};
+  }
+
+  json prepare(const json& request) {
+    program_.reset();
+    program_.emplace(entry_of(request), scale_of(request));
+    return {{"variant", program_->executor().name()},
+            {"first_call_ms", program_->first_call_ms()},
+            {"peak_bytes", program_->executor().peak_bytes()}};
+  }
+
+  json time(const json& request) {
+    return {{"times_ms", prepared().time(request.value("reps", 1), request.value("inner", 1))}};
+  }
+
+  json outputs(const json& request) {
+    io::write_npz(request.at("path"), prepared().outputs());
+    return {{"ok", true}};
+  }
+
+  Program& prepared() {
+    if (!program_) throw std::runtime_error("nothing is prepared");
+    return *program_;
+  }
+
+  std::optional<Program> program_;
+};
+
+int serve() {
+  Server server;
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    json reply;
+    try {
+      reply = server.answer(json::parse(line));
+    } catch (const std::exception& error) {
+      reply = {{"error", error.what()}};
+    }
+    std::cout << reply.dump() << std::endl;  // flushed: someone is waiting for this line
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace ricci::bench
+
+int main() { return ricci::bench::serve(); }

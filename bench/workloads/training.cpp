@@ -1,0 +1,187 @@
+#include "workloads/training.h"
+
+#include <cmath>
+
+#include "ricci/build/build.h"
+#include "ricci/op/leaf.h"
+#include "ricci/rewrite/cleanup.h"
+#include "ricci/transform/grad.h"
+
+#include "workloads/adamw.h"
+
+namespace ricci::bench {
+namespace {
+
+std::vector<std::string> param_names(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const NodeId id : graph.params()) names.push_back(graph.node(id).op.as<op::Param>()->name);
+  return names;
+}
+
+// A dense layer whose outputs keep the size of its inputs.
+Value linear(Draft& draft, const std::string& name, Value x, std::int64_t in, std::int64_t out) {
+  const double scale = 1 / std::sqrt(static_cast<double>(in));
+  const Value w = draft.param(name + ".w", f32({in, out}), FeedRule::normal(scale));
+  const Value b = draft.param(name + ".b", f32({out}), FeedRule::normal(0.01));
+  return matmul(x, w) + b;
+}
+
+// The loss of `draft` with its gradients and an AdamW update of every param.
+Workload train(std::string name, Draft draft) {
+  const std::vector<std::string> params = param_names(draft.graph);
+  const std::vector<ValueRef> wrt(params.begin(), params.end());
+  Graph g = value_and_grad(draft.graph, wrt).graph;
+  const std::vector<Value> loss_and_gradients = g.output_values();
+
+  const AdamW settings;
+  const AdamWStep step = next_step(g.input("step", f32({})), settings);
+  draft.feeds.emplace("step", FeedRule::constant(3));
+  std::vector<Value> outputs = {loss_and_gradients[0], step.count};
+  std::vector<std::string> output_names = {"loss", "step"};
+  std::vector<Donation> donated = {{1, "step"}};
+  const auto give = [&](Value next, const std::string& input) {
+    donated.push_back({outputs.size(), input});
+    outputs.push_back(next);
+    output_names.push_back(input);
+  };
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    const Value p = g.value({g.find_or_throw(params[i]), 0});
+    const std::string first = "m." + params[i];
+    const std::string second = "v." + params[i];
+    const AdamWUpdate before = {p, g.param(first, p.type()), g.param(second, p.type())};
+    // State as after some steps, so that no element is zero or about to underflow.
+    draft.feeds.emplace(first, FeedRule::normal(1e-4));
+    draft.feeds.emplace(second, FeedRule::uniform(1e-6, 2e-6));
+    const AdamWUpdate next = adamw_update(before, loss_and_gradients[i + 1], step, settings);
+    give(next.param, params[i]);
+    give(next.first, first);
+    give(next.second, second);
+  }
+  g.set_outputs(outputs);
+  return {.name = std::move(name),
+          .graph = dead_code_elimination(g).graph,
+          .outputs = std::move(output_names),
+          .donated = std::move(donated),
+          .feeds = std::move(draft.feeds),
+          .settings = {}};
+}
+
+struct MlpSizes {
+  std::int64_t batch = 128;
+  std::vector<std::int64_t> widths = {784, 512, 512, 10};
+};
+
+MlpSizes mlp_sizes(Scale scale) {
+  return scale == Scale::Full ? MlpSizes{} : MlpSizes{.batch = 6, .widths = {12, 8, 8, 5}};
+}
+
+struct GptSizes {
+  std::int64_t layers = 4;
+  std::int64_t heads = 4;
+  std::int64_t width = 256;
+  std::int64_t vocabulary = 512;
+  std::int64_t batch = 4;
+  std::int64_t length = 128;
+};
+
+GptSizes gpt_sizes(Scale scale) {
+  if (scale == Scale::Full) return {};
+  return {.layers = 2, .heads = 2, .width = 8, .vocabulary = 11, .batch = 2, .length = 6};
+}
+
+Value norm(Draft& draft, const std::string& name, Value x, std::int64_t width) {
+  const Value gamma = draft.param(name + ".gamma", f32({width}), FeedRule::normal(0.1, 1));
+  const Value beta = draft.param(name + ".beta", f32({width}), FeedRule::normal(0.1));
+  return layer_norm(x, gamma, beta);
+}
+
+Value gpt_block(Draft& draft, const std::string& name, Value x, const GptSizes& s) {
+  const Value qkv =
+      linear(draft, name + ".qkv", norm(draft, name + ".norm1", x, s.width), s.width, 3 * s.width);
+  const auto part = [&](std::int64_t i) {
+    return narrow(qkv, {.axis = 2, .start = i * s.width, .len = s.width});
+  };
+  const Value mixed = attention(
+      part(0), part(1), part(2),
+      {.num_heads = s.heads, .head_dim = s.width / s.heads, .mask_kind = MaskKind::causal()});
+  x = x + linear(draft, name + ".proj", mixed, s.width, s.width);
+  const Value up =
+      linear(draft, name + ".up", norm(draft, name + ".norm2", x, s.width), s.width, 4 * s.width);
+  return x + linear(draft, name + ".down", gelu_approx(up), 4 * s.width, s.width);
+}
+
+struct CnnSizes {
+  std::int64_t batch = 32;
+  std::int64_t image = 32;
+  std::vector<std::int64_t> channels = {3, 32, 64, 128};
+  std::int64_t classes = 10;
+};
+
+CnnSizes cnn_sizes(Scale scale) {
+  if (scale == Scale::Full) return {};
+  return {.batch = 2, .image = 8, .channels = {3, 4, 5, 6}, .classes = 4};
+}
+
+}  // namespace
+
+Draft mlp_loss(Scale scale) {
+  const MlpSizes s = mlp_sizes(scale);
+  Draft draft("mlp");
+  Value h = draft.input("x", f32({s.batch, s.widths.front()}), FeedRule::normal(1));
+  const Value labels = draft.input("labels", i32({s.batch}), FeedRule::integer(s.widths.back()));
+  for (std::size_t i = 1; i < s.widths.size(); ++i) {
+    h = linear(draft, "layer" + std::to_string(i), h, s.widths[i - 1], s.widths[i]);
+    if (i + 1 < s.widths.size()) h = relu(h);
+  }
+  draft.graph.set_outputs({mean(softmax_cross_entropy_with_logits(h, labels))});
+  return draft;
+}
+
+Workload mlp_train(Scale scale) { return train("mlp_train", mlp_loss(scale)); }
+
+Workload gpt_train(Scale scale) {
+  const GptSizes s = gpt_sizes(scale);
+  Draft draft("gpt");
+  const Value ids = draft.input("ids", i32({s.batch, s.length}), FeedRule::integer(s.vocabulary));
+  const Value labels =
+      draft.input("labels", i32({s.batch, s.length}), FeedRule::integer(s.vocabulary));
+  const Value tokens = draft.param("tokens", f32({s.vocabulary, s.width}), FeedRule::normal(0.1));
+  const Value positions = draft.param("positions", f32({s.length, s.width}), FeedRule::normal(0.1));
+  Value x = gather(tokens, ids) + positions;
+  for (std::int64_t i = 0; i < s.layers; ++i) {
+    x = gpt_block(draft, "block" + std::to_string(i), x, s);
+  }
+  const Value logits =
+      linear(draft, "head", norm(draft, "norm", x, s.width), s.width, s.vocabulary);
+  draft.graph.set_outputs({mean(softmax_cross_entropy_with_logits(logits, labels))});
+  Workload w = train("gpt_train", std::move(draft));
+  w.settings = {{"layers", s.layers}, {"heads", s.heads}};
+  return w;
+}
+
+Workload cnn_train(Scale scale) {
+  const CnnSizes s = cnn_sizes(scale);
+  Draft draft("cnn");
+  Value h =
+      draft.input("x", f32({s.batch, s.channels.front(), s.image, s.image}), FeedRule::normal(1));
+  const Value labels = draft.input("labels", i32({s.batch}), FeedRule::integer(s.classes));
+  std::int64_t size = s.image;
+  for (std::size_t i = 1; i < s.channels.size(); ++i) {
+    const std::string name = "conv" + std::to_string(i);
+    const std::int64_t in = s.channels[i - 1];
+    const std::int64_t out = s.channels[i];
+    const double scaling = 1 / std::sqrt(9.0 * static_cast<double>(in));
+    const Value w = draft.param(name + ".w", f32({out, in, 3, 3}), FeedRule::normal(scaling));
+    const Value b = draft.param(name + ".b", f32({out}), FeedRule::normal(0.01));
+    h = relu(conv(h, w, {.padding = {1, 1}}) + reshape_to(b, {out, 1, 1}));
+    h = pool(h, {.kind = ReduceKind::Max, .kernel_size = {2, 2}, .stride = {2, 2}});
+    size /= 2;
+  }
+  const std::int64_t features = s.channels.back() * size * size;
+  const Value logits =
+      linear(draft, "dense", reshape_to(h, {s.batch, features}), features, s.classes);
+  draft.graph.set_outputs({mean(softmax_cross_entropy_with_logits(logits, labels))});
+  return train("cnn_train", std::move(draft));
+}
+
+}  // namespace ricci::bench

@@ -1,0 +1,100 @@
+#include "workloads/workload.h"
+
+#include <cmath>
+#include <numbers>
+
+#include <fmt/format.h>
+
+#include "ricci/support/error.h"
+
+#include "workloads/gradients.h"
+#include "workloads/training.h"
+
+namespace ricci::bench {
+namespace {
+
+// SplitMix64: each state gives an independent number, so tensors need no order among them.
+std::uint64_t next_bits(std::uint64_t& state) {
+  std::uint64_t z = (state += 0x9e3779b97f4a7c15U);
+  z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
+  return z ^ (z >> 31U);
+}
+
+double next_fraction(std::uint64_t& state) {
+  return static_cast<double>(next_bits(state) >> 11U) * 0x1.0p-53;
+}
+
+// FNV-1a, which is the same everywhere, unlike std::hash.
+std::uint64_t seed_of(std::string_view workload, std::string_view feed) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const std::string_view part : {workload, std::string_view("/"), feed}) {
+    for (const char c : part) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  }
+  return hash;
+}
+
+double draw(const FeedRule& rule, std::uint64_t& state) {
+  const double u = next_fraction(state);
+  switch (rule.kind) {
+    case FeedRule::Kind::Uniform: return rule.low + (rule.high - rule.low) * u;
+    case FeedRule::Kind::Integer: return std::floor(rule.low + (rule.high - rule.low) * u);
+    case FeedRule::Kind::Normal: break;
+  }
+  const double angle = 2 * std::numbers::pi * next_fraction(state);
+  return rule.low + rule.high * std::sqrt(-2 * std::log(1 - u)) * std::cos(angle);
+}
+
+Tensor make_feed(const Type& type, const FeedRule& rule, std::uint64_t state) {
+  std::vector<double> numbers(static_cast<std::size_t>(type.numel().value()));
+  for (double& number : numbers) number = draw(rule, state);
+  return Tensor::from_numbers<double>(type, numbers);
+}
+
+constexpr WorkloadEntry Entries[] = {
+    {"mlp_train", mlp_train},
+    {"gpt_train", gpt_train},
+    {"cnn_train", cnn_train},
+    {"fused_rows_fwd", fused_rows_fwd},
+    {"fused_rows_grad", fused_rows_grad},
+    {"softmax_ce_grad", softmax_ce_grad},
+    {"attention_grad", attention_grad},
+    {"scan_fwd", scan_fwd},
+    {"scan_grad", scan_grad},
+    {"mlp_hvp", mlp_hvp},
+    {"hessian", logistic_hessian},
+    {"embedding_grad", embedding_grad},
+    {"tiny_call", tiny_call},
+};
+
+}  // namespace
+
+Value Draft::input(const std::string& name, Type type, FeedRule rule) {
+  feeds.emplace(name, rule);
+  return graph.input(name, std::move(type));
+}
+
+Value Draft::param(const std::string& name, Type type, FeedRule rule) {
+  feeds.emplace(name, rule);
+  return graph.param(name, std::move(type));
+}
+
+Feeds make_feeds(const Workload& workload) {
+  Feeds feeds;
+  for (const auto& [name, rule] : workload.feeds) {
+    const Type& type = workload.graph.node(workload.graph.find_or_throw(name)).types[0];
+    feeds.emplace(name, make_feed(type, rule, seed_of(workload.name, name)));
+  }
+  return feeds;
+}
+
+std::span<const WorkloadEntry> all_workloads() { return Entries; }
+
+const WorkloadEntry& find_workload(std::string_view name) {
+  for (const WorkloadEntry& entry : Entries) {
+    if (entry.name == name) return entry;
+  }
+  throw UserError(ErrorCode::Name, fmt::format("no workload is named '{}'", name));
+}
+
+}  // namespace ricci::bench

@@ -1,0 +1,134 @@
+// Matrix products of any dtype, batched, with operands strided in any way.
+//
+//   const MatmulPlan plan(shape);
+//   plan.run(pool, a, b, c, scratch);            // scratch: plan.scratch_bytes(), 64-aligned
+//
+// or tile by tile, to go on with a tile's rows while they are in the cache:
+//
+//   pool.run(plan.prepare_tiles(), [&](auto t) { plan.prepare_tile(t, a, b, scratch); });
+//   pool.run(plan.tiles(), [&](auto t) { plan.run_tile(t, a, b, c, scratch); … plan.tile(t) … });
+//
+// Floats narrower than f32 are multiplied and summed in f32 and rounded once; integers wrap.
+// A plan is immutable; any number of threads may share it, each run with its own scratch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "ricci/device/thread_pool.h"
+#include "ricci/type/dtype.h"
+
+namespace ricci::cpu {
+
+/// Where an operand's matrices lie; strides in elements, of any sign, 0 to repeat.
+struct MatmulLayout {
+  std::vector<std::int64_t> batch;  ///< one stride per batch axis
+  std::int64_t row = 0;
+  std::int64_t column = 1;
+};
+
+/// c[β, m, n] = Σ_k a[β, m, k] · b[β, k, n], added to c when `accumulate`.
+struct MatmulShape {
+  DType dtype = DType::F32;
+  std::vector<std::int64_t> batch;
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  MatmulLayout a;
+  MatmulLayout b;
+  MatmulLayout c;  ///< no two elements of c share memory
+  bool accumulate = false;
+  bool whole_rows = false;  ///< every tile covers its rows from end to end
+};
+
+/// Rows and columns of c that one tile writes, in each of a range of batches.
+struct MatmulTile {
+  std::int64_t batch0 = 0;
+  std::int64_t batch1 = 0;
+  std::int64_t row0 = 0;
+  std::int64_t row1 = 0;
+  std::int64_t column0 = 0;
+  std::int64_t column1 = 0;
+};
+
+class MatmulPlan {
+ public:
+  explicit MatmulPlan(MatmulShape shape);
+
+  [[nodiscard]] std::int64_t scratch_bytes() const noexcept { return scratch_bytes_; }
+  /// Batches and rows as tiles count them: trailing batch axes that share one b and lie behind each
+  /// other in a and c count as rows.
+  [[nodiscard]] std::int64_t batches() const noexcept { return batches_; }
+  [[nodiscard]] std::int64_t rows() const noexcept { return swapped_ ? n_ : m_; }
+
+  /// Copies operands that need it into scratch. All of these come before the first tile.
+  [[nodiscard]] std::int64_t prepare_tiles() const noexcept;
+  void prepare_tile(std::int64_t tile, const void* a, const void* b, void* scratch) const;
+
+  [[nodiscard]] std::int64_t tiles() const noexcept;
+  [[nodiscard]] MatmulTile tile(std::int64_t index) const noexcept;
+  void run_tile(std::int64_t tile, const void* a, const void* b, void* c, void* scratch) const;
+
+  void run(ThreadPool& pool, const void* a, const void* b, void* c, void* scratch) const;
+
+ private:
+  enum class Method : std::uint8_t { Fill, Small, Packed, Rows, Dots, Library };
+
+  /// An operand as the kernels see it.
+  struct Side {
+    MatmulLayout from;  ///< in the caller's memory
+    std::int64_t rows = 0;
+    std::int64_t columns = 0;
+    bool copied = false;      ///< into scratch, widened; complex numbers as planes
+    MatmulLayout to;          ///< there
+    std::int64_t plane = 0;   ///< elements from one plane to the next
+    std::int64_t copies = 0;  ///< distinct batches
+    std::int64_t offset = 0;  ///< of the copy in scratch, in bytes
+    [[nodiscard]] const MatmulLayout& layout() const { return copied ? to : from; }
+  };
+
+  void fold_batches();
+  void swap_sides();
+  void choose_method();
+  void choose_tiles();
+  void plan_copy(Side& side, std::int64_t planes);
+  [[nodiscard]] std::int64_t offset_of(const MatmulLayout& layout, std::int64_t batch) const;
+  [[nodiscard]] MatmulTile inner_tile(std::int64_t index) const noexcept;
+
+  template <class R>
+  void copy_part(const Side& side, std::int64_t part, const void* from, void* scratch) const;
+  template <class R>
+  void run_matrix(const MatmulTile& t, std::int64_t batch, const void* a, const void* b, void* c,
+                  void* scratch) const;
+  template <class R>
+  void run_small(std::int64_t batch, const void* a, const void* b, void* c) const;
+  template <class R>
+  void multiply(const MatmulTile& t, const Side& a, const R* a_data, const Side& b, const R* b_data,
+                R* c, std::int64_t c_row, bool accumulate) const;
+  void fill(const MatmulTile& t, std::int64_t batch, void* c) const;
+
+  DType dtype_;
+  bool complex_;
+  bool native_;  ///< computed in the dtype itself
+  Method method_ = Method::Fill;
+  std::vector<std::int64_t> batch_;
+  std::int64_t batches_ = 1;
+  std::int64_t m_;
+  std::int64_t n_;
+  std::int64_t k_;
+  Side a_;
+  Side b_;
+  MatmulLayout c_;
+  bool accumulate_;
+  bool whole_rows_;
+  bool swapped_ = false;       ///< computes cᵀ = bᵀ aᵀ
+  bool c_in_scratch_ = false;  ///< computed there, then stored
+  std::int64_t c_offset_ = 0;
+  std::int64_t scratch_bytes_ = 0;
+  std::int64_t tile_batches_ = 1;
+  std::int64_t tile_rows_ = 1;
+  std::int64_t tile_columns_ = 1;
+};
+
+}  // namespace ricci::cpu

@@ -1,0 +1,62 @@
+// Vectors of RICCI_VECTOR_BYTES: loads and stores of whole and partial ones. Part of
+// vector_kernels_body.h.
+#pragma once
+
+namespace ricci::cpu::RICCI_VECTOR_TARGET {
+namespace {
+
+template <class T>
+struct LanesOf {
+  typedef T type __attribute__((vector_size(RICCI_VECTOR_BYTES)));
+};
+template <class T>
+using Lanes = typename LanesOf<T>::type;
+template <class T>
+inline constexpr int LaneCount = RICCI_VECTOR_BYTES / static_cast<int>(sizeof(T));
+
+template <class T>
+inline Lanes<T> load(const T* from) {
+  Lanes<T> v;
+  __builtin_memcpy(&v, from, sizeof v);
+  return v;
+}
+
+template <class T>
+inline void store(T* to, Lanes<T> v) {
+  __builtin_memcpy(to, &v, sizeof v);
+}
+
+/// The first `count` lanes; the others are zero, and their memory is not touched.
+template <class T>
+inline Lanes<T> load_some(const T* from, int count) {
+#if RICCI_VECTOR_BYTES == 64
+  if constexpr (sizeof(T) == 4) {
+    return (Lanes<T>)_mm512_maskz_loadu_epi32(static_cast<__mmask16>((1U << count) - 1), from);
+  } else {
+    return (Lanes<T>)_mm512_maskz_loadu_epi64(static_cast<__mmask8>((1U << count) - 1), from);
+  }
+#elif RICCI_VECTOR_BYTES == 32
+  static constexpr int Window[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
+  __m256i mask;
+  __builtin_memcpy(&mask, Window + 8 - count * static_cast<int>(sizeof(T) / 4), sizeof mask);
+  if constexpr (sizeof(T) == 4) {
+    return (Lanes<T>)_mm256_maskload_epi32(reinterpret_cast<const int*>(from), mask);
+  } else {
+    return (Lanes<T>)_mm256_maskload_epi64(reinterpret_cast<const long long*>(from), mask);
+  }
+#else
+  T held[LaneCount<T>] = {};
+  for (int i = 0; i < count; ++i) held[i] = from[i];
+  return load(held);
+#endif
+}
+
+template <class T>
+inline void store_some(T* to, Lanes<T> v, int count) {
+  T held[LaneCount<T>];
+  store(held, v);
+  for (int i = 0; i < count; ++i) to[i] = held[i];
+}
+
+}  // namespace
+}  // namespace ricci::cpu::RICCI_VECTOR_TARGET

@@ -1,0 +1,239 @@
+// Matrix products of any size without packing. Part of vector_kernels_body.h.
+#pragma once
+
+namespace ricci::cpu::RICCI_VECTOR_TARGET {
+namespace {
+
+// Registers: RowBlock · ColumnVectors totals, a row of B and a broadcast element of A.
+constexpr int RowBlock = 6;
+constexpr int ColumnVectors = RICCI_VECTOR_BYTES == 64 ? 4 : 2;
+
+// A block of `Rows` rows and `Vectors` vectors of columns, the last of which may have only `last`
+// lanes (Partial).
+template <class T, int Rows, int Vectors, bool Partial>
+void block(const Product<T>& p, const T* a, const T* b, T* c, int last) {
+  Lanes<T> total[Rows][Vectors] = {};
+  for (std::int64_t k = 0; k < p.k; ++k) {
+    Lanes<T> row[Vectors];
+    for (int v = 0; v < Vectors; ++v) {
+      const T* from = b + v * LaneCount<T>;
+      row[v] = Partial && v == Vectors - 1 ? load_some(from, last) : load(from);
+    }
+    for (int r = 0; r < Rows; ++r) {
+      const T x = a[r * p.a_row];
+      for (int v = 0; v < Vectors; ++v) total[r][v] += x * row[v];
+    }
+    a += p.a_column;
+    b += p.b_row;
+  }
+  for (int r = 0; r < Rows; ++r) {
+    for (int v = 0; v < Vectors; ++v) {
+      T* to = c + r * p.c_row + v * LaneCount<T>;
+      if (Partial && v == Vectors - 1) {
+        Lanes<T> sum = total[r][v];
+        if (p.accumulate) sum = load_some(to, last) + sum;
+        store_some(to, sum, last);
+      } else {
+        store(to, p.accumulate ? load(to) + total[r][v] : total[r][v]);
+      }
+    }
+  }
+}
+
+template <class T, int Vectors, bool Partial>
+void block_of_rows(const Product<T>& p, int rows, const T* a, const T* b, T* c, int last) {
+  switch (rows) {
+    case 1: return block<T, 1, Vectors, Partial>(p, a, b, c, last);
+    case 2: return block<T, 2, Vectors, Partial>(p, a, b, c, last);
+    case 3: return block<T, 3, Vectors, Partial>(p, a, b, c, last);
+    case 4: return block<T, 4, Vectors, Partial>(p, a, b, c, last);
+    case 5: return block<T, 5, Vectors, Partial>(p, a, b, c, last);
+    default: return block<T, 6, Vectors, Partial>(p, a, b, c, last);
+  }
+}
+
+template <class T>
+void block_at(const Product<T>& p, std::int64_t m, std::int64_t n) {
+  constexpr std::int64_t Whole = ColumnVectors * LaneCount<T>;
+  const int rows = static_cast<int>(p.m - m < RowBlock ? p.m - m : RowBlock);
+  const T* a = p.a + m * p.a_row;
+  T* c = p.c + m * p.c_row + n;
+  const T* b = p.b + n;
+  const std::int64_t left = p.n - n;
+  if (left >= Whole) return block_of_rows<T, ColumnVectors, false>(p, rows, a, b, c, 0);
+  std::int64_t at = 0;
+  for (; at + LaneCount<T> <= left; at += LaneCount<T>) {
+    block_of_rows<T, 1, false>(p, rows, a, b + at, c + at, 0);
+  }
+  if (at < left) {
+    block_of_rows<T, 1, true>(p, rows, a, b + at, c + at, static_cast<int>(left - at));
+  }
+}
+
+template <class T>
+void product_in_blocks(const Product<T>& p) {
+  constexpr std::int64_t Whole = ColumnVectors * LaneCount<T>;
+  if (p.k <= 8) {  // C is most of the traffic: write it in order
+    for (std::int64_t m = 0; m < p.m; m += RowBlock) {
+      for (std::int64_t n = 0; n < p.n; n += Whole) block_at(p, m, n);
+    }
+    return;
+  }
+  for (std::int64_t n = 0; n < p.n; n += Whole) {
+    for (std::int64_t m = 0; m < p.m; m += RowBlock) block_at(p, m, n);
+  }
+}
+
+// A strip of B, one block's columns wide, stays in the first cache while all rows go past it.
+constexpr std::int64_t StripBytes = 16384;
+
+template <class T>
+void pack_strip(const Product<T>& p, std::int64_t n, std::int64_t width, T* strip) {
+  constexpr std::int64_t Whole = ColumnVectors * LaneCount<T>;
+  if (p.b_column == 1) {
+    for (std::int64_t k = 0; k < p.k; ++k) {
+      for (std::int64_t j = 0; j < width; ++j) strip[k * Whole + j] = p.b[k * p.b_row + n + j];
+    }
+    return;
+  }
+  for (std::int64_t j = 0; j < width; ++j) {
+    const T* from = p.b + (n + j) * p.b_column;
+    for (std::int64_t k = 0; k < p.k; ++k) strip[k * Whole + j] = from[k * p.b_row];
+  }
+}
+
+template <class T>
+void product_of_strips(const Product<T>& p) {
+  constexpr std::int64_t Whole = ColumnVectors * LaneCount<T>;
+  constexpr std::int64_t Depth = StripBytes / (ColumnVectors * RICCI_VECTOR_BYTES);
+  alignas(64) T strip[Depth * Whole];
+  for (std::int64_t k = 0; k < p.k; k += Depth) {
+    Product<T> part = p;
+    part.k = p.k - k < Depth ? p.k - k : Depth;
+    part.a = p.a + k * p.a_column;
+    part.b = p.b + k * p.b_row;
+    part.accumulate = p.accumulate || k > 0;
+    for (std::int64_t n = 0; n < p.n; n += Whole) {
+      const std::int64_t width = p.n - n < Whole ? p.n - n : Whole;
+      pack_strip(part, n, width, strip);
+      Product<T> slice = part;
+      slice.n = width;
+      slice.b = strip;
+      slice.b_row = Whole;
+      slice.b_column = 1;
+      slice.c = p.c + n;
+      for (std::int64_t m = 0; m < p.m; m += RowBlock) block_at(slice, m, 0);
+    }
+  }
+}
+
+// C += A[:, k .. k + Depth) B[k .. k + Depth, :] for a few rows of C.
+template <class T, int Rows, int Depth>
+void add_rows(const Product<T>& p, std::int64_t k, bool fresh) {
+  T x[Rows][Depth];
+  for (int r = 0; r < Rows; ++r) {
+    for (int d = 0; d < Depth; ++d) x[r][d] = p.a[r * p.a_row + (k + d) * p.a_column];
+  }
+  const T* b = p.b + k * p.b_row;
+  std::int64_t n = 0;
+  for (; n + LaneCount<T> <= p.n; n += LaneCount<T>) {
+    Lanes<T> total[Rows] = {};
+    for (int d = 0; d < Depth; ++d) {
+      const Lanes<T> row = load(b + d * p.b_row + n);
+      for (int r = 0; r < Rows; ++r) total[r] += x[r][d] * row;
+    }
+    for (int r = 0; r < Rows; ++r) {
+      T* c = p.c + r * p.c_row + n;
+      store(c, fresh ? total[r] : load(c) + total[r]);
+    }
+  }
+  const int last = static_cast<int>(p.n - n);
+  if (last == 0) return;
+  Lanes<T> total[Rows] = {};
+  for (int d = 0; d < Depth; ++d) {
+    const Lanes<T> row = load_some(b + d * p.b_row + n, last);
+    for (int r = 0; r < Rows; ++r) total[r] += x[r][d] * row;
+  }
+  for (int r = 0; r < Rows; ++r) {
+    T* c = p.c + r * p.c_row + n;
+    store_some(c, fresh ? total[r] : load_some(c, last) + total[r], last);
+  }
+}
+
+template <class T, int Rows>
+void product_of_rows(const Product<T>& p) {
+  std::int64_t k = 0;
+  bool fresh = !p.accumulate;
+  for (; k + 8 <= p.k; k += 8, fresh = false) add_rows<T, Rows, 8>(p, k, fresh);
+  for (; k + 2 <= p.k; k += 2, fresh = false) add_rows<T, Rows, 2>(p, k, fresh);
+  if (k < p.k) add_rows<T, Rows, 1>(p, k, fresh);
+}
+
+template <class T>
+void product_by_rows(const Product<T>& p) {
+  switch (p.m) {
+    case 1: return product_of_rows<T, 1>(p);
+    case 2: return product_of_rows<T, 2>(p);
+    case 3: return product_of_rows<T, 3>(p);
+    default: return product_of_rows<T, 4>(p);
+  }
+}
+
+template <class T>
+T sum_of_lanes(Lanes<T> v) {
+  T sum{};
+  for (int i = 0; i < LaneCount<T>; ++i) sum += v[i];
+  return sum;
+}
+
+template <class T, int Rows, int Columns>
+void dots_of(const Product<T>& p, std::int64_t n) {
+  Lanes<T> total[Rows][Columns] = {};
+  const T* b = p.b + n * p.b_column;
+  std::int64_t k = 0;
+  for (; k + LaneCount<T> <= p.k; k += LaneCount<T>) {
+    for (int j = 0; j < Columns; ++j) {
+      const Lanes<T> column = load(b + j * p.b_column + k);
+      for (int r = 0; r < Rows; ++r) total[r][j] += load(p.a + r * p.a_row + k) * column;
+    }
+  }
+  if (const int last = static_cast<int>(p.k - k); last > 0) {
+    for (int j = 0; j < Columns; ++j) {
+      const Lanes<T> column = load_some(b + j * p.b_column + k, last);
+      for (int r = 0; r < Rows; ++r) total[r][j] += load_some(p.a + r * p.a_row + k, last) * column;
+    }
+  }
+  for (int r = 0; r < Rows; ++r) {
+    for (int j = 0; j < Columns; ++j) {
+      T* c = p.c + r * p.c_row + n + j;
+      const T sum = sum_of_lanes<T>(total[r][j]);
+      *c = p.accumulate ? *c + sum : sum;
+    }
+  }
+}
+
+template <class T, int Rows>
+void dots_of_rows(const Product<T>& p) {
+  constexpr int Columns = Rows == 1 ? 6 : 3;
+  std::int64_t n = 0;
+  for (; n + Columns <= p.n; n += Columns) dots_of<T, Rows, Columns>(p, n);
+  for (; n < p.n; ++n) dots_of<T, Rows, 1>(p, n);
+}
+
+template <class T>
+void product_by_dots(const Product<T>& p) {
+  switch (p.m) {
+    case 1: return dots_of_rows<T, 1>(p);
+    case 2: return dots_of_rows<T, 2>(p);
+    case 3: return dots_of_rows<T, 3>(p);
+    default: return dots_of_rows<T, 4>(p);
+  }
+}
+
+template <class T>
+constexpr ProductKernels<T> product_kernels() {
+  return {product_in_blocks<T>, product_of_strips<T>, product_by_rows<T>, product_by_dots<T>};
+}
+
+}  // namespace
+}  // namespace ricci::cpu::RICCI_VECTOR_TARGET

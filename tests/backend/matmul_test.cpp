@@ -1,0 +1,327 @@
+#include "backend/cpu/matmul.h"
+
+#include <array>
+#include <complex>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "ricci/type/tensor.h"
+
+#include "backend/cpu/vector_kernels.h"
+#include "support/pools.h"
+
+namespace ricci::cpu {
+namespace {
+
+// How a test lays out an operand.
+enum class Order { Rows, Columns, Gaps, Reversed };
+constexpr Order AllOrders[] = {Order::Rows, Order::Columns, Order::Gaps, Order::Reversed};
+
+struct Laid {
+  MatmulLayout layout;
+  std::int64_t first = 0;  // index of element [0, …]
+  std::int64_t size = 0;   // elements of storage
+};
+
+// `shared[i]`: the batch axis i repeats one matrix.
+Laid lay_out(Order order, const std::vector<std::int64_t>& batch, std::int64_t rows,
+             std::int64_t columns, const std::vector<bool>& shared = {}) {
+  Laid l;
+  std::int64_t matrix = rows * columns;
+  switch (order) {
+    case Order::Rows: l.layout.row = columns, l.layout.column = 1; break;
+    case Order::Columns: l.layout.row = 1, l.layout.column = rows; break;
+    case Order::Gaps:
+      l.layout.row = 2 * columns + 3, l.layout.column = 2;
+      matrix = rows * l.layout.row;
+      break;
+    case Order::Reversed:
+      l.layout.row = -columns, l.layout.column = 1;
+      l.first = rows > 0 ? (rows - 1) * columns : 0;
+      break;
+  }
+  l.layout.batch.assign(batch.size(), 0);
+  l.size = matrix;
+  for (std::size_t i = batch.size(); i-- > 0;) {
+    if (i < shared.size() && shared[i]) continue;
+    l.layout.batch[i] = l.size;
+    l.size *= batch[i];
+  }
+  return l;
+}
+
+template <class T>
+T number(std::mt19937& random) {
+  const int n = static_cast<int>(random() % 201) - 100;
+  if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+    const int i = static_cast<int>(random() % 201) - 100;
+    return T(static_cast<typename T::value_type>(n) / 64,
+             static_cast<typename T::value_type>(i) / 64);
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(random());
+  } else {
+    return static_cast<T>(n / 64.0);
+  }
+}
+
+template <class T>
+auto wide(T x) {
+  if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+    return std::complex<double>(x);
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<std::uint64_t>(x);
+  } else {
+    return static_cast<double>(x);
+  }
+}
+
+double tolerance(DType dtype) {
+  switch (dtype) {
+    case DType::F16: return 1e-3;
+    case DType::BF16: return 8e-3;
+    case DType::F32:
+    case DType::C64: return 2e-6;
+    case DType::F64:
+    case DType::C128: return 1e-14;
+    default: return 0;
+  }
+}
+
+struct Case {
+  std::vector<std::int64_t> batch;
+  std::int64_t m, n, k;
+  Order a = Order::Rows, b = Order::Rows, c = Order::Rows;
+  std::vector<bool> a_shared, b_shared;
+  bool accumulate = false;
+};
+
+template <class T>
+void check(const Case& t) {
+  SCOPED_TRACE(::testing::Message()
+               << name(dtype_of<T>) << " m " << t.m << " n " << t.n << " k " << t.k << " orders "
+               << int(t.a) << int(t.b) << int(t.c) << " accumulate " << t.accumulate);
+  const Laid la = lay_out(t.a, t.batch, t.m, t.k, t.a_shared);
+  const Laid lb = lay_out(t.b, t.batch, t.k, t.n, t.b_shared);
+  const Laid lc = lay_out(t.c, t.batch, t.m, t.n);
+  std::mt19937 random(7);
+  std::vector<T> a(static_cast<std::size_t>(la.size)), b(static_cast<std::size_t>(lb.size));
+  std::vector<T> c(static_cast<std::size_t>(lc.size));
+  for (auto* v : {&a, &b, &c}) {
+    for (T& x : *v) x = number<T>(random);
+  }
+  const MatmulPlan plan({.dtype = dtype_of<T>,
+                         .batch = t.batch,
+                         .m = t.m,
+                         .n = t.n,
+                         .k = t.k,
+                         .a = la.layout,
+                         .b = lb.layout,
+                         .c = lc.layout,
+                         .accumulate = t.accumulate});
+  std::vector<T> first;
+  for (ThreadPool& pool : testing::pools()) {
+    std::vector<T> out = c;
+    std::vector<std::max_align_t> scratch(
+        static_cast<std::size_t>(plan.scratch_bytes()) / sizeof(std::max_align_t) + 8);
+    plan.run(pool, a.data() + la.first, b.data() + lb.first, out.data() + lc.first, scratch.data());
+    if (first.empty()) first = out;
+    ASSERT_EQ(std::memcmp(first.data(), out.data(), out.size() * sizeof(T)), 0)
+        << pool.threads() << " threads";
+  }
+  // Elements between c's are not touched: change c where it should be, then compare everything.
+  std::vector<T> expected = c;
+  std::int64_t batches = 1;
+  for (const std::int64_t s : t.batch) batches *= s;
+  for (std::int64_t beta = 0; beta < batches; ++beta) {
+    std::int64_t at[3] = {la.first, lb.first, lc.first};
+    std::int64_t rest = beta;
+    for (std::size_t i = t.batch.size(); i-- > 0;) {
+      at[0] += rest % t.batch[i] * la.layout.batch[i];
+      at[1] += rest % t.batch[i] * lb.layout.batch[i];
+      at[2] += rest % t.batch[i] * lc.layout.batch[i];
+      rest /= t.batch[i];
+    }
+    for (std::int64_t i = 0; i < t.m; ++i) {
+      for (std::int64_t j = 0; j < t.n; ++j) {
+        const auto to = static_cast<std::size_t>(at[2] + i * lc.layout.row + j * lc.layout.column);
+        decltype(wide(T{})) sum{};
+        double size = t.accumulate ? 2 : 0;
+        if (t.accumulate) sum = wide(c[to]);
+        for (std::int64_t k = 0; k < t.k; ++k) {
+          const auto x =
+              wide(a[static_cast<std::size_t>(at[0] + i * la.layout.row + k * la.layout.column)]);
+          const auto y =
+              wide(b[static_cast<std::size_t>(at[1] + k * lb.layout.row + j * lb.layout.column)]);
+          sum += x * y;
+          if constexpr (!std::is_integral_v<T>) size += std::abs(x * y);
+        }
+        if constexpr (std::is_integral_v<T>) {
+          ASSERT_EQ(first[to], static_cast<T>(sum)) << i << ' ' << j;
+        } else {
+          ASSERT_LE(std::abs(wide(first[to]) - sum), tolerance(dtype_of<T>) * size)
+              << i << ' ' << j;
+        }
+        expected[to] = first[to];
+      }
+    }
+  }
+  EXPECT_EQ(std::memcmp(first.data(), expected.data(), expected.size() * sizeof(T)), 0);
+}
+
+template <class T>
+class BackendMatmul : public ::testing::Test {};
+using Elements = ::testing::Types<float, double, Float16, BFloat16, std::complex<float>,
+                                  std::complex<double>, std::int64_t, std::int32_t, std::int16_t,
+                                  std::int8_t, std::uint8_t, std::uint32_t>;
+TYPED_TEST_SUITE(BackendMatmul, Elements);
+
+TYPED_TEST(BackendMatmul, EverySizeAndOrder) {
+  const std::int64_t sizes[][3] = {{1, 1, 1},   {3, 5, 7},    {16, 16, 16}, {33, 17, 40},
+                                   {1, 70, 50}, {4, 70, 9},   {70, 1, 50},  {70, 3, 33},
+                                   {40, 50, 1}, {70, 130, 37}};
+  for (const auto& s : sizes) {
+    for (const Order a : AllOrders) {
+      for (const Order b : AllOrders) {
+        for (const Order c : AllOrders) {
+          check<TypeParam>({.m = s[0],
+                            .n = s[1],
+                            .k = s[2],
+                            .a = a,
+                            .b = b,
+                            .c = c,
+                            .accumulate = (s[0] + static_cast<int>(a)) % 2 == 0});
+        }
+      }
+    }
+  }
+}
+
+TYPED_TEST(BackendMatmul, EmptyAxes) {
+  check<TypeParam>({.m = 0, .n = 3, .k = 4});
+  check<TypeParam>({.m = 3, .n = 0, .k = 4});
+  check<TypeParam>({.batch = {0}, .m = 3, .n = 2, .k = 4});
+  for (const Order c : AllOrders) {
+    check<TypeParam>({.batch = {2}, .m = 3, .n = 5, .k = 0, .c = c});
+    check<TypeParam>({.m = 3, .n = 5, .k = 0, .c = c, .accumulate = true});
+  }
+}
+
+TYPED_TEST(BackendMatmul, BatchesBroadcast) {
+  for (const std::int64_t m : {2, 40}) {
+    for (const Order a : {Order::Rows, Order::Columns}) {
+      check<TypeParam>({.batch = {3, 2}, .m = m, .n = 7, .k = 36, .a = a});
+      check<TypeParam>(
+          {.batch = {3, 2}, .m = m, .n = 7, .k = 36, .a = a, .b_shared = {true, true}});
+      check<TypeParam>(
+          {.batch = {3, 2}, .m = m, .n = 37, .k = 6, .a = a, .b_shared = {false, true}});
+      check<TypeParam>({.batch = {3, 2},
+                        .m = m,
+                        .n = 7,
+                        .k = 6,
+                        .b = a,
+                        .a_shared = {true, false},
+                        .b_shared = {false, true}});
+      check<TypeParam>(
+          {.batch = {1, 5}, .m = m, .n = 40, .k = 6, .b = a, .a_shared = {true, true}});
+    }
+  }
+}
+
+TEST(BackendMatmulTiles, LargerShapesAreCutAndStayRight) {
+  for (const Order a : {Order::Rows, Order::Columns}) {
+    for (const Order b : {Order::Rows, Order::Columns}) {
+      check<float>({.m = 150, .n = 90, .k = 70, .a = a, .b = b});
+      check<float>({.m = 2, .n = 1000, .k = 300, .a = a, .b = b});
+      check<float>({.m = 1000, .n = 3, .k = 300, .a = a, .b = b});
+      check<float>({.m = 20, .n = 500, .k = 128, .a = a, .b = b, .c = Order::Columns});
+      check<double>({.m = 150, .n = 90, .k = 301, .a = a, .b = b});
+      check<BFloat16>({.m = 150, .n = 90, .k = 70, .a = a, .b = b});
+      check<std::complex<float>>({.m = 150, .n = 60, .k = 70, .a = a, .b = b});
+    }
+  }
+}
+
+TEST(BackendMatmulTiles, CoverEveryElementOnce) {
+  for (const bool whole_rows : {false, true}) {
+    for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{
+             {512, 300, 200}, {3, 4000, 500}, {4000, 3, 500}, {20, 2000, 300}, {5, 5, 5}}) {
+      const MatmulPlan plan({.batch = {3},
+                             .m = m,
+                             .n = n,
+                             .k = k,
+                             .a = {{m * k}, k, 1},
+                             .b = {{k * n}, n, 1},
+                             .c = {{m * n}, n, 1},
+                             .whole_rows = whole_rows});
+      std::vector<int> seen(static_cast<std::size_t>(3 * m * n));
+      for (std::int64_t i = 0; i < plan.tiles(); ++i) {
+        const MatmulTile t = plan.tile(i);
+        if (whole_rows) {
+          EXPECT_EQ(t.column1 - t.column0, n);
+        }
+        for (std::int64_t b = t.batch0; b < t.batch1; ++b) {
+          for (std::int64_t r = t.row0; r < t.row1; ++r) {
+            for (std::int64_t c = t.column0; c < t.column1; ++c) {
+              ++seen[static_cast<std::size_t>((b * m + r) * n + c)];
+            }
+          }
+        }
+      }
+      for (const int s : seen) ASSERT_EQ(s, 1);
+    }
+  }
+}
+
+TEST(BackendMatmulTiles, BatchesOfOneMatrixBecomeRows) {
+  const MatmulPlan plan({.batch = {4, 8},
+                         .m = 16,
+                         .n = 64,
+                         .k = 64,
+                         .a = {{8 * 16 * 64, 16 * 64}, 64, 1},
+                         .b = {{0, 0}, 64, 1},
+                         .c = {{8 * 16 * 64, 16 * 64}, 64, 1}});
+  EXPECT_EQ(plan.batches(), 1);
+  EXPECT_EQ(plan.rows(), 4 * 8 * 16);
+}
+
+TEST(BackendVectorKernels, HalvesConvertBothWaysInEveryTable) {
+  std::vector<const VectorKernels*> tables = {&vector_base::kernels, &vector_kernels()};
+  for (const VectorKernels* k : tables) {
+    for (std::uint32_t bits = 0; bits < 65536; ++bits) {
+      const auto half = static_cast<std::uint16_t>(bits);
+      Float16 f16;
+      BFloat16 bf16;
+      f16.bits = bf16.bits = half;
+      float x = 0;
+      std::uint16_t back = 0;
+      k->widen_f16(&half, &x, 1);
+      if (const auto d = static_cast<double>(f16); d == d) {
+        ASSERT_EQ(static_cast<double>(x), d);
+        k->narrow_f16(&x, &back, 1);
+        ASSERT_EQ(back, half);
+        for (const float y : {x * 1.0003F, x * 1.00048828125F, x * 0.9997F, x + 1e-8F}) {
+          k->narrow_f16(&y, &back, 1);
+          ASSERT_EQ(back, Float16(static_cast<double>(y)).bits) << k->name << ' ' << y;
+        }
+      } else {
+        ASSERT_NE(x, x);
+      }
+      k->widen_bf16(&half, &x, 1);
+      if (const auto d = static_cast<double>(bf16); d == d) {
+        ASSERT_EQ(static_cast<double>(x), d);
+        for (const float y : {x, x * 1.0003F, x * 1.001953125F, x * 1.00390625F}) {
+          k->narrow_bf16(&y, &back, 1);
+          ASSERT_EQ(back, BFloat16(static_cast<double>(y)).bits) << k->name << ' ' << y;
+        }
+      } else {
+        ASSERT_NE(x, x);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ricci::cpu
