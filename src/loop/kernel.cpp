@@ -115,6 +115,51 @@ void partition(Kernel& kernel) {
   kernel.tiles = chunks == 1 ? row_tiles : std::max<std::int64_t>(kept, 1) * chunks;
 }
 
+bool can_overwrite(const Kernel& kernel, std::size_t out, std::size_t in) {
+  if (size_of(kernel.arguments[out].dtype) != size_of(kernel.arguments[in].dtype)) return false;
+  const Store* store = nullptr;
+  std::size_t stored_in = 0;
+  for (std::size_t s = 0; s < kernel.stages.size(); ++s) {
+    for (const Store& candidate : kernel.stages[s].stores) {
+      if (candidate.access.argument != static_cast<std::int32_t>(out)) continue;
+      if (store != nullptr) return false;
+      store = &candidate;
+      stored_in = s;
+    }
+  }
+  // Accumulated results and what is stored once a row meet elements that others still read.
+  if (store == nullptr || !kernel.stages[stored_in].per_element) return false;
+  for (std::size_t s = 0; s < kernel.stages.size(); ++s) {
+    for (const Reg r : kernel.stages[s].code) {
+      const Instr& i = kernel.code[static_cast<std::size_t>(r)];
+      if (i.code != Code::Load || i.access.argument != static_cast<std::int32_t>(in)) continue;
+      const bool same = i.per_element && i.access.terms.empty() &&
+                        i.access.offset == store->access.offset &&
+                        i.access.strides == store->access.strides;
+      if (!same || s > stored_in) return false;
+    }
+  }
+  return true;
+}
+
+Kernel copying_kernel(DType dtype, std::int64_t elements, std::string name) {
+  Kernel k;
+  k.name = std::move(name);
+  k.extents = {elements};
+  k.by_columns = true;
+  k.arguments = {{dtype, ArgumentRole::In, 0}, {dtype, ArgumentRole::Out, 0}};
+  Instr load{.code = Code::Load, .dtype = dtype};
+  load.per_element = true;
+  load.access = {0, 0, {1}, {}};
+  k.code = {load};
+  Stage s;
+  s.code = {0};
+  s.stores = {{0, {1, 0, {1}, {}}}};
+  k.stages = {s};
+  partition(k);
+  return k;
+}
+
 void verify(const Kernel& kernel) {
   check_internal(kernel.kept <= kernel.outer && kernel.outer <= kernel.extents.size(),
                  "a kernel's axes are out of order");

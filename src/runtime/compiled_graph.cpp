@@ -1,5 +1,6 @@
 #include "ricci/runtime/compiled_graph.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 
@@ -45,11 +46,26 @@ struct CompiledGraph::Impl {
       if (found != programs.end()) return found->second;
     }
     const Graph bound = bindings.empty() ? graph : graph.bind(bindings);
-    auto made = std::make_shared<Program>(
-        make_program(bound, {.fuse = options.fuse, .claims = cpu::claims}));
+    auto made =
+        std::make_shared<Program>(make_program(bound, {options.fuse, cpu::claims, donated()}));
     auto executable = std::make_shared<cpu::Executable>(std::move(made));
     const std::lock_guard lock(mutex);
     return programs.emplace(bindings, std::move(executable)).first->second;
+  }
+
+  [[nodiscard]] std::vector<Donated> donated() const {
+    std::vector<Donated> out;
+    for (const Donation& d : options.donations) {
+      const auto port = std::ranges::find(inputs, d.input, &Port::name);
+      if (port == inputs.end()) (void)graph.find_or_throw(d.input);
+      if (d.output >= outputs.size() || outputs[d.output] != port->type) {
+        throw UserError(ErrorCode::Shape,
+                        fmt::format("output {} cannot take the buffer of '{}'", d.output, d.input),
+                        "a donated input has the type of the output that replaces it");
+      }
+      out.push_back({d.output, static_cast<std::size_t>(port - inputs.begin())});
+    }
+    return out;
   }
 
   [[nodiscard]] const cpu::Executable& only() {

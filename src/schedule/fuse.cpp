@@ -103,6 +103,7 @@ class Fuser {
     fusion_.reach.resize(items_.items.size(), Reach::Row);
     for (std::size_t i = 0; i < items_.items.size(); ++i) place(i);
     if (options_.enabled) merge_siblings();
+    for (const Replacement& r : options_.replacements) fusion_.replaced.push_back(replace(r));
     return ordered();
   }
 
@@ -353,6 +354,30 @@ class Fuser {
     }
   }
 
+  // Makes the group that fills an output wait for all others that read what it replaces.
+  bool replace(const Replacement& r) {
+    const auto& writers = items_.writers[static_cast<std::size_t>(r.output)];
+    if (writers.size() != 1 || items_.items[writers[0]].kind == Item::Kind::Call) return false;
+    const std::size_t home = fusion_.group_of[writers[0]];
+    std::vector<std::size_t> readers;
+    for (std::size_t i = 0; i < items_.items.size(); ++i) {
+      const std::size_t g = fusion_.group_of[i];
+      if (g == home) continue;
+      const bool reads = std::ranges::any_of(items_.items[i].reads, [&](const Seen& seen) {
+        const auto* s = std::get_if<Stored>(&seen);
+        return s != nullptr && s->storage == r.input;
+      });
+      if (!reads) continue;
+      if (ancestry_.depends(g, home)) return false;
+      readers.push_back(g);
+    }
+    for (const std::size_t g : readers) {
+      ancestry_.add(home, g);
+      waits_for_.emplace_back(home, g);
+    }
+    return true;
+  }
+
   // Groups in an order in which they can run, as near to the graph's as may be.
   Fusion ordered() {
     const std::size_t n = fusion_.groups.size();
@@ -364,6 +389,9 @@ class Fuser {
         for (const std::size_t p : producer_groups(items_.items[i])) {
           if (p != g) before.push_back(p);
         }
+      }
+      for (const auto& [later, earlier] : waits_for_) {
+        if (later == g) before.push_back(earlier);
       }
       std::ranges::sort(before);
       before.erase(std::unique(before.begin(), before.end()), before.end());
@@ -378,6 +406,7 @@ class Fuser {
       if (alive(g) && waits[g] == 0) ready.push(g);
     }
     Fusion result;
+    result.replaced = std::move(fusion_.replaced);
     result.reach = std::move(fusion_.reach);
     result.group_of.resize(items_.items.size());
     std::size_t placed = 0;
@@ -399,6 +428,7 @@ class Fuser {
   const FuseOptions& options_;
   Fusion fusion_;
   Ancestry ancestry_;
+  std::vector<std::pair<std::size_t, std::size_t>> waits_for_;
 };
 
 }  // namespace

@@ -37,10 +37,18 @@ struct Fusion {
   std::vector<Group> groups;          ///< in an order in which they can run
   std::vector<std::size_t> group_of;  ///< per item
   std::vector<Reach> reach;           ///< per item; for reductions
+  std::vector<bool> replaced;         ///< per replacement: can be had in place
+};
+
+/// `output` lies where `input` does: whoever fills it comes after all who read the input.
+struct Replacement {
+  StorageId output = -1;
+  StorageId input = -1;
 };
 
 struct FuseOptions {
   bool enabled = true;
+  std::vector<Replacement> replacements = {};
 };
 
 [[nodiscard]] Fusion fuse(const Items& items, const FuseOptions& options = {});

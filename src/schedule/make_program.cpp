@@ -26,7 +26,7 @@ class Assembler {
       : graph_(std::move(graph)),
         options_(options),
         items_(schedule::make_items(*graph_)),
-        fusion_(schedule::fuse(items_, {.enabled = options.fuse})) {}
+        fusion_(schedule::fuse(items_, {options.fuse, replacements()})) {}
 
   Program run() {
     program_.name = graph_->name();
@@ -40,6 +40,7 @@ class Assembler {
         add_kernel(g, outside);
       }
     }
+    copy_donations();
     plan();
     return std::move(program_);
   }
@@ -68,6 +69,56 @@ class Assembler {
       program_.inputs.push_back(s);
     }
     program_.outputs = items_.outputs;
+  }
+
+  [[nodiscard]] std::vector<schedule::Replacement> replacements() const {
+    std::vector<schedule::Replacement> out;
+    for (const Donated& d : options_.donated) {
+      out.push_back({items_.outputs[d.output], items_.leaves[d.input].second});
+    }
+    return out;
+  }
+
+  // Outputs that cannot be computed where their input lies are computed elsewhere, and copied there
+  // when all is done.
+  void copy_donations() {
+    for (std::size_t n = 0; n < options_.donated.size(); ++n) {
+      const Donated& d = options_.donated[n];
+      const BufferId output = program_.outputs[d.output];
+      const BufferId input = program_.inputs[d.input];
+      if (fusion_.replaced[n] && overwrites(output, input)) continue;
+      Buffer whole = program_.buffers[static_cast<std::size_t>(output)];
+      program_.buffers[static_cast<std::size_t>(output)].role = Buffer::Role::Temporary;
+      program_.buffers[static_cast<std::size_t>(output)].index = -1;
+      program_.buffers.push_back(whole);
+      program_.outputs[d.output] = static_cast<BufferId>(program_.buffers.size() - 1);
+      if (whole.elements == 0) continue;
+      Step step{KernelStep{program_.kernels.size(), {output, program_.outputs[d.output]}},
+                {},
+                "copy",
+                {},
+                {}};
+      program_.kernels.push_back(loop::copying_kernel(whole.dtype, whole.elements,
+                                                      fmt::format("k{}", program_.kernels.size())));
+      program_.steps.push_back(std::move(step));
+    }
+  }
+
+  // Does the kernel that fills `output` allow it to lie where `input` does?
+  [[nodiscard]] bool overwrites(BufferId output, BufferId input) const {
+    for (const Step& step : program_.steps) {
+      const auto* k = std::get_if<KernelStep>(&step.what);
+      if (k == nullptr) continue;
+      const auto out = std::ranges::find(k->buffers, output);
+      if (out == k->buffers.end()) continue;
+      const auto o = static_cast<std::size_t>(out - k->buffers.begin());
+      const loop::Kernel& kernel = program_.kernels[k->kernel];
+      if (kernel.arguments[o].role != loop::ArgumentRole::Out) continue;
+      const auto in = std::ranges::find(k->buffers, input);
+      if (in == k->buffers.end()) return true;
+      return loop::can_overwrite(kernel, o, static_cast<std::size_t>(in - k->buffers.begin()));
+    }
+    return false;
   }
 
   // Storages that someone outside the group that fills them reads.
@@ -172,7 +223,8 @@ class Assembler {
       ControlStep control{node.op, std::move(operands), std::move(results), {}, -1};
       std::int64_t workspace = 0;
       for (const Body& body : node.bodies) {
-        auto inner = std::make_shared<Program>(program_of(*body.graph, options_));
+        auto inner = std::make_shared<Program>(
+            program_of(*body.graph, {options_.fuse, options_.claims, {}}));
         workspace = std::max(workspace, inner->arena_bytes);
         control.bodies.emplace_back(body.role, std::move(inner));
       }
@@ -226,10 +278,42 @@ class Assembler {
         lives[b] = {0, 0, 0};
       }
     }
+    const std::vector<std::size_t> place = share_places(lives);
     const schedule::MemoryPlan memory = schedule::plan_memory(lives);
-    for (std::size_t b = 0; b < lives.size(); ++b) program_.buffers[b].offset = memory.offsets[b];
+    for (std::size_t b = 0; b < lives.size(); ++b) {
+      program_.buffers[b].offset = memory.offsets[place[b]];
+    }
     program_.arena_bytes = memory.total;
     program_.live_bytes = memory.most_alive;
+  }
+
+  // A kernel's result may lie where an operand that nobody reads any more does.
+  std::vector<std::size_t> share_places(std::vector<schedule::Lifetime>& lives) const {
+    std::vector<std::size_t> place(lives.size());
+    for (std::size_t b = 0; b < place.size(); ++b) place[b] = b;
+    for (std::size_t s = 0; s < program_.steps.size(); ++s) {
+      const auto* k = std::get_if<KernelStep>(&program_.steps[s].what);
+      if (k == nullptr) continue;
+      const loop::Kernel& kernel = program_.kernels[k->kernel];
+      for (std::size_t o = 0; o < k->buffers.size(); ++o) {
+        if (kernel.arguments[o].role != loop::ArgumentRole::Out) continue;
+        const auto out = static_cast<std::size_t>(k->buffers[o]);
+        if (lives[out].bytes == 0 || lives[out].first != s) continue;
+        for (std::size_t i = 0; i < k->buffers.size(); ++i) {
+          if (kernel.arguments[i].role != loop::ArgumentRole::In) continue;
+          const std::size_t in = place[static_cast<std::size_t>(k->buffers[i])];
+          if (lives[in].bytes != lives[out].bytes || lives[in].last != s || lives[in].first == s) {
+            continue;
+          }
+          if (!loop::can_overwrite(kernel, o, i)) continue;
+          lives[in].last = lives[out].last;
+          lives[out].bytes = 0;
+          place[out] = in;
+          break;
+        }
+      }
+    }
+    return place;
   }
 
   std::shared_ptr<const Graph> graph_;

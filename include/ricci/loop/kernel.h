@@ -143,6 +143,11 @@ struct Kernel {
 void verify(const Kernel& kernel);
 /// Joins neighbouring axes that every access walks as if they were one.
 void coalesce(Kernel& kernel);
+/// Can the argument `out` lie where `in` does? Every element of `in` is then read before, or when,
+/// the same place of `out` is written, and by the same tile.
+[[nodiscard]] bool can_overwrite(const Kernel& kernel, std::size_t out, std::size_t in);
+/// A kernel that copies its first argument to its second.
+[[nodiscard]] Kernel copying_kernel(DType dtype, std::int64_t elements, std::string name);
 /// Decides tiles and chunks from the shapes.
 void partition(Kernel& kernel);
 

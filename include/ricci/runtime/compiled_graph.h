@@ -27,8 +27,16 @@
 
 namespace ricci {
 
+/// An output that replaces the value of an input or param: both are one buffer.
+struct Donation {
+  std::size_t output = 0;
+  std::string input;
+};
+
 struct CompileOptions {
   bool fuse = true;  ///< put ops that walk the same elements into one kernel
+  /// Outputs that are given the buffers of inputs when run with buffers of the caller's.
+  std::vector<Donation> donations = {};
 };
 
 /// An input or param.
@@ -77,7 +85,7 @@ class CompiledGraph {
   /// Room for runs with buffers of the caller's. Static graphs only.
   [[nodiscard]] ExecutionContext make_context() const;
   /// Runs with pointers to row-major elements, aligned for their dtype. An output may be the buffer
-  /// of a donated input (see `donated`), and must overlap nothing else.
+  /// of a donated input (see `CompileOptions::donations`), and must overlap nothing else.
   void run(ExecutionContext& context, std::span<const void* const> inputs,
            std::span<void* const> outputs, const RunOptions& options = {}) const;
 

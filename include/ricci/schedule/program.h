@@ -92,11 +92,18 @@ struct Program {
   std::shared_ptr<const Graph> graph;  ///< what it was made from, prepared
 };
 
+/// An output whose buffer is that of an input: the run replaces the input's value.
+struct Donated {
+  std::size_t output = 0;
+  std::size_t input = 0;  ///< among inputs and params, in order of creation
+};
+
 struct ProgramOptions {
   bool fuse = true;
   /// Which structured ops the device has kernels for, besides those that can only be calls; others
   /// are expanded. Absent: none.
   bool (*claims)(const Graph& graph, const Node& node) = nullptr;
+  std::vector<Donated> donated = {};
 };
 
 /// Prepares, fuses, orders and plans. `graph` must have static types; UserError otherwise.

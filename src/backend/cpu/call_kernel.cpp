@@ -2,10 +2,12 @@
 
 #include <cstring>
 
+#include "ricci/op/ops.h"
 #include "ricci/rule/eval.h"
 
 #include "backend/cpu/executable.h"
 #include "backend/cpu/host_call.h"
+#include "backend/cpu/matmul_call.h"
 
 namespace ricci::cpu {
 namespace {
@@ -97,6 +99,7 @@ bool claims(const Graph&, const Node& node) {
 
 std::unique_ptr<CallKernel> make_call_kernel(const CallStep& step, const Graph& graph,
                                              NodeId node) {
+  if (step.op.is<op::Matmul>()) return make_matmul_call(step);
   const HostKernel host = host_kernel(step.op.kind());
   if (host.run != nullptr) return std::make_unique<HostCallKernel>(step, host);
   return std::make_unique<ReferenceKernel>(step, graph, node);

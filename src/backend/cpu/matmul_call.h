@@ -1,0 +1,12 @@
+#pragma once
+
+#include <memory>
+
+#include "backend/cpu/call_kernel.h"
+
+namespace ricci::cpu {
+
+/// A call of `matmul` as a plan for its shapes and strides.
+[[nodiscard]] std::unique_ptr<CallKernel> make_matmul_call(const CallStep& step);
+
+}  // namespace ricci::cpu
