@@ -1,0 +1,150 @@
+// Exponentials and what is made of them.
+#include <numbers>
+
+#include "backend/cpu/vector_math_functions.h"
+
+namespace ricci::cpu::vm {
+namespace {
+
+constexpr double Log2E = std::numbers::log2e;
+
+/// ln 2 in two parts; a product of the upper one with an exponent is exact, fma or not.
+struct Ln2 {
+  double hi;
+  double lo;
+};
+Ln2 ln2_for(const Lanes& c) {
+  return c.is_f32() ? Ln2{0x1.62e4p-1, 0x1.7f7d1cp-20}
+                    : Ln2{0x1.62e42fefa38p-1, 0x1.ef35793c7673p-45};
+}
+
+/// x − n·ln 2, and its rounding error.
+Pair reduce(Real x, Real n) {
+  const Ln2 ln2 = ln2_for(*x.c);
+  if (x.c->single && !x.c->is_f32()) {
+    return {fma(n, -std::numbers::ln2, x), x.c->real(0)};
+  }
+  const Real upper = fma(n, -ln2.hi, x);
+  const Real r = fma(n, -ln2.lo, upper);
+  return {r, fma(n, -ln2.lo, upper - r)};
+}
+
+/// x·σ(v) with e^(−v) in parts. For v < 0 numerator and denominator are worked out times 2^−K, so
+/// that e^(−v) does not overflow where the quotient is still a number.
+Real logistic_product(Real x, Mask negative, ExpParts e) {
+  const Lanes& c = *x.c;
+  const int shift = c.is_f32() ? 64 : 512;
+  const Real unit = select(negative, std::ldexp(1.0, -shift), c.real(1));
+  const Bits lowered = select(negative, c.bits(static_cast<std::uint64_t>(-shift)), c.bits(0));
+  const Real denominator = fma(e.p, power_of_two(e.n + lowered), unit);
+  return (x / denominator) * unit;
+}
+
+/// Where −v is kept for logistic_product: beyond, the quotient no longer changes.
+Real logistic_exponent(Real minus_v) {
+  const Lanes& c = *minus_v.c;
+  return at_least(at_most(minus_v, c.pick(130, 800)), c.pick(-80, -700));
+}
+
+/// e^|x|/2 without overflow before the result's own.
+Real half_exp_of_magnitude(Real x) {
+  const ExpParts e = exp_parts(at_most(abs(x), x.c->pick(90, 711)));
+  return scale(e.p, e.n - 1U);
+}
+
+}  // namespace
+
+ExpParts exp_parts(Real x) {
+  const Whole n = nearest(x, Log2E);
+  const Real r = reduce(x, n.number).hi;
+  return {fma(r * r, evaluate(polynomial::Exp, r), r) + 1.0, n.integer};
+}
+
+ExpParts exp_parts(Pair x) {
+  const Whole n = nearest(x.hi, Log2E);
+  const Pair r = reduce(x.hi, n.number);
+  const Real tail = fma(r.hi * r.hi, evaluate(polynomial::Exp, r.hi), r.lo + x.lo);
+  return {(r.hi + tail) + 1.0, n.integer};
+}
+
+ExpParts expm1_parts(Real x) {
+  const Whole n = nearest(x, Log2E);
+  const Pair r = reduce(x, n.number);
+  const Real q = evaluate(polynomial::Expm1, r.hi);
+  if (x.c->single) return {fma(r.hi * r.hi, q, r.hi), n.integer};
+  return {r.hi + fma(r.hi * r.hi, q, r.lo), n.integer};
+}
+
+Real exp(Real x) {
+  const Lanes& c = *x.c;
+  const ExpParts e = exp_parts(at_least(at_most(x, c.pick(89, 710)), c.pick(-105, -746)));
+  return scale(e.p, e.n);
+}
+
+Real exp2_of(Whole n, Real f) {
+  return scale(fma(f, evaluate(polynomial::Exp2, f), 1.0), n.integer);
+}
+
+Real exp2(Real x) {
+  const Lanes& c = *x.c;
+  const Real inside = at_least(at_most(x, c.pick(129, 1025)), c.pick(-151, -1076));
+  const Whole n = nearest(inside, 1);
+  return exp2_of(n, inside - n.number);
+}
+
+Real expm1(Real x) {
+  const Lanes& c = *x.c;
+  if (c.is_f32()) return in_double(x, [](Real w) { return expm1(w); });
+  const ExpParts e = expm1_parts(at_least(at_most(x, 710), -50));
+  // Half of it, for 2^1024 is not a number.
+  const Real unit = power_of_two(e.n - 1U);
+  return copysign(fma(unit, e.p, unit - 0.5) * 2.0, x);
+}
+
+Real sigmoid(Real x) {
+  // Either form alone overflows on one side.
+  const Real e = exp(-abs(x));
+  return select(x < 0.0, e, 1.0) / (e + 1.0);
+}
+
+Real silu(Real x) {
+  const Real bounded = at_least(x, x.c->pick(-130, -800));
+  const Real y = logistic_product(bounded, x < 0.0, exp_parts(logistic_exponent(-x)));
+  return select(x == -Infinity, 0.0, y);
+}
+
+Real gelu_approx(Real x) {
+  // 1 + tanh u = 2σ(2u). An error in 2u is one in e^(−2u) however large u is, hence double.
+  if (x.c->is_f32()) return in_double(x, [](Real w) { return gelu_approx(w); });
+  const double a = 2 * std::sqrt(2 / std::numbers::pi);
+  const Real bounded = at_least(x, -100.0);
+  const Real v = bounded * fma(bounded * bounded, a * 0.044715, a);
+  const Real y = logistic_product(bounded, x < 0.0, exp_parts(logistic_exponent(-v)));
+  return select(x == -Infinity, 0.0, y);
+}
+
+Real tanh(Real x) {
+  // (e^2a − 1)/(e^2a + 1), the numerator without cancellation.
+  const Lanes& c = *x.c;
+  const ExpParts e = expm1_parts(at_most(abs(x), c.pick(10, 22)) * 2.0);
+  const Real unit = power_of_two(e.n);
+  const Real m = fma(unit, e.p, unit - 1.0);
+  return copysign(m / (m + 2.0), x);
+}
+
+Real sinh(Real x) {
+  if (x.c->is_f32()) return in_double(x, [](Real w) { return sinh(w); });
+  const Real z = x * x;
+  const Real near = fma(x * z, evaluate(polynomial::Sinh, z), x);
+  const Real h = half_exp_of_magnitude(x);
+  // The first form's sum would lose the sign of a zero.
+  return select(abs(x) < 1.0, copysign(near, x), copysign(h - 0.25 / h, x));
+}
+
+Real cosh(Real x) {
+  if (x.c->is_f32()) return in_double(x, [](Real w) { return cosh(w); });
+  const Real h = half_exp_of_magnitude(x);
+  return h + 0.25 / h;
+}
+
+}  // namespace ricci::cpu::vm
