@@ -17,7 +17,8 @@ std::string place(const Access& a, std::string_view argument) {
                                       : fmt::format("{}*i{}", a.strides[i], i));
   }
   for (const Term& t : a.terms) {
-    parts.push_back(fmt::format("{}*r{}{}", t.stride, t.index, t.clamp ? " clamped" : ""));
+    parts.push_back(
+        fmt::format("{}*r{}{}{}", t.stride, t.index, t.clamp ? " clamped < " : " < ", t.limit));
   }
   if (a.offset != 0 || parts.empty()) parts.push_back(fmt::format("{}", a.offset));
   const std::string sum = join(parts, " + ");
@@ -89,12 +90,13 @@ std::string to_string(const Kernel& k) {
     }
     for (const std::int32_t m : s.reductions) {
       const Reduction& red = k.reductions[static_cast<std::size_t>(m)];
-      fmt::format_to(out, "    m{} = {} r{}\n", m, reduce_name(red.kind), red.value);
+      fmt::format_to(out, "    m{} = {} r{} : {}\n", m, reduce_name(red.kind), red.value,
+                     name(red.dtype));
     }
     for (const std::int32_t m : s.accumulators) {
       const Accumulator& acc = k.accumulators[static_cast<std::size_t>(m)];
-      fmt::format_to(out, "    {} over rows r{} -> a{}\n", reduce_name(acc.kind), acc.value,
-                     acc.argument);
+      fmt::format_to(out, "    {} over rows r{} : {} in a{} -> a{}\n", reduce_name(acc.kind),
+                     acc.value, name(acc.dtype), acc.local, acc.argument);
     }
   }
   text += "}\n";

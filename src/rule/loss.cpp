@@ -30,13 +30,15 @@ Row row_of(const RealNd& logits, std::size_t k) {
   return Row(std::span(logits.data).subspan(k * classes, classes));
 }
 
-// [c = label] as bool [.., C].
+// [c = label] as bool [.., C]. A label is looked up among the classes, so that one that is no class
+// is a fault.
 Value is_label(Value logits, Value labels) {
   const Dim& classes = logits.dims().back();
   Dims column = labels.dims();
   column.emplace_back(1);
   const Value numbers = iota(logits.graph(), {.shape = {classes}, .axis = 0, .dtype = DType::I64});
-  return eq(reshape_to(cast_to(labels, DType::I64), std::move(column)), numbers);
+  const Value known = gather(numbers, labels, {.axis = 0});
+  return eq(reshape_to(known, std::move(column)), numbers);
 }
 
 }  // namespace

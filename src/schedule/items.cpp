@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ricci/op/ops.h"
+#include "ricci/rule/nd.h"
 #include "ricci/support/error.h"
 
 namespace ricci::schedule {
@@ -238,8 +239,25 @@ class Maker {
       items_.storages.back().constant = splat->value;
       return Stored{s, {0, std::vector<std::int64_t>(type.rank(), 0)}};
     }
-    if (std::holds_alternative<Sequence>(from)) return copied(id, from, type.static_dims(), type);
+    if (const auto* seq = std::get_if<Sequence>(&from)) {
+      constexpr std::int64_t FewEnough = 1 << 16;
+      if (*type.numel() > FewEnough) return copied(id, from, type.static_dims(), type);
+      const StorageId s = add_storage(Storage::Role::Constant, type, id);
+      items_.storages.back().constant = written_out(*seq, type);
+      return whole(s, type);
+    }
     return from;
+  }
+
+  static Tensor written_out(const Sequence& seq, const Type& type) {
+    const StaticDims dims = type.static_dims();
+    std::vector<std::int64_t> numbers;
+    for_each_index(dims, [&](const StaticDims& index) {
+      std::int64_t at = seq.layout.offset;
+      for (std::size_t a = 0; a < index.size(); ++a) at += index[a] * seq.layout.strides[a];
+      numbers.push_back(at);
+    });
+    return Tensor::from_numbers<std::int64_t>(type, numbers).contiguous();
   }
 
   void add_call(NodeId id, const Node& node) {

@@ -415,7 +415,7 @@ class Builder {
       }
     }
     kernel().outer = kernel().kept = kernel().extents.size() - 1;
-    kernel().by_columns = kernel().outer == 0;
+    kernel().by_columns = kernel().outer == 0 && kernel().extents[0] > 1;
   }
 
   void finish_accumulators() {
