@@ -1,0 +1,237 @@
+// A small language for writing element-wise functions: numbers, masks and bit patterns whose
+// operators emit LLVM IR, so that a function reads as its formula.
+//
+//   Real r = fma(n, -Ln2, x);
+//   return select(x > 88.0, c.real(Infinity), r * r);
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include <llvm/IR/IRBuilder.h>
+
+#include "backend/cpu/jit.h"
+#include "backend/cpu/vector_math_polynomials.h"
+
+namespace ricci::cpu::vm {
+
+inline constexpr double Infinity = std::numeric_limits<double>::infinity();
+inline constexpr double NotANumber = std::numeric_limits<double>::quiet_NaN();
+
+class Real;
+class Bits;
+
+/// Where code goes, and which numbers it works on.
+struct Lanes {
+  llvm::IRBuilderBase& b;
+  const TargetInfo& target;
+  llvm::Type* type;  ///< float or double, or a vector of them
+  bool single;       ///< results need only single precision, even where the type is double
+
+  [[nodiscard]] bool is_f32() const { return type->getScalarType()->isFloatTy(); }
+  [[nodiscard]] unsigned width() const { return is_f32() ? 32 : 64; }
+  /// Bits of the fraction field.
+  [[nodiscard]] unsigned fraction() const { return is_f32() ? 23 : 52; }
+  [[nodiscard]] std::int64_t bias() const { return is_f32() ? 127 : 1023; }
+  [[nodiscard]] llvm::Type* with_scalar(llvm::Type* scalar) const {
+    auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+    return vector == nullptr ? scalar
+                             : llvm::FixedVectorType::get(scalar, vector->getNumElements());
+  }
+  [[nodiscard]] llvm::Type* int_type() const { return with_scalar(b.getIntNTy(width())); }
+  [[nodiscard]] Real real(double value) const;
+  [[nodiscard]] Bits bits(std::uint64_t value) const;
+  /// Chooses by the type the code works in.
+  [[nodiscard]] double pick(double f32, double f64) const { return is_f32() ? f32 : f64; }
+};
+
+/// i1 lanes.
+class Mask {
+ public:
+  Mask(const Lanes& lanes, llvm::Value* value) : c(&lanes), v(value) {}
+  Mask operator&(Mask o) const { return {*c, c->b.CreateAnd(v, o.v)}; }
+  Mask operator|(Mask o) const { return {*c, c->b.CreateOr(v, o.v)}; }
+  Mask operator^(Mask o) const { return {*c, c->b.CreateXor(v, o.v)}; }
+  Mask operator!() const { return {*c, c->b.CreateNot(v)}; }
+
+  const Lanes* c;
+  llvm::Value* v;
+};
+
+/// Integer lanes as wide as the numbers.
+class Bits {
+ public:
+  Bits(const Lanes& lanes, llvm::Value* value) : c(&lanes), v(value) {}
+  Bits operator+(Bits o) const { return {*c, c->b.CreateAdd(v, o.v)}; }
+  Bits operator-(Bits o) const { return {*c, c->b.CreateSub(v, o.v)}; }
+  Bits operator&(Bits o) const { return {*c, c->b.CreateAnd(v, o.v)}; }
+  Bits operator|(Bits o) const { return {*c, c->b.CreateOr(v, o.v)}; }
+  Bits operator^(Bits o) const { return {*c, c->b.CreateXor(v, o.v)}; }
+  Bits operator+(std::uint64_t o) const { return *this + c->bits(o); }
+  Bits operator-(std::uint64_t o) const { return *this - c->bits(o); }
+  Bits operator&(std::uint64_t o) const { return *this & c->bits(o); }
+  Bits operator<<(unsigned n) const { return {*c, c->b.CreateShl(v, n)}; }
+  Bits operator>>(unsigned n) const { return {*c, c->b.CreateLShr(v, n)}; }
+  /// Keeps the sign.
+  [[nodiscard]] Bits shift_arithmetic(unsigned n) const { return {*c, c->b.CreateAShr(v, n)}; }
+  Mask operator==(Bits o) const { return {*c, c->b.CreateICmpEQ(v, o.v)}; }
+  Mask operator!=(Bits o) const { return {*c, c->b.CreateICmpNE(v, o.v)}; }
+  [[nodiscard]] Real as_real() const;
+
+  const Lanes* c;
+  llvm::Value* v;
+};
+
+/// Float or double lanes.
+class Real {
+ public:
+  Real(const Lanes& lanes, llvm::Value* value) : c(&lanes), v(value) {}
+  Real operator+(Real o) const { return {*c, c->b.CreateFAdd(v, o.v)}; }
+  Real operator-(Real o) const { return {*c, c->b.CreateFSub(v, o.v)}; }
+  Real operator*(Real o) const { return {*c, c->b.CreateFMul(v, o.v)}; }
+  Real operator/(Real o) const { return {*c, c->b.CreateFDiv(v, o.v)}; }
+  Real operator+(double o) const { return *this + c->real(o); }
+  Real operator-(double o) const { return *this - c->real(o); }
+  Real operator*(double o) const { return *this * c->real(o); }
+  Real operator/(double o) const { return *this / c->real(o); }
+  friend Real operator+(double a, Real b) { return b.c->real(a) + b; }
+  friend Real operator-(double a, Real b) { return b.c->real(a) - b; }
+  friend Real operator*(double a, Real b) { return b.c->real(a) * b; }
+  friend Real operator/(double a, Real b) { return b.c->real(a) / b; }
+  Real operator-() const { return {*c, c->b.CreateFNeg(v)}; }
+  // Ordered: false when either is NaN.
+  Mask operator<(Real o) const { return {*c, c->b.CreateFCmpOLT(v, o.v)}; }
+  Mask operator<=(Real o) const { return {*c, c->b.CreateFCmpOLE(v, o.v)}; }
+  Mask operator>(Real o) const { return {*c, c->b.CreateFCmpOGT(v, o.v)}; }
+  Mask operator>=(Real o) const { return {*c, c->b.CreateFCmpOGE(v, o.v)}; }
+  Mask operator==(Real o) const { return {*c, c->b.CreateFCmpOEQ(v, o.v)}; }
+  Mask operator<(double o) const { return *this < c->real(o); }
+  Mask operator<=(double o) const { return *this <= c->real(o); }
+  Mask operator>(double o) const { return *this > c->real(o); }
+  Mask operator>=(double o) const { return *this >= c->real(o); }
+  Mask operator==(double o) const { return *this == c->real(o); }
+  [[nodiscard]] Mask is_nan() const { return {*c, c->b.CreateFCmpUNO(v, v)}; }
+  [[nodiscard]] Bits as_bits() const { return {*c, c->b.CreateBitCast(v, c->int_type())}; }
+
+  const Lanes* c;
+  llvm::Value* v;
+};
+
+inline Real Lanes::real(double value) const {
+  return {*this, llvm::ConstantFP::get(type, is_f32() ? static_cast<float>(value) : value)};
+}
+inline Bits Lanes::bits(std::uint64_t value) const {
+  return {*this, llvm::ConstantInt::get(int_type(), is_f32() ? value & 0xffffffffU : value)};
+}
+inline Real Bits::as_real() const { return {*c, c->b.CreateBitCast(v, c->type)}; }
+
+inline Real select(Mask m, Real a, Real b) { return {*a.c, a.c->b.CreateSelect(m.v, a.v, b.v)}; }
+inline Bits select(Mask m, Bits a, Bits b) { return {*a.c, a.c->b.CreateSelect(m.v, a.v, b.v)}; }
+inline Real select(Mask m, double a, Real b) { return select(m, b.c->real(a), b); }
+inline Real select(Mask m, Real a, double b) { return select(m, a, a.c->real(b)); }
+
+inline Real abs(Real x) { return {*x.c, x.c->b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x.v)}; }
+inline Real sqrt(Real x) { return {*x.c, x.c->b.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x.v)}; }
+inline Real copysign(Real magnitude, Real sign) {
+  return {*sign.c, sign.c->b.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, magnitude.v, sign.v)};
+}
+/// The smaller; a NaN in x comes through. One instruction.
+inline Real at_most(Real x, double bound) { return select(x.c->real(bound) < x, bound, x); }
+inline Real at_least(Real x, double bound) { return select(x.c->real(bound) > x, bound, x); }
+
+/// x·y + z, rounded once where the target can, twice where it cannot.
+inline Real fma(Real x, Real y, Real z) {
+  if (!x.c->target.fma) return x * y + z;
+  return {*x.c, x.c->b.CreateIntrinsic(llvm::Intrinsic::fma, {x.c->type}, {x.v, y.v, z.v})};
+}
+inline Real fma(Real x, double y, Real z) { return fma(x, x.c->real(y), z); }
+inline Real fma(Real x, Real y, double z) { return fma(x, y, x.c->real(z)); }
+inline Real fma(Real x, double y, double z) { return fma(x, x.c->real(y), x.c->real(z)); }
+
+/// The polynomial at x, by Horner's rule: kernels work on many vectors at once, so the number of
+/// instructions counts and their latency does not.
+inline Real evaluate(std::span<const double> coefficients, Real x) {
+  Real sum = x.c->real(coefficients.back());
+  for (std::size_t k = coefficients.size() - 1; k-- > 0;) sum = fma(sum, x, coefficients[k]);
+  return sum;
+}
+inline Real evaluate(const polynomial::Polynomial& p, Real x) {
+  return evaluate(x.c->single ? p.single : p.full, x);
+}
+
+/// hi + lo, unevaluated: about twice the precision.
+struct Pair {
+  Real hi;
+  Real lo;
+};
+
+/// a + b exactly, for |a| ≥ |b| or a = 0.
+inline Pair quick_two_sum(Real a, Real b) {
+  const Real s = a + b;
+  return {s, b - (s - a)};
+}
+inline Pair two_sum(Real a, Real b) {
+  const Real s = a + b;
+  const Real t = s - a;
+  return {s, (a - (s - t)) + (b - t)};
+}
+/// The upper half of a number's digits; a must be below 2^995 (2^115 in single precision).
+inline Real upper_half(Real a) {
+  const Real t = a * (a.c->is_f32() ? 4097.0 : 134217729.0);
+  return t - (t - a);
+}
+/// a·b exactly, short of overflow and underflow.
+inline Pair two_product(Real a, Real b) {
+  const Real p = a * b;
+  if (a.c->target.fma) return {p, fma(a, b, -p)};
+  const Real ah = upper_half(a);
+  const Real bh = upper_half(b);
+  const Real al = a - ah;
+  const Real bl = b - bh;
+  return {p, ((ah * bh - p) + ah * bl + al * bh) + al * bl};
+}
+
+/// A whole number near x, |x| < 2^22 (2^51), as a number and as integer lanes.
+struct Whole {
+  Real number;
+  Bits integer;
+};
+/// x·scale to the nearest integer: adding 1.5·2^23 pushes the fraction out of the register.
+inline Whole nearest(Real x, double scale) {
+  const Lanes& c = *x.c;
+  const Real magic = c.real(c.pick(12582912.0, 6755399441055744.0));
+  const Real t = fma(x, c.real(scale), magic);
+  return {t - magic, t.as_bits() - magic.as_bits()};
+}
+/// 2^n for n within the exponents of normal numbers.
+inline Real power_of_two(Bits n) {
+  const Lanes& c = *n.c;
+  return ((n + static_cast<std::uint64_t>(c.bias())) << c.fraction()).as_real();
+}
+/// x·2^n for any n the function can meet: in two steps, since 2^n itself may not be a number.
+inline Real scale(Real x, Bits n) {
+  // A shift of 64-bit lanes that keeps the sign is slow before AVX-512: shift the biased n.
+  const Lanes& c = *x.c;
+  const Bits half = c.is_f32() ? n.shift_arithmetic(1) : ((n + 4096U) >> 1) - 2048U;
+  return x * power_of_two(half) * power_of_two(n - half);
+}
+
+/// The same function on doubles, rounded once: what single precision cannot do alone.
+template <class F>
+Real in_double(Real x, F f) {
+  const Lanes& c = *x.c;
+  const Lanes wide{c.b, c.target, c.with_scalar(c.b.getDoubleTy()), true};
+  const Real y = f(Real{wide, c.b.CreateFPExt(x.v, wide.type)});
+  return {c, c.b.CreateFPTrunc(y.v, c.type)};
+}
+template <class F>
+Real in_double(Real a, Real b, F f) {
+  const Lanes& c = *a.c;
+  const Lanes wide{c.b, c.target, c.with_scalar(c.b.getDoubleTy()), true};
+  const Real y =
+      f(Real{wide, c.b.CreateFPExt(a.v, wide.type)}, Real{wide, c.b.CreateFPExt(b.v, wide.type)});
+  return {c, c.b.CreateFPTrunc(y.v, c.type)};
+}
+
+}  // namespace ricci::cpu::vm
