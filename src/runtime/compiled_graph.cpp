@@ -48,7 +48,7 @@ struct CompiledGraph::Impl {
     const Graph bound = bindings.empty() ? graph : graph.bind(bindings);
     auto made =
         std::make_shared<Program>(make_program(bound, {options.fuse, cpu::claims, donated()}));
-    auto executable = std::make_shared<cpu::Executable>(std::move(made));
+    auto executable = std::make_shared<cpu::Executable>(std::move(made), device.pool());
     const std::lock_guard lock(mutex);
     return programs.emplace(bindings, std::move(executable)).first->second;
   }

@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "ricci/device/thread_pool.h"
+
 #include "backend/cpu/kernel_code.h"
 
 namespace ricci::cpu {
@@ -14,7 +16,8 @@ struct CompiledKernel {
   KernelFunction function = nullptr;
 };
 
-/// One per kernel, in order.
-[[nodiscard]] std::vector<CompiledKernel> compile_all(std::span<const loop::Kernel> kernels);
+/// One per kernel, in order. What is not there yet is compiled on the pool's threads.
+[[nodiscard]] std::vector<CompiledKernel> compile_all(std::span<const loop::Kernel> kernels,
+                                                      ThreadPool& pool);
 
 }  // namespace ricci::cpu

@@ -66,8 +66,9 @@ struct Executable::Ready {
   std::vector<std::unique_ptr<Executable>> bodies;
 };
 
-Executable::Executable(std::shared_ptr<const Program> program) : program_(std::move(program)) {
-  const std::vector<CompiledKernel> kernels = compile_all(program_->kernels);
+Executable::Executable(std::shared_ptr<const Program> program, ThreadPool& pool)
+    : program_(std::move(program)) {
+  const std::vector<CompiledKernel> kernels = compile_all(program_->kernels, pool);
   for (const Step& step : program_->steps) {
     Ready ready;
     if (const auto* launch = std::get_if<KernelStep>(&step.what)) {
@@ -82,7 +83,7 @@ Executable::Executable(std::shared_ptr<const Program> program) : program_(std::m
       scratch_bytes_ = std::max(scratch_bytes_, ready.call->scratch_bytes());
     } else {
       for (const auto& [role, body] : std::get<ControlStep>(step.what).bodies) {
-        ready.bodies.push_back(std::make_unique<Executable>(body));
+        ready.bodies.push_back(std::make_unique<Executable>(body, pool));
         scratch_bytes_ = std::max(scratch_bytes_, ready.bodies.back()->scratch_bytes_);
       }
     }

@@ -63,7 +63,8 @@ struct RunArguments {
 
 class Executable {
  public:
-  explicit Executable(std::shared_ptr<const Program> program);
+  /// Compiles on the pool's threads.
+  Executable(std::shared_ptr<const Program> program, ThreadPool& pool);
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
   ~Executable();
