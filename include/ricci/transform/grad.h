@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "ricci/op/control.h"
 #include "ricci/transform/transformed.h"
 
 namespace ricci {
@@ -17,6 +18,9 @@ struct GradOptions {
   bool zero_missing_wrt = false;
   /// The seed is ones instead of an input `d_output`.
   bool internal_seed = false;
+  /// What is kept of scans that do not say it themselves (ScanOptions::saving): a byte budget for
+  /// each of them, or one policy for all. As it is here, their carries.
+  ScanSaving scan_saving = {};
 
   [[nodiscard]] static GradOptions strict() { return {}; }
   [[nodiscard]] static GradOptions training() { return {.zero_missing_wrt = true}; }
