@@ -4,6 +4,7 @@
 #include "rule/body_masks.h"
 #include "rule/expand_rules.h"
 #include "rule/loop_rewriting.h"
+#include "rule/scan_segments_expand.h"
 
 namespace ricci::rule {
 namespace {
@@ -219,6 +220,7 @@ class ReverseScan {
 
 // [scan-higher-order]
 std::vector<Value> expand(const op::ScanBackward& op, const ExpandContext& c) {
+  if (auto segments = expand_by_segments(op, c)) return *std::move(segments);
   return ReverseScan(op, c).build();
 }
 
