@@ -250,5 +250,21 @@ TEST(GradientGraphs, SymbolicSizesStaySymbolic) {  // [G-05]
   }
 }
 
+// An image and a kernel of its own for each example, however many there are.
+TEST(Vmap, ConvolutionsTakeABatchOfUnknownSize) {
+  Graph g("conv");
+  const Value x = g.input("x", f64({2, 4, 5, 5}));
+  const Value w = g.param("w", f64({4, 2, 3, 3}));
+  g.set_outputs({sum(sin(conv(x, w, {.stride = {2, 1}, .groups = 2})))});
+  const Graph gradient = value_and_grad(g, {"x", "w"}).graph;
+  const Graph open = vmap(gradient, {{"x"}, {"w"}}, Dim::symbol("b")).graph;
+  verify(open);
+  const Feeds feeds{{"x", random_tensor(1, f64({3, 2, 4, 5, 5}), -1, 1)},
+                    {"w", random_tensor(2, f64({3, 4, 2, 3, 3}), -1, 1)}};
+  const auto expected = interpret(vmap(gradient, {{"x"}, {"w"}}, 3).graph, feeds);
+  const auto actual = interpret(open, feeds);
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(same(actual[i], expected[i])) << i;
+}
+
 }  // namespace
 }  // namespace ricci::testing
