@@ -7,6 +7,7 @@
 #include "ricci/build/build.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/verify.h"
+#include "ricci/op/table.h"
 #include "ricci/transform/check.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/jvp.h"
@@ -264,6 +265,33 @@ TEST(Vmap, ConvolutionsTakeABatchOfUnknownSize) {
   const auto expected = interpret(vmap(gradient, {{"x"}, {"w"}}, 3).graph, feeds);
   const auto actual = interpret(open, feeds);
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(same(actual[i], expected[i])) << i;
+}
+
+// Its nodes fuse into one kernel again, but for the sums of what was broadcast.
+TEST(GradientGraphs, RegionsHaveElementwiseGradients) {  // [region-ad]
+  using In = RegionOperand;
+  Graph g("region");
+  const Value x = g.input("x", f64({2, 3}));
+  const Value y = g.input("y", f64({3}));
+  const auto region = elementwise_region(
+      {x, y}, {.chain = {RegionStep::activation(UnaryKind::Sigmoid, In::input(0)),
+                         RegionStep::binary(BinaryKind::Mul, In::step(0), In::input(1)),
+                         RegionStep::compare(CompareKind::Lt, In::step(1), In::input(0)),
+                         RegionStep::activation(UnaryKind::Tanh, In::step(1)),
+                         RegionStep::where(In::step(2), In::step(3), In::input(0))},
+               .outputs = {{1, 4}}});
+  g.set_outputs({region[1], region[0]});
+  const Graph gradient = vjp(g, {"x", "y"}).graph;
+  std::size_t sums = 0;
+  for (const Node& node : gradient.nodes()) {
+    const OpDescriptor& d = descriptor(node.op.kind());
+    const bool fuses = has(d.info->traits, Trait::Elementwise) || d.op_class == OpClass::Leaf ||
+                       node.op.is<op::ElementwiseRegion>() || node.op.is<op::Reshape>();
+    if (fuses) continue;
+    EXPECT_TRUE(node.op.is<op::Reduce>()) << node.op.mnemonic();
+    ++sums;
+  }
+  EXPECT_EQ(sums, 1U);  // y was broadcast along one axis
 }
 
 }  // namespace
