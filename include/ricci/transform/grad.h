@@ -4,6 +4,11 @@
 //   Transformed v = value_and_grad(graph, {"w", "b"});  // the same, seeded with ones
 //
 // The first has a new input `d_output`, the cotangent of the loss; ones give the plain gradient.
+//
+// Cotangents of complex values are ∂L/∂z̄, for a real L. A complex output f is no such L: a seed g
+// says which one is meant, L = 2·Re Σ conj(g)·f, whose cotangent at f is g. So the seed 1 asks for
+// the gradient of 2·Re f, 1/2 for that of Re f, and i/2 for that of Im f; where f is holomorphic in
+// z, what arrives is g·conj(f'(z)).
 #pragma once
 
 #include <vector>
