@@ -2,10 +2,11 @@
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 30
+PROPERTY_COUNT ?= 140000
 SUMMARY := build/dev/test-summary
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test demo docs bench bench-ir lint format asan tsan fuzz install clean
+.PHONY: help setup build test demo docs bench bench-ir lint format property asan tsan fuzz install clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -45,6 +46,9 @@ lint: ## check format, layers, sizes, words, headers and clang-tidy
 
 format: ## reformat the C++ sources in place
 	scripts/check --fix-format
+
+property: build ## check the laws of the transforms on ten thousand random programs
+	RICCI_PROPERTY_COUNT=$(PROPERTY_COUNT) build/dev/ricci_tests --gtest_filter='PropertyTransforms*'
 
 asan: ## run the tests under the address and undefined-behaviour sanitizers
 	@scripts/setup --dev

@@ -7,25 +7,17 @@
 #include "rule/expand_rules.h"
 #include "rule/jvp_rules.h"
 #include "rule/loop_rewriting.h"
+#include "rule/saved_values.h"
 #include "rule/vjp_rules.h"
 
 namespace ricci::rule {
 namespace {
 
-bool is_product(const Op& op) {
-  return op.is<op::Matmul>() || op.is<op::DotGeneral>() || op.is<op::LoraMatmul>() ||
-         op.is<op::FusedMatmulBiasAct>() || op.is<op::FusedSwiglu>() ||
-         op.is<op::FusedAttentionBlock>() || op.is<op::FusedTransformerLayer>() ||
-         op.is<op::Conv>() || op.is<op::Attention>();
-}
-
 bool is_kept(const op::Checkpoint& op, const Node& node, std::size_t r) {
-  if (!node.wanted[r]) return false;
   switch (op.policy) {
     case CheckpointPolicy::Nothing: return false;
-    case CheckpointPolicy::Matmuls: return is_product(node.op);
-    case CheckpointPolicy::Named:
-      return !node.names[r].empty() && std::ranges::find(op.names, node.names[r]) != op.names.end();
+    case CheckpointPolicy::Matmuls: return is_saved(Saved::Matmuls, {}, node, r);
+    case CheckpointPolicy::Named: return is_saved(Saved::Named, op.names, node, r);
   }
   return false;
 }

@@ -7,6 +7,7 @@
 #include "transform/batching.h"
 #include "transform/dependence.h"
 #include "transform/forward.h"
+#include "transform/halves.h"
 #include "transform/reverse.h"
 #include "transform/tidy.h"
 
@@ -27,9 +28,32 @@ std::vector<ValueId> marked_inputs(const Graph& body, const std::vector<bool>& m
   return out;
 }
 
+// Seeds the outputs of a body with new inputs and gives the cotangents that are wanted.
+std::vector<Value> pulled_back(Reverse& reverse, const Graph& body, const BodyVjp& request) {
+  Graph& graph = reverse.graph();
+  for (std::size_t i = 0; i < request.seeds.size(); ++i) {
+    if (!request.seeds[i]) continue;
+    const op::InputRole role{op::InputRole::Kind::DOutput, static_cast<std::int64_t>(i)};
+    const Value d = graph.input(graph.unique_name(fmt::format("d_output_{}", i)),
+                                body.type(body.outputs()[i]), role);
+    if (request.live[i]) reverse.seed(i, d);
+  }
+  reverse.sweep();
+  std::vector<Value> outputs;
+  const std::vector<NodeId> inputs = body.inputs();
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    if (!request.wanted[k]) continue;
+    const ValueId input{inputs[k], 0};
+    const Value arrived = request.needed[k] ? reverse.cotangent(input) : Value();
+    outputs.push_back(arrived.valid() ? arrived : filled(graph, body.type(input), 0));
+  }
+  return outputs;
+}
+
 class Bodies final : public BodyTransforms {
  public:
   explicit Bodies(BatchedRandom random) : random_(random) {}
+  explicit Bodies(ScanSaving saving) : random_(BatchedRandom::Shared), saving_(std::move(saving)) {}
 
   [[nodiscard]] std::vector<bool> depends(const Graph& body,
                                           const std::vector<bool>& inputs) const override {
@@ -42,26 +66,27 @@ class Bodies final : public BodyTransforms {
 
   [[nodiscard]] std::shared_ptr<const Graph> vjp(const Graph& body,
                                                  const BodyVjp& request) const override {
-    Reverse reverse(body, marked_inputs(body, request.needed), request.live, request.residuals);
-    Graph& graph = reverse.graph();
-    for (std::size_t i = 0; i < request.seeds.size(); ++i) {
-      if (!request.seeds[i]) continue;
-      const op::InputRole role{op::InputRole::Kind::DOutput, static_cast<std::int64_t>(i)};
-      const Value d = graph.input(graph.unique_name(fmt::format("d_output_{}", i)),
-                                  body.type(body.outputs()[i]), role);
-      if (request.live[i]) reverse.seed(i, d);
-    }
-    reverse.sweep();
-    std::vector<Value> outputs;
-    const std::vector<NodeId> inputs = body.inputs();
-    for (std::size_t k = 0; k < inputs.size(); ++k) {
-      if (!request.wanted[k]) continue;
-      const ValueId input{inputs[k], 0};
-      const Value arrived = request.needed[k] ? reverse.cotangent(input) : Value();
-      outputs.push_back(arrived.valid() ? arrived : filled(graph, body.type(input), 0));
-    }
-    return shared(reverse.finish(outputs));
+    Reverse reverse(body, marked_inputs(body, request.needed), request.live, saving_,
+                    request.residuals);
+    return shared(reverse.finish(pulled_back(reverse, body, request)));
   }
+
+  [[nodiscard]] BodyHalves halves(const Graph& body, const BodyVjp& request,
+                                  const std::vector<bool>& varying,
+                                  const SavesValue& saves) const override {
+    Reverse reverse(body, marked_inputs(body, request.needed), request.live, saving_);
+    const std::size_t forward_nodes = reverse.graph().size();
+    std::vector<Value> outputs;
+    for (const ValueId v : body.outputs()) outputs.push_back(reverse.value(v));
+    for (const Value& v : pulled_back(reverse, body, request)) outputs.push_back(v);
+    Graph joint = reverse.finish(outputs).graph;
+    return cut_in_halves(std::move(joint), {.forward_nodes = forward_nodes,
+                                            .forward_outputs = body.outputs().size(),
+                                            .varying = varying,
+                                            .saves = saves});
+  }
+
+  [[nodiscard]] const ScanSaving& scan_saving() const override { return saving_; }
 
   [[nodiscard]] BodyTangent jvp(const Graph& body, const std::vector<bool>& live,
                                 const std::vector<bool>& required) const override {
@@ -120,9 +145,14 @@ class Bodies final : public BodyTransforms {
 
  private:
   BatchedRandom random_;
+  ScanSaving saving_;
 };
 
 }  // namespace
+
+std::unique_ptr<const BodyTransforms> body_transforms(ScanSaving saving) {
+  return std::make_unique<const Bodies>(std::move(saving));
+}
 
 const BodyTransforms& body_transforms(BatchedRandom random) {
   static const Bodies Sharing(BatchedRandom::Shared);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ricci/ir/graph.h"
+#include "ricci/op/control.h"
 
 namespace ricci {
 
@@ -23,6 +24,18 @@ struct BodyVjp {
   std::vector<bool> needed;  ///< of those, the ones not to be given as zeros right away
   /// Values of the body that are handed in as inputs `residual_<i>` instead of computed again.
   std::vector<ValueId> residuals = {};
+};
+
+/// Whether a result of a node of a body may be saved for the body's gradient.
+using SavesValue = std::function<bool(const Node& node, std::size_t result)>;
+
+/// The gradient of a body cut in two where values are saved: the first half computes them, the
+/// second reads them. What the second needs of the first and is not saved it computes again.
+struct BodyHalves {
+  std::shared_ptr<const Graph> forward;  ///< outputs: the body's, then saved values
+  /// Inputs: the body's, saved_<i>, then d_output_<i>; outputs: the wanted cotangents.
+  std::shared_ptr<const Graph> backward;
+  std::vector<std::size_t> saved;  ///< for each saved value, which output of `forward` it is
 };
 
 /// The tangent of a body: inputs are the body's, then the tangents of the live ones; outputs are
@@ -47,6 +60,13 @@ class BodyTransforms {
   /// Inputs: the body's, residuals, then d_output_<i>; outputs: the wanted cotangents.
   [[nodiscard]] virtual std::shared_ptr<const Graph> vjp(const Graph& body,
                                                          const BodyVjp& request) const = 0;
+  /// Cuts the gradient of a body at the values that `saves` picks, of those that depend on an input
+  /// marked in `varying`. Only values the second half reads are saved, never inputs.
+  [[nodiscard]] virtual BodyHalves halves(const Graph& body, const BodyVjp& request,
+                                          const std::vector<bool>& varying,
+                                          const SavesValue& saves) const = 0;
+  /// What gradients keep of scans that do not say it themselves.
+  [[nodiscard]] virtual const ScanSaving& scan_saving() const = 0;
   /// Outputs marked in `required` have a tangent even if it is zero.
   [[nodiscard]] virtual BodyTangent jvp(const Graph& body, const std::vector<bool>& live,
                                         const std::vector<bool>& required) const = 0;
