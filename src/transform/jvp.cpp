@@ -8,6 +8,7 @@
 #include "transform/tidy.h"
 
 namespace ricci {
+
 Transformed jvp(const Graph& graph, const std::vector<ValueRef>& tangent_for) {
   Forward forward(graph);
   forward.copy_leaves();
