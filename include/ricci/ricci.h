@@ -40,6 +40,7 @@
 #include "ricci/transform/error.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/higher_order.h"
+#include "ricci/transform/jet.h"
 #include "ricci/transform/jvp.h"
 #include "ricci/transform/prepare.h"
 #include "ricci/transform/vmap.h"

@@ -4,9 +4,9 @@
 #include "rule/batch_rules.h"
 #include "rule/body_masks.h"
 #include "rule/derivative_parts.h"
-#include "rule/jvp_rules.h"
 #include "rule/loop_rewriting.h"
 #include "rule/scan_saving.h"
+#include "rule/series_rules.h"
 #include "rule/vjp_rules.h"
 
 namespace ricci::rule {
@@ -167,96 +167,23 @@ Cotangents vjp(const op::Scan& op, const VjpContext& c) {
   return out;
 }
 
-namespace {
-
-// A body over values and tangents: inputs are each group's values, then its live tangents.
-std::shared_ptr<const Graph> joint_body(const Counts& n, const Graph& body,
-                                        const std::vector<bool>& live, const BodyTangent& tangent,
-                                        Graph& outer) {
-  const std::vector<Type> types = input_types(body);
-  const std::size_t groups[] = {0, n.carries, n.first_x(), types.size()};
-  std::vector<Type> inputs;
-  std::vector<std::size_t> value_at(types.size());
-  std::vector<std::size_t> tangent_at(types.size());
-  for (std::size_t g = 0; g < 3; ++g) {
-    for (std::size_t k = groups[g]; k < groups[g + 1]; ++k) {
-      value_at[k] = inputs.size();
-      inputs.push_back(types[k]);
-    }
-    for (std::size_t k = groups[g]; k < groups[g + 1]; ++k) {
-      if (!live[k]) continue;
-      tangent_at[k] = inputs.size();
-      inputs.push_back(types[k]);
-    }
-  }
-  return make_body(
-      "body", inputs,
-      [&](Graph& graph, std::span<const Value> in) {
-        std::vector<Value> values;
-        for (const std::size_t at : value_at) values.push_back(in[at]);
-        for (std::size_t k = 0; k < types.size(); ++k) {
-          if (live[k]) values.push_back(in[tangent_at[k]]);
-        }
-        const std::vector<Value> given = inline_subgraph(*tangent.graph, values, graph);
-        const std::size_t outputs = tangent.outputs.size();
-        const std::vector<Value> by_output =
-            scattered(std::span(given).subspan(outputs), tangent.outputs);
-        std::vector<Value> out;
-        const auto add_group = [&](std::size_t first, std::size_t last) {
-          for (std::size_t i = first; i < last; ++i) out.push_back(given[i]);
-          for (std::size_t i = first; i < last; ++i) {
-            if (by_output[i].valid()) out.push_back(by_output[i]);
-          }
-        };
-        add_group(0, n.carries);
-        add_group(n.carries, outputs);
-        return out;
-      },
-      outer);
-}
-
-}  // namespace
-
-// One loop over values and tangents.
-Tangents jvp(const op::Scan& op, JvpContext& c) {
+// One loop over values and coefficients.
+SeriesResults series(const op::Scan& op, const SeriesContext& c) {
   const Counts n(op);
-  const Graph& body = *c.node().body("body");
+  const Graph& body = *c.node.body("body");
   const std::size_t outputs = body.outputs().size();
-  const std::vector<bool> live = loop_closure(
-      c.live(), n.carries, [&](const auto& inputs) { return c.bodies().depends(body, inputs); });
-  std::vector<bool> required(outputs, false);
-  for (std::size_t k = 0; k < n.carries; ++k) required[k] = live[k];
-  const BodyTangent tangent = c.bodies().jvp(body, live, required);
-
+  const SeriesLayout in(loop_degrees(c, body, n.carries),
+                        {n.carries, n.first_x(), c.operands.size()});
+  std::vector<std::size_t> required(outputs, 0);
+  for (std::size_t k = 0; k < n.carries; ++k) required[k] = in.degrees()[k];
+  const BodySeries over = c.bodies.series(body, in.degrees(), required, c.order);
+  const SeriesLayout out(over.degrees, {n.carries, outputs});
   op::Scan joint = op;
-  std::vector<Value> operands;
-  const auto add_group = [&](std::size_t first, std::size_t last, std::int64_t& count) {
-    for (std::size_t k = first; k < last; ++k) operands.push_back(c[k]);
-    for (std::size_t k = first; k < last; ++k) {
-      if (!live[k]) continue;
-      operands.push_back(c.tangent_or_zero(k));
-      ++count;
-    }
-  };
-  add_group(0, n.carries, joint.num_carry);
-  add_group(n.carries, n.first_x(), joint.num_bcast);
-  add_group(n.first_x(), c.size(), joint.num_xs);
-  const std::vector<Value> all =
-      add_scan(c.graph(), joint, operands, joint_body(n, body, live, tangent, c.graph()));
-
-  std::vector<Value> primals(outputs);
-  Tangents out = c.none();
-  std::size_t next = 0;
-  const auto take_group = [&](std::size_t first, std::size_t last) {
-    for (std::size_t i = first; i < last; ++i) primals[i] = all[next++];
-    for (std::size_t i = first; i < last; ++i) {
-      if (tangent.outputs[i]) out[i] = all[next++];
-    }
-  };
-  take_group(0, n.carries);
-  take_group(n.carries, outputs);
-  c.give_results(std::move(primals));
-  return out;
+  joint.num_carry = static_cast<std::int64_t>(in.group_size(0));
+  joint.num_bcast = static_cast<std::int64_t>(in.group_size(1));
+  joint.num_xs = static_cast<std::int64_t>(in.group_size(2));
+  return out.split(add_scan(c.graph, joint, arranged_operands(c, in),
+                            with_layouts(body, over, in, out, c.graph)));
 }
 
 // [scan-vmap] Only what depends on the batch gets it; time stays the first axis inside.

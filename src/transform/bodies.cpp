@@ -9,6 +9,7 @@
 #include "transform/forward.h"
 #include "transform/halves.h"
 #include "transform/reverse.h"
+#include "transform/taylor.h"
 #include "transform/tidy.h"
 
 namespace ricci {
@@ -111,6 +112,20 @@ class Bodies final : public BodyTransforms {
     return out;
   }
 
+  // Tangents are series of one coefficient.
+  [[nodiscard]] BodySeries series(const Graph& body, const std::vector<std::size_t>& degrees,
+                                  const std::vector<std::size_t>& required,
+                                  std::size_t order) const override {
+    if (order > 1) return long_series(body, degrees, required, order);
+    const auto mask = [](const std::vector<std::size_t>& counts) {
+      std::vector<bool> out;
+      for (const std::size_t c : counts) out.push_back(c > 0);
+      return out;
+    };
+    const BodyTangent tangent = jvp(body, mask(degrees), mask(required));
+    return {tangent.graph, {tangent.outputs.begin(), tangent.outputs.end()}};
+  }
+
   [[nodiscard]] std::vector<bool> batched_outputs(const Graph& body,
                                                   const std::vector<bool>& batched) const override {
     std::vector<bool> marks(body.size());
@@ -144,6 +159,36 @@ class Bodies final : public BodyTransforms {
   }
 
  private:
+  static BodySeries long_series(const Graph& body, const std::vector<std::size_t>& degrees,
+                                const std::vector<std::size_t>& required, std::size_t order) {
+    Taylor taylor(body, order);
+    Graph& graph = taylor.graph();
+    taylor.copy_leaves();
+    const std::vector<NodeId> inputs = body.inputs();
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      Series series;
+      for (std::size_t j = 1; j <= degrees[k]; ++j) {
+        const std::string name = graph.unique_name(fmt::format("d{}_{}", j, k));
+        series.push_back(graph.input(name, body.node(inputs[k]).types[0]));
+      }
+      taylor.set_series({inputs[k], 0}, std::move(series));
+    }
+    taylor.sweep();
+    std::vector<Value> outputs;
+    for (const ValueId v : body.outputs()) outputs.push_back(taylor.value(v));
+    BodySeries out;
+    for (std::size_t i = 0; i < body.outputs().size(); ++i) {
+      Series series = taylor.series(body.outputs()[i]);
+      if (series.size() < required[i]) series.resize(required[i]);
+      out.degrees.push_back(series.size());
+      for (const Value& c : series) {
+        outputs.push_back(c.valid() ? c : filled(graph, body.type(body.outputs()[i]), 0));
+      }
+    }
+    out.graph = shared(taylor.finish(outputs));
+    return out;
+  }
+
   BatchedRandom random_;
   ScanSaving saving_;
 };

@@ -1,6 +1,7 @@
 // Transforms of bodies: what the rules of control flow ask of the transform that runs them.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <span>
@@ -45,6 +46,13 @@ struct BodyTangent {
   std::vector<bool> outputs;
 };
 
+/// A body over values and their Taylor coefficients 1, 2, …: inputs are the body's, then the
+/// coefficients of each, and so are the outputs.
+struct BodySeries {
+  std::shared_ptr<const Graph> graph;
+  std::vector<std::size_t> degrees;  ///< how many coefficients each output has
+};
+
 /// A body over a batch: inputs and outputs that are batched have the batch as their first axis.
 struct BatchedBody {
   std::shared_ptr<const Graph> graph;
@@ -70,6 +78,12 @@ class BodyTransforms {
   /// Outputs marked in `required` have a tangent even if it is zero.
   [[nodiscard]] virtual BodyTangent jvp(const Graph& body, const std::vector<bool>& live,
                                         const std::vector<bool>& required) const = 0;
+  /// The series of a body's outputs up to `order`, from as many coefficients of each input as
+  /// `degrees` says. An output has at least as many as `required` says, even if they are zero.
+  [[nodiscard]] virtual BodySeries series(const Graph& body,
+                                          const std::vector<std::size_t>& degrees,
+                                          const std::vector<std::size_t>& required,
+                                          std::size_t order) const = 0;
   /// Which outputs may be batched when the marked inputs are, without building anything: what
   /// depends on a batched value counts as batched.
   [[nodiscard]] virtual std::vector<bool> batched_outputs(
