@@ -12,6 +12,7 @@
 
 #include "backend/cpu/code_cache.h"
 #include "backend/cpu/control.h"
+#include "backend/cpu/scan_code.h"
 #include "backend/cpu/thread_scratch.h"
 
 namespace ricci::cpu {
@@ -62,7 +63,8 @@ struct Executable::Ready {
   bool faults = false;
   // Call.
   std::unique_ptr<CallKernel> call;
-  // Control.
+  // Control: a loop as one function, or bodies that are run.
+  ScanCode scan;
   std::vector<std::unique_ptr<Executable>> bodies;
 };
 
@@ -82,7 +84,9 @@ Executable::Executable(std::shared_ptr<const Program> program, ThreadPool& pool)
       ready.call = make_call_kernel(*call, *program_->graph, step.nodes[0]);
       scratch_bytes_ = std::max(scratch_bytes_, ready.call->scratch_bytes());
     } else {
+      ready.scan = compile_scan(std::get<ControlStep>(step.what));
       for (const auto& [role, body] : std::get<ControlStep>(step.what).bodies) {
+        if (ready.scan.function != nullptr) break;
         ready.bodies.push_back(std::make_unique<Executable>(body, pool));
         scratch_bytes_ = std::max(scratch_bytes_, ready.bodies.back()->scratch_bytes_);
       }
@@ -95,6 +99,7 @@ Executable::~Executable() = default;
 
 std::string_view Executable::how(std::size_t step) const {
   if (steps_[step].function != nullptr) return "kernel";
+  if (steps_[step].scan.function != nullptr) return "loop";
   return steps_[step].call ? steps_[step].call->how() : "control";
 }
 
@@ -216,6 +221,14 @@ class Runner {
 
   void control(const Executable& e, std::size_t s, Frame& frame) {
     const auto& step = std::get<ControlStep>(e.program_->steps[s].what);
+    if (const ScanFunction scan = e.steps_[s].scan.function) {
+      std::vector<void*> operands;
+      std::vector<void*> results;
+      for (const BufferView& v : step.operands) operands.push_back(first_element(v, frame));
+      for (const BufferView& v : step.results) results.push_back(first_element(v, frame));
+      scan(operands.data(), results.data());
+      return;
+    }
     std::vector<Frame>& frames = frame.bodies[s];
     const auto run_body = [&](std::size_t body) { run(*e.steps_[s].bodies[body], frames[body]); };
     run_control(step, frame, frames, run_body);
