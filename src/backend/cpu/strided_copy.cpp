@@ -36,8 +36,8 @@ struct CopyPlan {
       : dst(to.data), src(from.data), element_size(size_of(to.dtype)) {
     for (std::size_t a = 0; a < to.dims.size(); ++a)
       add({to.dims[a], to.strides[a], from.strides[a]});
-    std::stable_sort(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(rank),
-                     [](const CopyAxis& a, const CopyAxis& b) { return a.dst > b.dst; });
+    std::sort(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(rank),
+              [](const CopyAxis& a, const CopyAxis& b) { return a.dst > b.dst; });
     merge();
   }
 
