@@ -21,32 +21,12 @@
 #include "ricci/transform/vmap.h"
 
 #include "ops/cases.h"
+#include "ops/transformed_case.h"
 #include "support/compare.h"
 
 namespace ricci::testing {
 
 namespace {
-
-using Names = std::vector<std::string>;
-
-// A graph with values for its inputs, and the inputs that can be moved.
-struct Program {
-  Graph graph;
-  Feeds feeds;
-  Names fixed = {};  // inputs that only count as what they are: indices held by floats
-
-  [[nodiscard]] bool is_fixed(const std::string& name) const {
-    return std::ranges::find(fixed, name) != fixed.end();
-  }
-  [[nodiscard]] Names differentiable() const {
-    Names out;
-    for (const NodeId id : graph.inputs()) {
-      const auto& in = *graph.node(id).op.as<op::Input>();
-      if (is_differentiable(in.type.dtype) && !is_fixed(in.name)) out.push_back(in.name);
-    }
-    return out;
-  }
-};
 
 bool all_finite(const Tensor& t) {
   if (!is_differentiable(t.dtype())) return true;
@@ -55,28 +35,10 @@ bool all_finite(const Tensor& t) {
   });
 }
 
-bool all_finite(const Program& p) {
+bool all_finite(const CaseProgram& p) {
   return std::ranges::all_of(p.feeds, [](const auto& f) { return all_finite(f.second); }) &&
          std::ranges::all_of(interpret(p.graph, p.feeds),
                              [](const Tensor& t) { return all_finite(t); });
-}
-
-// The gradient as a program of its own: inputs and cotangents in, gradients out.
-Program gradient_of(const Program& p, std::uint64_t seed) {
-  const Names names = p.differentiable();
-  Transformed g = vjp(p.graph, {names.begin(), names.end()}, GradOptions::training());
-  verify(g.graph);
-  Program out{std::move(g.graph), p.feeds, p.fixed};
-  for (const auto& [conventional, chosen] : g.names) {
-    const Type& type = out.graph.node(out.graph.find_or_throw(chosen)).types[0];
-    out.feeds.emplace(chosen, random_tensor(seed++, type, -1, 1));
-  }
-  // The forward outputs are checked already.
-  const std::size_t forward = p.graph.outputs().size();
-  std::vector<ValueId> outputs(out.graph.outputs().begin() + static_cast<std::ptrdiff_t>(forward),
-                               out.graph.outputs().end());
-  out.graph.set_outputs(std::move(outputs));
-  return out;
 }
 
 CompositionCounts& counts_of(OpKind kind) {
@@ -97,19 +59,7 @@ struct Bounds {
 
 class TransformRun {
  public:
-  TransformRun(const Case& c, DType dtype) : case_(c) {
-    BuiltCase b = build_case(c, dtype);
-    program_ = {std::move(b.graph), {b.feeds.begin(), b.feeds.end()}};
-    for (const Node& node : program_.graph.nodes()) {
-      for (std::size_t k = 0; k < node.operands.size(); ++k) {
-        const auto* in = program_.graph.node(node.operands[k].node).op.as<op::Input>();
-        if (in == nullptr || !is_differentiable(in->type.dtype)) continue;
-        if (!carries_derivative(program_.graph.registry(), node, k, in->type)) {
-          program_.fixed.push_back(in->name);
-        }
-      }
-    }
-  }
+  TransformRun(const Case& c, DType dtype) : case_(c), program_(program_of(c, dtype)) {}
 
   void all() {
     const bool smooth = !straight_through() && !rounds() && !orders_equals();
@@ -118,7 +68,7 @@ class TransformRun {
       const double exact = rounds() ? 1e-2 : 1e-12;
       probe(program_, "first order", Composition::Vjp, Composition::Jvp, {exact, 1e-7, smooth});
       check_linearize(program_);
-      const Program gradient = gradient_of(program_, 7);
+      const CaseProgram gradient = gradient_of(program_, 7);
       probe(gradient, "derivative of the gradient", Composition::VjpOfVjp, Composition::JvpOfVjp,
             {10 * exact, 1e-6, smooth});
       if (!case_.op->has(Trait::Random))
@@ -127,7 +77,7 @@ class TransformRun {
     if (case_.op->has(Trait::Random)) return;
     check_vmap(program_, "vmap", Composition::Vmap, 8);
     if (differentiable) {
-      const Program batched = batch_of(program_, every_input(program_)).first;
+      const CaseProgram batched = batch_of(case_, program_, program_.inputs(), Batch).first;
       probe(batched, "gradient of vmap", Composition::VjpOfVmap, Composition::VjpOfVmap,
             {rounds() ? 1e-1 : 1e-11, 1e-6, smooth});
     }
@@ -177,7 +127,7 @@ class TransformRun {
   void count(Composition c) { ++counts_of(case_.op->kind())[static_cast<std::size_t>(c)]; }
 
   // `reverse` and `forward`: what a probe in each mode says something about.
-  void probe(const Program& p, const char* what, Composition reverse, Composition forward,
+  void probe(const CaseProgram& p, const char* what, Composition reverse, Composition forward,
              const Bounds& bounds) {
     SCOPED_TRACE(what);
     const Names names = p.differentiable();
@@ -201,7 +151,7 @@ class TransformRun {
   }
 
   // Both halves of a linearisation give what forward mode gives.
-  void check_linearize(const Program& p) {
+  void check_linearize(const CaseProgram& p) {
     SCOPED_TRACE("linearize");
     const Names names = p.differentiable();
     const Transformed whole = jvp(p.graph, {names.begin(), names.end()});
@@ -229,77 +179,11 @@ class TransformRun {
     }
   }
 
-  static Names every_input(const Program& p) {
-    Names out;
-    for (const NodeId id : p.graph.inputs()) {
-      out.push_back(p.graph.node(id).op.as<op::Input>()->name);
-    }
-    return out;
-  }
-
-  // Other values an input may take.
-  [[nodiscard]] Tensor another(const Program& p, const std::string& name,
-                               std::uint64_t seed) const {
-    const Tensor& t = p.feeds.at(name);
-    for (std::size_t k = 0; k < case_.in.size(); ++k) {
-      if (name != fmt::format("x{}", k)) continue;
-      const In& in = case_.in[k];
-      if (in.values.empty()) return random_tensor(seed + 31 * k, t.type(), in.low, in.high);
-      if (!is_float(t.dtype()) || p.is_fixed(name)) return t;
-      auto numbers = t.numbers<double>();
-      for (double& v : numbers) v *= 1 + 1e-3 * static_cast<double>(seed);
-      return Tensor::from_numbers<double>(t.type(), numbers);
-    }
-    return random_tensor(seed, t.type(), -1, 1);
-  }
-
   static constexpr std::int64_t Batch = 3;
 
-  // The program over a batch, and the feeds of each example.
-  [[nodiscard]] std::pair<Program, std::vector<Feeds>> batch_of(const Program& p,
-                                                                const Names& batched) const {
-    std::vector<Feeds> examples(Batch, p.feeds);
-    std::vector<BatchedInput> inputs;
-    for (const std::string& name : batched) {
-      inputs.emplace_back(name);
-      for (std::int64_t e = 1; e < Batch; ++e) {
-        examples[static_cast<std::size_t>(e)][name] =
-            another(p, name, static_cast<std::uint64_t>(e));
-      }
-    }
-    Transformed t = vmap(p.graph, inputs, Batch);
-    verify(t.graph);
-    Program out{std::move(t.graph), p.feeds, p.fixed};
-    for (const std::string& name : batched) {
-      std::vector<Tensor> rows;
-      for (const Feeds& f : examples) rows.push_back(f.at(name));
-      out.feeds[name] = stack(rows);
-    }
-    return {std::move(out), std::move(examples)};
-  }
-
-  static Tensor stack(const std::vector<Tensor>& rows) {
-    Type type = rows[0].type();
-    type.dims.insert(type.dims.begin(), Dim(rows.size()));
-    std::vector<std::complex<double>> all;
-    for (const Tensor& r : rows) {
-      const auto numbers = r.numbers<std::complex<double>>();
-      all.insert(all.end(), numbers.begin(), numbers.end());
-    }
-    if (is_int(type.dtype) || type.dtype == DType::Bool) {
-      std::vector<std::int64_t> ints;
-      for (const Tensor& r : rows) {
-        const auto numbers = r.numbers<std::int64_t>();
-        ints.insert(ints.end(), numbers.begin(), numbers.end());
-      }
-      return Tensor::from_numbers<std::int64_t>(type, ints);
-    }
-    return Tensor::from_numbers<std::complex<double>>(type, all);
-  }
-
-  void check_vmap(const Program& p, const char* what, Composition which, std::size_t most) {
+  void check_vmap(const CaseProgram& p, const char* what, Composition which, std::size_t most) {
     SCOPED_TRACE(what);
-    const Names names = every_input(p);
+    const Names names = p.inputs();
     if (names.empty()) return;
     const std::size_t subsets = std::size_t{1} << std::min<std::size_t>(names.size(), 20);
     // All of them, and as many other subsets as asked for.
@@ -315,15 +199,15 @@ class TransformRun {
   }
 
   // A kernel and its expansion round differently.
-  static bool batches_by_expansion(const Program& p) {
+  static bool batches_by_expansion(const CaseProgram& p) {
     return std::ranges::any_of(p.graph.nodes(), [](const Node& node) {
       return descriptor(node.op.kind()).batch == RuleSource::Expansion;
     });
   }
 
-  void check_against_loop(const Program& p, Composition which, const Names& batched) {
+  void check_against_loop(const CaseProgram& p, Composition which, const Names& batched) {
     SCOPED_TRACE(fmt::format("batched: {}", fmt::join(batched, ", ")));
-    const auto [over, examples] = batch_of(p, batched);
+    const auto [over, examples] = batch_of(case_, p, batched, Batch);
     const std::vector<Tensor> all = interpret(over.graph, over.feeds);
     for (std::int64_t e = 0; e < Batch; ++e) {
       const auto alone = interpret(p.graph, examples[static_cast<std::size_t>(e)]);
@@ -341,7 +225,7 @@ class TransformRun {
   }
 
   const Case& case_;
-  Program program_;
+  CaseProgram program_;
 };
 
 // Every transform an op takes part in was checked on it.

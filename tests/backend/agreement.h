@@ -1,0 +1,42 @@
+// Does a device compute what the reference computes? Exactly, where every op on the way is exact;
+// within a bound that the program itself gives elsewhere.
+//
+// The bound is what rounding does to the reference: the program is run again with its inexact ops
+// seeing and giving numbers that are off by a unit in the last place or two. Where such a run moves
+// an output, a device that adds in another order may move it as far; where it does not, not even a
+// sort or a comparison excuses a difference.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ricci/interp/interpreter.h"
+#include "ricci/ir/graph.h"
+#include "ricci/support/error.h"
+
+namespace ricci::testing {
+
+/// Outputs, or the code of the fault that was reported instead.
+using Outcome = std::variant<std::vector<Tensor>, ErrorCode>;
+
+[[nodiscard]] Outcome reference_outcome(const Graph& graph, const Feeds& feeds);
+[[nodiscard]] Outcome compiled_outcome(const Graph& graph, const Feeds& feeds, bool fuse);
+
+/// Per output: is it determined to the bit?
+[[nodiscard]] std::vector<bool> exact_outputs(const Graph& graph);
+
+/// How often outputs were compared, and how.
+struct AgreementCounts {
+  std::size_t exactly = 0;
+  std::size_t closely = 0;    ///< within the dtype's tolerance
+  std::size_t by_spread = 0;  ///< only within what rounding does to the reference
+  std::size_t faults = 0;
+};
+[[nodiscard]] AgreementCounts& agreement_counts();
+
+/// The empty text when `actual` may be what a device makes of the program.
+[[nodiscard]] std::string disagreement(const Graph& graph, const Feeds& feeds,
+                                       const Outcome& actual, const Outcome& expected);
+
+}  // namespace ricci::testing

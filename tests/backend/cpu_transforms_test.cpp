@@ -1,0 +1,114 @@
+// The gradient, tangent and batch of every op case on the CPU device against the reference
+// interpreter. By default a sample of the cases that every op is part of; RICCI_ALL_CASES=1 runs
+// them all.
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "ricci/ir/text.h"
+#include "ricci/op/table.h"
+#include "ricci/support/hash.h"
+
+#include "backend/agreement.h"
+#include "ops/cases.h"
+#include "ops/transformed_case.h"
+
+namespace ricci::testing {
+namespace {
+
+struct Ran {
+  std::size_t cases = 0;
+  std::size_t gradients = 0;
+  std::size_t tangents = 0;
+  std::size_t batches = 0;
+};
+Ran& ran() {
+  static Ran the;
+  return the;
+}
+
+void expect_agreement(const CaseProgram& p, const char* what) {
+  if (p.graph.outputs().empty()) return;
+  SCOPED_TRACE(what);
+  const Outcome expected = reference_outcome(p.graph, p.feeds);
+  const Outcome actual = compiled_outcome(p.graph, p.feeds, true);
+  EXPECT_EQ(disagreement(p.graph, p.feeds, actual, expected), "") << print(p.graph);
+}
+
+bool is_unbounded(const Case& c) {
+  const auto* loop = c.op->as<op::While>();
+  return loop != nullptr && !loop->max_iterations;
+}
+
+void check_transforms(const Case& c, DType dtype) {
+  const CaseProgram p = program_of(c, dtype);
+  if (!p.graph.symbols().empty()) return;
+  ++ran().cases;
+  if (!p.differentiable().empty()) {
+    if (!is_unbounded(c)) {
+      expect_agreement(gradient_of(p, 7), "gradient");
+      ++ran().gradients;
+    }
+    expect_agreement(tangent_of(p, 7), "tangent");
+    ++ran().tangents;
+  }
+  if (c.op->has(Trait::Random) || p.inputs().empty()) return;
+  expect_agreement(batch_of(c, p, p.inputs(), 3).first, "batch");
+  ++ran().batches;
+}
+
+// The first case of an op in each dtype, and one in so many of the others.
+bool is_chosen(const OpDescriptor& d, std::size_t place, const Case& c, DType dtype) {
+  static const bool all = std::getenv("RICCI_ALL_CASES") != nullptr;
+  constexpr std::uint64_t OneIn = 12;
+  if (all || place == 0) return true;
+  Hasher hash;
+  hash.add(d.info->name).add(c.name).add(static_cast<std::uint64_t>(dtype));
+  return hash.value() % OneIn == 0;
+}
+
+class BackendTransforms : public ::testing::TestWithParam<std::size_t> {};
+
+TEST_P(BackendTransforms, AgreeWithTheReference) {
+  const OpDescriptor& d = all_ops()[GetParam()];
+  if (d.vjp == RuleSource::Leaf || d.vjp == RuleSource::Refused) return;
+  std::size_t place = 0;
+  for (const Case& c : cases_for(d.kind)) {
+    if (!c.rejects.empty() || c.fails) continue;
+    for (const DType dtype : {DType::F64, DType::F32}) {
+      if (!c.dtypes.has(dtype) || !is_chosen(d, place / 2, c, dtype)) continue;
+      SCOPED_TRACE(fmt::format("{} case '{}' in {}", d.info->name, c.name, name(dtype)));
+      try {
+        check_transforms(c, dtype);
+      } catch (const std::exception& e) {
+        ADD_FAILURE() << e.what();
+      }
+      if (HasFailure()) return;  // one case tells enough
+      ++place;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BackendTransforms, ::testing::Range<std::size_t>(0, OpCount),
+                         [](const auto& op) {
+                           return std::string(all_ops()[op.param].info->name);
+                         });
+
+// Writes the closing summary that `make test` prints.
+class Summary : public ::testing::Environment {
+ public:
+  void TearDown() override {
+    if (ran().cases == 0) return;
+    std::ofstream out(RICCI_BUILD_DIR "/test-summary-cpu-transforms.txt");
+    out << fmt::format("transforms on the CPU: {} cases, {} gradients, {} tangents, {} batches\n",
+                       ran().cases, ran().gradients, ran().tangents, ran().batches);
+  }
+};
+const ::testing::Environment* const summary =
+    ::testing::AddGlobalTestEnvironment(new Summary);  // NOLINT: gtest owns it
+
+}  // namespace
+}  // namespace ricci::testing
