@@ -1,11 +1,13 @@
 #include "backend/cpu/plan_calls.h"
 
-#include <optional>
+#include <algorithm>
+#include <cstdint>
 
 #include "ricci/op/ops.h"
 
 #include "backend/cpu/attention.h"
 #include "backend/cpu/conv.h"
+#include "backend/cpu/host_call.h"
 #include "backend/cpu/pooling.h"
 #include "backend/cpu/strided_copy.h"
 
@@ -65,21 +67,92 @@ class RowMajorCall : public CallKernel {
   std::int64_t copies_bytes_ = 0;
 };
 
+// The host kernel of an op on row-major arrays.
+class PlainLoops {
+ public:
+  PlainLoops(const CallStep& step, HostKernel kernel) : op_(step.op), kernel_(kernel) {
+    for (const BufferView& v : step.operands) add(operands_, v);
+    for (const BufferView& v : step.results) add(results_, v);
+  }
+  void run(ThreadPool& pool, std::span<const std::byte* const> in,
+           std::span<std::byte* const> out) const {
+    std::vector<ArrayView> from;
+    std::vector<ArrayView> to;
+    for (std::size_t k = 0; k < operands_.size(); ++k) {
+      from.push_back(operands_[k].at(const_cast<std::byte*>(in[k])));
+    }
+    for (std::size_t r = 0; r < results_.size(); ++r) to.push_back(results_[r].at(out[r]));
+    // A rare way: its room is taken when it is needed.
+    const std::int64_t bytes =
+        kernel_.scratch == nullptr ? 0 : kernel_.scratch({op_, from, to, pool});
+    std::vector<std::byte> room(static_cast<std::size_t>(bytes + Alignment));
+    const auto start = reinterpret_cast<std::uintptr_t>(room.data());
+    const auto shift = static_cast<std::size_t>(-start % Alignment);
+    kernel_.run(
+        {op_, from, to, pool, 0, std::span(room).subspan(shift, static_cast<std::size_t>(bytes))});
+  }
+
+ private:
+  struct Shape {
+    DType dtype;
+    StaticDims dims;
+    std::vector<std::int64_t> strides;
+    [[nodiscard]] ArrayView at(std::byte* data) const { return {data, dtype, dims, strides}; }
+  };
+  static void add(std::vector<Shape>& to, const BufferView& v) {
+    const StaticDims dims = v.type.static_dims();
+    to.push_back({v.type.dtype, dims, loop::contiguous(dims).strides});
+  }
+  Op op_;
+  HostKernel kernel_;
+  std::vector<Shape> operands_;
+  std::vector<Shape> results_;
+};
+
 StaticDims dims_of(const BufferView& v) { return v.type.static_dims(); }
+
+// Plans multiply padding by 0, which is nothing only while the other factor is a number.
+template <class Bits>
+bool all_finite(const std::byte* data, std::int64_t n, Bits exponent) {
+  const Bits* x = reinterpret_cast<const Bits*>(data);
+  return std::all_of(x, x + n, [&](Bits v) { return (v & exponent) != exponent; });
+}
 
 class ConvCall final : public RowMajorCall {
  public:
   ConvCall(const CallStep& step, const ConvGeometry& geometry, ConvPlan::Kind kind)
-      : RowMajorCall(step), plan_(geometry, kind) {}
+      : RowMajorCall(step),
+        plan_(geometry, kind),
+        plain_(step, host_kernel(step.op.kind())),
+        dtype_(geometry.dtype),
+        factors_(*step.operands[1].type.numel()),
+        pads_(kind != ConvPlan::Kind::BackwardInput &&
+              (geometry.padding[0] != 0 || geometry.padding[1] != 0)) {}
   [[nodiscard]] std::string_view how() const override { return "conv"; }
 
  private:
   void run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
                 std::span<std::byte* const> out, std::byte* scratch) const override {
+    if (pads_ && !is_finite(in[1])) {
+      plain_.run(pool, in, out);
+      return;
+    }
     plan_.run(pool, in[0], in[1], out[0], scratch);
+  }
+  [[nodiscard]] bool is_finite(const std::byte* data) const {
+    switch (dtype_) {
+      case DType::F64: return all_finite<std::uint64_t>(data, factors_, 0x7ff0000000000000);
+      case DType::F16: return all_finite<std::uint16_t>(data, factors_, 0x7c00);
+      case DType::BF16: return all_finite<std::uint16_t>(data, factors_, 0x7f80);
+      default: return all_finite<std::uint32_t>(data, factors_, 0x7f800000);
+    }
   }
   [[nodiscard]] std::int64_t plan_bytes() const override { return plan_.scratch_bytes(); }
   ConvPlan plan_;
+  PlainLoops plain_;
+  DType dtype_;
+  std::int64_t factors_;  ///< elements of the operand that meets the padding
+  bool pads_;
 };
 
 class PoolCall final : public RowMajorCall {

@@ -53,7 +53,6 @@ Real erfc(Real x) {
 }
 
 Real gelu(Real x) {
-  if (x.c->is_f32()) return in_double(x, [](Real w) { return gelu(w); });
   // With E = erfc(|x|/√2): x·E/2 to the left, x − x·E/2 to the right.
   const Real bounded = at_least(at_most(x, 40), -40);
   const Real a = abs(bounded);
