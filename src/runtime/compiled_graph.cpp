@@ -10,6 +10,7 @@
 #include "ricci/support/error.h"
 
 #include "backend/cpu/executable.h"
+#include "runtime/report.h"
 
 namespace ricci {
 
@@ -174,20 +175,6 @@ std::int64_t CompiledGraph::workspace_bytes() const {
   return e.program().arena_bytes + e.scratch_bytes();
 }
 
-std::string CompiledGraph::report() const {
-  const cpu::Executable& e = impl_->only();
-  const Program& p = e.program();
-  std::string text =
-      fmt::format("{}: {} steps, {} kernels, arena {} bytes (lower bound {})\n", p.name,
-                  p.steps.size(), p.kernels.size(), p.arena_bytes, p.live_bytes);
-  for (std::size_t s = 0; s < p.steps.size(); ++s) {
-    text += fmt::format("  {:3} {:10} {}", s, e.how(s), p.steps[s].label);
-    if (!p.steps[s].apart_because.empty()) {
-      text += fmt::format("  (apart: {})", p.steps[s].apart_because);
-    }
-    text += '\n';
-  }
-  return text;
-}
+std::string CompiledGraph::report() const { return report_of(impl_->only()); }
 
 }  // namespace ricci
