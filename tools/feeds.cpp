@@ -34,6 +34,19 @@ void fill_randomly(const Graph& graph, std::uint64_t seed, RunValues& values) {
   }
 }
 
+std::string check_assignment(const std::string& text) {
+  return split_assignment(text) ? "" : "'" + text + "' is not of the form NAME=VALUE";
+}
+
+}  // namespace
+
+void declare_sizes(CLI::App& command, std::vector<std::string>& sizes, const char* meaning) {
+  command.add_option("--size", sizes, meaning)
+      ->type_name("NAME=NUMBER")
+      ->check(check_assignment)
+      ->allow_extra_args(false);
+}
+
 SymbolBindings given_sizes(const Graph& graph, const std::vector<std::string>& sizes) {
   SymbolBindings bindings;
   const std::set<std::string> symbols = graph.symbols();
@@ -55,12 +68,6 @@ SymbolBindings given_sizes(const Graph& graph, const std::vector<std::string>& s
   return bindings;
 }
 
-std::string check_assignment(const std::string& text) {
-  return split_assignment(text) ? "" : "'" + text + "' is not of the form NAME=VALUE";
-}
-
-}  // namespace
-
 void FeedOptions::declare(CLI::App& command) {
   command.add_option("--input", arrays, "value of an input or param (repeatable)")
       ->type_name("NAME=FILE.npy")
@@ -70,12 +77,8 @@ void FeedOptions::declare(CLI::App& command) {
       ->type_name("FILE.npz");
   command.add_option("--random", random_seed, "fill every other input and param from this seed")
       ->type_name("SEED");
-  command
-      .add_option("--size", sizes,
-                  "size of a symbolic dimension (repeatable; with --random the default is 4)")
-      ->type_name("NAME=NUMBER")
-      ->check(check_assignment)
-      ->allow_extra_args(false);
+  declare_sizes(command, sizes,
+                "size of a symbolic dimension (repeatable; with --random the default is 4)");
 }
 
 bool FeedOptions::any() const {

@@ -30,6 +30,11 @@ struct FeedOptions {
 [[nodiscard]] std::optional<std::pair<std::string, std::string>> split_assignment(
     const std::string& text);
 
+/// Declares --size alone, for commands that need shapes but no values.
+void declare_sizes(CLI::App& command, std::vector<std::string>& sizes, const char* meaning);
+/// What `symbol=size` texts say about a graph; UserError when they do not fit it.
+[[nodiscard]] SymbolBindings given_sizes(const Graph& graph, const std::vector<std::string>& sizes);
+
 struct RunValues {
   Feeds feeds;
   SymbolBindings symbols;

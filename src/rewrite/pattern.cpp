@@ -96,6 +96,12 @@ Value build(const Pattern& p, Rewriter& r, const Bindings& bound) {
   throw InternalError("a pattern of no form");
 }
 
+// A function of a smaller operand would have to be expanded behind it: two nodes in place of one.
+bool needs_expanding(const Pattern& to, const Rewriter& r, const Bindings& bound) {
+  if (to.form != Pattern::Form::Unary || to.args[0].form != Pattern::Form::Variable) return false;
+  return bound.at(static_cast<std::size_t>(to.args[0].code))->dims() != r.type().dims;
+}
+
 }  // namespace
 
 Replacement apply_identity(const Identity& identity, Rewriter& rewriter) {
@@ -105,6 +111,7 @@ Replacement apply_identity(const Identity& identity, Rewriter& rewriter) {
   }
   Bindings bound;
   if (!match_args(identity.from, rewriter.operands(), rewriter, bound)) return std::nullopt;
+  if (needs_expanding(identity.to, rewriter, bound)) return std::nullopt;
   return std::vector{rewriter.fit(build(identity.to, rewriter, bound))};
 }
 

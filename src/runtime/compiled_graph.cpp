@@ -9,6 +9,7 @@
 #include "runtime/buffer_check.h"
 #include "runtime/compiled_graph_impl.h"
 #include "runtime/observers.h"
+#include "runtime/report.h"
 
 namespace ricci {
 
@@ -285,19 +286,7 @@ std::int64_t CompiledGraph::workspace_bytes() const {
 void CompiledGraph::release_memory() const { impl_->programs->forget_contexts(); }
 
 std::string CompiledGraph::report() const {
-  const std::shared_ptr<BoundProgram> bound = impl_->programs->only();
-  const Program& p = bound->program();
-  std::string text =
-      fmt::format("{}: {} steps, {} kernels, arena {} bytes (lower bound {})\n", p.name,
-                  p.steps.size(), p.kernels.size(), p.arena_bytes, p.live_bytes);
-  for (std::size_t s = 0; s < p.steps.size(); ++s) {
-    text += fmt::format("  {:3} {:10} {}", s, bound->executable().how(s), p.steps[s].label);
-    if (!p.steps[s].apart_because.empty()) {
-      text += fmt::format("  (apart: {})", p.steps[s].apart_because);
-    }
-    text += '\n';
-  }
-  return text;
+  return report_of(impl_->programs->only()->executable());
 }
 
 }  // namespace ricci

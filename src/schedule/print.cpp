@@ -1,5 +1,6 @@
 // The text form of programs.
 #include <iterator>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -62,12 +63,39 @@ void print_step(std::string& text, const Program& p, const Step& step) {
     return;
   }
   const auto& control = std::get<ControlStep>(step.what);
-  fmt::format_to(out, "  {}({}) -> ({}) workspace {}\n", control.op.mnemonic(),
+  fmt::format_to(out, "  {}({}) -> ({}) workspace {}", control.op.mnemonic(),
                  views_text(control.operands), views_text(control.results),
                  buffer_name(control.workspace));
+  for (const auto& [even, odd] : control.carries) {
+    fmt::format_to(out, " carry {}/{}", buffer_name(even), buffer_name(odd));
+  }
+  text += '\n';
   for (const auto& [role, body] : control.bodies) {
     fmt::format_to(out, "    {}:\n{}", role, indented(to_string(*body), 6));
   }
+}
+
+// Values that stay inside a kernel have a temporary too, which no step names: it takes no place.
+std::set<BufferId> named_by_steps(const Program& p) {
+  std::set<BufferId> named;
+  const auto add = [&](const std::vector<BufferView>& views) {
+    for (const BufferView& v : views) named.insert(v.buffer);
+  };
+  for (const Step& step : p.steps) {
+    if (const auto* k = std::get_if<KernelStep>(&step.what)) {
+      named.insert(k->buffers.begin(), k->buffers.end());
+    } else if (const auto* c = std::get_if<CallStep>(&step.what)) {
+      add(c->operands);
+      add(c->results);
+    } else {
+      const auto& control = std::get<ControlStep>(step.what);
+      add(control.operands);
+      add(control.results);
+      named.insert(control.workspace);
+      for (const auto& pair : control.carries) named.insert(pair.begin(), pair.end());
+    }
+  }
+  return named;
 }
 
 }  // namespace
@@ -75,8 +103,11 @@ void print_step(std::string& text, const Program& p, const Step& step) {
 std::string to_string(const Program& p) {
   std::string text = fmt::format("program @{} arena {} bytes {{\n", p.name, p.arena_bytes);
   auto out = std::back_inserter(text);
+  const std::set<BufferId> named = named_by_steps(p);
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
     const Buffer& buffer = p.buffers[b];
+    const bool inside = buffer.role == Buffer::Role::Temporary;
+    if (inside && !named.contains(static_cast<BufferId>(b))) continue;
     fmt::format_to(out, "  b{} : {} {}[{}]", b, role_name(buffer.role), name(buffer.dtype),
                    buffer.elements);
     if (buffer.role == Buffer::Role::Temporary) fmt::format_to(out, " at {}", buffer.offset);

@@ -33,10 +33,10 @@ struct AgreementCounts {
   std::size_t by_spread = 0;  ///< only within what rounding does to the reference
   std::size_t faults = 0;
 };
-[[nodiscard]] AgreementCounts& agreement_counts();
 
 /// The empty text when `actual` may be what a device makes of the program.
 [[nodiscard]] std::string disagreement(const Graph& graph, const Feeds& feeds,
-                                       const Outcome& actual, const Outcome& expected);
+                                       const Outcome& actual, const Outcome& expected,
+                                       AgreementCounts* counts = nullptr);
 
 }  // namespace ricci::testing

@@ -63,7 +63,7 @@ void check_transforms(const Case& c, DType dtype) {
 // The first case of an op in each dtype, and one in so many of the others.
 bool is_chosen(const OpDescriptor& d, std::size_t place, const Case& c, DType dtype) {
   static const bool all = std::getenv("RICCI_ALL_CASES") != nullptr;
-  constexpr std::uint64_t OneIn = 12;
+  constexpr std::uint64_t OneIn = 6;
   if (all || place == 0) return true;
   Hasher hash;
   hash.add(d.info->name).add(c.name).add(static_cast<std::uint64_t>(dtype));
@@ -89,6 +89,36 @@ TEST_P(BackendTransforms, AgreeWithTheReference) {
       if (HasFailure()) return;  // one case tells enough
       ++place;
     }
+  }
+}
+
+std::int64_t largest_tensor(const Graph& graph) {
+  std::int64_t most = 1;
+  for (const Node& node : graph.nodes()) {
+    for (const Type& t : node.types) most = std::max(most, t.numel().value_or(0));
+  }
+  return most;
+}
+
+// Cases are small; a batch of one makes enough elements to be shared out among threads in tiles,
+// and a gradient of it sums over the batch, tile by tile.
+TEST_P(BackendTransforms, LargeBatchesAgreeWithTheReference) {
+  const OpDescriptor& d = all_ops()[GetParam()];
+  if (d.vjp == RuleSource::Leaf || d.vjp == RuleSource::Refused) return;
+  if (has(d.info->traits, Trait::Random)) return;
+  constexpr std::int64_t Elements = 100000;
+  for (const Case& c : cases_for(d.kind)) {
+    if (!c.rejects.empty() || c.fails || !c.dtypes.has(DType::F32)) continue;
+    const CaseProgram p = program_of(c, DType::F32);
+    if (!p.graph.symbols().empty() || p.inputs().empty()) continue;
+    const std::int64_t size = largest_tensor(p.graph);
+    if (size < 6 || is_unbounded(c)) continue;
+    SCOPED_TRACE(fmt::format("{} case '{}'", d.info->name, c.name));
+    const std::int64_t batch = std::clamp<std::int64_t>(Elements / size, 3, 4000);
+    const CaseProgram batched = batch_of(c, p, {p.inputs()[0]}, batch).first;
+    expect_agreement(batched, "batch");
+    if (!batched.differentiable().empty()) expect_agreement(gradient_of(batched, 7), "gradient");
+    return;  // one case is enough
   }
 }
 

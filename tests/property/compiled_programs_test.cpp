@@ -1,10 +1,12 @@
 // Random programs on the CPU device: with and without fusion they compute what the reference does,
 // and report the faults it reports.
+#include <algorithm>
 #include <fstream>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "ricci/op/control.h"
 #include "ricci/rewrite/cleanup.h"
 
 #include "backend/agreement.h"
@@ -13,48 +15,71 @@
 namespace ricci::testing {
 namespace {
 
-std::size_t& programs_run() {
-  static std::size_t count = 0;
-  return count;
+struct Counts : AgreementCounts {
+  std::size_t programs = 0;
+};
+Counts& counts() {
+  static Counts the;
+  return the;
 }
 
 // A compiled program computes what is asked for and nothing else, so what nobody reads is taken
 // away first: it might fault.
 std::string check_compiled(const Program& p) {
   const Graph graph = dead_code_elimination(p.graph).graph;
-  ++programs_run();
+  ++counts().programs;
   const Outcome expected = reference_outcome(graph, p.feeds);
   for (const bool fuse : {false, true}) {
     const Outcome actual = compiled_outcome(graph, p.feeds, fuse);
-    const std::string wrong = disagreement(graph, p.feeds, actual, expected);
+    const std::string wrong = disagreement(graph, p.feeds, actual, expected, &counts());
     if (!wrong.empty()) return fmt::format("{}: {}", fuse ? "fused" : "op by op", wrong);
   }
   return {};
 }
 
 TEST(PropertyCompiled, ComputesWhatTheReferenceDoes) {
-  for_programs(program_count(700), {.nodes = 10}, check_compiled);
+  for_programs(program_count(600), {.nodes = 10}, check_compiled);
 }
 
 TEST(PropertyCompiled, InEveryDtype) {
   for (const DType dtype : AllDTypes) {
     SCOPED_TRACE(name(dtype));
-    for_programs(program_count(24), {.nodes = 12, .dtypes = {dtype}, .random = true},
+    for_programs(program_count(16), {.nodes = 12, .dtypes = {dtype}, .random = true},
                  check_compiled);
   }
+}
+
+// Indices are integers: with one of them far off, many programs fault. A while_backward is left
+// out: written out as a loop, it makes as many trips as its tape has rows, whatever the count says.
+TEST(PropertyCompiled, ReportsTheFaultsOfTheReference) {
+  const std::size_t before = counts().faults;
+  for_programs(program_count(200), {.nodes = 10}, [](const Program& p) {
+    const bool taped = std::ranges::any_of(
+        p.graph.nodes(), [](const Node& n) { return n.op.is<op::WhileBackward>(); });
+    if (taped) return std::string();
+    Program wild = p;
+    for (auto& [name, value] : wild.feeds) {
+      if (!is_int(value.dtype()) || value.numel() == 0) continue;
+      auto numbers = value.numbers<std::int64_t>();
+      numbers[numbers.size() / 2] = 77;
+      value = Tensor::from_numbers<std::int64_t>(value.type(), numbers);
+    }
+    return check_compiled(wild);
+  });
+  if (program_count(200) >= 100) EXPECT_GT(counts().faults, before);
 }
 
 // Writes the closing summary that `make test` prints.
 class Summary : public ::testing::Environment {
  public:
   void TearDown() override {
-    if (programs_run() == 0) return;
-    const AgreementCounts& c = agreement_counts();
+    const Counts& c = counts();
+    if (c.programs == 0) return;
     std::ofstream out(RICCI_BUILD_DIR "/test-summary-cpu-programs.txt");
     out << fmt::format(
         "random programs on the CPU: {} programs, {} outputs exact, {} close, {} within the "
         "reference's own rounding, {} faults\n",
-        programs_run(), c.exactly, c.closely, c.by_spread, c.faults);
+        c.programs, c.exactly, c.closely, c.by_spread, c.faults);
   }
 };
 const ::testing::Environment* const summary =

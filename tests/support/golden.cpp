@@ -77,13 +77,18 @@ std::string print_all(std::span<const Graph> graphs) {
 
 std::string run(const GoldenFile& g) {
   std::vector<Graph> graphs = parse_input(g);
+  std::string programs;
   for (Graph& graph : graphs) {
     for (const Stage& stage : g.stages) {
+      if (is_compile(stage)) {
+        programs += compiled_text(stage, graph);
+        break;
+      }
       graph = apply(stage, graph);
       verify(graph);
     }
   }
-  return print_all(graphs);
+  return programs.empty() ? print_all(graphs) : programs;
 }
 
 std::string outcome(const GoldenFile& g) {

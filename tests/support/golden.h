@@ -5,10 +5,11 @@
 //   // EXPECT:
 //   graph @g { … }
 //
-// A RUN line holds commands of the tool that turn a graph into another, `|` between them; with the
-// word `error` in front, the message of the error they meet is what is compared. Everything before
-// the EXPECT line is the input, with its own line numbers; everything after it is compared exactly.
-// RICCI_UPDATE_GOLDEN=1 rewrites that part instead.
+// A RUN line holds commands of the tool that turn a graph into another, `|` between them; `compile`
+// as the last one gives the program for a device. With the word `error` in front, the message of
+// the error they meet is what is compared. Everything before the EXPECT line is the input, with its
+// own line numbers; everything after it is compared exactly. RICCI_UPDATE_GOLDEN=1 rewrites that
+// part instead.
 #pragma once
 
 #include <filesystem>

@@ -8,11 +8,15 @@
 
 #include <fmt/format.h>
 
+#include "ricci/op/leaf.h"
 #include "ricci/rewrite/pass.h"
+#include "ricci/schedule/program.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/higher_order.h"
 #include "ricci/transform/jvp.h"
 #include "ricci/transform/vmap.h"
+
+#include "backend/cpu/executable.h"
 
 namespace ricci::testing {
 namespace {
@@ -128,6 +132,22 @@ std::vector<Stage> parse_stages(const std::vector<std::string>& words) {
     }
   }
   return out;
+}
+
+bool is_compile(const Stage& stage) { return stage.verb == "compile"; }
+
+std::string compiled_text(const Stage& stage, const Graph& graph) {
+  ProgramOptions options{.fuse = !stage.flag("--no-fuse"), .claims = cpu::claims};
+  for (const std::string& text : stage.list("--donate")) {
+    const std::size_t equals = text.find('=');
+    std::size_t place = 0;
+    for (NodeId id = 0; id < graph.find_or_throw(text.substr(0, equals)); ++id) {
+      const Node& node = graph.node(id);
+      place += node.op.is<op::Input>() || node.op.is<op::Param>() ? 1 : 0;
+    }
+    options.donated.push_back({std::stoul(text.substr(equals + 1)), place});
+  }
+  return to_string(make_program(graph, options));
 }
 
 Graph apply(const Stage& stage, const Graph& graph) {

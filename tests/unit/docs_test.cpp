@@ -81,9 +81,9 @@ TEST(Docs, TutorialShowsTheExampleAsItIs) {
   }
 }
 
-TEST(Docs, TutorialCommandsRun) {
-  const auto shown = blocks(read_text(RICCI_SOURCE_DIR "/docs/tutorials/gradients.md"), "sh");
-  ASSERT_FALSE(shown.empty());
+void expect_commands_run(const std::string& page) {
+  const auto shown = blocks(read_text(RICCI_SOURCE_DIR "/docs/" + page), "sh");
+  ASSERT_FALSE(shown.empty()) << page;
   std::istringstream lines(shown[0]);
   for (std::string line; std::getline(lines, line);) {
     line = std::regex_replace(line, std::regex("build/ricci"), RICCI_TOOL_PATH);
@@ -94,6 +94,11 @@ TEST(Docs, TutorialCommandsRun) {
     EXPECT_EQ(std::system(command.c_str()), 0) << line << "\n"
                                                << read_text(scratch("commands.err"));
   }
+}
+
+TEST(Docs, CommandsRunAsShown) {
+  expect_commands_run("tutorials/gradients.md");
+  expect_commands_run("COMPILER.md");
 }
 
 }  // namespace

@@ -13,6 +13,8 @@ void add_commands(CLI::App& app, Action& action) {
   add_nth_grad(app, action);
   add_jacobians(app, action);
   add_vmap(app, action);
+  add_compile(app, action);
+  add_bench(app, action);
   add_show(app, action);
   add_doc(app, action);
 }

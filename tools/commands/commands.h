@@ -20,6 +20,8 @@ void add_hvp(CLI::App& app, Action& action);
 void add_nth_grad(CLI::App& app, Action& action);
 void add_jacobians(CLI::App& app, Action& action);
 void add_vmap(CLI::App& app, Action& action);
+void add_compile(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Action& action);
 void add_show(CLI::App& app, Action& action);
 void add_doc(CLI::App& app, Action& action);
 

@@ -1,4 +1,4 @@
-// ricci run: evaluates a graph and says what came out.
+// ricci run: runs a graph and says what came out.
 #include <memory>
 
 #include <fmt/format.h>
@@ -7,8 +7,10 @@
 #include "ricci/io/npy.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
+#include "ricci/runtime/compiled_graph.h"
 
 #include "commands/commands.h"
+#include "commands/device_option.h"
 #include "feeds.h"
 #include "source.h"
 #include "summary.h"
@@ -16,28 +18,29 @@
 namespace ricci::tool {
 namespace {
 
-struct RunOptions {
+struct RunCommand {
   Source source;
   FeedOptions feeds;
   std::uint64_t seed = 0;
-  std::string device = "reference";
+  std::string device = "cpu";
   std::string out;
 };
 
-void require_device(const std::string& device) {
-  if (device == "reference") return;
-  throw UserError(ErrorCode::UnsupportedOnBackend,
-                  fmt::format("the device '{}' is not part of this build", device),
-                  "run with --device reference");
+std::vector<Tensor> outputs_of(const Graph& graph, RunValues values, const RunCommand& options) {
+  if (options.device == "cpu") {
+    return compile(graph).run(values.feeds,
+                              {.seed = options.seed, .symbols = std::move(values.symbols)});
+  }
+  return interpret(graph, values.feeds,
+                   {.seed = options.seed, .symbols = std::move(values.symbols)});
 }
 
-void run(const RunOptions& options) {
+void run(const RunCommand& options) {
   require_device(options.device);
   const Graph graph = options.source.load();
   verify(graph);
   RunValues values = make_values(graph, options.feeds);
-  const std::vector<Tensor> results =
-      interpret(graph, values.feeds, {.seed = options.seed, .symbols = std::move(values.symbols)});
+  const std::vector<Tensor> results = outputs_of(graph, std::move(values), options);
   io::NamedTensors named;
   std::string report;
   const auto names = value_names(graph);
@@ -54,15 +57,13 @@ void run(const RunOptions& options) {
 }  // namespace
 
 void add_run(CLI::App& app, Action& action) {
-  auto options = std::make_shared<RunOptions>();
+  auto options = std::make_shared<RunCommand>();
   CLI::App* command = app.add_subcommand("run", "runs a graph and summarises its outputs");
   options->source.declare_one(*command);
   options->feeds.declare(*command);
   command->add_option("--seed", options->seed, "seed of the graph's random ops (default 0)")
       ->type_name("N");
-  command->add_option("--device", options->device, "reference, cpu or cuda (default reference)")
-      ->type_name("NAME")
-      ->check(CLI::IsMember({"reference", "cpu", "cuda"}));
+  declare_device(*command, options->device);
   command->add_option("--out", options->out, "write the outputs as arrays out0, out1, …")
       ->type_name("FILE.npz");
   command->callback([options, &action] { action = [options] { run(*options); }; });

@@ -127,6 +127,10 @@ std::string_view Executable::how(std::size_t step) const {
   return steps_[step].call ? steps_[step].call->how() : "control";
 }
 
+const Executable& Executable::body(std::size_t step, std::size_t body) const {
+  return *steps_[step].bodies[body];
+}
+
 void Executable::prepare_frame(Frame& frame, std::byte* arena) const {
   for (const Buffer& b : program_->buffers) {
     std::byte* at = nullptr;

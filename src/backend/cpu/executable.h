@@ -86,6 +86,8 @@ class Executable {
   void run(Context& context, ThreadPool& pool, const RunArguments& arguments) const;
   /// How each step is served, for reports.
   [[nodiscard]] std::string_view how(std::size_t step) const;
+  /// A body of a control step.
+  [[nodiscard]] const Executable& body(std::size_t step, std::size_t body) const;
 
  private:
   friend class Context;

@@ -1,0 +1,95 @@
+#include "runtime/report.h"
+
+#include <array>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "ricci/schedule/cost.h"
+#include "ricci/support/text.h"
+
+namespace ricci {
+namespace {
+
+std::string counted(std::size_t n, std::string_view what, std::string_view many) {
+  return fmt::format("{} {}", n, n == 1 ? what : many);
+}
+
+// `2 kernels, 1 matmul`: how many steps each way of running them serves.
+std::string served_by(const cpu::Executable& e) {
+  std::map<std::string_view, std::size_t> counts;
+  for (std::size_t s = 0; s < e.program().steps.size(); ++s) ++counts[e.how(s)];
+  std::vector<std::string> parts;
+  for (const auto& [how, n] : counts) {
+    parts.push_back(how == "kernel" ? counted(n, "kernel", "kernels")
+                                    : fmt::format("{} {}", n, how));
+  }
+  return join(parts, ", ");
+}
+
+std::size_t op_count(const Program& p) {
+  std::set<NodeId> nodes;
+  for (const Step& step : p.steps) nodes.insert(step.nodes.begin(), step.nodes.end());
+  return nodes.size();
+}
+
+std::string heading(const cpu::Executable& e) {
+  const Program& p = e.program();
+  const StepCost cost = estimate_cost(p);
+  return fmt::format("@{}: {} in {}{}{}; {} flops, {} bytes read, {} written\n", p.name,
+                     counted(op_count(p), "op", "ops"), counted(p.steps.size(), "step", "steps"),
+                     p.steps.empty() ? "" : ": ", served_by(e), short_number(cost.flops),
+                     short_number(cost.bytes_read), short_number(cost.bytes_written));
+}
+
+std::string memory(const cpu::Executable& e) {
+  const Program& p = e.program();
+  std::array<std::int64_t, 4> bytes{};
+  for (const Buffer& b : p.buffers) bytes[static_cast<std::size_t>(b.role)] += b.bytes();
+  return fmt::format("memory: arena {} bytes (lower bound {}), scratch {}; inputs {}, "
+                     "outputs {}, constants {}\n",
+                     p.arena_bytes, p.live_bytes, e.scratch_bytes(),
+                     bytes[static_cast<std::size_t>(Buffer::Role::Input)],
+                     bytes[static_cast<std::size_t>(Buffer::Role::Output)],
+                     bytes[static_cast<std::size_t>(Buffer::Role::Constant)]);
+}
+
+void add_steps(std::string& text, const cpu::Executable& e, std::size_t indent) {
+  const Program& p = e.program();
+  for (std::size_t s = 0; s < p.steps.size(); ++s) {
+    const Step& step = p.steps[s];
+    const StepCost cost = estimate_cost(p, step);
+    text += fmt::format("{:>6} {:{}}{:<10}{:>8}{:>8}  {}", s, "", indent, e.how(s),
+                        short_number(cost.flops), short_number(cost.bytes()), step.label);
+    if (!step.apart_because.empty()) text += fmt::format("  (apart: {})", step.apart_because);
+    text += '\n';
+    const auto* control = std::get_if<ControlStep>(&step.what);
+    if (control == nullptr) continue;
+    for (std::size_t b = 0; b < control->bodies.size(); ++b) {
+      text += fmt::format("{:>7}{:{}}{}:\n", "", "", indent + 2, control->bodies[b].first);
+      add_steps(text, e.body(s, b), indent + 2);
+    }
+  }
+}
+
+}  // namespace
+
+std::string short_number(double number) {
+  static constexpr std::array Units = {"", "k", "M", "G", "T", "P"};
+  std::size_t unit = 0;
+  while (number >= 1000 && unit + 1 < Units.size()) {
+    number /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.3g}{}", number, Units[unit]);
+}
+
+std::string report_of(const cpu::Executable& executable) {
+  std::string text = heading(executable) + memory(executable);
+  text += fmt::format("{:>6} {:<10}{:>8}{:>8}  {}\n", "step", "by", "flops", "bytes", "ops");
+  add_steps(text, executable, 0);
+  return text;
+}
+
+}  // namespace ricci

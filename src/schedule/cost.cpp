@@ -1,0 +1,144 @@
+#include "ricci/schedule/cost.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ricci/op/ops.h"
+
+namespace ricci {
+namespace {
+
+bool computes(loop::Code code) {
+  switch (code) {
+    case loop::Code::Unary:
+    case loop::Code::Binary:
+    case loop::Code::Compare:
+    case loop::Code::Select:
+    case loop::Code::Cast: return true;
+    case loop::Code::Constant:
+    case loop::Code::Index:
+    case loop::Code::Load:
+    case loop::Code::Copy:
+    case loop::Code::Reduced: return false;
+  }
+  return false;
+}
+
+// Elements of an argument that an access visits.
+double reach(const loop::Kernel& k, const loop::Access& a) {
+  double n = 1;
+  for (std::size_t i = 0; i < a.strides.size(); ++i) {
+    if (a.strides[i] != 0 || !a.terms.empty()) n *= static_cast<double>(k.extents[i]);
+  }
+  return n;
+}
+
+StepCost kernel_cost(const Program& p, const KernelStep& step) {
+  const loop::Kernel& k = p.kernels[step.kernel];
+  const auto rows = static_cast<double>(k.rows());
+  const double elements = rows * static_cast<double>(k.row_elements());
+  StepCost cost;
+  std::map<std::int32_t, double> visited;
+  const auto visit = [&](const loop::Access& a) {
+    visited[a.argument] = std::max(visited[a.argument], reach(k, a));
+  };
+  for (const loop::Stage& stage : k.stages) {
+    const double times = stage.per_element ? elements : rows;
+    for (const loop::Reg r : stage.code) {
+      const loop::Instr& i = k.code[static_cast<std::size_t>(r)];
+      if (computes(i.code)) cost.flops += times;
+      if (i.code == loop::Code::Load) visit(i.access);
+    }
+    for (const loop::Store& s : stage.stores) visit(s.access);
+    cost.flops += times * static_cast<double>(stage.reductions.size() + stage.accumulators.size());
+  }
+  for (const loop::Accumulator& a : k.accumulators) {
+    const double length = a.per_element ? static_cast<double>(k.row_elements()) : 1;
+    visited[a.argument] = length * static_cast<double>(k.kept_rows() * k.chunks);
+  }
+  for (const auto& [argument, count] : visited) {
+    const loop::Argument& a = k.arguments[static_cast<std::size_t>(argument)];
+    const BufferId b = step.buffers[static_cast<std::size_t>(argument)];
+    if (a.role == loop::ArgumentRole::Local || b < 0) continue;
+    const Buffer& buffer = p.buffers[static_cast<std::size_t>(b)];
+    const double bytes = std::min(count, static_cast<double>(buffer.elements)) *
+                         static_cast<double>(size_of(a.dtype));
+    (a.role == loop::ArgumentRole::In ? cost.bytes_read : cost.bytes_written) += bytes;
+  }
+  return cost;
+}
+
+double elements_of(const BufferView& v) { return static_cast<double>(v.type.numel().value_or(0)); }
+
+double bytes_of(const std::vector<BufferView>& views) {
+  double bytes = 0;
+  for (const BufferView& v : views) {
+    if (v.buffer >= 0) bytes += elements_of(v) * static_cast<double>(size_of(v.type.dtype));
+  }
+  return bytes;
+}
+
+// Multiplications and additions where products make up the work; else one for each result.
+double call_flops(const CallStep& c) {
+  const auto size = [](const BufferView& v, std::size_t from_end) {
+    const StaticDims dims = v.type.static_dims();
+    return static_cast<double>(dims[dims.size() - from_end]);
+  };
+  // A weight meets every image position once: all of it but its output channels.
+  const auto taps = [&](const BufferView& w) { return elements_of(w) / std::max(size(w, 4), 1.0); };
+  if (c.op.is<op::Matmul>()) return 2 * elements_of(c.results[0]) * size(c.operands[0], 1);
+  if (c.op.is<op::Conv>()) return 2 * elements_of(c.results[0]) * taps(c.operands[1]);
+  if (c.op.is<op::Conv2dBackwardInput>())
+    return 2 * elements_of(c.operands[0]) * taps(c.operands[1]);
+  if (c.op.is<op::Conv2dBackwardWeight>())
+    return 2 * elements_of(c.operands[1]) * taps(c.results[0]);
+  double flops = 0;
+  for (const BufferView& v : c.results) flops += v.buffer < 0 ? 0 : elements_of(v);
+  return flops;
+}
+
+StepCost scaled(StepCost cost, double by) {
+  return {cost.flops * by, cost.bytes_read * by, cost.bytes_written * by};
+}
+
+StepCost control_cost(const ControlStep& c) {
+  StepCost all;
+  StepCost dearest;
+  for (const auto& [role, body] : c.bodies) {
+    const StepCost cost = estimate_cost(*body);
+    all += cost;
+    if (cost.flops + cost.bytes() > dearest.flops + dearest.bytes()) dearest = cost;
+  }
+  if (const auto* scan = c.op.as<op::Scan>()) {
+    return scaled(all, static_cast<double>(scan->length.value()));
+  }
+  if (const auto* loop = c.op.as<op::While>()) {
+    return scaled(all, static_cast<double>(loop->max_iterations.value_or(1)));
+  }
+  return dearest;
+}
+
+}  // namespace
+
+StepCost& StepCost::operator+=(const StepCost& other) {
+  flops += other.flops;
+  bytes_read += other.bytes_read;
+  bytes_written += other.bytes_written;
+  return *this;
+}
+
+StepCost estimate_cost(const Program& program, const Step& step) {
+  if (const auto* k = std::get_if<KernelStep>(&step.what)) return kernel_cost(program, *k);
+  if (const auto* c = std::get_if<CallStep>(&step.what)) {
+    return {call_flops(*c), bytes_of(c->operands), bytes_of(c->results)};
+  }
+  return control_cost(std::get<ControlStep>(step.what));
+}
+
+StepCost estimate_cost(const Program& program) {
+  StepCost cost;
+  for (const Step& step : program.steps) cost += estimate_cost(program, step);
+  return cost;
+}
+
+}  // namespace ricci

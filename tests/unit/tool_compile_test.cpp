@@ -1,0 +1,127 @@
+// `ricci compile` and `ricci bench`: what they print, and how they end.
+#include <gtest/gtest.h>
+
+#include "support/tool.h"
+
+namespace ricci {
+namespace {
+
+using testing::read_text;
+using testing::run_tool;
+using testing::scratch;
+
+constexpr const char* Net = R"(
+graph @net {
+  %x = input "x" : f32[n, 3]
+  %w = param "w" : f32[3, 8]
+  %b = param "b" : f32[8]
+  %h = matmul %x, %w
+  %s = add %h, %b
+  %y = tanh %s
+  return %y
+}
+graph @step {
+  %w = param "w" : f32[100]
+  %g = input "g" : f32[100]
+  %n = sub %w, %g
+  return %n
+}
+)";
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(ToolCompile, ReportsStepsCostsAndMemory) {
+  const auto run = run_tool("compile - --size n=4", Net);
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_TRUE(run.out.starts_with("@net: 3 ops in 2 steps: 1 kernel, 1 matmul; ")) << run.out;
+  EXPECT_TRUE(has(run.out, "memory: arena ")) << run.out;
+  EXPECT_TRUE(has(run.out, "(lower bound ")) << run.out;
+  EXPECT_TRUE(has(run.out, "add+tanh")) << run.out;
+  EXPECT_TRUE(has(run.out, "192")) << run.out;  // 2·4·8·3 flops
+  EXPECT_EQ(run.out, run_tool("compile - --size n=4 --report", Net).out);
+  EXPECT_TRUE(has(run_tool("compile - --size n=4 --no-fuse", Net).out, "in 3 steps: 2 kernels"));
+}
+
+TEST(ToolCompile, ReportsBodies) {
+  const auto run = run_tool("compile -", R"(
+graph @loop {
+  %x = input "x" : f32[4]
+  %y = scan %x {length = 3} body {
+    %c = input "c" : f32[4]
+    %n = exp %c
+    return %n
+  }
+  return %y
+}
+)");
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_TRUE(has(run.out, "body:")) << run.out;
+  EXPECT_TRUE(has(run.out, "exp")) << run.out;
+}
+
+TEST(ToolCompile, EmitsLirAndCode) {
+  const auto lir = run_tool("compile - --size n=4 --emit lir", Net);
+  EXPECT_TRUE(lir.out.starts_with("program @net arena ")) << lir.out << lir.err;
+  EXPECT_TRUE(has(lir.out, "kernel k0 ")) << lir.out;
+  const auto llvm = run_tool("compile - --size n=4 --emit llvm", Net);
+  EXPECT_TRUE(has(llvm.out, "define ")) << llvm.err;
+  const auto assembly = run_tool("compile - --size n=4 --emit asm --target portable", Net);
+  EXPECT_TRUE(has(assembly.out, "k0:")) << assembly.err;
+  EXPECT_FALSE(has(assembly.out, "%ymm")) << assembly.out;
+  EXPECT_TRUE(has(run_tool("compile - --size n=4 --emit asm --target avx2", Net).out, "%ymm"));
+  const std::string file = scratch("kernels.o");
+  const auto object =
+      run_tool("compile - --size n=4 --emit object --target avx512 -o " + file, Net);
+  EXPECT_EQ(object.status, 0) << object.err;
+  EXPECT_EQ(read_text(file).substr(1, 3), "ELF");
+}
+
+TEST(ToolCompile, OutputsTakeTheBuffersOfInputs) {
+  const auto plain = run_tool("compile - --graph step --emit lir", Net);
+  const auto donated = run_tool("compile - --graph step --emit lir --donate w=0", Net);
+  EXPECT_EQ(donated.status, 0) << donated.err;
+  EXPECT_EQ(plain.out, donated.out)
+      << "both write the output at once; only who hands it in differs";
+}
+
+TEST(ToolCompile, FaultsExitWithOne) {
+  const struct {
+    std::string arguments;
+    std::string message;
+  } faults[] = {
+      {"compile -", "--size n=32"},
+      {"compile - --size m=3", "no dimension is named 'm'"},
+      {"compile - --graph step --emit object", "-o kernels.o"},
+      {"compile - --graph step --donate w=1", "is not the number of an output"},
+      {"compile - --graph step --donate v=0", "error[name"},
+      {"bench -", "no value is given"},
+      {"bench - --random 1 --device cuda", "error[unsupported_on_backend]"},
+  };
+  for (const auto& f : faults) {
+    const auto run = run_tool(f.arguments, Net);
+    EXPECT_EQ(run.status, 1) << f.arguments;
+    EXPECT_EQ(run.out, "") << f.arguments;
+    EXPECT_TRUE(has(run.err, f.message)) << f.arguments << "\n" << run.err;
+  }
+  for (const char* arguments : {"compile", "compile - --emit c", "compile - --target avx2",
+                                "compile - --emit lir --report", "bench - --reps 0"}) {
+    EXPECT_EQ(run_tool(arguments, Net).status, 2) << arguments;
+  }
+}
+
+TEST(ToolBench, MeasuresRunsAndSteps) {
+  const auto text = run_tool("bench - --random 1 --reps 3 --threads 1", Net);
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_TRUE(text.out.starts_with("@net on cpu, 1 thread: median ")) << text.out;
+  EXPECT_TRUE(has(text.out, "add+tanh")) << text.out;
+  const auto json = run_tool("bench - --random 1 --reps 3 --json", Net);
+  EXPECT_TRUE(has(json.out, "\"median_ms\"")) << json.out << json.err;
+  EXPECT_TRUE(has(json.out, "\"by\": \"matmul\"")) << json.out;
+  const auto reference = run_tool("bench - --random 1 --reps 2 --device reference", Net);
+  EXPECT_TRUE(reference.out.starts_with("@net on reference, ")) << reference.out << reference.err;
+}
+
+}  // namespace
+}  // namespace ricci

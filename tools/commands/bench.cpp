@@ -1,0 +1,209 @@
+// ricci bench: how long a graph takes, as a whole and step by step.
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "ricci/interp/interpreter.h"
+#include "ricci/ir/verify.h"
+#include "ricci/runtime/device.h"
+#include "ricci/schedule/cost.h"
+
+#include "backend/cpu/executable.h"
+#include "commands/commands.h"
+#include "commands/device_option.h"
+#include "feeds.h"
+#include "runtime/report.h"
+#include "source.h"
+
+namespace ricci::tool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct BenchCommand {
+  Source source;
+  FeedOptions feeds;
+  std::uint64_t seed = 0;
+  std::size_t reps = 20;
+  int threads = 0;
+  bool no_fuse = false;
+  bool json = false;
+  std::string device = "cpu";
+};
+
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+double median(std::vector<double> times) {
+  std::ranges::sort(times);
+  const std::size_t half = times.size() / 2;
+  return times.size() % 2 == 1 ? times[half] : (times[half - 1] + times[half]) / 2;
+}
+
+struct StepTimes {
+  std::string by;
+  std::string ops;
+  StepCost cost;
+  std::vector<double> ms;
+};
+
+struct Measured {
+  std::string graph;
+  std::string device;
+  int threads = 1;
+  double compile_ms = 0;
+  double first_ms = 0;
+  std::vector<double> ms;
+  std::vector<StepTimes> steps;  // of the CPU device
+};
+
+std::vector<double> timed(std::size_t reps, const std::function<void()>& run) {
+  std::vector<double> out;
+  for (std::size_t i = 0; i < reps; ++i) {
+    const auto start = Clock::now();
+    run();
+    out.push_back(ms_since(start));
+  }
+  return out;
+}
+
+// Takes the time of every step of one program; those of its bodies are part of their own.
+class StepWatch final : public cpu::StepObserver {
+ public:
+  StepWatch(const Program& program, std::vector<StepTimes>& steps)
+      : program_(program), steps_(steps) {}
+  void before(const Program& program, std::size_t) override {
+    if (&program == &program_) start_ = Clock::now();
+  }
+  void after(const Program& program, std::size_t step, const cpu::Frame&) override {
+    if (&program == &program_) steps_[step].ms.push_back(ms_since(start_));
+  }
+
+ private:
+  const Program& program_;
+  std::vector<StepTimes>& steps_;
+  Clock::time_point start_;
+};
+
+void measure_cpu(const BenchCommand& command, const Graph& graph, const CheckedFeeds& feeds,
+                 Measured& out) {
+  const Device device = Device::cpu(command.threads);
+  out.threads = device.threads();
+  const auto start = Clock::now();
+  const Graph bound = feeds.bindings.empty() ? graph : graph.bind(feeds.bindings);
+  const cpu::Executable executable(std::make_shared<Program>(
+      make_program(bound, {.fuse = !command.no_fuse, .claims = cpu::claims})));
+  cpu::Context context(executable);
+  out.compile_ms = ms_since(start);
+
+  std::vector<Tensor> held;
+  std::vector<const std::byte*> inputs;
+  for (const Tensor& t : feeds.values) {
+    held.push_back(t.contiguous());
+    inputs.push_back(held.back().data());
+  }
+  std::vector<Tensor> results;
+  std::vector<std::byte*> outputs;
+  for (const ValueId v : bound.outputs()) results.push_back(Tensor::zeros(bound.type(v)));
+  for (Tensor& t : results) outputs.push_back(t.mutable_data());
+  cpu::RunArguments arguments{inputs, outputs, command.seed, nullptr};
+  const auto run = [&] { executable.run(context, device.pool(), arguments); };
+  out.first_ms = timed(1, run)[0];
+  out.ms = timed(command.reps, run);
+
+  const Program& program = executable.program();
+  for (std::size_t s = 0; s < program.steps.size(); ++s) {
+    out.steps.push_back({std::string(executable.how(s)),
+                         program.steps[s].label,
+                         estimate_cost(program, program.steps[s]),
+                         {}});
+  }
+  StepWatch watch(program, out.steps);
+  arguments.observer = &watch;
+  (void)timed(command.reps, run);
+}
+
+Measured measure(const BenchCommand& command) {
+  const Graph graph = command.source.load();
+  verify(graph);
+  RunValues values = make_values(graph, command.feeds);
+  Measured out{.graph = graph.name(), .device = command.device};
+  if (command.device == "cpu") {
+    measure_cpu(command, graph, check_feeds(graph, values.feeds, values.symbols), out);
+    return out;
+  }
+  const auto run = [&] {
+    (void)interpret(graph, values.feeds, {.seed = command.seed, .symbols = values.symbols});
+  };
+  out.first_ms = timed(1, run)[0];
+  out.ms = timed(command.reps, run);
+  return out;
+}
+
+std::string as_json(const Measured& m) {
+  nlohmann::ordered_json steps = nlohmann::ordered_json::array();
+  for (const StepTimes& s : m.steps) {
+    steps.push_back({{"ops", s.ops},
+                     {"by", s.by},
+                     {"median_ms", median(s.ms)},
+                     {"flops", s.cost.flops},
+                     {"bytes", s.cost.bytes()}});
+  }
+  const nlohmann::ordered_json all = {{"graph", m.graph},       {"device", m.device},
+                                      {"threads", m.threads},   {"compile_ms", m.compile_ms},
+                                      {"first_ms", m.first_ms}, {"median_ms", median(m.ms)},
+                                      {"times_ms", m.ms},       {"steps", std::move(steps)}};
+  return all.dump(2) + "\n";
+}
+
+std::string as_text(const Measured& m) {
+  std::string text = fmt::format(
+      "@{} on {}, {} thread{}: median {:.4g} ms of {} (from {:.4g} to {:.4g}); compiled in {:.4g} "
+      "ms, first run {:.4g} ms\n",
+      m.graph, m.device, m.threads, m.threads == 1 ? "" : "s", median(m.ms), m.ms.size(),
+      std::ranges::min(m.ms), std::ranges::max(m.ms), m.compile_ms, m.first_ms);
+  if (m.steps.empty()) return text;
+  text += fmt::format("{:>6} {:<10}{:>10}{:>10}{:>10}  {}\n", "step", "by", "ms", "Gflop/s", "GB/s",
+                      "ops");
+  for (std::size_t i = 0; i < m.steps.size(); ++i) {
+    const StepTimes& s = m.steps[i];
+    const double ms = std::max(median(s.ms), 1e-6);
+    text += fmt::format("{:>6} {:<10}{:>10.4f}{:>10.3g}{:>10.3g}  {}\n", i, s.by, ms,
+                        s.cost.flops / ms * 1e-6, s.cost.bytes() / ms * 1e-6, s.ops);
+  }
+  return text;
+}
+
+void run_bench(const BenchCommand& command) {
+  require_device(command.device);
+  const Measured measured = measure(command);
+  write_text("-", command.json ? as_json(measured) : as_text(measured));
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Action& action) {
+  auto options = std::make_shared<BenchCommand>();
+  CLI::App* command = app.add_subcommand("bench", "measures how long a graph takes");
+  options->source.declare_one(*command);
+  options->feeds.declare(*command);
+  command->add_option("--seed", options->seed, "seed of the graph's random ops (default 0)")
+      ->type_name("N");
+  command->add_option("--reps", options->reps, "how often it is run (default 20)")
+      ->type_name("N")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1000000}));
+  command->add_option("--threads", options->threads, "threads at most (default: one per core)")
+      ->type_name("N")
+      ->check(CLI::Range(0, 4096));
+  command->add_flag("--no-fuse", options->no_fuse, "a kernel for every op");
+  command->add_flag("--json", options->json, "all times, as JSON");
+  declare_device(*command, options->device);
+  command->callback([options, &action] { action = [options] { run_bench(*options); }; });
+}
+
+}  // namespace ricci::tool
