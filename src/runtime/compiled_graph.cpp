@@ -46,7 +46,7 @@ std::int64_t ExecutionContext::bytes() const noexcept {
 namespace {
 
 // Runs op by op with results that are thrown away, looking at every value.
-void check_finite(const Programs& programs, const SymbolBindings& bindings, const Device& device,
+void check_finite(Programs& programs, const SymbolBindings& bindings, const Device& device,
                   std::span<const std::byte* const> inputs, std::uint64_t seed) {
   const std::shared_ptr<BoundProgram> plain = programs.op_by_op(bindings);
   std::vector<std::string> names;
@@ -62,7 +62,7 @@ void check_finite(const Programs& programs, const SymbolBindings& bindings, cons
 }
 
 struct Call {
-  const Programs& programs;
+  Programs& programs;
   const BoundProgram& program;
   const Device& device;
   cpu::Context& context;
@@ -231,7 +231,7 @@ ExecutionContext CompiledGraph::make_context() const {
 
 void CompiledGraph::run(ExecutionContext& context, std::span<const void* const> inputs,
                         std::span<void* const> outputs, const RunOptions& options) const {
-  const Programs& programs = *impl_->programs;
+  Programs& programs = *impl_->programs;
   ExecutionContext::Impl* c = context.impl_.get();
   if (c == nullptr || c->programs != impl_->programs) {
     throw UserError(

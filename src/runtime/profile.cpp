@@ -107,7 +107,8 @@ std::string Profile::to_string() const {
   text += fmt::format("{:>5} {:>9} {:>11} {:>6} {:>8} {:>8}  {}\n", "step", "runs", "us/run",
                       "share", "GB/s", "GFLOP/s", "what");
   for (const ProfileRow& r : impl_->rows) {
-    const double each = r.seconds / static_cast<double>(r.runs);
+    // A step that faulted has no run that ended.
+    const double each = r.runs > 0 ? r.seconds / static_cast<double>(r.runs) : 0;
     const double rate = each > 0 ? 1e-9 / each : 0;
     const std::string indent(static_cast<std::size_t>(2 * r.depth), ' ');
     text +=

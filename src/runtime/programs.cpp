@@ -162,10 +162,17 @@ std::shared_ptr<BoundProgram> Programs::only() {
                   "bind them first: graph.bind({{\"n\", 32}})");
 }
 
-std::shared_ptr<BoundProgram> Programs::op_by_op(const SymbolBindings& bindings) const {
+std::shared_ptr<BoundProgram> Programs::op_by_op(const SymbolBindings& bindings) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (op_by_op_.program && op_by_op_.bindings == bindings) return op_by_op_.program;
+  }
   auto program =
       std::make_shared<const Program>(make_program(with_sizes(bindings), {false, cpu::claims, {}}));
-  return std::make_shared<BoundProgram>(std::move(program), device_, options_);
+  auto made = std::make_shared<BoundProgram>(std::move(program), device_, options_);
+  const std::lock_guard lock(mutex_);
+  op_by_op_ = {bindings, made};
+  return made;
 }
 
 void Programs::forget_contexts() {

@@ -75,8 +75,8 @@ class Programs {
   [[nodiscard]] std::shared_ptr<BoundProgram> bound(const SymbolBindings& bindings);
   /// The program of a static graph; UserError(needs_static_dim) for others.
   [[nodiscard]] std::shared_ptr<BoundProgram> only();
-  /// One kernel per op: for finding out which op did something. Not kept.
-  [[nodiscard]] std::shared_ptr<BoundProgram> op_by_op(const SymbolBindings& bindings) const;
+  /// One kernel per op: for finding out which op did something. The last one is kept.
+  [[nodiscard]] std::shared_ptr<BoundProgram> op_by_op(const SymbolBindings& bindings);
   void forget_contexts();
 
  private:
@@ -100,6 +100,7 @@ class Programs {
   std::shared_ptr<BoundProgram> only_;
   std::mutex mutex_;
   std::list<Entry> recent_;  // the last one used first
+  Entry op_by_op_;
 };
 
 }  // namespace ricci::runtime

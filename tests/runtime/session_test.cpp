@@ -34,6 +34,28 @@ TEST(RuntimeSession, CompilesAGraphOnce) {
   EXPECT_TRUE(same(a.run(feeds)[0], b.run(feeds)[0]));
 }
 
+// [lir-fingerprint] Constants, attributes and bodies count, however little they differ.
+TEST(RuntimeSession, EverythingInAGraphCounts) {
+  Session session;
+  const auto run = [&](double shift, std::int64_t axis, bool twice) {
+    Graph g("g");
+    const Value x = g.input("x", f32({2, 2}));
+    const auto body = [&](Graph&, std::span<const Value> v) {
+      return std::vector{twice ? v[0] * 2.0 : v[0] * 3.0};
+    };
+    const Value looped = scan(x, body, 2);
+    g.set_outputs({reduce(looped + shift, {.op = ReduceKind::Sum, .axes = {axis}})});
+    return session.compile(g).run({{"x", Tensor::of<float>({2, 2}, {1, 2, 3, 4})}})[0];
+  };
+  EXPECT_EQ(run(0, 0, true).elements<float>(), (std::vector<float>{16, 24}));
+  EXPECT_EQ(run(1, 0, true).elements<float>(), (std::vector<float>{18, 26}));
+  EXPECT_EQ(run(0, 1, true).elements<float>(), (std::vector<float>{12, 28}));
+  EXPECT_EQ(run(0, 0, false).elements<float>(), (std::vector<float>{36, 54}));
+  EXPECT_EQ(session.cache().hits, 0U);
+  (void)run(0, 0, false);
+  EXPECT_EQ(session.cache().hits, 1U);
+}
+
 TEST(RuntimeSession, ForgetsWhatWasNotAskedForLongest) {
   Session session(Device::default_cpu(), {.max_programs = 2});
   (void)session.compile(dense_graph(1));

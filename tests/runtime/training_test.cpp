@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "ricci/model/autodiff.h"
+#include "ricci/op/ops.h"
 #include "ricci/transform/grad.h"
 
 #include "runtime/models.h"
@@ -74,6 +75,7 @@ struct ByHand {
   }
 };
 
+// [training-step]
 TEST(RuntimeTraining, OptimisersFollowTheirFormulas) {
   const std::vector<Optimizer> all = {
       Sgd{.learning_rate = 0.1},
@@ -227,6 +229,18 @@ TEST(RuntimeTraining, ParamsLieOutsideTheArena) {
   for (const BufferId b : p.outputs) {
     EXPECT_NE(p.buffers[static_cast<std::size_t>(b)].role, Buffer::Role::Temporary);
   }
+}
+
+// [training-share-activations] One product forward and one for the gradient of w: the forward pass
+// is not computed again.
+TEST(RuntimeTraining, ForwardIsComputedOnce) {
+  std::size_t products = 0;
+  const TrainingStep training = started();
+  for (const Step& step : training.compiled().program().steps) {
+    const auto* call = std::get_if<CallStep>(&step.what);
+    products += call != nullptr && call->op.is<op::Matmul>() ? 1 : 0;
+  }
+  EXPECT_LE(products, 2U);
 }
 
 TEST(RuntimeTraining, TakesAnyBatchWhenItIsSymbolic) {
