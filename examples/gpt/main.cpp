@@ -89,8 +89,7 @@ int run(const gpt::Options& options) {
   const gpt::Vocabulary vocabulary(text);
   const std::size_t cut = text.size() * 9 / 10;
   const gpt::Sizes sizes = {.vocabulary = vocabulary.size()};
-  gpt::Batches seen(vocabulary.encode(text.substr(0, cut)), BatchSize, sizes.context,
-                    options.seed);
+  gpt::Batches seen(vocabulary.encode(text.substr(0, cut)), BatchSize, sizes.context, options.seed);
   gpt::Batches unseen(vocabulary.encode(text.substr(cut)), BatchSize, sizes.context, options.seed);
 
   const Device device = Device::cpu(options.threads);
@@ -98,10 +97,10 @@ int run(const gpt::Options& options) {
   const Feeds start = gpt::initial_params(sizes, options.seed);
   std::int64_t weights = 0;
   for (const auto& [name, value] : start) weights += value.numel();
-  std::printf("%s: %zu characters, %lld different; a GPT of %lld layers, %lld weights, %d threads\n",
-              options.text.c_str(), text.size(), static_cast<long long>(sizes.vocabulary),
-              static_cast<long long>(sizes.layers), static_cast<long long>(weights),
-              device.threads());
+  std::printf(
+      "%s: %zu characters, %lld different; a GPT of %lld layers, %lld weights, %d threads\n",
+      options.text.c_str(), text.size(), static_cast<long long>(sizes.vocabulary),
+      static_cast<long long>(sizes.layers), static_cast<long long>(weights), device.threads());
 
   const auto compile_start = std::chrono::steady_clock::now();
   gpt::Training training(loss, start, device);

@@ -17,7 +17,8 @@ Value linear(const std::string& name, Value x, std::int64_t in, std::int64_t out
 
 Value norm(const std::string& name, Value x, std::int64_t width) {
   Graph& g = x.graph();
-  return layer_norm(x, g.param(name + ".gamma", f32({width})), g.param(name + ".beta", f32({width})));
+  return layer_norm(x, g.param(name + ".gamma", f32({width})),
+                    g.param(name + ".beta", f32({width})));
 }
 
 // Every position looks at those before it, with several heads.

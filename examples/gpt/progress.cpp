@@ -1,12 +1,12 @@
 #include "progress.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 namespace gpt {
 namespace {
@@ -33,7 +33,7 @@ std::string bar(double done, std::size_t cells) {
 
 }  // namespace
 
-std::string progress_line(const ProgressState& state, std::size_t width) {
+std::string progress_words(const ProgressState& state) {
   const double done = std::clamp(state.done, 0.0, 1.0);
   const double left = done > 0 ? state.seconds * (1 - done) / done : 0;
   const double rate = state.seconds > 0 ? static_cast<double>(state.steps) / state.seconds : 0;
@@ -43,10 +43,15 @@ std::string progress_line(const ProgressState& state, std::size_t width) {
                 "%3.0f %%  step %lld  %.1f steps/s  loss %.3f  %ld:%02ld left", 100 * done,
                 static_cast<long long>(state.steps), rate, state.loss, left_seconds / 60,
                 left_seconds % 60);
-  std::string line = words.data();
+  return words.data();
+}
+
+std::string progress_line(const ProgressState& state, std::size_t width) {
+  std::string line = progress_words(state);
   const std::size_t around_bar = 4;  // brackets, and two spaces after them
   if (width >= line.size() + around_bar + ShortestBar) {
-    line = bar(done, std::min(LongestBar, width - line.size() - around_bar)) + "  " + line;
+    const std::size_t cells = std::min(LongestBar, width - line.size() - around_bar);
+    line = bar(std::clamp(state.done, 0.0, 1.0), cells) + "  " + line;
   }
   return line.substr(0, width);
 }
@@ -58,31 +63,31 @@ double Progress::seconds() const {
 }
 
 void Progress::update(std::int64_t steps, double done, double loss) {
-  steps_ = steps;
-  done_ = done;
-  loss_ = loss_ ? 0.95 * *loss_ + 0.05 * loss : loss;
+  state_.steps = steps;
+  state_.done = done;
+  state_.loss = steps == 1 ? loss : 0.95 * state_.loss + 0.05 * loss;
   const Clock::duration pause = terminal_ ? Clock::duration(RedrawEvery) : LineEvery;
-  if (steps > 1 && Clock::now() - drawn_ < pause) return;
-  draw();
+  if (steps == 1 || Clock::now() - drawn_ >= pause) draw();
 }
 
 void Progress::finish() {
-  draw();
+  if (drawn_steps_ != state_.steps) draw();
   if (terminal_) std::putchar('\n');
   std::fflush(stdout);
 }
 
 void Progress::draw() {
   drawn_ = Clock::now();
-  const ProgressState state = {steps_, done_, seconds(), loss()};
+  drawn_steps_ = state_.steps;
+  state_.seconds = seconds();
   if (terminal_) {
     // The last column stays free: some terminals go to the next line when it is filled.
     const std::size_t width = terminal_width() - 1;
-    std::string line = progress_line(state, width);
+    std::string line = progress_line(state_, width);
     line.resize(width, ' ');
     std::printf("\r%s", line.c_str());
   } else {
-    std::printf("%s\n", progress_line(state, PlainWidth).c_str());
+    std::printf("%s\n", progress_words(state_).c_str());
   }
   std::fflush(stdout);
 }

@@ -28,8 +28,7 @@ std::string Writer::write(const std::string& prompt, std::size_t count, double t
   return text;
 }
 
-std::size_t Writer::next(const Tokens& so_far, double temperature,
-                         std::mt19937_64& random) const {
+std::size_t Writer::next(const Tokens& so_far, double temperature, std::mt19937_64& random) const {
   // The model sees the last `context` characters. Where there are fewer, what stands after them
   // does not matter: attention is causal.
   const auto context = static_cast<std::size_t>(sizes_.context);

@@ -35,7 +35,8 @@ class Training {
 
   ricci::CompiledGraph compiled_;
   ricci::ExecutionContext context_;
-  std::map<std::string, ricci::Tensor, std::less<>> kept_;  // params, moments, step: updated in place
+  std::map<std::string, ricci::Tensor, std::less<>>
+      kept_;  // params, moments, step: updated in place
   std::vector<std::string> param_names_;
   ricci::Tensor loss_;
   std::vector<const void*> inputs_;
