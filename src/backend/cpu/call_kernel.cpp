@@ -98,6 +98,11 @@ bool claims(const Graph& graph, const Node& node) {
   return has_plan(graph, node) || host_kernel(node.op.kind()).run != nullptr;
 }
 
+bool has_kernel(const Graph& graph, const Node& node) {
+  return node.op.is<op::Matmul>() || has_plan(graph, node) ||
+         host_kernel(node.op.kind()).run != nullptr;
+}
+
 std::unique_ptr<CallKernel> make_call_kernel(const CallStep& step, const Graph& graph,
                                              NodeId node) {
   if (step.op.is<op::Matmul>()) return make_matmul_call(step);
