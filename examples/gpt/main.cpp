@@ -10,7 +10,9 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
+#include <numbers>
 
+#include "ricci/io/file.h"
 #include "ricci/ricci.h"
 
 #include "model.h"
@@ -19,25 +21,32 @@
 #include "report.h"
 #include "sampling.h"
 #include "text.h"
-#include "training.h"
 
 using namespace ricci;  // NOLINT: an example reads better without prefixes
 
 namespace {
 
 constexpr std::int64_t BatchSize = 16;
-constexpr std::size_t SampleLength = 240;
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+// A short warm-up, then down to a tenth along half a wave.
+Tensor learning_rate(std::int64_t step, double done) {
+  constexpr double Highest = 3e-3;
+  constexpr double WarmUpSteps = 50;
+  const double rising = std::min(1.0, static_cast<double>(step) / WarmUpSteps);
+  const double falling = 0.55 + 0.45 * std::cos(std::numbers::pi * done);
+  return Tensor::splat(f32(), Highest * rising * falling);
 }
 
-// A short warm-up, then down to a tenth along a half wave.
-double learning_rate(std::int64_t step, double done) {
-  constexpr double Highest = 3e-3;
-  constexpr double WarmUp = 50;
-  const double rising = std::min(1.0, static_cast<double>(step) / WarmUp);
-  return Highest * rising * (0.1 + 0.9 * 0.5 * (1 + std::cos(M_PI * done)));
+// Loss, gradients and the optimiser as one program, which updates the params where they lie.
+TrainingStep make_training(Session& session, const gpt::Sizes& sizes, std::uint64_t seed) {
+  const Graph loss = gpt::make_loss(sizes, BatchSize);
+  TrainingStep training = compile_training(
+      session, GraphModule::from_graph(loss),
+      {.optimizer = AdamW{.beta2 = 0.99}, .clip_norm = 1.0, .learning_rate_input = true});
+  for (const auto& [name, value] : gpt::initial_params(sizes, seed)) {
+    training.set_param(name, value);
+  }
+  return training;
 }
 
 struct Losses {
@@ -45,42 +54,64 @@ struct Losses {
   double last = 0;
 };
 
-Losses train(gpt::Training& training, gpt::Batches& batches, const gpt::Options& options) {
+Losses train(TrainingStep& training, gpt::Batches& batches, const gpt::Options& options) {
   gpt::Progress progress;
   Losses losses;
   double done = 0;
   for (std::int64_t step = 1; done < 1; ++step) {
-    const double loss = training.step(batches.next(), learning_rate(step, done));
+    const gpt::Batch batch = batches.next();
+    const TrainingStep::Result result =
+        training.step({{"ids", batch.ids},
+                       {"labels", batch.labels},
+                       {"learning_rate", learning_rate(step, done)}});
+    losses.last = result.loss.item();
+    if (step == 1) losses.first = losses.last;
     done = options.steps ? static_cast<double>(step) / static_cast<double>(*options.steps)
                          : std::min(1.0, progress.seconds() / options.seconds);
-    if (step == 1) losses.first = loss;
-    losses.last = loss;
-    progress.update(step, done, loss);
+    progress.update(step, done, losses.last);
   }
   progress.finish();
   return losses;
 }
 
-// The loss on text the model has not seen: the mean of a few batches.
-double unseen_loss(const Graph& loss, const Feeds& params, gpt::Batches batches,
-                   const Device& device) {
+// The loss on text the model was not trained on: the mean of a few batches.
+double unseen_loss(Session& session, const gpt::Sizes& sizes, const TrainingStep& training,
+                   gpt::Batches& batches) {
   constexpr int Count = 8;
-  CompiledGraph compiled = compile(loss, device);
-  for (const auto& [name, value] : params) compiled.set_param(name, value);
+  CompiledGraph loss = session.compile(gpt::make_loss(sizes, BatchSize));
+  for (const std::string& name : training.params()) loss.set_param(name, training.param(name));
   double total = 0;
   for (int i = 0; i < Count; ++i) {
     const gpt::Batch batch = batches.next();
-    total += compiled.run({{"ids", batch.ids}, {"labels", batch.labels}})[0].item();
+    total += loss.run({{"ids", batch.ids}, {"labels", batch.labels}})[0].item();
   }
   return total / Count;
 }
 
-void show_sample(const char* when, gpt::Writer& writer, const Feeds& params,
+void show_sample(const char* when, gpt::Writer& writer, const TrainingStep& training,
                  const gpt::Options& options) {
+  constexpr std::size_t Length = 300;
+  constexpr double Temperature = 0.7;
   std::mt19937_64 random(options.seed);
-  writer.set_params(params);
-  const std::string text = writer.write(options.prompt, SampleLength, 0.7, random);
-  std::printf("\n%s:\n----\n%s\n----\n\n", when, text.c_str());
+  for (const std::string& name : training.params()) writer.set_param(name, training.param(name));
+  const std::string text = writer.write(options.prompt, Length, Temperature, random);
+  std::printf("\n%s, the model writes:\n----\n%s\n----\n\n", when, text.c_str());
+}
+
+// Where the time of a few more steps goes. At a rate of zero they change no param.
+void write_trace(TrainingStep& training, gpt::Batches& batches, const std::string& path) {
+  constexpr int Steps = 3;
+  Profile profile;
+  for (int i = 0; i < Steps; ++i) {
+    const gpt::Batch batch = batches.next();
+    training.step({{"ids", batch.ids},
+                   {"labels", batch.labels},
+                   {"learning_rate", Tensor::splat(f32(), 0.0)}},
+                  {.profile = &profile});
+  }
+  io::write_file(path, profile.chrome_trace());
+  std::printf("%sThe trace of %d steps is in %s: open it with ui.perfetto.dev\n",
+              gpt::describe(profile).c_str(), Steps, path.c_str());
 }
 
 int run(const gpt::Options& options) {
@@ -91,31 +122,28 @@ int run(const gpt::Options& options) {
   const gpt::Sizes sizes = {.vocabulary = vocabulary.size()};
   gpt::Batches seen(vocabulary.encode(text.substr(0, cut)), BatchSize, sizes.context, options.seed);
   gpt::Batches unseen(vocabulary.encode(text.substr(cut)), BatchSize, sizes.context, options.seed);
+  std::printf("%s has %zu characters, %lld different ones.\n", options.text.c_str(), text.size(),
+              static_cast<long long>(sizes.vocabulary));
 
-  const Device device = Device::cpu(options.threads);
-  const Graph loss = gpt::make_loss(sizes, BatchSize);
-  const Feeds start = gpt::initial_params(sizes, options.seed);
-  std::int64_t weights = 0;
-  for (const auto& [name, value] : start) weights += value.numel();
-  std::printf(
-      "%s: %zu characters, %lld different; a GPT of %lld layers, %lld weights, %d threads\n",
-      options.text.c_str(), text.size(), static_cast<long long>(sizes.vocabulary),
-      static_cast<long long>(sizes.layers), static_cast<long long>(weights), device.threads());
+  Session session(Device::cpu(options.threads));
+  const auto start = std::chrono::steady_clock::now();
+  TrainingStep training = make_training(session, sizes, options.seed);
+  const std::chrono::duration<double> compiling = std::chrono::steady_clock::now() - start;
+  std::printf("A GPT of %lld layers for %d threads; its training step was compiled in %.2f s:\n%s",
+              static_cast<long long>(sizes.layers), session.device().threads(), compiling.count(),
+              gpt::describe(training).c_str());
 
-  const auto compile_start = std::chrono::steady_clock::now();
-  gpt::Training training(loss, start, device);
-  std::printf("\nThe training step, compiled in %.2f s:\n%s", seconds_since(compile_start),
-              gpt::describe(training.compiled()).c_str());
-
-  gpt::Writer writer(sizes, vocabulary, device);
-  show_sample("Before training", writer, start, options);
-
+  gpt::Writer writer(session, sizes, vocabulary);
+  show_sample("Before training", writer, training, options);
   const Losses losses = train(training, seen, options);
-  const Feeds trained = training.params();
-  std::printf("loss %.3f at first, %.3f now; %.3f on text it has not seen\n", losses.first,
-              losses.last, unseen_loss(loss, trained, unseen, device));
-  show_sample("After training", writer, trained, options);
-  return losses.last < losses.first ? 0 : 1;
+  std::printf("The loss was %.3f at first and is %.3f now; %.3f on text it was not trained on.\n",
+              losses.first, losses.last, unseen_loss(session, sizes, training, unseen));
+  show_sample("After training", writer, training, options);
+  if (!options.trace.empty()) write_trace(training, seen, options.trace);
+
+  const bool learned = losses.last < losses.first;
+  if (!learned) std::fprintf(stderr, "the loss did not fall\n");
+  return learned ? 0 : 1;
 }
 
 }  // namespace

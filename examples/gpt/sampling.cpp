@@ -7,13 +7,13 @@ namespace gpt {
 
 using namespace ricci;  // NOLINT: examples read better without prefixes
 
-Writer::Writer(const Sizes& sizes, Vocabulary vocabulary, const Device& device)
+Writer::Writer(Session& session, const Sizes& sizes, Vocabulary vocabulary)
     : sizes_(sizes),
       vocabulary_(std::move(vocabulary)),
-      model_(compile(make_model(sizes, 1), device)) {}
+      model_(session.compile(make_model(sizes, 1))) {}
 
-void Writer::set_params(const Feeds& params) {
-  for (const auto& [name, value] : params) model_.set_param(name, value);
+void Writer::set_param(const std::string& name, const Tensor& value) {
+  model_.set_param(name, value);
 }
 
 std::string Writer::write(const std::string& prompt, std::size_t count, double temperature,

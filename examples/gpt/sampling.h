@@ -6,7 +6,6 @@
 #include <string>
 
 #include "ricci/ricci.h"
-#include "ricci/runtime/compiled_graph.h"
 
 #include "model.h"
 #include "text.h"
@@ -15,11 +14,11 @@ namespace gpt {
 
 class Writer {
  public:
-  Writer(const Sizes& sizes, Vocabulary vocabulary, const ricci::Device& device);
+  Writer(ricci::Session& session, const Sizes& sizes, Vocabulary vocabulary);
 
-  void set_params(const ricci::Feeds& params);
-  /// `prompt` and `count` characters more. The lower the temperature, the more the likeliest ones
-  /// are preferred.
+  void set_param(const std::string& name, const ricci::Tensor& value);
+  /// `prompt`, which is not empty, and `count` characters more. The lower the temperature, the more
+  /// the likeliest ones are preferred.
   [[nodiscard]] std::string write(const std::string& prompt, std::size_t count, double temperature,
                                   std::mt19937_64& random) const;
 
