@@ -24,8 +24,11 @@ test: build ## build, then run every test
 	ctest --preset dev -j $(JOBS)
 	@cat build/dev/transform-matrix.txt $(SUMMARY)*.txt
 
-demo: build ## run the demonstration
-	scripts/demo.sh
+demo: setup ## build for release and run the demonstration: it trains a GPT for a minute
+	cmake --preset release
+	cmake --build --preset release -j $(JOBS) --target ricci_tool example_gradients example_gpt
+	@[ -e build/ricci ] || ln -sfn release/ricci build/ricci
+	scripts/demo.sh $(DEMO_FLAGS)
 
 docs: build ## write docs/generated from the op table
 	build/ricci doc -o docs/generated/ops.md
