@@ -68,7 +68,13 @@ void add_steps(std::string& text, const cpu::Executable& e, std::size_t indent) 
     if (control == nullptr) continue;
     for (std::size_t b = 0; b < control->bodies.size(); ++b) {
       text += fmt::format("{:>7}{:{}}{}:\n", "", "", indent + 2, control->bodies[b].first);
-      add_steps(text, e.body(s, b), indent + 2);
+      if (!e.is_written_out(s)) {
+        add_steps(text, e.body(s, b), indent + 2);
+        continue;
+      }
+      for (const Step& inner : control->bodies[b].second->steps) {
+        text += fmt::format("{:>6} {:{}}{:<10}  {}\n", "", "", indent + 2, "inline", inner.label);
+      }
     }
   }
 }

@@ -31,6 +31,7 @@ class Assembler {
   Program run() {
     program_.name = graph_->name();
     program_.graph = graph_;
+    program_.fused = options_.fuse;
     add_buffers();
     const std::vector<bool> outside = used_outside();
     for (std::size_t g = 0; g < fusion_.groups.size(); ++g) {

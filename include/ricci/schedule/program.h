@@ -89,6 +89,7 @@ struct Program {
   std::vector<BufferId> outputs;
   std::int64_t arena_bytes = 0;        ///< temporaries, after planning
   std::int64_t live_bytes = 0;         ///< the most that is alive at once: no plan needs less
+  bool fused = true;                   ///< small loops may become one function too
   std::shared_ptr<const Graph> graph;  ///< what it was made from, prepared
 };
 

@@ -103,7 +103,7 @@ Executable::Executable(std::shared_ptr<const Program> program, ThreadPool& pool,
       scratch_bytes_ = std::max(scratch_bytes_, ready.call->scratch_bytes());
     } else {
       std::int64_t inside = 0;
-      ready.scan = compile_scan(std::get<ControlStep>(step.what));
+      if (program_->fused) ready.scan = compile_scan(std::get<ControlStep>(step.what));
       for (const auto& [role, body] : std::get<ControlStep>(step.what).bodies) {
         if (ready.scan.function != nullptr) break;
         ready.bodies.push_back(std::make_unique<Executable>(body, pool, options));
@@ -125,6 +125,10 @@ std::string_view Executable::how(std::size_t step) const {
   if (steps_[step].function != nullptr) return "kernel";
   if (steps_[step].scan.function != nullptr) return "loop";
   return steps_[step].call ? steps_[step].call->how() : "control";
+}
+
+bool Executable::is_written_out(std::size_t step) const {
+  return steps_[step].scan.function != nullptr;
 }
 
 const Executable& Executable::body(std::size_t step, std::size_t body) const {

@@ -87,6 +87,9 @@ class Executable {
   /// How each step is served, for reports.
   [[nodiscard]] std::string_view how(std::size_t step) const;
   /// A body of a control step.
+  /// Is a loop's body part of the loop's own function?
+  [[nodiscard]] bool is_written_out(std::size_t step) const;
+  /// The body of a control step that is not written out.
   [[nodiscard]] const Executable& body(std::size_t step, std::size_t body) const;
 
  private:

@@ -54,7 +54,8 @@ Real erfc(Real x) {
 
 Real gelu(Real x) {
   // With E = erfc(|x|/√2): x·E/2 to the left, x − x·E/2 to the right.
-  const Real bounded = at_least(at_most(x, 40), -40);
+  const double far_enough = x.c->pick(14.5, 40);
+  const Real bounded = at_least(at_most(x, far_enough), -far_enough);
   const Real a = abs(bounded);
   const ExpParts e = gauss(a, 0.5);
   const Real half = bounded * 0.5 * scaled_erfc(a * (1 / std::numbers::sqrt2));
