@@ -66,7 +66,9 @@ TEST(PropertyCompiled, ReportsTheFaultsOfTheReference) {
     }
     return check_compiled(wild);
   });
-  if (program_count(200) >= 100) EXPECT_GT(counts().faults, before);
+  if (program_count(200) >= 100) {
+    EXPECT_GT(counts().faults, before);
+  }
 }
 
 // Writes the closing summary that `make test` prints.
