@@ -2,10 +2,11 @@
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 30
+PROPERTY_COUNT ?= 140000
 SUMMARY := build/dev/test-summary
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test demo docs bench bench-ir lint format asan tsan fuzz install clean
+.PHONY: help setup build test demo docs bench bench-ir lint format property asan tsan fuzz install clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -23,8 +24,11 @@ test: build ## build, then run every test
 	ctest --preset dev -j $(JOBS)
 	@cat build/dev/transform-matrix.txt $(SUMMARY)*.txt
 
-demo: build ## run the demonstration
-	scripts/demo.sh
+demo: setup ## build for release and run the demonstration: it trains a GPT for a minute
+	cmake --preset release
+	cmake --build --preset release -j $(JOBS) --target ricci_tool example_gradients example_gpt
+	@[ -e build/ricci ] || ln -sfn release/ricci build/ricci
+	scripts/demo.sh $(DEMO_FLAGS)
 
 docs: build ## write docs/generated from the op table
 	build/ricci doc -o docs/generated/ops.md
@@ -45,6 +49,9 @@ lint: ## check format, layers, sizes, words, headers and clang-tidy
 
 format: ## reformat the C++ sources in place
 	scripts/check --fix-format
+
+property: build ## check the laws of the transforms on ten thousand random programs
+	RICCI_PROPERTY_COUNT=$(PROPERTY_COUNT) build/dev/ricci_tests --gtest_filter='PropertyTransforms*'
 
 asan: ## run the tests under the address and undefined-behaviour sanitizers
 	@scripts/setup --dev

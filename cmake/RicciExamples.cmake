@@ -1,20 +1,20 @@
-# examples/<name>.cpp and examples/<name>/main.cpp: each is built against the
-# public library only, and run as a test.
+# examples/<name>/: all its sources make one program, built against the public
+# library only and run as a test. What the test passes to it stands in
+# example_<name>_arguments.
 
-file(GLOB example_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.cpp"
-     "${PROJECT_SOURCE_DIR}/examples/*/main.cpp")
-foreach(source IN LISTS example_sources)
-  cmake_path(GET source STEM name)
-  if(name STREQUAL "main")
-    cmake_path(GET source PARENT_PATH folder)
-    cmake_path(GET folder FILENAME name)
-  endif()
-  add_executable(example_${name} ${source})
+set(example_gpt_arguments --steps 3)
+
+file(GLOB example_mains CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*/main.cpp")
+foreach(main IN LISTS example_mains)
+  cmake_path(GET main PARENT_PATH folder)
+  cmake_path(GET folder FILENAME name)
+  file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp")
+  add_executable(example_${name} ${sources})
   ricci_target(example_${name})
   target_link_libraries(example_${name} PRIVATE Ricci::Ricci)
   set_target_properties(example_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
                                                    "${PROJECT_BINARY_DIR}/examples")
-  add_test(NAME example.${name} COMMAND example_${name})
+  add_test(NAME example.${name} COMMAND example_${name} ${example_${name}_arguments})
   set_tests_properties(example.${name} PROPERTIES LABELS none WORKING_DIRECTORY
                                                   "${PROJECT_SOURCE_DIR}")
 endforeach()

@@ -6,7 +6,7 @@ find_package(GTest REQUIRED)
 
 set(tests_dir "${PROJECT_SOURCE_DIR}/tests")
 set(sources "")
-foreach(folder unit ops property golden errors reference backend support)
+foreach(folder unit ops property golden errors reference backend runtime support)
   file(GLOB_RECURSE found CONFIGURE_DEPENDS "${tests_dir}/${folder}/*.cpp")
   list(APPEND sources ${found})
   set(has_${folder} "${found}")
@@ -54,7 +54,7 @@ if(sources)
   # group:prefix:folder
   foreach(group ops:OpCases:ops transforms:OpTransforms:ops mutations:OpMutations:ops
                 property:Property:property golden:Golden:golden errors:Diagnostics:errors
-                reference:Reference:reference backend:Backend:backend)
+                reference:Reference:reference backend:Backend:backend runtime:Runtime:runtime)
     string(REPLACE ":" ";" parts "${group}")
     list(GET parts 0 name)
     list(GET parts 1 prefix)

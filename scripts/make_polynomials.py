@@ -111,8 +111,9 @@ TABLE = [
      mpf(1), lambda z: z, (28, 57)),
     ("Erf", "erf(x)/x − 1 in x²", in_square(lambda x: erf(x) / x - 1), mpf("1e-18"), mpf(1),
      lambda z: 1, (27, 57)),
-    ("Erfc", "(1+2x)·exp(x²)·erfc(x) in (x−2)/(x+2)", erfc_scaled, mpf(-1), mpf("0.9999"),
-     lambda y: 1, (29, 56)),
+    # 5/4 is taken out so that the constant term's own rounding does not count.
+    ("Erfc", "(1+2x)·exp(x²)·erfc(x) − 5/4 in (x−2)/(x+2)", lambda y: erfc_scaled(y) - 1.25,
+     mpf(-1), mpf("0.9999"), lambda y: 1, (29, 56)),
     ("ErfcLog2", "−log2 erfc(x), for 1 − 2^−p to single precision", lambda x: -log(erfc(x)) / LN2,
      mpf("0.9"), mpf(4), lambda x: erfc(x) * LN2, (26.5, None)),
 ]
@@ -137,6 +138,8 @@ struct Polynomial {
 def main():
     out = [HEADER]
     for name, comment, g, lo, hi, weight, bits in TABLE:
+        if len(sys.argv) > 1 and name not in sys.argv[1:]:
+            continue
         parts = []
         for kind, b in zip(("Single", "Full"), bits):
             if b is None:

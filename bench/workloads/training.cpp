@@ -3,11 +3,10 @@
 #include <cmath>
 
 #include "ricci/build/build.h"
+#include "ricci/model/optimizer.h"
 #include "ricci/op/leaf.h"
 #include "ricci/rewrite/cleanup.h"
 #include "ricci/transform/grad.h"
-
-#include "workloads/adamw.h"
 
 namespace ricci::bench {
 namespace {
@@ -34,9 +33,10 @@ Workload train(std::string name, Draft draft) {
   const std::vector<Value> loss_and_gradients = g.output_values();
 
   const AdamW settings;
-  const AdamWStep step = next_step(g.input("step", f32({})), settings);
+  const Value count = g.input("step", f32({})) + 1.0;
+  const OptimizerStep step = next_step(settings, count, filled(g, f32({}), settings.learning_rate));
   draft.feeds.emplace("step", FeedRule::constant(3));
-  std::vector<Value> outputs = {loss_and_gradients[0], step.count};
+  std::vector<Value> outputs = {loss_and_gradients[0], count};
   std::vector<std::string> output_names = {"loss", "step"};
   std::vector<Donation> donated = {{1, "step"}};
   const auto give = [&](Value next, const std::string& input) {
@@ -48,14 +48,14 @@ Workload train(std::string name, Draft draft) {
     const Value p = g.value({g.find_or_throw(params[i]), 0});
     const std::string first = "m." + params[i];
     const std::string second = "v." + params[i];
-    const AdamWUpdate before = {p, g.param(first, p.type()), g.param(second, p.type())};
+    const OptimizerUpdate before = {p, {g.param(first, p.type()), g.param(second, p.type())}};
     // State as after some steps, so that no element is zero or about to underflow.
     draft.feeds.emplace(first, FeedRule::normal(1e-4));
     draft.feeds.emplace(second, FeedRule::uniform(1e-6, 2e-6));
-    const AdamWUpdate next = adamw_update(before, loss_and_gradients[i + 1], step, settings);
+    const OptimizerUpdate next = updated(settings, before, loss_and_gradients[i + 1], step);
     give(next.param, params[i]);
-    give(next.first, first);
-    give(next.second, second);
+    give(next.state[0], first);
+    give(next.state[1], second);
   }
   g.set_outputs(outputs);
   return {.name = std::move(name),

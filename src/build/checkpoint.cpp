@@ -6,14 +6,10 @@
 
 #include "ricci/build/control.h"
 
+#include "build/body_names.h"
+
 namespace ricci {
 namespace {
-
-bool has_value_named(const Graph& body, const std::string& name) {
-  return std::ranges::any_of(body.nodes(), [&](const Node& node) {
-    return std::ranges::find(node.names, name) != node.names.end();
-  });
-}
 
 // Bytes of one row of all carries.
 std::int64_t row_bytes(std::span<const Type> carries) {
@@ -32,6 +28,17 @@ std::int64_t row_bytes(std::span<const Type> carries) {
 
 }  // namespace
 
+void require_names(const Graph& body, std::span<const std::string> names, std::string_view what) {
+  for (const std::string& name : names) {
+    const bool found = std::ranges::any_of(body.nodes(), [&](const Node& node) {
+      return std::ranges::find(node.names, name) != node.names.end();
+    });
+    if (found) continue;
+    throw UserError(ErrorCode::Name, fmt::format("{} has no value named '{}'", what, name),
+                    "name values of the body with Value::named");
+  }
+}
+
 std::vector<Value> checkpoint(std::span<const Value> inputs, const BodySource& body,
                               const CheckpointOptions& options, std::source_location loc) {
   if (inputs.empty()) {
@@ -42,12 +49,7 @@ std::vector<Value> checkpoint(std::span<const Value> inputs, const BodySource& b
   for (const Value& v : inputs) types.push_back(v.type());
   Graph& graph = inputs[0].graph();
   Body made = body.make("body", types, graph);
-  for (const std::string& name : options.names) {
-    if (has_value_named(*made.graph, name)) continue;
-    throw UserError(ErrorCode::Name,
-                    fmt::format("the checkpointed body has no value named '{}'", name),
-                    "name values of the body with Value::named");
-  }
+  require_names(*made.graph, options.names, "the checkpointed body");
   return graph.add_node(Op(op::Checkpoint{.policy = options.policy, .names = options.names}),
                         inputs, {std::move(made)}, loc);
 }

@@ -7,6 +7,7 @@
 #include "ricci/op/leaf.h"
 
 #include "build/aliases.h"
+#include "build/body_names.h"
 
 namespace ricci {
 namespace {
@@ -122,14 +123,19 @@ std::vector<Value> scan(std::span<const Value> carries, const ScanOptions& optio
     step[k].dims.erase(step[k].dims.begin());
   }
   Graph& graph = operands[0].graph();
+  Body made = body.make("body", step, graph);
+  require_names(*made.graph, options.saving.names, "the body of a scan");
   op::Scan op{.length = options.length ? *options.length : options.xs[0].dims()[0],
               .num_carry = static_cast<std::int64_t>(carries.size()),
               .num_bcast = static_cast<std::int64_t>(options.bcasts.size()),
               .num_xs = static_cast<std::int64_t>(options.xs.size()),
               .save_trajectory = options.trajectory,
               .num_checkpoints = options.checkpoints,
-              .reverse = options.reverse};
-  return graph.add_node(Op(std::move(op)), operands, {body.make("body", step, graph)}, loc);
+              .reverse = options.reverse,
+              .save = options.saving.policy,
+              .save_names = options.saving.names,
+              .save_bytes = options.saving.bytes};
+  return graph.add_node(Op(std::move(op)), operands, {std::move(made)}, loc);
 }
 
 namespace {

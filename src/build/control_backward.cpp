@@ -80,6 +80,7 @@ ScanBackwardArgs one_carry(Value init, Value trajectory, Value upstream, std::sp
           .upstreams = {upstream},
           .bcasts = {},
           .xs = {xs.begin(), xs.end()},
+          .saved = {},
           .length = length,
           .trajectory = save_trajectory,
           .checkpoints = 0,
@@ -100,9 +101,11 @@ std::vector<Value> scan_backward(const ScanBackwardArgs& args, std::source_locat
                       .save_trajectory = args.trajectory,
                       .num_checkpoints = args.checkpoints,
                       .reverse = args.reverse,
-                      .upstream_present = append_upstreams(operands, args.upstreams, args.inits)};
+                      .upstream_present = append_upstreams(operands, args.upstreams, args.inits),
+                      .num_saved = static_cast<std::int64_t>(args.saved.size())};
   append(operands, args.bcasts);
   append(operands, args.xs);
+  append(operands, args.saved);
   return graph_of(operands).add_node(Op(std::move(op)), operands,
                                      gradient_bodies(args.body_vjp, args.forward_body), loc);
 }
@@ -221,12 +224,15 @@ std::vector<Value> backward_xs(AliasCall& call) {
   });
   const auto op = alias_attrs<op::ScanBackward>(call);
   const auto operands = static_cast<std::int64_t>(call.operands.size());
-  if (op.num_xs < 1 || op.num_xs > operands || index < 0 || index >= op.num_xs) {
+  if (op.num_xs < 1 || op.num_xs > operands || index < 0 || index >= op.num_xs ||
+      op.num_saved < 0 || op.num_saved > operands - op.num_xs) {
     throw UserError(ErrorCode::Attr, fmt::format("xs_idx must be one of the {} xs", op.num_xs));
   }
   // The gradients of the xs come last; those after this one are counted from the end.
   const auto counts = [](const Value& v) { return is_differentiable(v.dtype()); };
-  const auto from_this = std::span(call.operands).last(static_cast<std::size_t>(op.num_xs - index));
+  const auto from_this = std::span(call.operands)
+                             .first(static_cast<std::size_t>(operands - op.num_saved))
+                             .last(static_cast<std::size_t>(op.num_xs - index));
   if (!counts(from_this[0])) {
     throw UserError(ErrorCode::DType, fmt::format("xs[{}] is {}, which has no gradient", index,
                                                   from_this[0].type().to_string()));

@@ -105,6 +105,14 @@ GraphModule GraphModule::from_mir(Graph graph) {
   return {std::move(graph), GraphStage::Mir};
 }
 
+GraphModule GraphModule::from_lir(Graph mir, std::shared_ptr<const Program> program) {
+  check_internal(program != nullptr, "a LIR module has a program");
+  GraphModule m = from_mir(std::move(mir));
+  m.stage_ = GraphStage::Lir;
+  m.program_ = std::move(program);
+  return m;
+}
+
 void GraphModule::require_stage(GraphStage wanted, std::string_view what) const {
   if (stage_ == wanted) return;
   throw UserError(Diagnostic{ErrorCode::WrongStage,
@@ -159,8 +167,12 @@ Graph GraphModule::into_hir() && {
   require_stage(GraphStage::Hir, "into_hir");
   return std::move(graph_);
 }
+const std::shared_ptr<const Program>& GraphModule::as_lir() const {
+  require_stage(GraphStage::Lir, "as_lir");
+  return program_;
+}
 Graph GraphModule::into_mir() && {
-  require_stage(GraphStage::Mir, "into_mir");
+  if (stage_ != GraphStage::Lir) require_stage(GraphStage::Mir, "into_mir");
   return std::move(graph_);
 }
 Graph GraphModule::into_graph() const { return lower().module.graph_; }
@@ -168,6 +180,7 @@ Graph GraphModule::into_graph() const { return lower().module.graph_; }
 std::string GraphModule::inspect() const {
   std::string head = fmt::format("// stage {}", ricci::name(stage_));
   if (stage_ == GraphStage::Hir) head += fmt::format(", policy {}", ricci::name(policy_));
+  if (stage_ == GraphStage::Lir) return head + "\n" + to_string(*program_);
   return head + "\n" + print(graph_);
 }
 

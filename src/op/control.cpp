@@ -23,6 +23,28 @@ Inferred infer(const op::If&, const InferContext& in) {
   return yes.outputs;
 }
 
+namespace {
+
+void check_saving(const op::Scan& op, const InferContext& in) {
+  const bool takes_names = op.save == ScanSave::Named || op.save == ScanSave::Auto;
+  if (op.save == ScanSave::Named && op.save_names.empty()) {
+    in.reject("c6", "save = named needs save_names");
+  }
+  if (!takes_names && !op.save_names.empty()) {
+    in.reject("c6", "save_names are given, but save is neither 'named' nor 'auto'");
+  }
+  if (!op.save_bytes) return;
+  if (*op.save_bytes < 0) {
+    in.reject("c6", fmt::format("save_bytes = {} is negative", *op.save_bytes));
+  }
+  if ((op.save != ScanSave::Auto && op.save != ScanSave::Recompute) || op.num_checkpoints > 0) {
+    in.reject("c6", "save_bytes leave nothing to choose: save or num_checkpoints says what is kept",
+              "give save_bytes with save = auto or recompute, and without num_checkpoints");
+  }
+}
+
+}  // namespace
+
 Inferred infer(const op::Scan& op, const InferContext& in) {
   if (op.num_carry < 0 || op.num_bcast < 0 || op.num_xs < 0 || op.num_checkpoints < 0 ||
       (op.length.is_static() &&
@@ -32,6 +54,7 @@ Inferred infer(const op::Scan& op, const InferContext& in) {
                           op.num_checkpoints, op.length.to_string()),
               "0 ≤ num_checkpoints ≤ length");
   }
+  check_saving(op, in);
   const auto carries = static_cast<std::size_t>(op.num_carry);
   const auto bcasts = static_cast<std::size_t>(op.num_bcast);
   const auto xs = static_cast<std::size_t>(op.num_xs);

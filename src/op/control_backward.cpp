@@ -78,9 +78,10 @@ Type row_type(const InferContext& in, std::string_view label, std::string_view w
 
 // `stacked` has the types of the stacked outputs; nothing where the upstream is absent, in which
 // case body_vjp may take a cotangent of its own choice (zeros are bound to it) or none.
+// The last `saved` inputs have no cotangent.
 void check_body_vjp(const InferContext& in, std::span<const Type> inputs,
                     std::span<const Type> carries,
-                    std::span<const std::optional<Type>> stacked = {}) {
+                    std::span<const std::optional<Type>> stacked = {}, std::size_t saved = 0) {
   const BodySignature& body = *in.body("body_vjp");
   RoleInputs given(in, "c8", body);
   if (!std::ranges::equal(given.ordinary(), inputs)) {
@@ -98,7 +99,8 @@ void check_body_vjp(const InferContext& in, std::span<const Type> inputs,
     }
   }
   given.refuse_others();
-  require_outputs(in, "c9", body, differentiable(inputs), Extra::Refused,
+  require_outputs(in, "c9", body, differentiable(inputs.first(inputs.size() - saved)),
+                  Extra::Refused,
                   "one cotangent per input besides the d_outputs; integers have none");
 }
 
@@ -124,8 +126,8 @@ void check_forward_body(const InferContext& in, std::span<const Type> inputs,
 
 Inferred infer(const op::ScanBackward& op, const InferContext& in) {
   const auto steps = op.length.try_value();
-  if (op.num_carry < 0 || op.num_bcast < 0 || op.num_xs < 0 || op.num_checkpoints < 0 ||
-      (steps && (*steps < 0 || op.num_checkpoints > *steps))) {
+  if (op.num_carry < 0 || op.num_bcast < 0 || op.num_xs < 0 || op.num_saved < 0 ||
+      op.num_checkpoints < 0 || (steps && (*steps < 0 || op.num_checkpoints > *steps))) {
     in.reject("c1",
               fmt::format("num_checkpoints = {} and length = {} do not go together",
                           op.num_checkpoints, op.length.to_string()),
@@ -133,9 +135,9 @@ Inferred infer(const op::ScanBackward& op, const InferContext& in) {
   }
   const auto layout = layout_of(op, in.operands);
   if (!layout) {
-    reject_layout(in, fmt::format("{0} inits, {0} trajectories, the upstreams present, {1} bcasts "
-                                  "and {2} xs",
-                                  op.num_carry, op.num_bcast, op.num_xs));
+    reject_layout(in, fmt::format("{0} inits, {0} trajectories, the upstreams present, {1} bcasts, "
+                                  "{2} xs and {3} saved values",
+                                  op.num_carry, op.num_bcast, op.num_xs, op.num_saved));
   }
   const Dim rows = op.num_checkpoints > 0 ? Dim(op.num_checkpoints) : op.length;
   check_upstream_dtypes(in, *layout);
@@ -154,9 +156,11 @@ Inferred infer(const op::ScanBackward& op, const InferContext& in) {
   for (std::size_t k = layout->first_bcast(); k < in.operands.size(); ++k) wholes.push_back(in[k]);
   std::vector<Type> inputs = wholes;
   for (std::size_t k = layout->carries + layout->bcasts; k < inputs.size(); ++k) {
-    inputs[k] = row_type(in, "c6", "an xs", inputs[k], op.length);
+    inputs[k] = row_type(in, "c6", "an xs or saved value", inputs[k], op.length);
   }
-  check_body_vjp(in, inputs, carries, stacked);
+  check_body_vjp(in, inputs, carries, stacked, layout->saved);
+  inputs.resize(inputs.size() - layout->saved);
+  wholes.resize(inputs.size());
   check_forward_body(in, inputs, carries, op.num_checkpoints, steps, Extra::Allowed);
   return differentiable(wholes);
 }

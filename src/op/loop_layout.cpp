@@ -10,10 +10,11 @@ namespace {
 std::optional<LoopLayout> with_flags(LoopLayout layout, const std::vector<bool>& flags,
                                      std::span<const Type> operands) {
   // Counts from text may be of any size: beyond the operands they would overflow below.
-  for (const std::size_t n : {layout.carries, layout.bcasts, layout.xs}) {
+  for (const std::size_t n : {layout.carries, layout.bcasts, layout.xs, layout.saved}) {
     if (n > operands.size()) return std::nullopt;
   }
-  const std::size_t others = 2 * layout.carries + layout.counts + layout.bcasts + layout.xs;
+  const std::size_t others =
+      2 * layout.carries + layout.counts + layout.bcasts + layout.xs + layout.saved;
   if (operands.size() < others) return std::nullopt;
   layout.present = flags;
   if (flags.empty()) {
@@ -48,6 +49,7 @@ std::optional<LoopLayout> layout_of(const op::ScanBackward& op, std::span<const 
   return with_flags({.carries = static_cast<std::size_t>(op.num_carry),
                      .bcasts = static_cast<std::size_t>(op.num_bcast),
                      .xs = static_cast<std::size_t>(op.num_xs),
+                     .saved = static_cast<std::size_t>(op.num_saved),
                      .counts = 0,
                      .present = {}},
                     op.upstream_present, operands);
@@ -57,6 +59,7 @@ std::optional<LoopLayout> layout_of(const op::WhileBackward& op, std::span<const
   auto layout = with_flags({.carries = static_cast<std::size_t>(op.num_carry),
                             .bcasts = 0,
                             .xs = 0,
+                            .saved = 0,
                             .counts = 1,
                             .present = {}},
                            op.upstream_present, operands);

@@ -14,6 +14,7 @@ struct LoopLayout {
   std::size_t carries = 0;
   std::size_t bcasts = 0;
   std::size_t xs = 0;
+  std::size_t saved = 0;      ///< stacked inner values of the steps, behind the xs
   std::size_t counts = 0;     ///< 1 when a trip count stands between the kept rows and upstreams
   std::vector<bool> present;  ///< one per output of the loop's body, carries first
 
@@ -24,7 +25,8 @@ struct LoopLayout {
   [[nodiscard]] std::size_t upstreams() const;
   [[nodiscard]] std::size_t first_bcast() const { return 2 * carries + counts + upstreams(); }
   [[nodiscard]] std::size_t first_x() const { return first_bcast() + bcasts; }
-  [[nodiscard]] std::size_t operands() const { return first_x() + xs; }
+  [[nodiscard]] std::size_t first_saved() const { return first_x() + xs; }
+  [[nodiscard]] std::size_t operands() const { return first_saved() + saved; }
 };
 
 /// Nothing when the operands cannot be laid out as the attributes say.

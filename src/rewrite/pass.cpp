@@ -8,6 +8,7 @@
 #include "ricci/rewrite/canonicalize.h"
 #include "ricci/rewrite/cleanup.h"
 #include "ricci/rewrite/control_flow.h"
+#include "ricci/rewrite/legalize.h"
 #include "ricci/rewrite/prepare.h"
 #include "ricci/rewrite/unfuse.h"
 #include "ricci/support/text.h"
@@ -54,6 +55,10 @@ std::vector<Pass> lowerings() {
       {"lower_dot_general", "writes general products as matrix products", lower_dot_general},
       {"decompose_backward_ops", "writes out the ops of gradients that have an expansion",
        decompose_backward_ops},
+      {"lower_backward_ops", "writes gradients of element-wise functions in primitives",
+       lower_backward_ops},
+      {"legalize_broadcast", "makes operands that broadcast in the middle of a shape explicit",
+       legalize_broadcast},
       {"internalize_d_output", "fixes the cotangents of a gradient graph to ones",
        internalize_d_output},
       {"mark_batch_slice_regions", "makes regions of a function of slices of a batch",

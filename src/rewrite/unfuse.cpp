@@ -66,7 +66,7 @@ NewResults as_matmul(const NodeVisit& v) {
 }
 
 bool is_decomposable_backward(const Op& op) {
-  return op.mnemonic().ends_with("_backward") && has_expansion(op.kind());
+  return op.mnemonic().find("_backward") != std::string_view::npos && has_expansion(op.kind());
 }
 
 bool is_seed(const Node& node) {

@@ -5,27 +5,19 @@
 #include "rule/batch_rules.h"
 #include "rule/body_masks.h"
 #include "rule/expand_rules.h"
-#include "rule/jvp_rules.h"
 #include "rule/loop_rewriting.h"
+#include "rule/saved_values.h"
+#include "rule/series_rules.h"
 #include "rule/vjp_rules.h"
 
 namespace ricci::rule {
 namespace {
 
-bool is_product(const Op& op) {
-  return op.is<op::Matmul>() || op.is<op::DotGeneral>() || op.is<op::LoraMatmul>() ||
-         op.is<op::FusedMatmulBiasAct>() || op.is<op::FusedSwiglu>() ||
-         op.is<op::FusedAttentionBlock>() || op.is<op::FusedTransformerLayer>() ||
-         op.is<op::Conv>() || op.is<op::Attention>();
-}
-
 bool is_kept(const op::Checkpoint& op, const Node& node, std::size_t r) {
-  if (!node.wanted[r]) return false;
   switch (op.policy) {
     case CheckpointPolicy::Nothing: return false;
-    case CheckpointPolicy::Matmuls: return is_product(node.op);
-    case CheckpointPolicy::Named:
-      return !node.names[r].empty() && std::ranges::find(op.names, node.names[r]) != op.names.end();
+    case CheckpointPolicy::Matmuls: return is_saved(Saved::Matmuls, {}, node, r);
+    case CheckpointPolicy::Named: return is_saved(Saved::Named, op.names, node, r);
   }
   return false;
 }
@@ -119,53 +111,24 @@ Cotangents vjp(const op::Checkpoint& op, const VjpContext& c) {
                    c.needs());
 }
 
-// One checkpoint over values and tangents; kept values, and their tangents, stay last.
-Tangents jvp(const op::Checkpoint& op, JvpContext& c) {
-  const Graph& body = *c.node().body("body");
+// One checkpoint over values and coefficients; kept values, and their coefficients, stay last.
+SeriesResults series(const op::Checkpoint& op, const SeriesContext& c) {
+  const Graph& body = *c.node.body("body");
   const std::size_t all = body.outputs().size();
   const std::size_t outputs = all - static_cast<std::size_t>(op.num_kept);
-  const BodyTangent tangent = c.bodies().jvp(body, c.live(), std::vector<bool>(all, false));
-  const auto& wanted = c.node().wanted;
-  // Position of each output, and of each tangent, among the outputs of the joint body.
-  std::vector<std::size_t> order;
-  std::vector<bool> joint_wanted;
-  const auto add_group = [&](std::size_t first, std::size_t last) {
-    for (std::size_t r = first; r < last; ++r) {
-      order.push_back(r);
-      joint_wanted.push_back(wanted[r]);
-    }
-    for (std::size_t r = first; r < last; ++r) {
-      if (!tangent.outputs[r]) continue;
-      order.push_back(all + static_cast<std::size_t>(std::count(
-                                tangent.outputs.begin(),
-                                tangent.outputs.begin() + static_cast<std::ptrdiff_t>(r), true)));
-      joint_wanted.push_back(wanted[r]);
-    }
-  };
-  add_group(0, outputs);
-  const std::size_t required = order.size();
-  add_group(outputs, all);
-  Graph joint = *tangent.graph;
-  std::vector<ValueId> joint_outputs;
-  for (const std::size_t i : order) joint_outputs.push_back(joint.outputs()[i]);
-  joint.set_outputs(std::move(joint_outputs));
-
-  std::vector<Value> operands(c.operands().begin(), c.operands().end());
-  for (std::size_t k = 0; k < c.size(); ++k) {
-    if (c.live(k)) operands.push_back(c.tangent(k));
-  }
+  const SeriesLayout in(c.degrees(), {c.operands.size()});
+  const BodySeries over =
+      c.bodies.series(body, in.degrees(), std::vector<std::size_t>(all, 0), c.order);
+  const SeriesLayout out(over.degrees, {outputs, all});
+  Graph joint = *over.graph;
+  const std::vector<Value> given =
+      out.arranged(joint.output_values(), SeriesLayout(over.degrees, {all}));
+  joint.set_outputs(given);
   op::Checkpoint both = op;
-  both.num_kept = static_cast<std::int64_t>(order.size() - required);
-  const std::vector<Value> given = add_checkpoint(
-      c.graph(), both, operands, std::make_shared<const Graph>(std::move(joint)), joint_wanted);
-  std::vector<Value> by_output(2 * all);
-  for (std::size_t i = 0; i < order.size(); ++i) by_output[order[i]] = given[i];
-  Tangents out = c.none();
-  for (std::size_t r = 0, next = all; r < all; ++r) {
-    if (tangent.outputs[r]) out[r] = by_output[next++];
-  }
-  c.give_results({by_output.begin(), by_output.begin() + static_cast<std::ptrdiff_t>(all)});
-  return out;
+  both.num_kept = static_cast<std::int64_t>(out.group_size(1));
+  return out.split(add_checkpoint(
+      c.graph, both, arranged_operands(c, in), std::make_shared<const Graph>(std::move(joint)),
+      out.arranged([&](std::size_t r, std::size_t) -> bool { return c.node.wanted[r]; })));
 }
 
 BatchedValues batch(const op::Checkpoint& op, const VmapContext& c) {

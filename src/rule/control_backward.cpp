@@ -70,10 +70,14 @@ class ScanCarries {
     return op_.reverse ? kept_ - 1 - k : k;
   }
 
-  // The inputs of the scan's body at a step.
+  // The inputs of the scan's body at a step, and what was saved of it.
   [[nodiscard]] std::vector<Tensor> inputs(std::int64_t step) {
     if (step < first_ || segment_.empty()) load_segment(step);
-    return with_rest(segment_[static_cast<std::size_t>(step - first_)], step);
+    std::vector<Tensor> out = with_rest(segment_[static_cast<std::size_t>(step - first_)], step);
+    for (std::size_t k = layout_.first_saved(); k < c_.operands(); ++k) {
+      out.push_back(row_of(c_.tensor(k), row_at(step)));
+    }
+    return out;
   }
 
  private:
@@ -100,7 +104,7 @@ class ScanCarries {
     for (std::size_t k = layout_.first_bcast(); k < layout_.first_x(); ++k) {
       carries.push_back(c_.tensor(k));
     }
-    for (std::size_t k = layout_.first_x(); k < c_.operands(); ++k) {
+    for (std::size_t k = layout_.first_x(); k < layout_.first_saved(); ++k) {
       carries.push_back(row_of(c_.tensor(k), row_at(step)));
     }
     return carries;
@@ -117,7 +121,7 @@ class ScanCarries {
 
 }  // namespace
 
-// dc ← dc + upstream;  (dc…, db…, dx_t…) = body_vjp(c_t…, bcasts…, xs[t]…, dc…, dy_t…)
+// dc ← dc + upstream;  (dc…, db…, dx_t…) = body_vjp(c_t…, bcasts…, xs[t]…, saved[t]…, dc…, dy_t…)
 void eval(const op::ScanBackward& op, EvalContext& c) {
   const LoopLayout layout = *layout_of(op, operand_types(c));
   ScanCarries carries(op, layout, c);
@@ -130,7 +134,7 @@ void eval(const op::ScanBackward& op, EvalContext& c) {
     if (is_differentiable(c.dtype(k))) dbcasts.emplace_back(c.tensor(k).type());
   }
   std::vector<Rows> dxs;
-  for (std::size_t k = layout.first_x(); k < c.operands(); ++k) {
+  for (std::size_t k = layout.first_x(); k < layout.first_saved(); ++k) {
     if (is_differentiable(c.dtype(k))) dxs.emplace_back(c.tensor(k).type());
   }
 

@@ -3,10 +3,12 @@
 // with one of the factors left open: each is the derivative of the others, and all are batched the
 // same way.
 #include <array>
+#include <utility>
 
 #include "rule/axis_moves.h"
 #include "rule/batch_rules.h"
 #include "rule/derivative_parts.h"
+#include "rule/loop_rewriting.h"
 #include "rule/vjp_rules.h"
 
 namespace ricci::rule {
@@ -141,6 +143,30 @@ Carrier carrier_for(const VmapContext& c, Factor result, std::array<Factor, 2> o
   return Dim::divide(channels, groups) ? Carrier::OutputChannels : Carrier::Groups;
 }
 
+// One example after the other, for a batch whose size is not known: a number of groups is one.
+template <class Product>
+BatchedValues batch_by_loop(const Product& op, const VmapContext& c) {
+  std::array<std::size_t, 2> order{0, 1};  // what all examples share comes first
+  if (c.batched(0) && !c.batched(1)) std::swap(order[0], order[1]);
+  op::Scan loop{.length = c.batch(), .num_carry = 0};
+  std::vector<Value> operands;
+  std::vector<Type> examples;
+  for (const std::size_t k : order) {
+    operands.push_back(c[k]);
+    if (c.batched(k)) operands.back() = c.lifted(k);
+    examples.push_back(c.type(k));
+    ++(c.batched(k) ? loop.num_xs : loop.num_bcast);
+  }
+  const auto body = make_body(
+      "body", examples,
+      [&](Graph& graph, std::span<const Value> in) {
+        const std::array<Value, 2> own{in[order[0] == 0 ? 0 : 1], in[order[0] == 0 ? 1 : 0]};
+        return graph.add_node(Op(op), own);
+      },
+      c.graph());
+  return {add_scan(c.graph(), loop, operands, body)[0]};
+}
+
 template <class Product>
 BatchedValues batch_product(const Product& op, const VmapContext& c, Factor result,
                             std::array<Factor, 2> operands) {
@@ -149,6 +175,7 @@ BatchedValues batch_product(const Product& op, const VmapContext& c, Factor resu
     return {filled(c.graph(), example.with(c.with_batch(example.dims)), 0)};
   }
   const Carrier carrier = carrier_for(c, result, operands, op.groups);
+  if (carrier == Carrier::Groups && !c.batch().is_static()) return batch_by_loop(op, c);
   Product wide = op;
   if (carrier == Carrier::Groups) wide.groups = op.groups * c.batch().value();
   std::array<Value, 2> carrying;

@@ -9,6 +9,7 @@ namespace ricci::rule {
 
 #define RICCI_COMPOSITE(Type, builder) \
   std::vector<Value> expand(const op::Type& op, const ExpandContext& c);
+#define RICCI_PRIMITIVE_EXPANDABLE RICCI_COMPOSITE
 #define RICCI_STRUCTURED(Type, builder)
 #define RICCI_STRUCTURED_EXPANDABLE RICCI_COMPOSITE
 #define RICCI_CONTROL(Type, builder)

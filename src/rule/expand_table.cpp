@@ -19,6 +19,7 @@ std::vector<Value> run(const Op& op, const ExpandContext& c) {
 constexpr auto Expansions = std::to_array<Expansion>({
 #define RICCI_OP(Type, builder) nullptr,
 #define RICCI_COMPOSITE(Type, builder) run<op::Type>,
+#define RICCI_PRIMITIVE_EXPANDABLE RICCI_COMPOSITE
 #define RICCI_STRUCTURED(Type, builder) nullptr,
 #define RICCI_STRUCTURED_EXPANDABLE RICCI_COMPOSITE
 #define RICCI_CONTROL(Type, builder) nullptr,

@@ -1,9 +1,9 @@
 // Derivatives and batching of `if`. A branch that is not taken is not differentiated either.
 #include "rule/batch_rules.h"
 #include "rule/body_masks.h"
-#include "rule/jvp_rules.h"
 #include "rule/lanes.h"
 #include "rule/loop_rewriting.h"
+#include "rule/series_rules.h"
 #include "rule/vjp_rules.h"
 
 namespace ricci::rule {
@@ -48,23 +48,27 @@ Cotangents vjp(const op::If&, const VjpContext& c) {
   return scattered(add_if(c.graph(), operands, branch("then"), branch("else")), c.needs());
 }
 
-Tangents jvp(const op::If&, JvpContext& c) {
-  const Graph& then_body = *c.node().body("then");
-  const Graph& else_body = *c.node().body("else");
-  const std::size_t outputs = c.node().types.size();
-  const std::vector<bool> live = of_captures(c.live());
-  const std::vector<bool> tangents =
-      either(c.bodies().depends(then_body, live), c.bodies().depends(else_body, live));
-  std::vector<Value> operands(c.operands().begin(), c.operands().end());
-  for (std::size_t k = FirstCapture; k < c.size(); ++k) {
-    if (c.live(k)) operands.push_back(c.tangent(k));
-  }
-  const BodyTangent yes = c.bodies().jvp(then_body, live, tangents);
-  const BodyTangent no = c.bodies().jvp(else_body, live, tangents);
-  check_internal(yes.outputs == no.outputs, "no branch has a tangent that dependence rules out");
-  const std::vector<Value> all = add_if(c.graph(), operands, yes.graph, no.graph);
-  c.give_results({all.begin(), all.begin() + static_cast<std::ptrdiff_t>(outputs)});
-  return scattered(std::span(all).subspan(outputs), yes.outputs);
+// One `if` over the values and coefficients of the branches.
+SeriesResults series(const op::If&, const SeriesContext& c) {
+  const Graph& then_body = *c.node.body("then");
+  const Graph& else_body = *c.node.body("else");
+  const std::vector<std::size_t> all = c.degrees();
+  const std::vector<std::size_t> degrees(all.begin() + FirstCapture, all.end());
+  std::vector<bool> live;
+  for (const std::size_t d : degrees) live.push_back(d > 0);
+  const std::vector<bool> moves =
+      either(c.bodies.depends(then_body, live), c.bodies.depends(else_body, live));
+  std::vector<std::size_t> required;
+  for (const bool m : moves) required.push_back(m ? c.order : 0);
+  const BodySeries yes = c.bodies.series(then_body, degrees, required, c.order);
+  const BodySeries no = c.bodies.series(else_body, degrees, required, c.order);
+  check_internal(yes.degrees == no.degrees, "no branch has a series that dependence rules out");
+  const SeriesLayout captures(degrees, {degrees.size()});
+  std::vector<Value> operands{c.operands[0]};
+  const std::vector<Value> given = arranged_operands(c, captures, FirstCapture);
+  operands.insert(operands.end(), given.begin(), given.end());
+  return SeriesLayout(yes.degrees, {yes.degrees.size()})
+      .split(add_if(c.graph, operands, yes.graph, no.graph));
 }
 
 namespace {

@@ -21,7 +21,7 @@ BatchedValues through_expansion(const VmapContext& c) {
 }
 
 // Batches a loop's gradient as it is. A cotangent has the type of what it belongs to, so both are
-// batched or neither is; `mask` says so for each input of the loop's body.
+// batched or neither is; `mask` says so for each input of the loop's body and each saved value.
 class KeptLoop {
  public:
   KeptLoop(const VmapContext& c, LoopLayout layout, bool carry_rows)
@@ -42,7 +42,7 @@ class KeptLoop {
       std::vector<bool> required(forward->outputs().size(), false);
       for (std::size_t i = 0; i < layout_.carries; ++i) required[i] = mask_[i];
       spec.bodies.push_back(
-          {"forward_body", c_.bodies().batch(*forward, mask_, c_.batch(), required).graph});
+          {"forward_body", c_.bodies().batch(*forward, own_mask(), c_.batch(), required).graph});
     }
     for (const Value& v : operands) spec.operands.push_back(v.id());
     const NodeId id = c_.graph().add(std::move(spec));
@@ -51,6 +51,10 @@ class KeptLoop {
 
  private:
   [[nodiscard]] std::size_t inputs() const { return layout_.carries + layout_.bcasts + layout_.xs; }
+  // The mask without the values saved of each step, which the loop's own body computes.
+  [[nodiscard]] std::vector<bool> own_mask() const {
+    return {mask_.begin(), mask_.begin() + static_cast<std::ptrdiff_t>(inputs())};
+  }
   // Input k of the loop's body as an operand.
   [[nodiscard]] std::size_t operand(std::size_t k) const {
     return k < layout_.carries ? k : layout_.first_bcast() + (k - layout_.carries);
@@ -60,7 +64,9 @@ class KeptLoop {
   }
 
   void close() {
-    for (std::size_t k = 0; k < inputs(); ++k) mask_.push_back(c_.batched(operand(k)));
+    for (std::size_t k = 0; k < inputs() + layout_.saved; ++k) {
+      mask_.push_back(c_.batched(operand(k)));
+    }
     for (std::size_t i = 0; i < layout_.carries; ++i) {
       if (c_.batched(layout_.kept(i))) mask_[i] = true;
       if (const auto at = layout_.upstream(i); at && c_.batched(*at)) mask_[i] = true;
@@ -72,7 +78,7 @@ class KeptLoop {
         mask_[k] = true;
       };
       if (const Graph* forward = c_.node().body("forward_body")) {
-        const auto next = c_.bodies().batched_outputs(*forward, mask_);
+        const auto next = c_.bodies().batched_outputs(*forward, own_mask());
         for (std::size_t i = 0; i < layout_.carries; ++i) {
           if (next[i]) grow(i);
         }

@@ -4,6 +4,7 @@
 #include "rule/body_masks.h"
 #include "rule/expand_rules.h"
 #include "rule/loop_rewriting.h"
+#include "rule/scan_segments_expand.h"
 
 namespace ricci::rule {
 namespace {
@@ -65,7 +66,7 @@ class ReverseScan {
     carries_ = operands_.size();
   }
 
-  // Rows: the carries entering each step, xs, the cotangents that are there.
+  // Rows: the carries entering each step, xs, saved values, the cotangents that are there.
   void add_rows() {
     for (const Value& v : entering_carries()) operands_.push_back(v);
     for (std::size_t k = layout_.first_x(); k < c_.size(); ++k) operands_.push_back(c_[k]);
@@ -106,7 +107,9 @@ class ReverseScan {
     const std::size_t n = layout_.carries;
     std::vector<Value> operands(c_.operands.begin(),
                                 c_.operands.begin() + static_cast<std::ptrdiff_t>(n));
-    for (std::size_t k = layout_.first_bcast(); k < c_.size(); ++k) operands.push_back(c_[k]);
+    for (std::size_t k = layout_.first_bcast(); k < layout_.first_saved(); ++k) {
+      operands.push_back(c_[k]);
+    }
     operands.push_back(by_row(segments().edges(c_.graph, Edge::First)));
     for (std::size_t i = 0; i < n; ++i) {
       const Value init = reshape_to(c_[i], stacked_type(1, c_[i].type()).dims);
@@ -141,12 +144,13 @@ class ReverseScan {
     return {all.begin() + static_cast<std::ptrdiff_t>(n), all.end()};
   }
 
-  // dc ← dc + upstream;  (dc…, db…, dx_t…) = body_vjp(c_t…, bcasts…, xs[t]…, dc…, dy_t…)
+  // dc ← dc + upstream
+  // (dc…, db…, dx_t…) = body_vjp(c_t…, bcasts…, xs[t]…, saved[t]…, dc…, dy_t…)
   [[nodiscard]] std::vector<Value> step(Graph& graph, std::span<const Value> in) const {
     const std::size_t first_row = carries_ + layout_.bcasts;
-    std::vector<Value> ordinary(
-        in.begin() + static_cast<std::ptrdiff_t>(first_row),
-        in.begin() + static_cast<std::ptrdiff_t>(first_row + layout_.carries + layout_.xs));
+    const std::size_t first_upstream = first_row + layout_.carries + layout_.xs + layout_.saved;
+    std::vector<Value> ordinary(in.begin() + static_cast<std::ptrdiff_t>(first_row),
+                                in.begin() + static_cast<std::ptrdiff_t>(first_upstream));
     ordinary.insert(ordinary.begin() + static_cast<std::ptrdiff_t>(layout_.carries),
                     in.begin() + static_cast<std::ptrdiff_t>(carries_),
                     in.begin() + static_cast<std::ptrdiff_t>(first_row));
@@ -154,8 +158,7 @@ class ReverseScan {
     for (std::size_t i = 0, next = 0; i < layout_.carries; ++i) {
       if (counts(i)) cotangents[i] = in[next++];
     }
-    for (std::size_t i = 0, next = first_row + layout_.carries + layout_.xs;
-         i < layout_.present.size(); ++i) {
+    for (std::size_t i = 0, next = first_upstream; i < layout_.present.size(); ++i) {
       if (!layout_.upstream(i)) continue;
       if (i >= layout_.carries) {
         cotangents[i] = in[next++];
@@ -184,7 +187,7 @@ class ReverseScan {
       const Value so_far = in[out.size()];
       out.push_back(add(so_far, cast_to(more, so_far.dtype())));
     }
-    for (std::size_t k = layout_.first_x(); k < c_.size(); ++k) {
+    for (std::size_t k = layout_.first_x(); k < layout_.first_saved(); ++k) {
       if (!counts(k)) continue;
       if (c_.wanted(r)) out.push_back(given[r]);
       ++r;
@@ -217,6 +220,7 @@ class ReverseScan {
 
 // [scan-higher-order]
 std::vector<Value> expand(const op::ScanBackward& op, const ExpandContext& c) {
+  if (auto segments = expand_by_segments(op, c)) return *std::move(segments);
   return ReverseScan(op, c).build();
 }
 

@@ -4,8 +4,9 @@
 #include "rule/batch_rules.h"
 #include "rule/body_masks.h"
 #include "rule/derivative_parts.h"
-#include "rule/jvp_rules.h"
 #include "rule/loop_rewriting.h"
+#include "rule/scan_saving.h"
+#include "rule/series_rules.h"
 #include "rule/vjp_rules.h"
 
 namespace ricci::rule {
@@ -42,7 +43,45 @@ Value last_of(const op::Scan& op, Value init, Value trajectory) {
 
 }  // namespace
 
-// Keeps the carries of every step, or as many as the scan has checkpoints.
+namespace {
+
+// Makes the forward half of a body out of a plan: it gives the saved values as stacked outputs. One
+// that is the next carry is in the trajectory, unless that keeps only some rows.
+struct SavingBody {
+  std::shared_ptr<const Graph> body;
+  std::vector<std::size_t> saved;  // which result each saved value is
+
+  SavingBody(const BodyHalves& halves, std::size_t carries, bool thinned)
+      : body(halves.forward), saved(halves.saved) {
+    if (!thinned) return;
+    std::vector<ValueId> outputs(body->outputs().begin(), body->outputs().end());
+    for (std::size_t& at : saved) {
+      if (at >= carries) continue;
+      outputs.push_back(outputs[at]);
+      at = outputs.size() - 1;
+    }
+    Graph longer = *body;
+    longer.set_outputs(std::move(outputs));
+    body = std::make_shared<const Graph>(std::move(longer));
+  }
+};
+
+bool keeps_some(const op::Scan& op) {
+  return op.num_checkpoints > 0 && !op.length.is(op.num_checkpoints);
+}
+
+// The scan with as many checkpoints as the trajectories that were kept have rows.
+op::Scan as_kept(op::Scan op, std::span<const Value> residuals) {
+  if (op.num_carry == 0 || op.num_checkpoints > 0) return op;
+  const Dim& rows = residuals[0].dims()[0];
+  if (!(rows == op.length)) op.num_checkpoints = rows.value();
+  return op;
+}
+
+}  // namespace
+
+// Keeps the carries of every step, or as many as the scan has checkpoints, and the inner values of
+// its steps that its policy saves. Residuals are the trajectories, then those values.
 ForwardResults forward_keeping(const op::Scan& op, const ForwardContext& c) {
   const Counts n(op);
   if (op.length.is(0)) {
@@ -54,16 +93,32 @@ ForwardResults forward_keeping(const op::Scan& op, const ForwardContext& c) {
     }
     return {c.graph.add_node(Op(op), c.operands, c.node.bodies), std::move(trajectories)};
   }
+  ScanPlan plan = plan_saving(op, c);
   op::Scan keeping = op;
   keeping.save_trajectory = true;
-  std::vector<Value> results = c.graph.add_node(Op(keeping), c.operands, c.node.bodies);
-  std::vector<Value> trajectories(results.begin(),
-                                  results.begin() + static_cast<std::ptrdiff_t>(n.carries));
-  if (op.save_trajectory) return {std::move(results), std::move(trajectories)};
-  for (std::size_t k = 0; k < n.carries; ++k) {
-    results[k] = last_of(op, c.operands[k], trajectories[k]);
+  keeping.num_checkpoints = plan.checkpoints;
+  if (op.save_bytes) {  // a choice is made once
+    keeping.save = plan.policy;
+    keeping.save_bytes.reset();
+    if (plan.policy != ScanSave::Named) keeping.save_names.clear();
   }
-  return {std::move(results), std::move(trajectories)};
+  std::vector<Body> bodies = c.node.bodies;
+  std::vector<std::size_t> saved;
+  if (plan.halves) {
+    SavingBody saving(*plan.halves, n.carries, keeps_some(keeping));
+    bodies = {Body{"body", std::move(saving.body)}};
+    saved = std::move(saving.saved);
+  }
+  std::vector<Value> results = c.graph.add_node(Op(keeping), c.operands, std::move(bodies));
+  std::vector<Value> residuals(results.begin(),
+                               results.begin() + static_cast<std::ptrdiff_t>(n.carries));
+  for (const std::size_t at : saved) residuals.push_back(results[at]);
+  results.resize(c.node.types.size());
+  for (std::size_t k = 0; k < n.carries && !op.save_trajectory; ++k) {
+    results[k] = last_of(op, c.operands[k], residuals[k]);
+  }
+  return {std::move(results), std::move(residuals),
+          plan.halves ? std::move(plan.halves->backward) : nullptr};
 }
 
 Cotangents vjp(const op::Scan& op, const VjpContext& c) {
@@ -80,25 +135,29 @@ Cotangents vjp(const op::Scan& op, const VjpContext& c) {
     live.push_back(r < n.carries ? needed[r] : upstreams[r].valid());
   }
   const std::vector<bool> wanted = derivative_mask(input_types(body));
-  const auto body_vjp = c.bodies().vjp(
-      body, {.seeds = derivative_mask(outputs), .live = live, .wanted = wanted, .needed = needed});
-  const auto range = [&](std::size_t first, std::size_t count) {
-    return std::vector<Value>(c.operands().begin() + static_cast<std::ptrdiff_t>(first),
-                              c.operands().begin() + static_cast<std::ptrdiff_t>(first + count));
+  const auto body_vjp = c.backward() ? c.backward()
+                                     : c.bodies().vjp(body, {.seeds = derivative_mask(outputs),
+                                                             .live = live,
+                                                             .wanted = wanted,
+                                                             .needed = needed});
+  const auto part = [](std::span<const Value> all, std::size_t first, std::size_t count) {
+    const auto values = all.subspan(first, count);
+    return std::vector<Value>(values.begin(), values.end());
   };
-  const bool recompute = op.num_checkpoints > 0 && !op.length.is(op.num_checkpoints);
-  const std::vector<Value> given = scan_backward(
-      ScanBackwardArgs{.inits = range(0, n.carries),
-                       .trajectories = {c.residuals().begin(), c.residuals().end()},
-                       .upstreams = upstreams,
-                       .bcasts = range(n.carries, n.bcasts),
-                       .xs = range(n.first_x(), n.xs),
-                       .length = op.length,
-                       .trajectory = op.save_trajectory,
-                       .checkpoints = op.num_checkpoints,
-                       .reverse = op.reverse,
-                       .body_vjp = body_vjp,
-                       .forward_body = recompute ? std::make_shared<const Graph>(body) : nullptr});
+  const op::Scan keeping = as_kept(op, c.residuals());
+  const std::vector<Value> given = scan_backward(ScanBackwardArgs{
+      .inits = part(c.operands(), 0, n.carries),
+      .trajectories = part(c.residuals(), 0, n.carries),
+      .upstreams = upstreams,
+      .bcasts = part(c.operands(), n.carries, n.bcasts),
+      .xs = part(c.operands(), n.first_x(), n.xs),
+      .saved = part(c.residuals(), n.carries, c.residuals().size() - n.carries),
+      .length = op.length,
+      .trajectory = op.save_trajectory,
+      .checkpoints = keeping.num_checkpoints,
+      .reverse = op.reverse,
+      .body_vjp = body_vjp,
+      .forward_body = keeps_some(keeping) ? std::make_shared<const Graph>(body) : nullptr});
   Cotangents out = c.none();
   for (std::size_t k = 0, next = 0; k < out.size(); ++k) {
     if (!wanted[k]) continue;
@@ -108,96 +167,23 @@ Cotangents vjp(const op::Scan& op, const VjpContext& c) {
   return out;
 }
 
-namespace {
-
-// A body over values and tangents: inputs are each group's values, then its live tangents.
-std::shared_ptr<const Graph> joint_body(const Counts& n, const Graph& body,
-                                        const std::vector<bool>& live, const BodyTangent& tangent,
-                                        Graph& outer) {
-  const std::vector<Type> types = input_types(body);
-  const std::size_t groups[] = {0, n.carries, n.first_x(), types.size()};
-  std::vector<Type> inputs;
-  std::vector<std::size_t> value_at(types.size());
-  std::vector<std::size_t> tangent_at(types.size());
-  for (std::size_t g = 0; g < 3; ++g) {
-    for (std::size_t k = groups[g]; k < groups[g + 1]; ++k) {
-      value_at[k] = inputs.size();
-      inputs.push_back(types[k]);
-    }
-    for (std::size_t k = groups[g]; k < groups[g + 1]; ++k) {
-      if (!live[k]) continue;
-      tangent_at[k] = inputs.size();
-      inputs.push_back(types[k]);
-    }
-  }
-  return make_body(
-      "body", inputs,
-      [&](Graph& graph, std::span<const Value> in) {
-        std::vector<Value> values;
-        for (const std::size_t at : value_at) values.push_back(in[at]);
-        for (std::size_t k = 0; k < types.size(); ++k) {
-          if (live[k]) values.push_back(in[tangent_at[k]]);
-        }
-        const std::vector<Value> given = inline_subgraph(*tangent.graph, values, graph);
-        const std::size_t outputs = tangent.outputs.size();
-        const std::vector<Value> by_output =
-            scattered(std::span(given).subspan(outputs), tangent.outputs);
-        std::vector<Value> out;
-        const auto add_group = [&](std::size_t first, std::size_t last) {
-          for (std::size_t i = first; i < last; ++i) out.push_back(given[i]);
-          for (std::size_t i = first; i < last; ++i) {
-            if (by_output[i].valid()) out.push_back(by_output[i]);
-          }
-        };
-        add_group(0, n.carries);
-        add_group(n.carries, outputs);
-        return out;
-      },
-      outer);
-}
-
-}  // namespace
-
-// One loop over values and tangents.
-Tangents jvp(const op::Scan& op, JvpContext& c) {
+// One loop over values and coefficients.
+SeriesResults series(const op::Scan& op, const SeriesContext& c) {
   const Counts n(op);
-  const Graph& body = *c.node().body("body");
+  const Graph& body = *c.node.body("body");
   const std::size_t outputs = body.outputs().size();
-  const std::vector<bool> live = loop_closure(
-      c.live(), n.carries, [&](const auto& inputs) { return c.bodies().depends(body, inputs); });
-  std::vector<bool> required(outputs, false);
-  for (std::size_t k = 0; k < n.carries; ++k) required[k] = live[k];
-  const BodyTangent tangent = c.bodies().jvp(body, live, required);
-
+  const SeriesLayout in(loop_degrees(c, body, n.carries),
+                        {n.carries, n.first_x(), c.operands.size()});
+  std::vector<std::size_t> required(outputs, 0);
+  for (std::size_t k = 0; k < n.carries; ++k) required[k] = in.degrees()[k];
+  const BodySeries over = c.bodies.series(body, in.degrees(), required, c.order);
+  const SeriesLayout out(over.degrees, {n.carries, outputs});
   op::Scan joint = op;
-  std::vector<Value> operands;
-  const auto add_group = [&](std::size_t first, std::size_t last, std::int64_t& count) {
-    for (std::size_t k = first; k < last; ++k) operands.push_back(c[k]);
-    for (std::size_t k = first; k < last; ++k) {
-      if (!live[k]) continue;
-      operands.push_back(c.tangent_or_zero(k));
-      ++count;
-    }
-  };
-  add_group(0, n.carries, joint.num_carry);
-  add_group(n.carries, n.first_x(), joint.num_bcast);
-  add_group(n.first_x(), c.size(), joint.num_xs);
-  const std::vector<Value> all =
-      add_scan(c.graph(), joint, operands, joint_body(n, body, live, tangent, c.graph()));
-
-  std::vector<Value> primals(outputs);
-  Tangents out = c.none();
-  std::size_t next = 0;
-  const auto take_group = [&](std::size_t first, std::size_t last) {
-    for (std::size_t i = first; i < last; ++i) primals[i] = all[next++];
-    for (std::size_t i = first; i < last; ++i) {
-      if (tangent.outputs[i]) out[i] = all[next++];
-    }
-  };
-  take_group(0, n.carries);
-  take_group(n.carries, outputs);
-  c.give_results(std::move(primals));
-  return out;
+  joint.num_carry = static_cast<std::int64_t>(in.group_size(0));
+  joint.num_bcast = static_cast<std::int64_t>(in.group_size(1));
+  joint.num_xs = static_cast<std::int64_t>(in.group_size(2));
+  return out.split(add_scan(c.graph, joint, arranged_operands(c, in),
+                            with_layouts(body, over, in, out, c.graph)));
 }
 
 // [scan-vmap] Only what depends on the batch gets it; time stays the first axis inside.

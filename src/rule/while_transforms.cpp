@@ -2,10 +2,10 @@
 #include "op/loop_layout.h"
 #include "rule/batch_rules.h"
 #include "rule/body_masks.h"
-#include "rule/jvp_rules.h"
 #include "rule/lanes.h"
 #include "rule/loop_rewriting.h"
 #include "rule/reverse_trips.h"
+#include "rule/series_rules.h"
 #include "rule/vjp_rules.h"
 
 namespace ricci::rule {
@@ -102,46 +102,37 @@ Cotangents vjp(const op::While& op, const VjpContext& c) {
   return out;
 }
 
-// One loop over values and tangents; the condition sees the values.
-Tangents jvp(const op::While& op, JvpContext& c) {
-  const std::size_t n = c.size();
-  const Graph& body = *c.node().body("body");
-  const Graph& condition = *c.node().body("cond");
-  const std::vector<bool> live = loop_closure(
-      c.live(), n, [&](const auto& inputs) { return c.bodies().depends(body, inputs); });
-  const BodyTangent tangent = c.bodies().jvp(body, live, live);
-  std::vector<Value> carries(c.operands().begin(), c.operands().end());
-  const std::vector<bool>& wanted = c.node().wanted;
-  std::vector<bool> finals(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(n));
-  std::vector<bool> tapes(wanted.begin() + static_cast<std::ptrdiff_t>(n + 1), wanted.end());
-  for (std::size_t k = 0; k < n; ++k) {
-    if (!live[k]) continue;
-    carries.push_back(c.tangent_or_zero(k));
-    finals.push_back(finals[k]);
-    if (!tapes.empty()) tapes.push_back(tapes[k]);
-  }
+// One loop over values and coefficients; the condition sees the values.
+SeriesResults series(const op::While& op, const SeriesContext& c) {
+  const std::size_t n = c.operands.size();
+  const Graph& body = *c.node.body("body");
+  const Graph& condition = *c.node.body("cond");
+  const SeriesLayout layout(loop_degrees(c, body, n), {n});
+  const BodySeries over = c.bodies.series(body, layout.degrees(), layout.degrees(), c.order);
+  const std::vector<Value> carries = arranged_operands(c, layout);
+  const std::vector<bool>& wanted = c.node.wanted;
+  const bool kept = wanted.size() > n + 1;
+  // Coefficients are wanted where their values are.
+  const auto wanted_from = [&](std::size_t first) {
+    return layout.arranged([&](std::size_t k, std::size_t) -> bool { return wanted[first + k]; });
+  };
   const auto joint_condition = make_body(
       "cond", types_of(carries),
       [&](Graph& graph, std::span<const Value> in) {
         return inline_subgraph(condition, in.subspan(0, n), graph);
       },
-      c.graph());
+      c.graph);
   const std::vector<Value> all = add_while(
-      c.graph(), op, carries, {Body{"cond", joint_condition}, Body{"body", tangent.graph}},
-      wanted_results(finals, wanted[n], tapes));
-  const std::size_t total = carries.size();
-  std::vector<Value> primals(c.node().types.size());
-  Tangents out = c.none();
-  primals[n] = all[total];
-  for (std::size_t k = 0, next = n; k < n; ++k) {
-    primals[k] = all[k];
-    if (!tapes.empty()) primals[n + 1 + k] = all[total + 1 + k];
-    if (!live[k]) continue;
-    out[k] = all[next];
-    if (!tapes.empty()) out[n + 1 + k] = all[total + 1 + next];
-    ++next;
-  }
-  c.give_results(std::move(primals));
+      c.graph, op, carries, {Body{"cond", joint_condition}, Body{"body", over.graph}},
+      wanted_results(wanted_from(0), wanted[n], kept ? wanted_from(n + 1) : std::vector<bool>{}));
+  const std::size_t total = layout.size();
+  SeriesResults out = layout.split(std::span(all).subspan(0, total));
+  out.values.push_back(all[total]);
+  out.series.emplace_back();
+  if (!kept) return out;
+  SeriesResults tapes = layout.split(std::span(all).subspan(total + 1));
+  out.values.insert(out.values.end(), tapes.values.begin(), tapes.values.end());
+  out.series.insert(out.series.end(), tapes.series.begin(), tapes.series.end());
   return out;
 }
 

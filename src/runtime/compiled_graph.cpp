@@ -1,180 +1,292 @@
 #include "ricci/runtime/compiled_graph.h"
 
-#include <algorithm>
-#include <map>
-#include <mutex>
+#include <shared_mutex>
 
 #include <fmt/format.h>
 
-#include "ricci/op/ops.h"
 #include "ricci/support/error.h"
 
-#include "backend/cpu/executable.h"
+#include "runtime/buffer_check.h"
+#include "runtime/compiled_graph_impl.h"
+#include "runtime/observers.h"
 #include "runtime/report.h"
 
 namespace ricci {
 
+using runtime::BoundProgram;
+using runtime::LeasedContext;
+using runtime::ParamStore;
+using runtime::Programs;
+
 struct ExecutionContext::Impl {
-  explicit Impl(const cpu::Executable& e) : executable(&e), context(e) {}
-  const cpu::Executable* executable;
-  cpu::Context context;
+  Impl(std::shared_ptr<Programs> all, std::shared_ptr<BoundProgram> bound)
+      : programs(std::move(all)),
+        program(std::move(bound)),
+        context(program->make_context()),
+        check(*programs, program->program()),
+        inputs(programs->inputs().size()),
+        outputs(programs->outputs().size()) {}
+
+  std::shared_ptr<Programs> programs;
+  std::shared_ptr<BoundProgram> program;
+  std::unique_ptr<cpu::Context> context;
+  runtime::BufferCheck check;
+  std::vector<const std::byte*> inputs;
+  std::vector<std::byte*> outputs;
 };
 
 ExecutionContext::ExecutionContext(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ExecutionContext::ExecutionContext(ExecutionContext&&) noexcept = default;
 ExecutionContext& ExecutionContext::operator=(ExecutionContext&&) noexcept = default;
 ExecutionContext::~ExecutionContext() = default;
-std::int64_t ExecutionContext::bytes() const noexcept { return impl_->context.bytes(); }
+std::int64_t ExecutionContext::bytes() const noexcept {
+  return impl_ ? impl_->context->bytes() : 0;
+}
 
-struct CompiledGraph::Impl {
-  Impl(Graph g, Device d, CompileOptions o)
-      : graph(std::move(g)), device(std::move(d)), options(o) {}
+namespace {
 
-  Graph graph;
-  Device device;
-  CompileOptions options;
-  std::vector<Port> inputs;
-  std::vector<Type> outputs;
-  bool is_static = true;
-  std::mutex mutex;
-  std::map<std::string, Tensor, std::less<>> params;
-  std::map<SymbolBindings, std::shared_ptr<cpu::Executable>> programs;
+// Runs op by op with results that are thrown away, looking at every value.
+void check_finite(Programs& programs, const SymbolBindings& bindings, const Device& device,
+                  std::span<const std::byte* const> inputs, std::uint64_t seed) {
+  const std::shared_ptr<BoundProgram> plain = programs.op_by_op(bindings);
+  std::vector<std::string> names;
+  for (const Port& p : programs.inputs()) names.push_back(p.name);
+  runtime::FiniteObserver::check_inputs(plain->program(), inputs, names);
+  std::vector<Tensor> results;
+  std::vector<std::byte*> outputs;
+  for (const Type& t : programs.outputs()) results.push_back(Tensor::zeros(t.bind(bindings)));
+  for (Tensor& t : results) outputs.push_back(t.mutable_data());
+  runtime::FiniteObserver observer;
+  const std::unique_ptr<cpu::Context> context = plain->make_context(plain->output_bytes());
+  plain->executable().run(*context, device.pool(), {inputs, outputs, seed, &observer});
+}
 
-  std::shared_ptr<cpu::Executable> program(const SymbolBindings& bindings) {
-    {
-      const std::lock_guard lock(mutex);
-      const auto found = programs.find(bindings);
-      if (found != programs.end()) return found->second;
-    }
-    const Graph bound = bindings.empty() ? graph : graph.bind(bindings);
-    auto made =
-        std::make_shared<Program>(make_program(bound, {options.fuse, cpu::claims, donated()}));
-    auto executable = std::make_shared<cpu::Executable>(std::move(made));
-    const std::lock_guard lock(mutex);
-    return programs.emplace(bindings, std::move(executable)).first->second;
-  }
-
-  [[nodiscard]] std::vector<Donated> donated() const {
-    std::vector<Donated> out;
-    for (const Donation& d : options.donations) {
-      const auto port = std::ranges::find(inputs, d.input, &Port::name);
-      if (port == inputs.end()) (void)graph.find_or_throw(d.input);
-      if (d.output >= outputs.size() || outputs[d.output] != port->type) {
-        throw UserError(ErrorCode::Shape,
-                        fmt::format("output {} cannot take the buffer of '{}'", d.output, d.input),
-                        "a donated input has the type of the output that replaces it");
-      }
-      out.push_back({d.output, static_cast<std::size_t>(port - inputs.begin())});
-    }
-    return out;
-  }
-
-  [[nodiscard]] const cpu::Executable& only() {
-    if (!is_static) {
-      throw UserError(
-          ErrorCode::NeedsStaticDim,
-          fmt::format("'{}' has symbolic dimensions: its program depends on their sizes",
-                      graph.name()),
-          "bind them first: graph.bind({{\"n\", 32}})");
-    }
-    return *program({});
-  }
+struct Call {
+  Programs& programs;
+  const BoundProgram& program;
+  const Device& device;
+  cpu::Context& context;
 };
+
+void run_program(const Call& call, std::span<const std::byte* const> inputs,
+                 std::span<std::byte* const> outputs, const SymbolBindings& bindings,
+                 const RunOptions& options) {
+  cpu::RunArguments arguments{inputs, outputs, options.seed, nullptr};
+  const auto run = [&] {
+    call.program.executable().run(call.context, call.device.pool(), arguments);
+  };
+  if (options.check_finite) {
+    check_finite(call.programs, bindings, call.device, inputs, options.seed);
+  }
+  if (options.profile != nullptr) {
+    ProfileObserver observer(*options.profile);
+    arguments.observer = &observer;
+    run();
+  } else {
+    run();
+  }
+}
+
+// Row-major elements, aligned for their dtype.
+Tensor usable(const Tensor& t) {
+  Tensor plain = t.contiguous();
+  const auto at = reinterpret_cast<std::uintptr_t>(plain.data());
+  const bool aligned =
+      with_element_type(t.dtype(), [&]<class T>() { return at % alignof(T) == 0; });
+  return aligned ? plain : Tensor::from_bytes(plain.type(), plain.bytes());
+}
+
+// Everything that is fed and everything that is kept. What is kept is only looked at, unless it
+// changes while programs run: then the caller holds the store's mutex.
+Feeds with_kept(const Programs& programs, const ParamStore& store, const Feeds& feeds) {
+  Feeds all = feeds;
+  for (std::size_t k = 0; k < programs.inputs().size(); ++k) {
+    const std::string& name = programs.inputs()[k].name;
+    if (!store.has(k) || all.contains(name)) continue;
+    const Type& type = store.type(k);
+    all.emplace(name, programs.is_donated(k)
+                          ? Tensor::borrow(type, store.data(k),
+                                           row_major_strides(type.static_dims()), nullptr)
+                          : store.get(k));
+  }
+  return all;
+}
+
+}  // namespace
 
 CompiledGraph::CompiledGraph(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 CompiledGraph compile(const Graph& graph, const Device& device, const CompileOptions& options) {
-  auto impl = std::make_shared<CompiledGraph::Impl>(graph, device, options);
-  for (const Node& node : impl->graph.nodes()) {
-    if (const auto* in = node.op.as<op::Input>())
-      impl->inputs.push_back({in->name, in->type, false});
-    if (const auto* p = node.op.as<op::Param>()) impl->inputs.push_back({p->name, p->type, true});
-  }
-  for (const ValueId v : impl->graph.outputs()) impl->outputs.push_back(impl->graph.type(v));
-  impl->is_static = impl->graph.symbols().empty();
-  if (impl->is_static) (void)impl->program({});
-  return CompiledGraph(std::move(impl));
+  return CompiledGraph(std::make_shared<CompiledGraph::Impl>(
+      std::make_shared<Programs>(graph, device, options), device));
 }
 
-std::span<const Port> CompiledGraph::inputs() const noexcept { return impl_->inputs; }
-std::span<const Type> CompiledGraph::outputs() const noexcept { return impl_->outputs; }
+std::span<const Port> CompiledGraph::inputs() const noexcept { return impl_->programs->inputs(); }
+std::span<const Type> CompiledGraph::outputs() const noexcept { return impl_->programs->outputs(); }
 
-void CompiledGraph::set_param(std::string_view name, Tensor value) {
-  for (const Port& p : impl_->inputs) {
-    if (p.name != name) continue;
-    if (p.type.is_static() && value.type() != p.type) {
-      throw UserError(value.dtype() == p.type.dtype ? ErrorCode::Shape : ErrorCode::DType,
-                      fmt::format("'{}' is {}, but {} is given", name, p.type.to_string(),
-                                  value.type().to_string()));
-    }
-    const std::lock_guard lock(impl_->mutex);
-    impl_->params.insert_or_assign(std::string(name), std::move(value));
-    return;
+void CompiledGraph::set_param(std::string_view name, const Tensor& value) {
+  set_param(impl_->programs->input_named(name), value);
+}
+
+void CompiledGraph::set_param(std::size_t input, const Tensor& value) {
+  const Port& port = impl_->port(input);
+  const bool fits = port.type.is_static()
+                        ? value.type() == port.type
+                        : value.dtype() == port.type.dtype && value.rank() == port.type.rank();
+  if (!fits) {
+    throw UserError(
+        Diagnostic{value.dtype() == port.type.dtype ? ErrorCode::Shape : ErrorCode::DType,
+                   "param",
+                   fmt::format("'{}' is {}, but {} is given", port.name, port.type.to_string(),
+                               value.type().to_string()),
+                   {},
+                   {},
+                   {}});
   }
-  (void)impl_->graph.find_or_throw(name);
+  const Tensor plain = usable(value);
+  const std::unique_lock lock(impl_->params.mutex());
+  impl_->params.set(input, plain, impl_->programs->is_donated(input));
 }
 
 Tensor CompiledGraph::param(std::string_view name) const {
-  const std::lock_guard lock(impl_->mutex);
-  const auto found = impl_->params.find(name);
-  if (found == impl_->params.end()) {
-    throw UserError(ErrorCode::Name, fmt::format("'{}' has no value yet", name), "call set_param");
+  return param(impl_->programs->input_named(name));
+}
+
+Tensor CompiledGraph::param(std::size_t input) const {
+  const Port& port = impl_->port(input);
+  const std::shared_lock lock(impl_->params.mutex());
+  if (!impl_->params.has(input)) {
+    throw UserError(ErrorCode::Name, fmt::format("'{}' has no value yet", port.name),
+                    "call set_param");
   }
-  return found->second;
+  return impl_->params.get(input);
 }
 
 std::vector<Tensor> CompiledGraph::run(const Feeds& feeds, const RunOptions& options) const {
-  Feeds all = feeds;
-  {
-    const std::lock_guard lock(impl_->mutex);
-    for (const auto& [name, value] : impl_->params) all.emplace(name, value);
-  }
-  const CheckedFeeds checked = check_feeds(impl_->graph, all, options.symbols);
-  const std::shared_ptr<cpu::Executable> executable = impl_->program(checked.bindings);
-  std::vector<Tensor> held;  // row-major, alive while the program runs
+  Programs& programs = *impl_->programs;
+  std::shared_lock lock(impl_->params.mutex());
+  const Feeds all = with_kept(programs, impl_->params, feeds);
+  if (!programs.has_donations()) lock.unlock();
+  const CheckedFeeds checked = check_feeds(programs.graph(), all, options.symbols);
+  const std::shared_ptr<BoundProgram> program = programs.bound(checked.bindings);
+  const LeasedContext context(*program, program->output_bytes());
+  std::vector<Tensor> held;  // alive while the program runs
   std::vector<const std::byte*> inputs;
   for (const Tensor& t : checked.values) {
-    held.push_back(t.contiguous());
+    held.push_back(usable(t));
     inputs.push_back(held.back().data());
   }
   std::vector<Tensor> results;
   std::vector<std::byte*> outputs;
-  for (const ValueId v : impl_->graph.outputs()) {
-    results.push_back(Tensor::zeros(impl_->graph.type(v).bind(checked.bindings)));
-  }
+  for (const Type& t : programs.outputs())
+    results.push_back(Tensor::zeros(t.bind(checked.bindings)));
   for (Tensor& t : results) outputs.push_back(t.mutable_data());
-  cpu::Context context(*executable);
-  executable->run(context, impl_->device.pool(), {inputs, outputs, options.seed, nullptr});
+  run_program({programs, *program, impl_->device, *context}, inputs, outputs, checked.bindings,
+              options);
+  return results;
+}
+
+std::vector<Tensor> CompiledGraph::update(const Feeds& feeds, const RunOptions& options) {
+  Programs& programs = *impl_->programs;
+  const std::unique_lock lock(impl_->params.mutex());
+  for (std::size_t k = 0; k < programs.inputs().size(); ++k) {
+    const std::string& name = programs.inputs()[k].name;
+    if (programs.is_donated(k) && feeds.contains(name)) {
+      throw UserError(ErrorCode::Name,
+                      fmt::format("'{}' is updated in place and cannot be fed", name),
+                      "call set_param, or run");
+    }
+  }
+  const CheckedFeeds checked =
+      check_feeds(programs.graph(), with_kept(programs, impl_->params, feeds), options.symbols);
+  const std::shared_ptr<BoundProgram> program = programs.bound(checked.bindings);
+  std::vector<Tensor> held;
+  std::vector<const std::byte*> inputs;
+  for (const Tensor& t : checked.values) {
+    held.push_back(usable(t));
+    inputs.push_back(held.back().data());
+  }
+  std::vector<Tensor> results;
+  results.reserve(programs.outputs().size());
+  std::vector<std::byte*> outputs;
+  for (std::size_t o = 0; o < programs.outputs().size(); ++o) {
+    const int donor = programs.donor_of(o);
+    if (donor >= 0) {
+      outputs.push_back(impl_->params.mutable_data(static_cast<std::size_t>(donor)));
+      continue;
+    }
+    results.push_back(Tensor::zeros(programs.outputs()[o].bind(checked.bindings)));
+    outputs.push_back(results.back().mutable_data());
+  }
+  const LeasedContext context(*program, 0);
+  run_program({programs, *program, impl_->device, *context}, inputs, outputs, checked.bindings,
+              options);
   return results;
 }
 
 ExecutionContext CompiledGraph::make_context() const {
-  return ExecutionContext(std::make_unique<ExecutionContext::Impl>(impl_->only()));
+  return ExecutionContext(
+      std::make_unique<ExecutionContext::Impl>(impl_->programs, impl_->programs->only()));
 }
 
 void CompiledGraph::run(ExecutionContext& context, std::span<const void* const> inputs,
                         std::span<void* const> outputs, const RunOptions& options) const {
-  const cpu::Executable& e = *context.impl_->executable;
-  if (inputs.size() != e.program().inputs.size() || outputs.size() != e.program().outputs.size()) {
-    throw UserError(ErrorCode::Name,
-                    fmt::format("{} inputs and {} outputs are given, '{}' has {} and {}",
-                                inputs.size(), outputs.size(), impl_->graph.name(),
-                                e.program().inputs.size(), e.program().outputs.size()));
+  Programs& programs = *impl_->programs;
+  ExecutionContext::Impl* c = context.impl_.get();
+  if (c == nullptr || c->programs != impl_->programs) {
+    throw UserError(
+        ErrorCode::Name,
+        fmt::format("the context was made for another program than '{}'", programs.graph().name()),
+        "use make_context() of this compiled graph");
   }
-  e.run(context.impl_->context, impl_->device.pool(),
-        {{reinterpret_cast<const std::byte* const*>(inputs.data()), inputs.size()},
-         {reinterpret_cast<std::byte* const*>(outputs.data()), outputs.size()},
-         options.seed,
-         nullptr});
+  if (inputs.size() != c->inputs.size() || outputs.size() != c->outputs.size()) {
+    throw UserError(
+        ErrorCode::Name,
+        fmt::format("{} inputs and {} outputs are given, '{}' has {} and {}", inputs.size(),
+                    outputs.size(), programs.graph().name(), c->inputs.size(), c->outputs.size()));
+  }
+  const bool reads = std::ranges::find(inputs, nullptr) != inputs.end();
+  const bool writes =
+      programs.has_donations() && std::ranges::find(outputs, nullptr) != outputs.end();
+  const ParamStore& store = impl_->params;
+  std::shared_lock reading(store.mutex(), std::defer_lock);
+  std::unique_lock writing(store.mutex(), std::defer_lock);
+  if (writes) {
+    writing.lock();
+  } else if (reads) {
+    reading.lock();
+  }
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    const bool kept = inputs[k] == nullptr && store.has(k);
+    c->inputs[k] = kept ? store.data(k) : static_cast<const std::byte*>(inputs[k]);
+  }
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    const int donor = programs.donor_of(o);
+    const bool kept =
+        outputs[o] == nullptr && donor >= 0 && inputs[static_cast<std::size_t>(donor)] == nullptr;
+    c->outputs[o] = kept ? store.mutable_data(static_cast<std::size_t>(donor))
+                         : static_cast<std::byte*>(outputs[o]);
+  }
+  c->check.check(c->inputs, c->outputs);
+  run_program({programs, *c->program, impl_->device, *c->context}, c->inputs, c->outputs, {},
+              options);
 }
 
-const Program& CompiledGraph::program() const { return impl_->only().program(); }
+const Program& CompiledGraph::program() const { return impl_->programs->only()->program(); }
+
+std::string_view CompiledGraph::served_by(std::size_t step) const {
+  return impl_->programs->only()->executable().how(step);
+}
 
 std::int64_t CompiledGraph::workspace_bytes() const {
-  const cpu::Executable& e = impl_->only();
-  return e.program().arena_bytes + e.scratch_bytes();
+  const cpu::Executable& e = impl_->programs->only()->executable();
+  return cpu::Context::bytes_for(e) + e.spare_bytes() + impl_->device.threads() * e.thread_bytes();
 }
 
-std::string CompiledGraph::report() const { return report_of(impl_->only()); }
+void CompiledGraph::release_memory() const { impl_->programs->forget_contexts(); }
+
+std::string CompiledGraph::report() const {
+  return report_of(impl_->programs->only()->executable());
+}
 
 }  // namespace ricci

@@ -10,20 +10,19 @@ namespace ricci {
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 
+inline constexpr std::array<std::uint32_t, 2> PhiloxMultipliers = {0xD2511F53, 0xCD9E8D57};
+inline constexpr std::array<std::uint32_t, 2> PhiloxWeyl = {0x9E3779B9, 0xBB67AE85};
+
 /// Ten rounds on a 128-bit counter (word 0 is the lowest).
 [[nodiscard]] constexpr PhiloxBlock philox4x32(PhiloxBlock counter, PhiloxKey key) noexcept {
-  constexpr std::uint64_t Multiplier0 = 0xD2511F53;
-  constexpr std::uint64_t Multiplier1 = 0xCD9E8D57;
-  constexpr std::uint32_t Weyl0 = 0x9E3779B9;
-  constexpr std::uint32_t Weyl1 = 0xBB67AE85;
   for (int round = 0; round < 10; ++round) {
-    const std::uint64_t p0 = Multiplier0 * counter[0];
-    const std::uint64_t p1 = Multiplier1 * counter[2];
+    const std::uint64_t p0 = std::uint64_t{PhiloxMultipliers[0]} * counter[0];
+    const std::uint64_t p1 = std::uint64_t{PhiloxMultipliers[1]} * counter[2];
     const auto high0 = static_cast<std::uint32_t>(p0 >> 32);
     const auto high1 = static_cast<std::uint32_t>(p1 >> 32);
     counter = {high1 ^ counter[1] ^ key[0], static_cast<std::uint32_t>(p1),
                high0 ^ counter[3] ^ key[1], static_cast<std::uint32_t>(p0)};
-    key = {key[0] + Weyl0, key[1] + Weyl1};
+    key = {key[0] + PhiloxWeyl[0], key[1] + PhiloxWeyl[1]};
   }
   return counter;
 }

@@ -7,7 +7,9 @@
 #include "transform/batching.h"
 #include "transform/dependence.h"
 #include "transform/forward.h"
+#include "transform/halves.h"
 #include "transform/reverse.h"
+#include "transform/taylor.h"
 #include "transform/tidy.h"
 
 namespace ricci {
@@ -27,9 +29,32 @@ std::vector<ValueId> marked_inputs(const Graph& body, const std::vector<bool>& m
   return out;
 }
 
+// Seeds the outputs of a body with new inputs and gives the cotangents that are wanted.
+std::vector<Value> pulled_back(Reverse& reverse, const Graph& body, const BodyVjp& request) {
+  Graph& graph = reverse.graph();
+  for (std::size_t i = 0; i < request.seeds.size(); ++i) {
+    if (!request.seeds[i]) continue;
+    const op::InputRole role{op::InputRole::Kind::DOutput, static_cast<std::int64_t>(i)};
+    const Value d = graph.input(graph.unique_name(fmt::format("d_output_{}", i)),
+                                body.type(body.outputs()[i]), role);
+    if (request.live[i]) reverse.seed(i, d);
+  }
+  reverse.sweep();
+  std::vector<Value> outputs;
+  const std::vector<NodeId> inputs = body.inputs();
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    if (!request.wanted[k]) continue;
+    const ValueId input{inputs[k], 0};
+    const Value arrived = request.needed[k] ? reverse.cotangent(input) : Value();
+    outputs.push_back(arrived.valid() ? arrived : filled(graph, body.type(input), 0));
+  }
+  return outputs;
+}
+
 class Bodies final : public BodyTransforms {
  public:
   explicit Bodies(BatchedRandom random) : random_(random) {}
+  explicit Bodies(ScanSaving saving) : random_(BatchedRandom::Shared), saving_(std::move(saving)) {}
 
   [[nodiscard]] std::vector<bool> depends(const Graph& body,
                                           const std::vector<bool>& inputs) const override {
@@ -42,26 +67,27 @@ class Bodies final : public BodyTransforms {
 
   [[nodiscard]] std::shared_ptr<const Graph> vjp(const Graph& body,
                                                  const BodyVjp& request) const override {
-    Reverse reverse(body, marked_inputs(body, request.needed), request.live, request.residuals);
-    Graph& graph = reverse.graph();
-    for (std::size_t i = 0; i < request.seeds.size(); ++i) {
-      if (!request.seeds[i]) continue;
-      const op::InputRole role{op::InputRole::Kind::DOutput, static_cast<std::int64_t>(i)};
-      const Value d = graph.input(graph.unique_name(fmt::format("d_output_{}", i)),
-                                  body.type(body.outputs()[i]), role);
-      if (request.live[i]) reverse.seed(i, d);
-    }
-    reverse.sweep();
-    std::vector<Value> outputs;
-    const std::vector<NodeId> inputs = body.inputs();
-    for (std::size_t k = 0; k < inputs.size(); ++k) {
-      if (!request.wanted[k]) continue;
-      const ValueId input{inputs[k], 0};
-      const Value arrived = request.needed[k] ? reverse.cotangent(input) : Value();
-      outputs.push_back(arrived.valid() ? arrived : filled(graph, body.type(input), 0));
-    }
-    return shared(reverse.finish(outputs));
+    Reverse reverse(body, marked_inputs(body, request.needed), request.live, saving_,
+                    request.residuals);
+    return shared(reverse.finish(pulled_back(reverse, body, request)));
   }
+
+  [[nodiscard]] BodyHalves halves(const Graph& body, const BodyVjp& request,
+                                  const std::vector<bool>& varying,
+                                  const SavesValue& saves) const override {
+    Reverse reverse(body, marked_inputs(body, request.needed), request.live, saving_);
+    const std::size_t forward_nodes = reverse.graph().size();
+    std::vector<Value> outputs;
+    for (const ValueId v : body.outputs()) outputs.push_back(reverse.value(v));
+    for (const Value& v : pulled_back(reverse, body, request)) outputs.push_back(v);
+    Graph joint = reverse.finish(outputs).graph;
+    return cut_in_halves(std::move(joint), {.forward_nodes = forward_nodes,
+                                            .forward_outputs = body.outputs().size(),
+                                            .varying = varying,
+                                            .saves = saves});
+  }
+
+  [[nodiscard]] const ScanSaving& scan_saving() const override { return saving_; }
 
   [[nodiscard]] BodyTangent jvp(const Graph& body, const std::vector<bool>& live,
                                 const std::vector<bool>& required) const override {
@@ -84,6 +110,20 @@ class Bodies final : public BodyTransforms {
     }
     out.graph = shared(forward.finish(outputs));
     return out;
+  }
+
+  // Tangents are series of one coefficient.
+  [[nodiscard]] BodySeries series(const Graph& body, const std::vector<std::size_t>& degrees,
+                                  const std::vector<std::size_t>& required,
+                                  std::size_t order) const override {
+    if (order > 1) return long_series(body, degrees, required, order);
+    const auto mask = [](const std::vector<std::size_t>& counts) {
+      std::vector<bool> out;
+      for (const std::size_t c : counts) out.push_back(c > 0);
+      return out;
+    };
+    const BodyTangent tangent = jvp(body, mask(degrees), mask(required));
+    return {tangent.graph, {tangent.outputs.begin(), tangent.outputs.end()}};
   }
 
   [[nodiscard]] std::vector<bool> batched_outputs(const Graph& body,
@@ -119,10 +159,45 @@ class Bodies final : public BodyTransforms {
   }
 
  private:
+  static BodySeries long_series(const Graph& body, const std::vector<std::size_t>& degrees,
+                                const std::vector<std::size_t>& required, std::size_t order) {
+    Taylor taylor(body, order);
+    Graph& graph = taylor.graph();
+    taylor.copy_leaves();
+    const std::vector<NodeId> inputs = body.inputs();
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      Series series;
+      for (std::size_t j = 1; j <= degrees[k]; ++j) {
+        const std::string name = graph.unique_name(fmt::format("d{}_{}", j, k));
+        series.push_back(graph.input(name, body.node(inputs[k]).types[0]));
+      }
+      taylor.set_series({inputs[k], 0}, std::move(series));
+    }
+    taylor.sweep();
+    std::vector<Value> outputs;
+    for (const ValueId v : body.outputs()) outputs.push_back(taylor.value(v));
+    BodySeries out;
+    for (std::size_t i = 0; i < body.outputs().size(); ++i) {
+      Series series = taylor.series(body.outputs()[i]);
+      if (series.size() < required[i]) series.resize(required[i]);
+      out.degrees.push_back(series.size());
+      for (const Value& c : series) {
+        outputs.push_back(c.valid() ? c : filled(graph, body.type(body.outputs()[i]), 0));
+      }
+    }
+    out.graph = shared(taylor.finish(outputs));
+    return out;
+  }
+
   BatchedRandom random_;
+  ScanSaving saving_;
 };
 
 }  // namespace
+
+std::unique_ptr<const BodyTransforms> body_transforms(ScanSaving saving) {
+  return std::make_unique<const Bodies>(std::move(saving));
+}
 
 const BodyTransforms& body_transforms(BatchedRandom random) {
   static const Bodies Sharing(BatchedRandom::Shared);

@@ -8,5 +8,7 @@ namespace ricci {
 
 /// `random`: what draws in bodies do when they are batched.
 [[nodiscard]] const BodyTransforms& body_transforms(BatchedRandom random = BatchedRandom::Shared);
+/// The transforms of a gradient that keeps of scans what `saving` says.
+[[nodiscard]] std::unique_ptr<const BodyTransforms> body_transforms(ScanSaving saving);
 
 }  // namespace ricci

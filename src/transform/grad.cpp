@@ -39,7 +39,7 @@ class Gradient {
       : forward_(with_output(forward)),
         wrt_(resolve(forward, wrt)),
         options_(options),
-        reverse_(forward, wrt_, seeded) {}
+        reverse_(forward, wrt_, seeded, options.scan_saving) {}
 
   [[nodiscard]] Graph& graph() { return reverse_.graph(); }
 

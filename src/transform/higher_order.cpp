@@ -27,9 +27,6 @@ void require_single_element(const Graph& graph, ValueId v, std::string_view what
                   std::move(help));
 }
 
-constexpr const char* ManyElements =
-    "use hessian or jacfwd for all derivatives, directional_nth_grad for one direction";
-
 // A complex derivative is two real ones unless the function is holomorphic: matrices of them would
 // mean one thing in forward and another in reverse mode.
 void require_real(const Graph& graph, const std::vector<std::string>& wrt) {
@@ -65,69 +62,6 @@ Transformed hvp(const Graph& forward, const std::vector<ValueRef>& wrt, const Hv
   for (const auto& [conventional, chosen] : gradient.names) out.names.emplace(conventional, chosen);
   out.graph.set_name(forward.name() + "_hvp");
   return out;
-}
-
-Transformed nth_order_grad(const Graph& forward, std::string_view wrt, int order) {
-  if (order < 0) {
-    throw UserError(ErrorCode::Attr, fmt::format("there is no derivative of order {}", order));
-  }
-  const std::string name = leaf_name(forward, ValueRef(std::string(wrt)));
-  const Type& by = forward.type({forward.find_or_throw(name), 0});
-  if (!is_differentiable(by.dtype)) {
-    throw AutodiffError(ErrorCode::NoGradient,
-                        fmt::format("'{}' is {}, which has no derivative", name, by.to_string()),
-                        "differentiate by a floating value");
-  }
-  if (order == 0) return {forward, IdMap::identity(forward), {}};
-  if (forward.outputs().size() != 1) {
-    throw UserError(ErrorCode::Shape,
-                    fmt::format("'{}' has {} outputs, but one is differentiated", forward.name(),
-                                forward.outputs().size()),
-                    "leave out the others with Graph::set_outputs");
-  }
-  require_single_element(forward, forward.outputs()[0], "the output", ManyElements);
-  if (order >= 2)
-    require_single_element(forward, {forward.find_or_throw(name), 0}, "'" + name + "'",
-                           ManyElements);
-  Transformed all{forward, IdMap::identity(forward), {}};
-  for (int level = 0; level < order; ++level) {
-    Transformed next = value_and_grad(all.graph, {name}, GradOptions::training());
-    next.graph = last_outputs(std::move(next.graph), 1);
-    next = tidied(std::move(next));
-    all = {std::move(next.graph), all.map.then(next.map), {}};
-  }
-  all.graph.set_name(fmt::format("{}_d{}", forward.name(), order));
-  return all;
-}
-
-Transformed directional_nth_grad(const Graph& forward, std::string_view wrt, int levels) {
-  if (levels < 0) {
-    throw UserError(ErrorCode::Attr, fmt::format("there is no derivative of order {}", levels));
-  }
-  const std::string name = leaf_name(forward, ValueRef(std::string(wrt)));
-  if (forward.outputs().size() != 1) {
-    throw UserError(ErrorCode::Shape, fmt::format("'{}' has {} outputs, but one is differentiated",
-                                                  forward.name(), forward.outputs().size()));
-  }
-  Transformed all{forward, IdMap::identity(forward), {}};
-  for (int level = 1; level <= levels; ++level) {
-    const Transformed next = jvp(all.graph, {name});
-    // The tangent's input under its public name.
-    SharedLeaves leaves(all.graph, fmt::format("{}_dir{}", forward.name(), level));
-    const Type type = forward.type({forward.find_or_throw(name), 0});
-    const std::string conventional = fmt::format("dir_{}", level);
-    const Value direction = leaves.add_input(conventional, type);
-    const std::string chosen = direction.graph().node(direction.id().node).op.as<op::Input>()->name;
-    const std::vector<Value> outputs =
-        leaves.include(next.graph, {{next.names.at("tangent_" + name), direction}});
-    Transformed step{leaves.finish({outputs[1]}), {}, {}};
-    step.map = map_leaves(all.graph, step.graph);
-    step = tidied(std::move(step));
-    all.map = all.map.then(step.map);
-    all.graph = std::move(step.graph);
-    all.names[conventional] = chosen;
-  }
-  return all;
 }
 
 namespace {

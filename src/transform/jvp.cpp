@@ -2,25 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "ricci/build/build.h"
-#include "ricci/rule/body_transforms.h"
-
 #include "transform/autodiff_errors.h"
 #include "transform/forward.h"
 #include "transform/leaves.h"
 #include "transform/tidy.h"
 
 namespace ricci {
-namespace {
-
-void require_tangent(const std::string& name, const Type& type) {
-  if (is_differentiable(type.dtype)) return;
-  throw AutodiffError(ErrorCode::NoGradient,
-                      fmt::format("'{}' is {} and has no tangent", name, type.to_string()),
-                      "only floating and complex values have one");
-}
-
-}  // namespace
 
 Transformed jvp(const Graph& graph, const std::vector<ValueRef>& tangent_for) {
   Forward forward(graph);

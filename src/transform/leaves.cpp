@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ricci/build/build.h"
+#include "ricci/transform/error.h"
 
 #include "transform/names.h"
 
@@ -36,6 +37,13 @@ std::vector<std::string> leaf_names(const Graph& graph, const std::vector<ValueR
   std::vector<std::string> out;
   for (const ValueRef& r : refs) out.push_back(leaf_name(graph, r));
   return out;
+}
+
+void require_tangent(const std::string& name, const Type& type) {
+  if (is_differentiable(type.dtype)) return;
+  throw AutodiffError(ErrorCode::NoGradient,
+                      fmt::format("'{}' is {} and has no tangent", name, type.to_string()),
+                      "only floating and complex values have one");
 }
 
 SharedLeaves::SharedLeaves(const Graph& like, std::string name)

@@ -15,6 +15,9 @@ namespace ricci {
 [[nodiscard]] std::vector<std::string> leaf_names(const Graph& graph,
                                                   const std::vector<ValueRef>& refs);
 
+/// UserError(no_gradient) for a leaf that cannot be moved a little.
+void require_tangent(const std::string& name, const Type& type);
+
 /// A new graph with the leaves of `like`, in order.
 class SharedLeaves {
  public:

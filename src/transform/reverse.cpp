@@ -37,14 +37,21 @@ Provenance gradient_of(const Node& node) {
 }  // namespace
 
 Reverse::Reverse(const Graph& forward, const std::vector<ValueId>& wrt,
-                 const std::vector<bool>& seeded, const std::vector<ValueId>& residuals)
-    : forward_(forward), wrt_(wrt) {
+                 const std::vector<bool>& seeded, const ScanSaving& saving,
+                 const std::vector<ValueId>& residuals)
+    : forward_(forward), wrt_(wrt), bodies_(body_transforms(saving)) {
   PassResult prepared = expand_for_vjp(forward, wrt, seeded);
   prepared_ = std::move(prepared.graph);
   to_prepared_ = std::move(prepared.map);
   for (ValueId& v : wrt_) v = to_prepared_(v).value();
   depends_ = Dependence(prepared_, wrt_);
-  leads_ = leading_to(prepared_, seeded_outputs(prepared_, seeded));
+  const std::vector<ValueId> ends = seeded_outputs(prepared_, seeded);
+  leads_ = leading_to(prepared_, ends);
+  read_.insert(ends.begin(), ends.end());
+  for (NodeId id = 0; id < prepared_.size(); ++id) {
+    const auto& operands = prepared_.nodes()[id].operands;
+    if (leads_[id]) read_.insert(operands.begin(), operands.end());
+  }
   build_.emplace(prepared_);
   mirror(residuals);
 }
@@ -72,18 +79,9 @@ void Reverse::mirror(const std::vector<ValueId>& residuals) {
           fmt::format("{} has to be lowered before it can be differentiated", describe(node)),
           "use GraphModule::lower, or the functions of ricci/model/autodiff.h");
     }
-    Step step{&node, build.operands(node), {}, {}, depends_.operands(id)};
+    Step step{&node, build.operands(node), {}, {}, depends_.operands(id), {}};
     if (active && d.info->keeps_residuals) {
-      const ProvenanceScope scope(graph(), node.provenance ? *node.provenance : Provenance{});
-      ForwardResults forward = at_node(node, [&] {
-        return forward_for_vjp({graph(), node, step.operands, step.needs, body_transforms()});
-      });
-      for (std::uint32_t r = 0; r < forward.results.size(); ++r) {
-        if (!forward.results[r].valid()) continue;
-        build.map({id, r}, forward.results[r]);
-        keep_name(node, r, forward.results[r]);
-      }
-      step.residuals = std::move(forward.residuals);
+      keep(id, step);
     } else {
       build.copy(id);
     }
@@ -94,6 +92,32 @@ void Reverse::mirror(const std::vector<ValueId>& residuals) {
     }
     if (active) steps_.push_back(std::move(step));
   }
+}
+
+// The forward of a node that keeps more than its results.
+void Reverse::keep(NodeId id, Step& step) {
+  const Node& node = *step.node;
+  const ProvenanceScope scope(graph(), node.provenance ? *node.provenance : Provenance{});
+  const std::vector<bool> live = live_results(id);
+  ForwardResults forward = at_node(node, [&] {
+    return forward_for_vjp({graph(), node, step.operands, step.needs, live, *bodies_});
+  });
+  for (std::uint32_t r = 0; r < forward.results.size(); ++r) {
+    if (!forward.results[r].valid()) continue;
+    build_->map({id, r}, forward.results[r]);
+    keep_name(node, r, forward.results[r]);
+  }
+  step.residuals = std::move(forward.residuals);
+  step.backward = std::move(forward.backward);
+}
+
+std::vector<bool> Reverse::live_results(NodeId id) const {
+  std::vector<bool> out;
+  for (std::uint32_t r = 0; r < prepared_.nodes()[id].types.size(); ++r) {
+    const ValueId v{id, r};
+    out.push_back(depends_(v) && read_.contains(v));
+  }
+  return out;
 }
 
 Value Reverse::value(ValueId original) { return build_->value(to_prepared_(original).value()); }
@@ -128,7 +152,7 @@ void Reverse::take(const Step& step) {
   if (!any) return;
   const ProvenanceScope scope(graph(), gradient_of(*step.node));
   const VjpContext context(graph(), *step.node, step.operands, step.results, step.residuals,
-                           arrived, step.needs, body_transforms());
+                           arrived, step.needs, *bodies_, step.backward);
   const Cotangents given = at_node(*step.node, [&] { return apply_vjp(context); });
   for (std::size_t k = 0; k < given.size(); ++k) {
     if (step.needs[k] && given[k].valid()) accumulate(step.operands[k].id(), given[k]);

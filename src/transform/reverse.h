@@ -2,7 +2,9 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "ricci/ir/rebuild.h"
@@ -18,8 +20,9 @@ class Reverse {
   /// Copies `forward`; ops that have no rule of their own and lie on a path from `wrt` to an output
   /// are expanded. `residuals` are values that come from new inputs `residual_<i>` instead.
   /// `seeded` marks the outputs that will get a cotangent; nothing else is differentiated.
+  /// `saving` is for scans that do not say what to keep of them.
   Reverse(const Graph& forward, const std::vector<ValueId>& wrt, const std::vector<bool>& seeded,
-          const std::vector<ValueId>& residuals = {});
+          const ScanSaving& saving, const std::vector<ValueId>& residuals = {});
 
   Reverse(const Reverse&) = delete;  // values and steps point into it
   Reverse& operator=(const Reverse&) = delete;
@@ -44,9 +47,12 @@ class Reverse {
     std::vector<Value> results;
     std::vector<Value> residuals;
     std::vector<bool> needs;
+    std::shared_ptr<const Graph> backward;
   };
 
   void mirror(const std::vector<ValueId>& residuals);
+  void keep(NodeId id, Step& step);
+  [[nodiscard]] std::vector<bool> live_results(NodeId id) const;
   void take(const Step& step);
   void accumulate(ValueId value, Value cotangent);
 
@@ -56,6 +62,8 @@ class Reverse {
   IdMap to_prepared_;
   Dependence depends_;
   std::vector<bool> leads_;  // nodes a seeded output is computed from
+  std::set<ValueId> read_;   // by such nodes, or seeded
+  std::unique_ptr<const BodyTransforms> bodies_;
   std::optional<Rebuilder> build_;
   std::vector<Step> steps_;
   std::vector<std::size_t> seeded_;      // outputs

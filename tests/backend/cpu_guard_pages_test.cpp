@@ -27,7 +27,8 @@ class GuardedRun {
       : graph_(graph),
         edge_(edge),
         executable_(std::make_shared<ricci::Program>(
-            make_program(graph, {.fuse = true, .claims = cpu::claims}))),
+                        make_program(graph, {.fuse = true, .claims = cpu::claims})),
+                    Device::default_cpu().pool()),
         context_(executable_) {
     guard(executable_, context_.frame());
   }

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <limits>
 
 #include "ops/cases.h"
@@ -27,6 +28,19 @@ Body affine(DType d) {
 std::vector<Body> plain(DType d) { return {affine_vjp(d)}; }
 std::vector<Body> stacking(DType d) { return {stacking_vjp(d)}; }
 std::vector<Body> recomputing(DType d) { return {affine_vjp(d), affine(d)}; }
+
+// c' = sin(c)·w + x with sin(c) and an integer saved: dc = d·w·cos(c), dw = d·sin(c), dx = d.
+std::vector<Body> saving(DType d) {
+  return {rule_body(
+      "body_vjp", {vec(d), vec(d), vec(d), vec(d), i32()}, {d_output(0, vec(d))},
+      [](Graph&, Inputs in) { return Values{in[5] * in[1] * cos(in[0]), in[5] * in[3], in[5]}; })};
+}
+std::vector<Body> saving_some(DType d) {
+  std::vector<Body> out = saving(d);
+  out.push_back(body("forward_body", {vec(d), vec(d), vec(d)},
+                     [](Graph&, Inputs in) { return Values{sin(in[0]) * in[1] + in[2]}; }));
+  return out;
+}
 
 // A float carry c' = c·2 beside an integer counter, and an integer xs that is not used.
 std::vector<Body> counting(DType d) {
@@ -118,6 +132,20 @@ Cases scan_values() {
        .op = {.length = 2, .num_bcast = 1, .num_xs = 1, .upstream_present = {false}},
        .bodies = plain,
        .out = {{0, 0}, {0, 0}, {0, 0, 0, 0}}},
+      // [scan-save-policy]
+      {.name = "saved",
+       .in = {T({2}).with({0, 0}), T({2, 2}).with({1, 1, 3, 3}), ones(), weight(), rows(),
+              T({2, 2}).with({5, 5, 7, 7}), Fixed(DType::I32, {2})},
+       .op = {.length = 2, .num_bcast = 1, .num_xs = 1, .upstream_present = {true}, .num_saved = 2},
+       .dtypes = {DType::F64},
+       .bodies = saving,
+       .out = {{4 * std::cos(1.0), 4 * std::cos(1.0)},
+               {10 * std::cos(1.0) + 7, 10 * std::cos(1.0) + 7},
+               {2 * std::cos(1.0), 2 * std::cos(1.0), 1, 1}}},
+      {.name = "saved_with_checkpoints",
+       .in = {init(), T({2, 2}), ones(), weight(), T({5, 2}), T({5, 2}), Fixed(DType::I32, {5})},
+       .op = {.length = 5, .num_bcast = 1, .num_xs = 1, .num_checkpoints = 2, .num_saved = 2},
+       .bodies = saving_some},
       {.name = "integers",
        .in = {ones(), Fixed(DType::I32, {}).with({0}), T({2, 2}), Fixed(DType::I32, {2}), ones(),
               Fixed(DType::I32, {2})},
@@ -193,6 +221,11 @@ Cases scan_refusals() {
        .in = {init(), trajectory(), ones(), weight(), T({3, 2})},
        .op = op,
        .bodies = plain,
+       .rejects = "c6"},
+      {.name = "saved_rows",
+       .in = {init(), trajectory(), ones(), weight(), rows(), T({3, 2}), Fixed(DType::I32, {2})},
+       .op = {.length = 2, .num_bcast = 1, .num_xs = 1, .num_saved = 2},
+       .bodies = saving,
        .rejects = "c6"},
       {.name = "bcast_type",
        .in = {init(), trajectory(), ones(), T({1}), rows()},

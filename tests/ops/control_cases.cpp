@@ -65,6 +65,12 @@ std::vector<Body> sine_cell(DType d) {
                [](Graph&, Inputs in) { return Values{sin(in[0]) * in[1] + in[2]}; })};
 }
 
+std::vector<Body> named_sine_cell(DType d) {
+  return {body("body", {{d, {2}}, {d, {2}}, {d, {2}}}, [](Graph&, Inputs in) {
+    return Values{sin(sin(in[0]).named("wave") * in[1]) + in[2]};
+  })};
+}
+
 // x is halved and n counts, until n is 3.
 std::vector<Body> halving(DType d, const Dims& dims = {2}) {
   const std::vector<Type> carries{{d, dims}, i32()};
@@ -90,6 +96,87 @@ std::vector<Body> all_above_one(DType d) {
   return {body("cond", {{d, {2}}},
                [](Graph&, Inputs in) { return Values{gt(in[0], scalar_like(in[0], 1))}; }),
           body("body", {{d, {2}}}, [](Graph&, Inputs in) { return Values{in[0] * 0.5}; })};
+}
+
+// [scan-save-policy] Every policy and what decides between them.
+Cases scan_saving() {
+  const auto rich = [](ScanSave save, std::int64_t checkpoints = 0, bool rows = false) {
+    return op::Scan{.length = 4,
+                    .num_carry = 3,
+                    .num_bcast = 2,
+                    .num_xs = 2,
+                    .save_trajectory = rows,
+                    .num_checkpoints = checkpoints,
+                    .reverse = rows,
+                    .save = save};
+  };
+  op::Scan sine{.length = 5, .num_bcast = 1, .num_xs = 1, .save = ScanSave::Named};
+  sine.save_names = {"wave"};
+  op::Scan within = sine;
+  within.save = ScanSave::Auto;
+  within.save_bytes = 60;
+  op::Scan nameless = sine;
+  nameless.save_names.clear();
+  op::Scan named_all = sine;
+  named_all.save = ScanSave::All;
+  op::Scan negative = within;
+  negative.save_bytes = -1;
+  op::Scan decided = within;
+  decided.num_checkpoints = 2;
+  op::Scan recompute{.length = 5, .num_bcast = 1, .num_xs = 1, .save = ScanSave::Recompute};
+  const std::vector<In> waves = {T({2}), T({2}), T({5, 2})};
+  // The values are those of other cases, which small floats are tried on.
+  const DTypeSet wide = {DType::F64, DType::F32};
+  return cases_of<op::Scan>({
+      {.name = "save_all",
+       .in = rich_operands(4),
+       .op = rich(ScanSave::All),
+       .dtypes = wide,
+       .bodies = rich_cell},
+      {.name = "save_all_of_trajectory",
+       .in = rich_operands(4),
+       .op = rich(ScanSave::All, 0, true),
+       .dtypes = wide,
+       .bodies = rich_cell},
+      {.name = "save_all_with_checkpoints",
+       .in = rich_operands(4),
+       .op = rich(ScanSave::All, 2),
+       .dtypes = wide,
+       .bodies = rich_cell},
+      {.name = "save_matmuls",
+       .in = rich_operands(4),
+       .op = rich(ScanSave::Matmuls),
+       .dtypes = wide,
+       .bodies = rich_cell},
+      {.name = "save_carries",
+       .in = rich_operands(4),
+       .op = rich(ScanSave::Carries),
+       .dtypes = wide,
+       .bodies = rich_cell},
+      {.name = "save_named", .in = waves, .op = sine, .dtypes = wide, .bodies = named_sine_cell},
+      {.name = "save_within_budget",
+       .in = waves,
+       .op = within,
+       .dtypes = wide,
+       .bodies = named_sine_cell},
+      {.name = "recompute", .in = waves, .op = recompute, .dtypes = wide, .bodies = sine_cell},
+      {.name = "no_names", .in = waves, .op = nameless, .bodies = named_sine_cell, .rejects = "c6"},
+      {.name = "needless_names",
+       .in = waves,
+       .op = named_all,
+       .bodies = named_sine_cell,
+       .rejects = "c6"},
+      {.name = "negative_budget",
+       .in = waves,
+       .op = negative,
+       .bodies = named_sine_cell,
+       .rejects = "c6"},
+      {.name = "needless_budget",
+       .in = waves,
+       .op = decided,
+       .bodies = named_sine_cell,
+       .rejects = "c6"},
+  });
 }
 
 }  // namespace
@@ -140,7 +227,7 @@ Cases cases(const op::Scan*) {
   const auto stacked = [](DType d) { return decay(d, true); };
   const std::vector<In> in = {T({3}).with({8, 8, 8}), T({2, 3}).with({1, 1, 1, 2, 2, 2})};
   const std::vector<In> longer = {T({3}), T({5, 3})};
-  return cases_of<op::Scan>({
+  Cases all = cases_of<op::Scan>({
       {.name = "final",
        .in = in,
        .op = {.length = 2, .num_xs = 1},
@@ -257,6 +344,8 @@ Cases cases(const op::Scan*) {
        .bodies = plain,
        .rejects = "c5"},
   });
+  for (Case& c : scan_saving()) all.push_back(std::move(c));
+  return all;
 }
 
 Cases cases(const op::While*) {

@@ -17,6 +17,7 @@ import families_nn  # noqa: E402
 import gradients_models  # noqa: E402
 import gradients_nn  # noqa: E402
 import gradients_ops  # noqa: E402
+import gradients_wrappers  # noqa: E402
 
 FOLDER = pathlib.Path(__file__).parent / "values"
 
@@ -33,4 +34,4 @@ def write(folder, modules):
 
 if __name__ == "__main__":
     write(FOLDER, [families_basic, families_nn])
-    write(FOLDER / "gradients", [gradients_ops, gradients_nn, gradients_models])
+    write(FOLDER / "gradients", [gradients_ops, gradients_nn, gradients_models, gradients_wrappers])

@@ -26,7 +26,16 @@ std::vector<ValueRef> wrt(const Stage& s) {
   return {names.begin(), names.end()};
 }
 
-GradOptions grad_options(const Stage& s) { return {.zero_missing_wrt = s.flag("--zero-missing")}; }
+ScanSaving scan_saving(const Stage& s) {
+  ScanSaving out{.names = s.list("--save-names")};
+  if (s.flag("--save")) out.policy = enum_from_name<ScanSave>(s.option("--save")).value();
+  if (s.flag("--save-budget")) out.bytes = std::stoll(s.option("--save-budget"));
+  return out;
+}
+
+GradOptions grad_options(const Stage& s) {
+  return {.zero_missing_wrt = s.flag("--zero-missing"), .scan_saving = scan_saving(s)};
+}
 
 Transformed run_grad(const Stage& s, const Graph& g) {
   if (s.flag("--internal-seed")) return value_and_grad(g, wrt(s), grad_options(s));

@@ -24,6 +24,26 @@ TEST(ElementwiseBuilders, ActivationBackwardPrintsItsKind) {
       << print(g);
 }
 
+TEST(ElementwiseBuilders, ComparisonsTakeNumbers) {
+  Graph g("main");
+  const Value x = g.input("x", Type{DType::F16, {2}});
+  g.set_outputs({lt(x, 0.5), ge(1.0, x)});
+  EXPECT_EQ(g.type(g.outputs()[0]), (Type{DType::Bool, {2}}));
+  for (const Node& node : g.nodes()) {
+    if (!node.op.is<op::Constant>()) continue;
+    EXPECT_EQ(node.types[0], (Type{DType::F16, {}}));
+  }
+  const Graph same = parse_graph(R"(graph @main {
+    %x = input "x" : f16[2]
+    %half = constant 0.5 : f16[]
+    %a = lt %x, %half
+    %one = constant 1.0 : f16[]
+    %b = ge %one, %x
+    return %a, %b
+  })");
+  EXPECT_TRUE(same == g) << print(g);
+}
+
 TEST(ElementwiseBuilders, RegionsPrintAsNestedSteps) {
   using In = RegionOperand;
   Graph g;

@@ -71,6 +71,32 @@ TEST(ToolTransform, ZeroMissingGivesZeros) {
   EXPECT_TRUE(contains(run.out, "constant splat 0 : i32[3]")) << run.out << run.err;
 }
 
+TEST(ToolTransform, GradIsToldWhatToKeepOfScans) {  // [scan-save-policy]
+  constexpr const char* Loop = R"(graph @loop {
+    %h = input "h" : f64[2]
+    %y = scan %h {length = 9} body {
+      %c = input "c" : f64[2]
+      %a = sin %c
+      %b = cos %a
+      return %b
+    }
+    return %y
+  })";
+  const auto says = [&](const std::string& options, std::string_view part) {
+    const auto run = run_tool("grad - --wrt h " + options, Loop);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return contains(run.out, part);
+  };
+  EXPECT_FALSE(says("", "num_saved"));
+  EXPECT_TRUE(says("--save all", "num_saved = 1"));
+  EXPECT_TRUE(says("--save named --save-names a", "num_saved = 1"));
+  EXPECT_TRUE(says("--save recompute", "num_checkpoints = 3"));
+  EXPECT_TRUE(says("--save-budget 1000", "num_saved = 1"));
+  EXPECT_TRUE(says("--save-budget 112", "num_checkpoints = 5"));
+  EXPECT_NE(run_tool("grad - --wrt h --save everything", Loop).status, 0);
+  EXPECT_NE(run_tool("grad - --wrt h --save-budget -1", Loop).status, 0);
+}
+
 TEST(ToolTransform, ForwardModeAndHessianProductsAddTangents) {
   const auto forward = run_tool("jvp - --wrt x,w", Loss);
   EXPECT_EQ(output_count(forward.out), 4U) << forward.err;

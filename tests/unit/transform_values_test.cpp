@@ -7,6 +7,7 @@
 #include "ricci/build/build.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/verify.h"
+#include "ricci/op/table.h"
 #include "ricci/transform/check.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/jvp.h"
@@ -248,6 +249,49 @@ TEST(GradientGraphs, SymbolicSizesStaySymbolic) {  // [G-05]
     const std::vector<Tensor> b = interpret(sized, feeds);
     for (std::size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(close(a[i], b[i])) << i;
   }
+}
+
+// An image and a kernel of its own for each example, however many there are.
+TEST(Vmap, ConvolutionsTakeABatchOfUnknownSize) {
+  Graph g("conv");
+  const Value x = g.input("x", f64({2, 4, 5, 5}));
+  const Value w = g.param("w", f64({4, 2, 3, 3}));
+  g.set_outputs({sum(sin(conv(x, w, {.stride = {2, 1}, .groups = 2})))});
+  const Graph gradient = value_and_grad(g, {"x", "w"}).graph;
+  const Graph open = vmap(gradient, {{"x"}, {"w"}}, Dim::symbol("b")).graph;
+  verify(open);
+  const Feeds feeds{{"x", random_tensor(1, f64({3, 2, 4, 5, 5}), -1, 1)},
+                    {"w", random_tensor(2, f64({3, 4, 2, 3, 3}), -1, 1)}};
+  const auto expected = interpret(vmap(gradient, {{"x"}, {"w"}}, 3).graph, feeds);
+  const auto actual = interpret(open, feeds);
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(same(actual[i], expected[i])) << i;
+}
+
+// Its nodes fuse into one kernel again, but for the sums of what was broadcast.
+TEST(GradientGraphs, RegionsHaveElementwiseGradients) {  // [region-ad]
+  using In = RegionOperand;
+  Graph g("region");
+  const Value x = g.input("x", f64({2, 3}));
+  const Value y = g.input("y", f64({3}));
+  const auto region = elementwise_region(
+      {x, y}, {.chain = {RegionStep::activation(UnaryKind::Sigmoid, In::input(0)),
+                         RegionStep::binary(BinaryKind::Mul, In::step(0), In::input(1)),
+                         RegionStep::compare(CompareKind::Lt, In::step(1), In::input(0)),
+                         RegionStep::activation(UnaryKind::Tanh, In::step(1)),
+                         RegionStep::where(In::step(2), In::step(3), In::input(0))},
+               .outputs = {{1, 4}}});
+  g.set_outputs({region[1], region[0]});
+  const Graph gradient = vjp(g, {"x", "y"}).graph;
+  std::size_t sums = 0;
+  for (const Node& node : gradient.nodes()) {
+    const OpDescriptor& d = descriptor(node.op.kind());
+    const bool fuses = has(d.info->traits, Trait::Elementwise) || d.op_class == OpClass::Leaf ||
+                       node.op.is<op::ElementwiseRegion>() || node.op.is<op::Reshape>();
+    if (fuses) continue;
+    EXPECT_TRUE(node.op.is<op::Reduce>()) << node.op.mnemonic();
+    ++sums;
+  }
+  EXPECT_EQ(sums, 1U);  // y was broadcast along one axis
 }
 
 }  // namespace

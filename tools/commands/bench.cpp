@@ -77,7 +77,7 @@ class StepWatch final : public cpu::StepObserver {
  public:
   StepWatch(const Program& program, std::vector<StepTimes>& steps)
       : program_(program), steps_(steps) {}
-  void before(const Program& program, std::size_t) override {
+  void before(const Program& program, std::size_t, const cpu::Frame&) override {
     if (&program == &program_) start_ = Clock::now();
   }
   void after(const Program& program, std::size_t step, const cpu::Frame&) override {
@@ -96,8 +96,9 @@ void measure_cpu(const BenchCommand& command, const Graph& graph, const CheckedF
   out.threads = device.threads();
   const auto start = Clock::now();
   const Graph bound = feeds.bindings.empty() ? graph : graph.bind(feeds.bindings);
-  const cpu::Executable executable(std::make_shared<Program>(
-      make_program(bound, {.fuse = !command.no_fuse, .claims = cpu::claims})));
+  const cpu::Executable executable(std::make_shared<Program>(make_program(
+                                       bound, {.fuse = !command.no_fuse, .claims = cpu::claims})),
+                                   device.pool());
   cpu::Context context(executable);
   out.compile_ms = ms_since(start);
 

@@ -1,6 +1,8 @@
 // ricci grad: reverse mode, the gradients of a graph's first output.
 #include "ricci/transform/grad.h"
 
+#include <optional>
+
 #include "commands/transforming.h"
 
 namespace ricci::tool {
@@ -11,11 +13,36 @@ struct Options : TransformOptions {
   bool with_loss = false;  // what happens anyway; scripts may say so
   bool only_grads = false;
   bool internal_seed = false;
+  std::string save = "auto";
+  std::optional<std::int64_t> save_bytes;
+  std::vector<std::string> save_names;
+
+  [[nodiscard]] ScanSaving scan_saving() const {
+    return {*enum_from_name<ScanSave>(save), save_names, save_bytes};
+  }
 };
+
+void declare_saving(CLI::App& command, Options& options) {
+  const auto names = enumerator_names(ScanSave{});
+  command
+      .add_option("--save", options.save,
+                  "what to keep of the steps of scans that do not say it: auto, all, matmuls, "
+                  "named, carries or recompute")
+      ->check(CLI::IsMember(std::vector<std::string>(names.begin(), names.end())));
+  command
+      .add_option("--save-budget", options.save_bytes,
+                  "bytes that what is kept of a scan may take, for auto and recompute")
+      ->check(CLI::NonNegativeNumber);
+  command
+      .add_option("--save-names", options.save_names,
+                  "values of scans' bodies to keep, for named and auto")
+      ->delimiter(',');
+}
 
 Transformed gradient(const Graph& graph, const Options& options) {
   const GradOptions how{.zero_missing_wrt = options.zero_missing,
-                        .internal_seed = options.internal_seed};
+                        .internal_seed = options.internal_seed,
+                        .scan_saving = options.scan_saving()};
   return options.only_grads ? grad(graph, options.refs(), how)
                             : grad_with_loss_opts(graph, options.refs(), how);
 }
@@ -35,6 +62,7 @@ void add_grad(CLI::App& app, Action& action) {
       ->excludes(loss);
   command->add_flag("--internal-seed", options->internal_seed,
                     "start from ones instead of a new input d_output");
+  declare_saving(*command, *options);
   command->callback([options, &action] {
     action = [options] {
       write_transformed(*options, [&](const Graph& g) { return gradient(g, *options); });

@@ -156,6 +156,14 @@ Value scalar_like(Value x, double value,
   inline Value name(Value a, Value b,                                             \
                     std::source_location loc = std::source_location::current()) { \
     return compare(CompareKind::Kind, a, b, loc);                                 \
+  }                                                                               \
+  inline Value name(Value a, double b,                                            \
+                    std::source_location loc = std::source_location::current()) { \
+    return compare(CompareKind::Kind, a, scalar_like(a, b, loc), loc);            \
+  }                                                                               \
+  inline Value name(double a, Value b,                                            \
+                    std::source_location loc = std::source_location::current()) { \
+    return compare(CompareKind::Kind, scalar_like(b, a, loc), b, loc);            \
   }
 RICCI_COMPARE(Eq, eq)
 RICCI_COMPARE(Ne, ne)

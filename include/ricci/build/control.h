@@ -78,8 +78,10 @@ struct ScanOptions {
   bool trajectory = false;         ///< give all carries, not the last only
   std::int64_t checkpoints = 0;    ///< carries kept for the backward pass; 0 keeps all
   bool reverse = false;            ///< visit rows last to first
+  ScanSaving saving = {};          ///< what a gradient keeps of each step
 };
-/// (carries…, ys…) = body(carries…, bcasts…, xs[t]…) for every row t.
+/// (carries…, ys…) = body(carries…, bcasts…, xs[t]…) for every row t. UserError(name) when the body
+/// has no value of a name in `saving`.
 std::vector<Value> scan(std::span<const Value> carries, const ScanOptions& options,
                         const BodySource& body,
                         std::source_location loc = std::source_location::current());
@@ -102,11 +104,12 @@ Value scan_checkpointed(Value init, const BodySource& body, const Dim& length,
                         std::source_location loc = std::source_location::current());
 
 /// How many carries a scan should keep (ScanOptions::checkpoints) so that a gradient stays within
-/// `bytes`. Three strategies differ in what is kept of a scan of L steps:
-///   all carries (0): L rows, every step of the body runs once more for its derivative;
+/// `bytes`. Two strategies differ in what is kept of the carries of a scan of L steps:
+///   all of them (0): L rows, every step of the body runs once more for its derivative;
 ///   K of them: K rows and the ⌈L/K⌉ of the segment being recomputed, about L more steps.
-/// Gives 0 when all carries fit, otherwise the largest K whose rows fit; √L, which needs the
-/// fewest rows, when no K does. Sizes of `carries` must be known.
+/// A third, which also keeps inner values of the steps, is ScanOptions::saving. Gives 0 when all
+/// carries fit, otherwise the largest K whose rows fit; √L, which needs the fewest rows, when no K
+/// does. Sizes of `carries` must be known.
 [[nodiscard]] std::int64_t checkpoints_for_budget(std::span<const Type> carries,
                                                   std::int64_t length, std::int64_t bytes);
 
@@ -118,6 +121,7 @@ struct ScanBackwardArgs {
   std::vector<Value> upstreams;
   std::vector<Value> bcasts = {};
   std::vector<Value> xs = {};
+  std::vector<Value> saved = {};  ///< inner values of the steps, stacked
   Dim length = 0;
   bool trajectory = false;       ///< upstreams of carries are those of the trajectory
   std::int64_t checkpoints = 0;  ///< rows the trajectories keep; 0 when they keep all

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <source_location>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@
 #include "ricci/ir/graph.h"
 #include "ricci/ir/rebuild.h"
 #include "ricci/op/block.h"
+#include "ricci/schedule/program.h"
 
 namespace ricci {
 
@@ -52,6 +54,8 @@ class GraphModule {
   /// UserError(wrong_stage) when the graph holds a block.
   [[nodiscard]] static GraphModule from_mir(Graph graph);
   [[nodiscard]] static GraphModule from_graph(Graph graph) { return from_mir(std::move(graph)); }
+  /// A program and the MIR it was made from, which stays inside it. See CompilePipeline.
+  [[nodiscard]] static GraphModule from_lir(Graph mir, std::shared_ptr<const Program> program);
 
   [[nodiscard]] GraphStage stage() const noexcept { return stage_; }
   [[nodiscard]] const std::string& name() const noexcept { return graph_.name(); }
@@ -82,6 +86,9 @@ class GraphModule {
   /// The graph of a HIR or MIR module; UserError(wrong_stage) at another stage.
   [[nodiscard]] const Graph& as_hir() const;
   [[nodiscard]] const Graph& as_mir() const;
+  /// The program of a LIR module; UserError(wrong_stage) at another stage.
+  [[nodiscard]] const std::shared_ptr<const Program>& as_lir() const;
+  /// Of a LIR module, `into_mir` gives the MIR inside it.
   [[nodiscard]] Graph into_hir() &&;
   [[nodiscard]] Graph into_mir() &&;
   /// The MIR graph, lowering a HIR module first.
@@ -96,6 +103,7 @@ class GraphModule {
   Graph graph_;
   GraphStage stage_;
   FusionPolicy policy_ = FusionPolicy::Direct;
+  std::shared_ptr<const Program> program_;  // LIR
 };
 
 struct GraphModule::Lowered {

@@ -15,6 +15,25 @@ constexpr auto enumerator_names(CheckpointPolicy) {
   return std::to_array<std::string_view>({"nothing", "matmuls", "named"});
 }
 
+/// What a gradient keeps of the steps of a scan besides what its attributes make it keep:
+///   auto: the most that fits a byte budget; without a budget the carries
+///   all: every inner value of a step that its derivative reads
+///   matmuls, named: of these, results of products and convolutions, or the values named
+///   carries: the carries only; a step's inner values are computed again from them
+///   recompute: some carries; those between are computed again too
+enum class ScanSave : std::uint8_t { Auto, All, Matmuls, Named, Carries, Recompute };
+constexpr auto enumerator_names(ScanSave) {
+  return std::to_array<std::string_view>(
+      {"auto", "all", "matmuls", "named", "carries", "recompute"});
+}
+
+/// A scan's policy with what belongs to it.
+struct ScanSaving {
+  ScanSave policy = ScanSave::Auto;
+  std::vector<std::string> names = {};     ///< values of the body, for Named and Auto
+  std::optional<std::int64_t> bytes = {};  ///< the budget, for Auto and Recompute
+};
+
 }  // namespace ricci
 
 namespace ricci::op {
@@ -49,6 +68,9 @@ struct Scan {
   bool save_trajectory = false;
   std::int64_t num_checkpoints = 0;
   bool reverse = false;
+  ScanSave save = ScanSave::Auto;
+  std::vector<std::string> save_names;
+  std::optional<std::int64_t> save_bytes;
 
   static constexpr OpInfo info{
       .name = "scan",
@@ -62,7 +84,9 @@ struct Scan {
           "c2 shape: every xs has length as its first size\n"
           "c3 shape: the body takes carries, bcasts and one row of each xs, with their types\n"
           "c4 shape: the body gives each carry back with its type, then any stacked outputs\n"
-          "c5 attr: 0 ≤ num_checkpoints ≤ length, and the counts are not negative",
+          "c5 attr: 0 ≤ num_checkpoints ≤ length, and the counts are not negative\n"
+          "c6 attr: save = named has save_names, which only auto may have besides; save_bytes is "
+          "not negative and goes with auto or recompute, without num_checkpoints",
       .keeps_residuals = true};
   static void fields(auto& self, auto&& f) {
     f("length", self.length, "number of steps", Presence::Required);
@@ -72,6 +96,9 @@ struct Scan {
     f("save_trajectory", self.save_trajectory, "give all carries, not the last only");
     f("num_checkpoints", self.num_checkpoints, "carries kept for the backward pass; 0 keeps all");
     f("reverse", self.reverse, "visit rows last to first");
+    f("save", self.save, "what a gradient keeps of each step");
+    f("save_names", self.save_names, "values of the body that a gradient keeps");
+    f("save_bytes", self.save_bytes, "bytes that what a gradient keeps may take");
   }
   bool operator==(const Scan&) const = default;
 };
@@ -177,12 +204,14 @@ struct Checkpoint {
 };
 
 /// The gradients of a scan in one sweep from its last step to its first.
-///   dc ← dc + upstream;  (dc…, db…, dx_t…) = body_vjp(c_t…, bcasts…, xs[t]…, dc…, dy_t…)
+///   dc ← dc + upstream
+///   (dc…, db…, dx_t…) = body_vjp(c_t…, bcasts…, xs[t]…, saved[t]…, dc…, dy_t…)
 /// db is summed over the steps; dx_t is row t of its result.
 ///
 /// Operands, in order: inits; per carry its trajectory, all rows or the num_checkpoints kept ones;
 /// the upstream cotangents that are there, per carry (of the final value, or of the trajectory with
-/// save_trajectory: row k enters at the step that made it), then per stacked output; bcasts; xs.
+/// save_trajectory: row k enters at the step that made it), then per stacked output; bcasts; xs;
+/// inner values of the steps that the scan saved, stacked, which have no result.
 /// `upstream_present` has one flag per output of the scan's body, carries first. Without it all
 /// that can be there are: every stacked output, and every carry of a float or complex dtype.
 ///
@@ -197,6 +226,7 @@ struct ScanBackward {
   std::int64_t num_checkpoints = 0;
   bool reverse = false;
   std::vector<bool> upstream_present;
+  std::int64_t num_saved = 0;
 
   static constexpr OpInfo info{
       .name = "scan_backward",
@@ -204,15 +234,18 @@ struct ScanBackward {
       .results = "dinits..., dbcasts..., dxs...",
       .bodies = "body_vjp, forward_body?",
       .help = "the gradients of a scan, in one sweep",
-      .formula = "(dc…, db…, dx_t…) = body_vjp(c_t…, bcasts…, xs[t]…, dc…, dy_t…), t = L-1 … 0",
+      .formula = "(dc…, db…, dx_t…) = body_vjp(c_t…, bcasts…, xs[t]…, saved[t]…, dc…, dy_t…), "
+                 "t = L-1 … 0",
       .constraints =
           "c1 attr: 0 ≤ num_checkpoints ≤ length, and the counts are not negative\n"
-          "c2 attr: operands are inits, trajectories, the upstreams present, bcasts and xs\n"
+          "c2 attr: operands are inits, trajectories, the upstreams present, bcasts, xs and saved "
+          "values\n"
           "c3 dtype: an integer carry has no upstream\n"
           "c4 shape: a trajectory is its carry behind an axis of the kept rows\n"
           "c5 shape: an upstream has the type of what it is the cotangent of\n"
-          "c6 shape: every xs has length as its first size\n"
-          "c7 shape: body_vjp takes carries, bcasts and one row of each xs, with their types\n"
+          "c6 shape: every xs and saved value has length as its first size\n"
+          "c7 shape: body_vjp takes carries, bcasts and one row of each xs and saved value, with "
+          "their types\n"
           "c8 shape: body_vjp has a d_output for each carry and stacked output, with its type\n"
           "c9 shape: body_vjp gives the cotangents of carries, bcasts and rows, with their types\n"
           "c10 attr: forward_body is there when carries must be recomputed, and only then\n"
@@ -228,6 +261,7 @@ struct ScanBackward {
     f("num_checkpoints", self.num_checkpoints, "carries kept by the scan; 0 when all are");
     f("reverse", self.reverse, "the scan visited rows last to first");
     f("upstream_present", self.upstream_present, "which body outputs have a cotangent");
+    f("num_saved", self.num_saved, "operands with an inner value of every step");
   }
   bool operator==(const ScanBackward&) const = default;
 };

@@ -43,9 +43,10 @@ struct RegionLimits {
 ///   After: there is no `dot_general`.
 [[nodiscard]] PassResult lower_dot_general(const Graph& graph);
 
-/// Writes out the ops that only gradients have, where they have an expansion.
+/// Writes out the ops that only gradients have: the transposes of a convolution as convolutions,
+/// those of pooling and picking by comparing and scattering.
 ///   Before: any well-formed graph.
-///   After: no `…_backward` op with an expansion is left.
+///   After: no `…_backward…` op is left.
 [[nodiscard]] PassResult decompose_backward_ops(const Graph& graph);
 
 /// Fixes the cotangents of a gradient graph to ones: inputs with the role d_output are gone.

@@ -2,8 +2,10 @@
 // a rule only when some result has a cotangent and some operand needs one.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ricci/rule/body_transforms.h"
@@ -17,6 +19,8 @@ using Cotangents = std::vector<Value>;
 struct ForwardResults {
   std::vector<Value> results;  ///< one per result, invalid for unwanted ones
   std::vector<Value> residuals;
+  /// The gradient of the node's body, where the forward cut it in halves.
+  std::shared_ptr<const Graph> backward = {};
 };
 
 /// What is known when the forward of a node to be differentiated is built.
@@ -25,6 +29,7 @@ struct ForwardContext {
   const Node& node;
   std::span<const Value> operands;
   const std::vector<bool>& needs;  ///< operands whose cotangent will be asked for
+  const std::vector<bool>& live;   ///< results that may get a cotangent
   const BodyTransforms& bodies;
 };
 
@@ -33,7 +38,7 @@ class VjpContext {
   VjpContext(Graph& graph, const Node& node, std::span<const Value> operands,
              std::span<const Value> results, std::span<const Value> residuals,
              std::span<const Value> cotangents, const std::vector<bool>& needs,
-             const BodyTransforms& bodies)
+             const BodyTransforms& bodies, std::shared_ptr<const Graph> backward = {})
       : graph_(graph),
         node_(node),
         operands_(operands),
@@ -41,7 +46,8 @@ class VjpContext {
         residuals_(residuals),
         cotangents_(cotangents),
         needs_(needs),
-        bodies_(bodies) {}
+        bodies_(bodies),
+        backward_(std::move(backward)) {}
 
   /// The gradient graph under construction.
   [[nodiscard]] Graph& graph() const noexcept { return graph_; }
@@ -55,6 +61,8 @@ class VjpContext {
   [[nodiscard]] Value result(std::size_t r = 0) const { return results_[r]; }
   /// What the forward rule kept.
   [[nodiscard]] std::span<const Value> residuals() const noexcept { return residuals_; }
+  /// The gradient of the node's body, if the forward rule cut it in halves.
+  [[nodiscard]] const std::shared_ptr<const Graph>& backward() const noexcept { return backward_; }
   /// The cotangent of result r; invalid when there is none, which means zero.
   [[nodiscard]] Value cotangent(std::size_t r = 0) const { return cotangents_[r]; }
   /// The same with zero written out.
@@ -78,6 +86,7 @@ class VjpContext {
   std::span<const Value> cotangents_;
   const std::vector<bool>& needs_;
   const BodyTransforms& bodies_;
+  std::shared_ptr<const Graph> backward_;
 };
 
 /// Whether operand k of a node can carry a derivative at all: its dtype has one and the op does not

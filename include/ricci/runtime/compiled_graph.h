@@ -8,9 +8,12 @@
 //   ExecutionContext context = f.make_context();
 //   f.run(context, inputs, outputs);          // pointers, in the order of inputs() and outputs()
 //
-// A compiled graph is immutable but for its params; any number of threads may run it, each with a
-// context of its own. Graphs with symbolic dimensions are compiled once for each set of sizes they
-// are run with.
+// A compiled graph is a handle: copies are cheap and share its params. It is immutable but for
+// them; any number of threads may run it, each with a context of its own. Graphs with symbolic
+// dimensions are compiled once for each set of sizes they are run with.
+//
+// Params can be kept in it (`set_param`). Where an output replaces a param (a donation), `update`
+// runs in place: no value is copied between the steps of a training loop.
 #pragma once
 
 #include <cstdint>
@@ -31,13 +34,27 @@ namespace ricci {
 struct Donation {
   std::size_t output = 0;
   std::string input;
+  friend bool operator==(const Donation&, const Donation&) = default;
 };
 
 struct CompileOptions {
   bool fuse = true;  ///< put ops that walk the same elements into one kernel
-  /// Outputs that are given the buffers of inputs when run with buffers of the caller's.
+  /// Outputs that may be given the buffers of inputs.
   std::vector<Donation> donations = {};
+  /// Graphs with symbolic dimensions: for how many sets of sizes programs are kept.
+  std::size_t max_bindings = 16;
+  /// Bytes a run may take besides its inputs; 0 means all the memory of the machine.
+  std::int64_t memory_limit = 0;
+  /// A folder where compiled kernels are kept between processes; none when empty.
+  /// See `default_code_cache()`.
+  std::string code_cache = {};
+
+  friend bool operator==(const CompileOptions&, const CompileOptions&) = default;
 };
+
+/// The folder for compiled kernels that the environment names: RICCI_CACHE_DIR (empty: none), or
+/// else `ricci` in XDG_CACHE_HOME or in ~/.cache. Nothing uses it unasked.
+[[nodiscard]] std::string default_code_cache();
 
 /// An input or param.
 struct Port {
@@ -46,9 +63,16 @@ struct Port {
   bool is_param = false;
 };
 
+class Profile;
+
 struct RunOptions {
   std::uint64_t seed = 0;       ///< for random ops
   SymbolBindings symbols = {};  ///< sizes that the shapes of the feeds do not decide
+  Profile* profile = nullptr;   ///< times of the steps are added to it
+  /// Looks at every value and stops with UserError at the first op that makes a NaN or an infinity
+  /// of numbers that are finite; bodies are looked into. For debugging: the program is run op by op
+  /// first, and nothing is updated in place when a fault is found.
+  bool check_finite = false;
 };
 
 /// What a run needs besides the program: its arena. One run at a time.
@@ -73,19 +97,28 @@ class CompiledGraph {
   [[nodiscard]] std::span<const Port> inputs() const noexcept;
   [[nodiscard]] std::span<const Type> outputs() const noexcept;
 
-  /// Gives a param its value; runs that do not feed it use this one.
-  void set_param(std::string_view name, Tensor value);
-  /// The value of a param; UserError(name) when it has none yet.
+  /// Keeps a value for a param (or an input); runs that do not feed it use this one.
+  void set_param(std::string_view name, const Tensor& value);
+  void set_param(std::size_t input, const Tensor& value);
+  /// The value kept for a param; UserError(name) when it has none yet.
   [[nodiscard]] Tensor param(std::string_view name) const;
+  [[nodiscard]] Tensor param(std::size_t input) const;
 
-  /// Runs with values by name. UserError when a value is missing, unknown or of another type, or
-  /// when a kernel reports a fault; the compiled graph stays usable.
+  /// Runs with values by name. UserError when a value is missing, unknown or of another type, when
+  /// there is no room, or when a kernel reports a fault; the compiled graph stays usable.
   [[nodiscard]] std::vector<Tensor> run(const Feeds& feeds, const RunOptions& options = {}) const;
+
+  /// The same, with donated outputs computed where the kept values of their params lie: these take
+  /// their new values. Gives the other outputs, in order. A kernel that faults leaves what was
+  /// computed before it.
+  std::vector<Tensor> update(const Feeds& feeds, const RunOptions& options = {});
 
   /// Room for runs with buffers of the caller's. Static graphs only.
   [[nodiscard]] ExecutionContext make_context() const;
   /// Runs with pointers to row-major elements, aligned for their dtype. An output may be the buffer
-  /// of a donated input (see `CompileOptions::donations`), and must overlap nothing else.
+  /// of a donated input (see `CompileOptions::donations`), and must overlap nothing else. Null
+  /// stands for the kept value of a param; null for a donated output updates that in place. There
+  /// is no allocation for programs without library calls and control flow.
   void run(ExecutionContext& context, std::span<const void* const> inputs,
            std::span<void* const> outputs, const RunOptions& options = {}) const;
 
@@ -93,10 +126,15 @@ class CompiledGraph {
   [[nodiscard]] const Program& program() const;
   /// What the compiler made of the graph, for people. Static graphs only.
   [[nodiscard]] std::string report() const;
+  /// How a step of the program is served: `kernel`, `host`, `control`, `reference`, a library.
+  [[nodiscard]] std::string_view served_by(std::size_t step) const;
   /// Bytes a run needs besides inputs and outputs. Static graphs only.
   [[nodiscard]] std::int64_t workspace_bytes() const;
+  /// Frees the room that runs by name keep for the next one.
+  void release_memory() const;
 
  private:
+  friend class Session;
   friend CompiledGraph compile(const Graph&, const Device&, const CompileOptions&);
   struct Impl;
   explicit CompiledGraph(std::shared_ptr<Impl> impl);

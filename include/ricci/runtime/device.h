@@ -4,6 +4,7 @@
 //   Device two = Device::cpu(2);         // never more than two threads
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -17,6 +18,9 @@ class Device {
   [[nodiscard]] static Device cpu(int threads = 0);
   /// The CPU with all cores, shared by everyone who does not ask for another.
   [[nodiscard]] static const Device& default_cpu();
+
+  /// Bytes of memory this process may use: the machine's, or what a container is allowed.
+  [[nodiscard]] static std::int64_t memory_bytes();
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] int threads() const noexcept { return pool_->threads(); }

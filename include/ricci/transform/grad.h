@@ -4,10 +4,16 @@
 //   Transformed v = value_and_grad(graph, {"w", "b"});  // the same, seeded with ones
 //
 // The first has a new input `d_output`, the cotangent of the loss; ones give the plain gradient.
+//
+// Cotangents of complex values are ∂L/∂z̄, for a real L. A complex output f is no such L: a seed g
+// says which one is meant, L = 2·Re Σ conj(g)·f, whose cotangent at f is g. So the seed 1 asks for
+// the gradient of 2·Re f, 1/2 for that of Re f, and i/2 for that of Im f; where f is holomorphic in
+// z, what arrives is g·conj(f'(z)).
 #pragma once
 
 #include <vector>
 
+#include "ricci/op/control.h"
 #include "ricci/transform/transformed.h"
 
 namespace ricci {
@@ -17,6 +23,9 @@ struct GradOptions {
   bool zero_missing_wrt = false;
   /// The seed is ones instead of an input `d_output`.
   bool internal_seed = false;
+  /// What is kept of scans that do not say it themselves (ScanOptions::saving): a byte budget for
+  /// each of them, or one policy for all. As it is here, their carries.
+  ScanSaving scan_saving = {};
 
   [[nodiscard]] static GradOptions strict() { return {}; }
   [[nodiscard]] static GradOptions training() { return {.zero_missing_wrt = true}; }

@@ -1,5 +1,5 @@
-// Derivatives of derivatives, and whole Jacobians: compositions of reverse mode, forward mode and
-// vmap.
+// Derivatives of derivatives, and whole Jacobians: compositions of reverse mode, forward mode, Taylor
+// mode and vmap.
 #pragma once
 
 #include <string_view>
@@ -20,12 +20,24 @@ struct HvpOptions {
                               const HvpOptions& options = {});
 
 /// The `order`-th derivative of a single-element output by a single-element input or param; the
-/// only output. Order 0 is the graph itself; order 1 takes a `wrt` of any shape. Where nothing
-/// depends on `wrt` any more the result is zero.
+/// only output, of the type of `wrt`. Order 0 is the graph itself; order 1 takes a `wrt` of any
+/// shape. Where nothing depends on `wrt` any more the result is zero.
+///
+/// Orders 1 and 2 nest reverse mode. From order 3 on it is one sweep of Taylor mode (see
+/// ricci/transform/jet.h), so the graph grows with a power of the order. Graphs for which forward
+/// and reverse mode may differ are nested to any order and about double with each: those with
+/// complex values, registered ops, or functions with a reverse rule of their own.
 [[nodiscard]] Transformed nth_order_grad(const Graph& forward, std::string_view wrt, int order);
 
 /// The mixed directional derivative along `levels` directions, new inputs `dir_1`, `dir_2`, …, each
-/// of the shape of `wrt`; the only output. For wrt of any shape.
+/// of the shape of `wrt`; the only output, of the type of the graph's. For wrt of any shape.
+///
+/// Up to 4 directions nest forward mode. More are one sweep of Taylor mode, batched over the
+/// 2^(levels-1) sums ±dir_1 ± … + dir_n, of which the derivative is a signed mean: the graph grows
+/// with a power of `levels`, the work still doubles. Nesting has only the rounding of its own
+/// operations. The mean cancels: relative to the largest derivative of that order along directions
+/// of the same size it loses a factor of about nⁿ/n! to rounding, 30 at n = 5 and 20000 at n = 12.
+/// A complex `wrt` and graphs with registered ops are nested to any level.
 [[nodiscard]] Transformed directional_nth_grad(const Graph& forward, std::string_view wrt,
                                                int levels);
 

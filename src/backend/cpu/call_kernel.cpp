@@ -8,6 +8,7 @@
 #include "backend/cpu/executable.h"
 #include "backend/cpu/host_call.h"
 #include "backend/cpu/matmul_call.h"
+#include "backend/cpu/plan_calls.h"
 
 namespace ricci::cpu {
 namespace {
@@ -91,15 +92,21 @@ class ReferenceKernel final : public CallKernel {
 
 }  // namespace
 
-bool claims(const Graph&, const Node& node) {
+bool claims(const Graph& graph, const Node& node) {
   // Backward sweeps of loops are loops themselves once they are written out.
   if (!node.bodies.empty()) return false;
-  return host_kernel(node.op.kind()).run != nullptr;
+  return has_plan(graph, node) || host_kernel(node.op.kind()).run != nullptr;
+}
+
+bool has_kernel(const Graph& graph, const Node& node) {
+  return node.op.is<op::Matmul>() || has_plan(graph, node) ||
+         host_kernel(node.op.kind()).run != nullptr;
 }
 
 std::unique_ptr<CallKernel> make_call_kernel(const CallStep& step, const Graph& graph,
                                              NodeId node) {
   if (step.op.is<op::Matmul>()) return make_matmul_call(step);
+  if (auto plan = make_plan_call(step)) return plan;
   const HostKernel host = host_kernel(step.op.kind());
   if (host.run != nullptr) return std::make_unique<HostCallKernel>(step, host);
   return std::make_unique<ReferenceKernel>(step, graph, node);

@@ -1,9 +1,14 @@
 #include "backend/cpu/code_cache.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
+#include <numeric>
+#include <optional>
 
 #include <fmt/format.h>
+
+#include "backend/cpu/object_cache.h"
 
 namespace ricci::cpu {
 namespace {
@@ -11,6 +16,7 @@ namespace {
 struct Cache {
   std::mutex mutex;
   std::map<std::string, CompiledKernel> kernels;
+  CodeStatistics statistics;
 };
 
 Cache& cache() {
@@ -18,38 +24,135 @@ Cache& cache() {
   return the_cache;
 }
 
+// Largest first, each to the share with the least so far.
+std::vector<std::vector<std::size_t>> shared_out(const std::vector<KernelSource>& kernels,
+                                                 std::size_t threads) {
+  std::vector<std::size_t> order(kernels.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto size = [&](std::size_t i) { return kernels[i].kernel->code.size() + 8; };
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
+  std::vector<std::vector<std::size_t>> shares(std::min(threads, kernels.size()));
+  std::vector<std::size_t> sizes(shares.size(), 0);
+  for (const std::size_t i : order) {
+    const auto least = std::ranges::min_element(sizes) - sizes.begin();
+    shares[static_cast<std::size_t>(least)].push_back(i);
+    sizes[static_cast<std::size_t>(least)] += size(i);
+  }
+  return shares;
+}
+
+KernelFunction function_in(const JitCode& code, const std::string& symbol) {
+  return reinterpret_cast<KernelFunction>(code.find(symbol));
+}
+
+// Kernels that are not in memory: from the folder, or from the code generator.
+class Missing {
+ public:
+  explicit Missing(const std::string& folder) {
+    if (!folder.empty()) disk_.emplace(folder);
+  }
+
+  void add(const loop::Kernel& kernel, const std::string& key) {
+    kernels_.push_back(&kernel);
+    keys_.push_back(key);
+  }
+
+  // By key.
+  std::map<std::string, CompiledKernel> code(ThreadPool& pool, CodeStatistics& statistics) {
+    std::map<std::string, CompiledKernel> found;
+    if (keys_.empty()) return found;
+    if (disk_) {
+      const std::vector<ObjectCache::Hit> hits = disk_->load(keys_);
+      for (std::size_t i = 0; i < hits.size(); ++i) {
+        if (hits[i].code == nullptr) continue;
+        found[keys_[i]] = {hits[i].code, function_in(*hits[i].code, hits[i].symbol)};
+        ++statistics.loaded;
+      }
+    }
+    compile_rest(pool, found, statistics);
+    return found;
+  }
+
+ private:
+  void compile_rest(ThreadPool& pool, std::map<std::string, CompiledKernel>& found,
+                    CodeStatistics& statistics) {
+    std::vector<KernelSource> sources;
+    std::vector<std::string> keys;
+    for (std::size_t i = 0; i < keys_.size(); ++i) {
+      if (found.contains(keys_[i])) continue;
+      sources.push_back({kernels_[i], fmt::format("k{}", sources.size())});
+      keys.push_back(keys_[i]);
+    }
+    // Each thread compiles a share of about equal size, as one module: setting up LLVM is dear.
+    const auto shares = shared_out(sources, static_cast<std::size_t>(pool.threads()));
+    std::vector<std::shared_ptr<const JitCode>> codes(shares.size());
+    pool.run(static_cast<std::int64_t>(shares.size()), [&](std::int64_t n) {
+      const auto share = static_cast<std::size_t>(n);
+      std::vector<KernelSource> some;
+      std::vector<ObjectCache::Entry> entries;
+      for (const std::size_t i : shares[share]) {
+        some.push_back(sources[i]);
+        entries.push_back({keys[i], sources[i].symbol});
+      }
+      JitOptions options;
+      options.keep_object = disk_.has_value();
+      codes[share] = compile_kernels(some, options);
+      if (disk_) disk_->store(entries, codes[share]->kept().object);
+    });
+    for (std::size_t n = 0; n < shares.size(); ++n) {
+      for (const std::size_t i : shares[n]) {
+        found[keys[i]] = {codes[n], function_in(*codes[n], sources[i].symbol)};
+        ++statistics.compiled;
+      }
+    }
+  }
+
+  std::optional<ObjectCache> disk_;
+  std::vector<const loop::Kernel*> kernels_;
+  std::vector<std::string> keys_;
+};
+
 }  // namespace
 
-std::vector<CompiledKernel> compile_all(std::span<const loop::Kernel> kernels) {
+std::vector<CompiledKernel> compile_all(std::span<const loop::Kernel> kernels, ThreadPool& pool,
+                                        const std::string& folder) {
   std::vector<std::string> keys;
   for (const loop::Kernel& k : kernels) keys.push_back(code_key(k));
   std::map<std::string, CompiledKernel> known;
-  std::vector<KernelSource> missing;
-  std::vector<std::string> missing_keys;
+  Missing missing(folder);
   {
     const std::lock_guard lock(cache().mutex);
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (known.contains(keys[i])) continue;
       const auto found = cache().kernels.find(keys[i]);
       known[keys[i]] = found == cache().kernels.end() ? CompiledKernel{} : found->second;
-      if (found != cache().kernels.end()) continue;
-      missing.push_back({&kernels[i], fmt::format("k{}", missing.size())});
-      missing_keys.push_back(keys[i]);
+      if (found == cache().kernels.end()) missing.add(kernels[i], keys[i]);
     }
   }
-  if (!missing.empty()) {
-    const std::shared_ptr<const JitCode> code = compile_kernels(missing, {});
+  CodeStatistics statistics;
+  const std::map<std::string, CompiledKernel> made = missing.code(pool, statistics);
+  if (!made.empty()) {
     const std::lock_guard lock(cache().mutex);
-    for (std::size_t i = 0; i < missing.size(); ++i) {
-      const CompiledKernel compiled{
-          code, reinterpret_cast<KernelFunction>(code->find(missing[i].symbol))};
-      cache().kernels[missing_keys[i]] = compiled;
-      known[missing_keys[i]] = compiled;
+    cache().statistics.compiled += statistics.compiled;
+    cache().statistics.loaded += statistics.loaded;
+    for (const auto& [key, compiled] : made) {
+      cache().kernels[key] = compiled;
+      known[key] = compiled;
     }
   }
   std::vector<CompiledKernel> out;
   for (const std::string& key : keys) out.push_back(known.at(key));
   return out;
+}
+
+CodeStatistics code_statistics() {
+  const std::lock_guard lock(cache().mutex);
+  return cache().statistics;
+}
+
+void forget_code() {
+  const std::lock_guard lock(cache().mutex);
+  cache().kernels.clear();
 }
 
 }  // namespace ricci::cpu

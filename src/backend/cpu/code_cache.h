@@ -1,9 +1,13 @@
 // Compiled kernels, shared by all programs of this process: the same code is compiled once.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
+
+#include "ricci/device/thread_pool.h"
 
 #include "backend/cpu/kernel_code.h"
 
@@ -14,7 +18,19 @@ struct CompiledKernel {
   KernelFunction function = nullptr;
 };
 
-/// One per kernel, in order.
-[[nodiscard]] std::vector<CompiledKernel> compile_all(std::span<const loop::Kernel> kernels);
+/// One per kernel, in order. What is not there yet is compiled on the pool's threads. With a
+/// folder, code is looked for there first and kept there.
+[[nodiscard]] std::vector<CompiledKernel> compile_all(std::span<const loop::Kernel> kernels,
+                                                      ThreadPool& pool,
+                                                      const std::string& folder = {});
+
+/// How much of the code of this process came from where; for tests and reports.
+struct CodeStatistics {
+  std::int64_t compiled = 0;
+  std::int64_t loaded = 0;
+};
+[[nodiscard]] CodeStatistics code_statistics();
+/// Forgets the code that was compiled; programs that use it keep it.
+void forget_code();
 
 }  // namespace ricci::cpu

@@ -195,4 +195,17 @@ void run_control(const ControlStep& step, const Frame& frame, std::vector<Frame>
   }
 }
 
+std::int64_t control_spare_bytes(const ControlStep& step) {
+  const bool is_while = step.op.is<op::While>();
+  std::int64_t total = 0;
+  for (const auto& [role, body] : step.bodies) {
+    for (std::size_t r = 0; r < body->outputs.size(); ++r) {
+      const bool carried = r < step.carries.size();
+      const bool spare = is_while ? role == "cond" : !carried && step.results[r].buffer < 0;
+      if (spare) total += body->buffers[static_cast<std::size_t>(body->outputs[r])].bytes() + 64;
+    }
+  }
+  return total;
+}
+
 }  // namespace ricci::cpu

@@ -15,4 +15,7 @@ struct Frame;
 void run_control(const ControlStep& step, const Frame& frame, std::vector<Frame>& frames,
                  const std::function<void(std::size_t body)>& run_body);
 
+/// How many bytes a run of it takes for results of its bodies that nobody wants.
+[[nodiscard]] std::int64_t control_spare_bytes(const ControlStep& step);
+
 }  // namespace ricci::cpu

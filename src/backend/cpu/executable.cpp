@@ -12,6 +12,7 @@
 
 #include "backend/cpu/code_cache.h"
 #include "backend/cpu/control.h"
+#include "backend/cpu/scan_code.h"
 #include "backend/cpu/thread_scratch.h"
 
 namespace ricci::cpu {
@@ -50,6 +51,19 @@ bool can_fault(const loop::Kernel& k) {
   throw UserError(std::move(d));
 }
 
+// Something that is not ours was thrown: by a kernel of the user's, or for want of memory.
+[[noreturn]] void fail_kernel(const std::exception& error, std::string_view op, const Step& step) {
+  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  Diagnostic d{memory ? ErrorCode::OutOfMemory : ErrorCode::Refused,
+               std::string(op),
+               memory ? fmt::format("there is no room to compute {}", step.label)
+                      : fmt::format("the kernel of '{}' failed: {}", op, error.what()),
+               step.where,
+               {},
+               {}};
+  throw UserError(std::move(d));
+}
+
 }  // namespace
 
 struct Executable::Ready {
@@ -62,12 +76,16 @@ struct Executable::Ready {
   bool faults = false;
   // Call.
   std::unique_ptr<CallKernel> call;
-  // Control.
+  // Control: a loop as one function, or bodies that are run.
+  ScanCode scan;
   std::vector<std::unique_ptr<Executable>> bodies;
 };
 
-Executable::Executable(std::shared_ptr<const Program> program) : program_(std::move(program)) {
-  const std::vector<CompiledKernel> kernels = compile_all(program_->kernels);
+Executable::Executable(std::shared_ptr<const Program> program, ThreadPool& pool,
+                       const ExecutableOptions& options)
+    : program_(std::move(program)) {
+  const std::vector<CompiledKernel> kernels =
+      compile_all(program_->kernels, pool, options.code_cache);
   for (const Step& step : program_->steps) {
     Ready ready;
     if (const auto* launch = std::get_if<KernelStep>(&step.what)) {
@@ -77,14 +95,25 @@ Executable::Executable(std::shared_ptr<const Program> program) : program_(std::m
       for (std::int64_t t = 0; t < k.tiles; ++t) ready.tiles.push_back(tile_range(k, t));
       ready.locals = local_offsets(k, ready.local_bytes);
       ready.faults = can_fault(k);
+      if (ready.local_bytes > 0) {
+        thread_bytes_ = std::max(thread_bytes_, thread_scratch_bytes(ready.local_bytes));
+      }
     } else if (const auto* call = std::get_if<CallStep>(&step.what)) {
       ready.call = make_call_kernel(*call, *program_->graph, step.nodes[0]);
       scratch_bytes_ = std::max(scratch_bytes_, ready.call->scratch_bytes());
     } else {
+      std::int64_t inside = 0;
+      ready.scan = compile_scan(std::get<ControlStep>(step.what));
       for (const auto& [role, body] : std::get<ControlStep>(step.what).bodies) {
-        ready.bodies.push_back(std::make_unique<Executable>(body));
-        scratch_bytes_ = std::max(scratch_bytes_, ready.bodies.back()->scratch_bytes_);
+        if (ready.scan.function != nullptr) break;
+        ready.bodies.push_back(std::make_unique<Executable>(body, pool, options));
+        const Executable& b = *ready.bodies.back();
+        scratch_bytes_ = std::max(scratch_bytes_, b.scratch_bytes_);
+        thread_bytes_ = std::max(thread_bytes_, b.thread_bytes_);
+        inside = std::max(inside, b.spare_bytes_);
       }
+      const std::int64_t own = control_spare_bytes(std::get<ControlStep>(step.what));
+      spare_bytes_ = std::max(spare_bytes_, own + inside);
     }
     steps_.push_back(std::move(ready));
   }
@@ -94,6 +123,7 @@ Executable::~Executable() = default;
 
 std::string_view Executable::how(std::size_t step) const {
   if (steps_[step].function != nullptr) return "kernel";
+  if (steps_[step].scan.function != nullptr) return "loop";
   return steps_[step].call ? steps_[step].call->how() : "control";
 }
 
@@ -120,13 +150,18 @@ void Executable::prepare_frame(Frame& frame, std::byte* arena) const {
   }
 }
 
-void Context::Free::operator()(std::byte* p) const noexcept { std::free(p); }
+void Context::Free::operator()(std::byte* p) const noexcept {
+  ::operator delete(p, std::align_val_t{Alignment});
+}
 
-Context::Context(const Executable& executable) {
+std::int64_t Context::bytes_for(const Executable& e) {
+  return std::max(aligned(e.program().arena_bytes) + aligned(e.scratch_bytes()), Alignment);
+}
+
+Context::Context(const Executable& executable) : bytes_(bytes_for(executable)) {
   const std::int64_t arena = aligned(executable.program().arena_bytes);
-  bytes_ = std::max(arena + aligned(executable.scratch_bytes()), Alignment);
-  memory_.reset(
-      static_cast<std::byte*>(std::aligned_alloc(Alignment, static_cast<std::size_t>(bytes_))));
+  memory_.reset(static_cast<std::byte*>(
+      ::operator new(static_cast<std::size_t>(bytes_), std::align_val_t{Alignment}, std::nothrow)));
   if (!memory_) {
     throw UserError(ErrorCode::OutOfMemory,
                     fmt::format("there is no room for the {} bytes '{}' works in", bytes_,
@@ -144,7 +179,7 @@ class Runner {
 
   void run(const Executable& e, Frame& frame) {
     for (std::size_t s = 0; s < e.steps_.size(); ++s) {
-      if (arguments_.observer != nullptr) arguments_.observer->before(*e.program_, s);
+      if (arguments_.observer != nullptr) arguments_.observer->before(*e.program_, s, frame);
       step(e, s, frame);
       if (arguments_.observer != nullptr) arguments_.observer->after(*e.program_, s, frame);
     }
@@ -186,10 +221,14 @@ class Runner {
       }
       ready.function(own.data(), &range, &fault);
     };
-    if (ready.tiles.size() == 1) {
-      run_tile(0);
-    } else {
-      pool_.run(static_cast<std::int64_t>(ready.tiles.size()), run_tile);
+    try {
+      if (ready.tiles.size() == 1) {
+        run_tile(0);
+      } else {
+        pool_.run(static_cast<std::int64_t>(ready.tiles.size()), run_tile);
+      }
+    } catch (const std::bad_alloc& error) {
+      fail_kernel(error, "kernel", what);
     }
     if (ready.faults && fault.happened != 0) fail_index(fault, what);
   }
@@ -214,11 +253,23 @@ class Runner {
       if (d.detail.empty()) d.detail = step.op.mnemonic();
       if (!d.where.known()) d.where = what.where;
       throw UserError(std::move(ds));
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception& error) {
+      fail_kernel(error, step.op.mnemonic(), what);
     }
   }
 
   void control(const Executable& e, std::size_t s, Frame& frame) {
     const auto& step = std::get<ControlStep>(e.program_->steps[s].what);
+    if (const ScanFunction scan = e.steps_[s].scan.function) {
+      std::vector<void*> operands;
+      std::vector<void*> results;
+      for (const BufferView& v : step.operands) operands.push_back(first_element(v, frame));
+      for (const BufferView& v : step.results) results.push_back(first_element(v, frame));
+      scan(operands.data(), results.data());
+      return;
+    }
     std::vector<Frame>& frames = frame.bodies[s];
     const auto run_body = [&](std::size_t body) { run(*e.steps_[s].bodies[body], frames[body]); };
     run_control(step, frame, frames, run_body);

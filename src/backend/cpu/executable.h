@@ -30,6 +30,8 @@ struct Frame {
 class Context {
  public:
   explicit Context(const Executable& executable);
+  /// How much memory one takes.
+  [[nodiscard]] static std::int64_t bytes_for(const Executable& executable);
   [[nodiscard]] Frame& frame() noexcept { return frame_; }
   [[nodiscard]] std::byte* scratch() noexcept { return scratch_; }
   [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }
@@ -47,7 +49,7 @@ class Context {
 /// Called around every step; for profiles and the search for the first non-finite value.
 struct StepObserver {
   virtual ~StepObserver() = default;
-  virtual void before(const Program& program, std::size_t step) = 0;
+  virtual void before(const Program& program, std::size_t step, const Frame& frame) = 0;
   virtual void after(const Program& program, std::size_t step, const Frame& frame) = 0;
 };
 
@@ -60,16 +62,27 @@ struct RunArguments {
 
 /// Structured ops with kernels of their own here; others are expanded.
 [[nodiscard]] bool claims(const Graph& graph, const Node& node);
+/// Is there a kernel for a call, besides the reference one?
+[[nodiscard]] bool has_kernel(const Graph& graph, const Node& node);
+
+struct ExecutableOptions {
+  std::string code_cache = {};  ///< a folder for machine code; none when empty
+};
 
 class Executable {
  public:
-  explicit Executable(std::shared_ptr<const Program> program);
+  /// Compiles on the pool's threads.
+  Executable(std::shared_ptr<const Program> program, ThreadPool& pool,
+             const ExecutableOptions& options = {});
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
   ~Executable();
 
   [[nodiscard]] const Program& program() const noexcept { return *program_; }
   [[nodiscard]] std::int64_t scratch_bytes() const noexcept { return scratch_bytes_; }
+  /// Bytes each thread needs for the rows of kernels, and control flow for results nobody wants.
+  [[nodiscard]] std::int64_t thread_bytes() const noexcept { return thread_bytes_; }
+  [[nodiscard]] std::int64_t spare_bytes() const noexcept { return spare_bytes_; }
   void run(Context& context, ThreadPool& pool, const RunArguments& arguments) const;
   /// How each step is served, for reports.
   [[nodiscard]] std::string_view how(std::size_t step) const;
@@ -85,6 +98,8 @@ class Executable {
   std::shared_ptr<const Program> program_;
   std::vector<Ready> steps_;
   std::int64_t scratch_bytes_ = 0;
+  std::int64_t thread_bytes_ = 0;
+  std::int64_t spare_bytes_ = 0;
 };
 
 }  // namespace ricci::cpu

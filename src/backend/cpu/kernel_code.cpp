@@ -27,6 +27,11 @@ using loop::Stage;
 
 bool is_small(DType d) { return d == DType::F16 || d == DType::BF16; }
 
+bool is_short_kernel(const Kernel& k) {
+  constexpr std::int64_t FewElements = 4096;
+  return k.rows() * k.row_elements() <= FewElements;
+}
+
 // A counted loop under construction: `for (i = from; i < to; i += step)`.
 struct Loop {
   llvm::PHINode* index = nullptr;
@@ -243,14 +248,19 @@ class KernelEmitter {
     return 1;
   }
 
-  // Vectors handled together: enough to hide latency, few enough to compile quickly.
+  // Vectors handled together: reductions need several to hide the latency of adding; everything
+  // else is kept busy by the processor itself. Fewer compile sooner.
   int unroll_for(const Stage& stage) const {
+    if (is_short()) return 1;
     int total = 0;
     for (const Reg r : stage.code) total += weight(k_.code[static_cast<std::size_t>(r)]);
-    if (total > 40) return 1;
-    if (total > 12) return 2;
-    return 4;
+    if (stage.reductions.empty()) return total > 8 ? 1 : 2;
+    if (total > 24) return 1;
+    return total > 8 ? 2 : 4;
   }
+
+  // Too little work for unrolled loops to pay for compiling them.
+  bool is_short() const { return is_short_kernel(k_); }
 
   void emit_elements(const Stage& stage) {
     const std::size_t last_axis = k_.extents.size() - 1;
@@ -313,7 +323,8 @@ class KernelEmitter {
     BasicBlock* start = block("start");
     b_.SetInsertPoint(start);
     Value* rest_from = from;
-    if (k_.by_columns || extent >= step) {
+    const bool masked_only = is_short() && (k_.by_columns || extent % lane_count_ != 0);
+    if (!masked_only && (k_.by_columns || extent >= step)) {
       Value* whole = b_.CreateSub(to, b_.CreateSRem(b_.CreateSub(to, from), number(step)));
       Loop main = open(from, whole, step, "whole");
       mask_ = nullptr;
@@ -326,7 +337,7 @@ class KernelEmitter {
       close(main);
       rest_from = whole;
     }
-    if (k_.by_columns || extent % step != 0) {
+    if (masked_only || k_.by_columns || extent % step != 0) {
       Loop rest = open(rest_from, to, lane_count_, "rest");
       const bool whole_vectors = !k_.by_columns && extent % lane_count_ == 0;
       mask_ = nullptr;
@@ -645,11 +656,12 @@ TileRange tile_range(const Kernel& k, std::int64_t tile) {
 
 std::string code_key(const Kernel& kernel) {
   Kernel plain = kernel;
+  const bool is_short = is_short_kernel(kernel);
   plain.name = "k";
   plain.tiles = 1;
   // Chunks stay: they say where accumulated results go.
   if (plain.by_columns) plain.extents = {0};
-  return loop::to_string(plain);
+  return (is_short ? "short " : "") + loop::to_string(plain);
 }
 
 std::shared_ptr<JitCode> compile_kernels(const std::vector<KernelSource>& kernels,

@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::size_t MostAxes = 64;  // of size 2 or more: there are no larger arrays
 constexpr std::int64_t TileBytes = 1 << 17;
-constexpr std::int64_t PlaneBlock = 32;
 
 struct CopyAxis {
   std::int64_t size;
@@ -37,8 +36,8 @@ struct CopyPlan {
       : dst(to.data), src(from.data), element_size(size_of(to.dtype)) {
     for (std::size_t a = 0; a < to.dims.size(); ++a)
       add({to.dims[a], to.strides[a], from.strides[a]});
-    std::stable_sort(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(rank),
-                     [](const CopyAxis& a, const CopyAxis& b) { return a.dst > b.dst; });
+    std::sort(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(rank),
+              [](const CopyAxis& a, const CopyAxis& b) { return a.dst > b.dst; });
     merge();
   }
 
@@ -153,49 +152,58 @@ void copy_rows(const CopyPlan& plan, ThreadPool& pool) {
       });
 }
 
+// Blocks are a cache line wide both ways, so that every line is read or written whole, at once:
+// rows a large power of two apart would push each other out of the cache.
 template <class E>
-void transpose_scalars(E* dst, std::int64_t dst_stride, const E* src, std::int64_t src_stride,
-                       std::int64_t rows, std::int64_t columns) {
-  for (std::int64_t i = 0; i < rows; ++i) {
-    for (std::int64_t j = 0; j < columns; ++j) dst[i * dst_stride + j] = src[i + j * src_stride];
-  }
+constexpr std::int64_t BlockSize = 64 / static_cast<std::int64_t>(sizeof(E));
+
+#ifdef __SSE2__
+// Turns 4 by 4 elements of 4 bytes.
+inline void turn_4x4(float* to, std::int64_t to_stride, const float* from,
+                     std::int64_t from_stride) {
+  __m128 a = _mm_loadu_ps(from);
+  __m128 b = _mm_loadu_ps(from + from_stride);
+  __m128 c = _mm_loadu_ps(from + 2 * from_stride);
+  __m128 d = _mm_loadu_ps(from + 3 * from_stride);
+  _MM_TRANSPOSE4_PS(a, b, c, d);
+  _mm_storeu_ps(to, a);
+  _mm_storeu_ps(to + to_stride, b);
+  _mm_storeu_ps(to + 2 * to_stride, c);
+  _mm_storeu_ps(to + 3 * to_stride, d);
 }
+#endif
 
 // dst[i, j] = src[j, i] of one block; rows of dst and columns of src are contiguous.
 template <class E>
 void transpose_block(E* dst, std::int64_t dst_stride, const E* src, std::int64_t src_stride,
                      std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t B = BlockSize<E>;
+  if (rows < B || columns < B) {
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = 0; j < columns; ++j) dst[i * dst_stride + j] = src[i + j * src_stride];
+    }
+    return;
+  }
+  std::array<E, static_cast<std::size_t>(B * B)> lines;
+  for (std::int64_t j = 0; j < B; ++j) {
+    std::memcpy(lines.data() + j * B, src + j * src_stride, 64);
+  }
 #ifdef __SSE2__
   if constexpr (sizeof(E) == 4) {
-    const std::int64_t whole_rows = rows / 4 * 4;
-    const std::int64_t whole_columns = columns / 4 * 4;
-    const auto load = [&](std::int64_t i, std::int64_t j) {
-      return _mm_loadu_ps(reinterpret_cast<const float*>(src + i + j * src_stride));
-    };
-    const auto store = [&](std::int64_t i, std::int64_t j, __m128 v) {
-      _mm_storeu_ps(reinterpret_cast<float*>(dst + i * dst_stride + j), v);
-    };
-    for (std::int64_t i = 0; i < whole_rows; i += 4) {
-      for (std::int64_t j = 0; j < whole_columns; j += 4) {
-        __m128 a = load(i, j);
-        __m128 b = load(i, j + 1);
-        __m128 c = load(i, j + 2);
-        __m128 d = load(i, j + 3);
-        _MM_TRANSPOSE4_PS(a, b, c, d);
-        store(i, j, a);
-        store(i + 1, j, b);
-        store(i + 2, j, c);
-        store(i + 3, j, d);
+    for (std::int64_t i = 0; i < B; i += 4) {
+      for (std::int64_t j = 0; j < B; j += 4) {
+        turn_4x4(reinterpret_cast<float*>(dst + i * dst_stride + j), dst_stride,
+                 reinterpret_cast<const float*>(lines.data() + j * B + i), B);
       }
     }
-    transpose_scalars(dst + whole_columns, dst_stride, src + whole_columns * src_stride, src_stride,
-                      whole_rows, columns - whole_columns);
-    transpose_scalars(dst + whole_rows * dst_stride, dst_stride, src + whole_rows, src_stride,
-                      rows - whole_rows, columns);
     return;
   }
 #endif
-  transpose_scalars(dst, dst_stride, src, src_stride, rows, columns);
+  for (std::int64_t i = 0; i < B; ++i) {
+    for (std::int64_t j = 0; j < B; ++j) {
+      dst[i * dst_stride + j] = lines[static_cast<std::size_t>(j * B + i)];
+    }
+  }
 }
 
 // Planes of the axis that is contiguous in src (`across`) and the last one, contiguous in dst.
@@ -205,10 +213,10 @@ void copy_planes(CopyPlan plan, std::size_t across, ThreadPool& pool) {
   const CopyAxis p = plan.axes[plan.rank - 1];
   plan.take_out(across);
   const std::size_t outer = plan.rank - 1;
-  const std::int64_t q_blocks = (q.size + PlaneBlock - 1) / PlaneBlock;
-  const std::int64_t p_blocks = (p.size + PlaneBlock - 1) / PlaneBlock;
-  const std::int64_t tile =
-      TileBytes / (PlaneBlock * PlaneBlock * static_cast<std::int64_t>(sizeof(E)));
+  constexpr std::int64_t B = BlockSize<E>;
+  const std::int64_t q_blocks = (q.size + B - 1) / B;
+  const std::int64_t p_blocks = (p.size + B - 1) / B;
+  const std::int64_t tile = TileBytes / (64 * B);
   auto* dst = reinterpret_cast<E*>(plan.dst);
   const auto* src = reinterpret_cast<const E*>(plan.src);
   const std::int64_t blocks = q_blocks * p_blocks;
@@ -217,11 +225,10 @@ void copy_planes(CopyPlan plan, std::size_t across, ThreadPool& pool) {
         Walk at(plan, outer, begin / blocks);
         std::int64_t block = begin % blocks;
         for (std::int64_t i = begin; i < end; ++i) {
-          const std::int64_t i0 = block / p_blocks * PlaneBlock;
-          const std::int64_t j0 = block % p_blocks * PlaneBlock;
+          const std::int64_t i0 = block % q_blocks * B;
+          const std::int64_t j0 = block / q_blocks * B;
           transpose_block(dst + at.dst() + i0 * q.dst + j0, q.dst, src + at.src() + i0 + j0 * p.src,
-                          p.src, std::min(PlaneBlock, q.size - i0),
-                          std::min(PlaneBlock, p.size - j0));
+                          p.src, std::min(B, q.size - i0), std::min(B, p.size - j0));
           if (++block == blocks) {
             block = 0;
             at.next();

@@ -1,14 +1,15 @@
 #include "backend/cpu/thread_scratch.h"
 
-#include <cstdlib>
 #include <memory>
 #include <new>
 
 namespace ricci::cpu {
 namespace {
 
+constexpr std::align_val_t Alignment{64};
+
 struct Free {
-  void operator()(std::byte* p) const noexcept { std::free(p); }
+  void operator()(std::byte* p) const noexcept { ::operator delete(p, Alignment); }
 };
 
 struct Room {
@@ -18,17 +19,19 @@ struct Room {
 
 }  // namespace
 
+std::int64_t thread_scratch_bytes(std::int64_t bytes) {
+  constexpr std::int64_t Page = 4096;
+  return (bytes + Page - 1) / Page * Page;
+}
+
 std::byte* thread_scratch(std::int64_t bytes) {
   thread_local Room room;
   if (room.bytes < bytes) {
-    constexpr std::int64_t Page = 4096;
-    const std::int64_t rounded = (bytes + Page - 1) / Page * Page;
+    const std::int64_t rounded = thread_scratch_bytes(bytes);
+    room.memory.reset();
+    room.bytes = 0;
     room.memory.reset(
-        static_cast<std::byte*>(std::aligned_alloc(64, static_cast<std::size_t>(rounded))));
-    if (!room.memory) {
-      room.bytes = 0;
-      throw std::bad_alloc();
-    }
+        static_cast<std::byte*>(::operator new(static_cast<std::size_t>(rounded), Alignment)));
     room.bytes = rounded;
   }
   return room.memory.get();

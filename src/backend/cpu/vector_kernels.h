@@ -35,12 +35,34 @@ struct ProductKernels {
   void (*dots)(const Product<T>&) = nullptr;
 };
 
+/// A block of attention scores, transposed: [keys, Queries], one lane to a query, so that nothing
+/// is summed across lanes. Statistics have one number for each query.
+struct ScoreKernels {
+  static constexpr std::int64_t Queries = 64;
+
+  /// Takes a block into running maxima and totals: s becomes e^(s - maximum), and `correction` what
+  /// earlier blocks are multiplied by. A query that has seen nothing but -inf has a total of 0.
+  void (*take)(float* s, std::int64_t keys, float* maximum, float* total,
+               float* correction) = nullptr;
+  /// s becomes e^(s - shift).
+  void (*exp_shifted)(float* s, std::int64_t keys, const float* shift) = nullptr;
+  /// s becomes cap·tanh(s / cap); `slope`, unless null, the derivative of that.
+  void (*cap)(float* s, std::int64_t keys, float cap, float* slope) = nullptr;
+  /// total += Σ over keys of p·dp where p is not 0.
+  void (*add_products)(const float* p, const float* dp, std::int64_t keys, float* total) = nullptr;
+  /// dp becomes p·(dp - mean)·scale, times `slope` unless null; 0 where p is.
+  void (*gradient)(const float* p, float* dp, std::int64_t keys, const float* mean, float scale,
+                   const float* slope) = nullptr;
+};
+
 struct VectorKernels {
   const char* name = nullptr;
   ProductKernels<float> f32;
   ProductKernels<double> f64;
   ProductKernels<std::uint32_t> u32;
   ProductKernels<std::uint64_t> u64;
+  ScoreKernels scores;
+  void (*exp)(const float* x, float* y, std::int64_t count) = nullptr;  ///< within 2 ulp
   void (*widen_f16)(const std::uint16_t* from, float* to, std::int64_t count) = nullptr;
   void (*widen_bf16)(const std::uint16_t* from, float* to, std::int64_t count) = nullptr;
   /// Rounded to nearest even; a NaN stays one.

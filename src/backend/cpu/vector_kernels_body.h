@@ -9,6 +9,7 @@
 #include "backend/cpu/vector_lanes.h"
 #include "backend/cpu/vector_narrow.h"
 #include "backend/cpu/vector_product.h"
+#include "backend/cpu/vector_scores.h"
 
 namespace ricci::cpu::RICCI_VECTOR_TARGET {
 
@@ -21,6 +22,8 @@ const VectorKernels kernels = {
     .f64 = product_kernels<double>(),
     .u32 = product_kernels<std::uint32_t>(),
     .u64 = product_kernels<std::uint64_t>(),
+    .scores = {take_scores, exp_shifted, cap_scores, add_products, score_gradient},
+    .exp = exp_all,
     .widen_f16 = widen_f16,
     .widen_bf16 = widen_bf16,
     .narrow_f16 = narrow_f16,

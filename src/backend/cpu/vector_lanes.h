@@ -29,13 +29,13 @@ inline void store(T* to, Lanes<T> v) {
 /// The first `count` lanes; the others are zero, and their memory is not touched.
 template <class T>
 inline Lanes<T> load_some(const T* from, int count) {
-#if RICCI_VECTOR_BYTES == 64
+#if RICCI_VECTOR_BYTES == 64 && defined(__AVX512F__)
   if constexpr (sizeof(T) == 4) {
     return (Lanes<T>)_mm512_maskz_loadu_epi32(static_cast<__mmask16>((1U << count) - 1), from);
   } else {
     return (Lanes<T>)_mm512_maskz_loadu_epi64(static_cast<__mmask8>((1U << count) - 1), from);
   }
-#elif RICCI_VECTOR_BYTES == 32
+#elif RICCI_VECTOR_BYTES == 32 && defined(__AVX2__)
   static constexpr int Window[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
   __m256i mask;
   __builtin_memcpy(&mask, Window + 8 - count * static_cast<int>(sizeof(T) / 4), sizeof mask);

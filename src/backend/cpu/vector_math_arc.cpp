@@ -97,8 +97,6 @@ Real atan2(Real y, Real x) {
     b = scale(b, down);
   }
   b = select(b == 0.0, 1.0, b);  // both zero: the angle is that of the axis
-  // A NaN in either must reach the result.
-  b = b + (x + y - x - y) * 0.0;
   const Mask left = (x.as_bits() >> 63) != c.bits(0);
   // First octants up: 0 + a, π/2 − a, π/2 + a, π − a.
   const Real turns = select(above, 2.0, select(left, 4.0, c.real(0)));

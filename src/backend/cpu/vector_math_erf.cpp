@@ -9,19 +9,21 @@ namespace {
 /// exp(a²)·erfc(a), a ≥ 0: one polynomial after [0, ∞) is mapped to [−1, 1).
 Real scaled_erfc(Real a) {
   const Real y = (a - 2.0) / (a + 2.0);
-  return evaluate(polynomial::Erfc, y) / fma(a, 2.0, 1.0);
+  return (evaluate(polynomial::Erfc, y) + 1.25) / fma(a, 2.0, 1.0);
 }
 
-/// e^(−a²·factor); a² counts in full, for an error in it is one in the result many times over.
+/// e^(−a²·factor) = (1 + p)·2ⁿ; a² counts in full, for an error in it is one in the result many
+/// times over.
 ExpParts gauss(Real a, double factor) {
-  if (a.c->single) return exp_parts(a * a * -factor);
+  if (a.c->single) return exp_less_one(a * a * -factor);
   const Pair square = two_product(a, a);
-  return exp_parts(Pair{square.hi * -factor, square.lo * -factor});
+  return exp_less_one(Pair{square.hi * -factor, square.lo * -factor});
 }
 
 Real erfc_of_magnitude(Real a) {
   const ExpParts e = gauss(a, 1);
-  return scale(e.p * scaled_erfc(a), e.n);
+  const Real g = scaled_erfc(a);
+  return scale(fma(e.p, g, g), e.n);
 }
 
 /// 1 − 2^(−q(a)): the exponent is smooth enough for one short polynomial.
@@ -45,17 +47,23 @@ Real erf(Real x) {
 Real erfc(Real x) {
   if (x.c->is_f32()) return in_double(x, [](Real w) { return erfc(w); });
   const Real y = erfc_of_magnitude(at_most(abs(x), 28));
-  return select(x < 0.0, 2.0 - y, y);
+  const Real far = select(x < 0.0, 2.0 - y, y);
+  if (x.c->single) return far;
+  return select(abs(x) < 0.47, 1.0 - fma(x, evaluate(polynomial::Erf, x * x), x), far);
 }
 
 Real gelu(Real x) {
-  if (x.c->is_f32()) return in_double(x, [](Real w) { return gelu(w); });
   // With E = erfc(|x|/√2): x·E/2 to the left, x − x·E/2 to the right.
   const Real bounded = at_least(at_most(x, 40), -40);
   const Real a = abs(bounded);
   const ExpParts e = gauss(a, 0.5);
-  const Real part = scale(bounded * 0.5 * e.p * scaled_erfc(a * (1 / std::numbers::sqrt2)), e.n);
-  return select(x == -Infinity, 0.0, select(x > 0.0, x - part, part));
+  const Real half = bounded * 0.5 * scaled_erfc(a * (1 / std::numbers::sqrt2));
+  const Real part = scale(fma(e.p, half, half), e.n);
+  const Real far = select(x == -Infinity, 0.0, select(x > 0.0, x - part, part));
+  if (x.c->single) return far;
+  const Real z = x * (1 / std::numbers::sqrt2);
+  const Real near = fma(z, evaluate(polynomial::Erf, z * z), z);
+  return select(a < 0.66, x * 0.5 * (near + 1.0), far);
 }
 
 }  // namespace ricci::cpu::vm

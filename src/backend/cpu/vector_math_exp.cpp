@@ -29,14 +29,15 @@ Pair reduce(Real x, Real n) {
   return {r, fma(n, -ln2.lo, upper - r)};
 }
 
-/// x·σ(v) with e^(−v) in parts. For v < 0 numerator and denominator are worked out times 2^−K, so
-/// that e^(−v) does not overflow where the quotient is still a number.
+/// x·σ(v) with e^(−v) in parts, (1 + p)·2ⁿ. For v < 0 numerator and denominator are worked out
+/// times 2^−K, so that e^(−v) does not overflow where the quotient is still a number.
 Real logistic_product(Real x, Mask negative, ExpParts e) {
   const Lanes& c = *x.c;
   const int shift = c.is_f32() ? 64 : 512;
   const Real unit = select(negative, std::ldexp(1.0, -shift), c.real(1));
   const Bits lowered = select(negative, c.bits(static_cast<std::uint64_t>(-shift)), c.bits(0));
-  const Real denominator = fma(e.p, power_of_two(e.n + lowered), unit);
+  const Real power = power_of_two(e.n + lowered);
+  const Real denominator = power + fma(e.p, power, unit);
   return (x / denominator) * unit;
 }
 
@@ -44,6 +45,21 @@ Real logistic_product(Real x, Mask negative, ExpParts e) {
 Real logistic_exponent(Real minus_v) {
   const Lanes& c = *minus_v.c;
   return at_least(at_most(minus_v, c.pick(130, 800)), c.pick(-80, -700));
+}
+
+/// 2u = x·(a + b·x²), a = 2·√(2/π), b = 0.044715·a
+Pair gelu_approx_angle(Real x) {
+  const Lanes& c = *x.c;
+  const double a_hi = 0x1.9884533d43651p+0;
+  const double b_hi = 0x1.2444f2a4d8b4bp-4;
+  if (c.single) return {x * fma(x * x, b_hi, a_hi), c.real(0)};
+  const Pair square = two_product(x, x);
+  const Pair cubic = two_product(square.hi, c.real(b_hi));
+  const Real cubic_lo = fma(square.lo, b_hi, fma(square.hi, -0x1.3023b0e5fbc6ep-58, cubic.lo));
+  const Pair sum = two_sum(c.real(a_hi), cubic.hi);
+  const Real sum_lo = sum.lo + (cubic_lo - 0x1.cbc0d30ebfd15p-54);
+  const Pair v = two_product(x, sum.hi);
+  return {v.hi, fma(x, sum_lo, v.lo)};
 }
 
 /// e^|x|/2 without overflow before the result's own.
@@ -54,17 +70,26 @@ Real half_exp_of_magnitude(Real x) {
 
 }  // namespace
 
-ExpParts exp_parts(Real x) {
+ExpParts exp_less_one(Real x) {
   const Whole n = nearest(x, Log2E);
   const Real r = reduce(x, n.number).hi;
-  return {fma(r * r, evaluate(polynomial::Exp, r), r) + 1.0, n.integer};
+  return {fma(r * r, evaluate(polynomial::Exp, r), r), n.integer};
 }
 
-ExpParts exp_parts(Pair x) {
+ExpParts exp_less_one(Pair x) {
   const Whole n = nearest(x.hi, Log2E);
   const Pair r = reduce(x.hi, n.number);
-  const Real tail = fma(r.hi * r.hi, evaluate(polynomial::Exp, r.hi), r.lo + x.lo);
-  return {(r.hi + tail) + 1.0, n.integer};
+  const Real square = r.hi * r.hi;
+  const Real q = evaluate(polynomial::Exp, r.hi);
+  // e^(r + lo) = eʳ + lo·eʳ
+  const Real lo = r.lo + x.lo;
+  const Real rest = fma(lo, fma(square, q, r.hi), lo);
+  return {r.hi + fma(square, q, rest), n.integer};
+}
+
+ExpParts exp_parts(Real x) {
+  const ExpParts e = exp_less_one(x);
+  return {e.p + 1.0, e.n};
 }
 
 ExpParts expm1_parts(Real x) {
@@ -102,34 +127,40 @@ Real expm1(Real x) {
 }
 
 Real sigmoid(Real x) {
-  // Either form alone overflows on one side.
-  const Real e = exp(-abs(x));
-  return select(x < 0.0, e, 1.0) / (e + 1.0);
+  return logistic_product(x.c->real(1), x < 0.0, exp_less_one(logistic_exponent(-x)));
 }
 
 Real silu(Real x) {
   const Real bounded = at_least(x, x.c->pick(-130, -800));
-  const Real y = logistic_product(bounded, x < 0.0, exp_parts(logistic_exponent(-x)));
+  const Real y = logistic_product(bounded, x < 0.0, exp_less_one(logistic_exponent(-x)));
   return select(x == -Infinity, 0.0, y);
 }
 
 Real gelu_approx(Real x) {
   // 1 + tanh u = 2σ(2u). An error in 2u is one in e^(−2u) however large u is, hence double.
   if (x.c->is_f32()) return in_double(x, [](Real w) { return gelu_approx(w); });
-  const double a = 2 * std::sqrt(2 / std::numbers::pi);
   const Real bounded = at_least(x, -100.0);
-  const Real v = bounded * fma(bounded * bounded, a * 0.044715, a);
-  const Real y = logistic_product(bounded, x < 0.0, exp_parts(logistic_exponent(-v)));
+  const Pair v = gelu_approx_angle(at_most(bounded, 100.0));
+  const Pair minus_v{logistic_exponent(-v.hi), -v.lo};
+  const ExpParts e = x.c->single ? exp_less_one(minus_v.hi) : exp_less_one(minus_v);
+  const Real y = logistic_product(bounded, x < 0.0, e);
   return select(x == -Infinity, 0.0, y);
 }
 
 Real tanh(Real x) {
-  // (e^2a − 1)/(e^2a + 1), the numerator without cancellation.
+  // ±(e^±2a − 1)/(e^±2a + 1), the numerator without cancellation. The sign is the one with which
+  // the denominator lies just below a power of two, where rounding is finer.
   const Lanes& c = *x.c;
-  const ExpParts e = expm1_parts(at_most(abs(x), c.pick(10, 22)) * 2.0);
+  const Real a = at_most(abs(x), c.pick(10, 22));
+  const ExpParts e = expm1_parts(a * select(a < c.pick(0.3, 0.17), -2.0, c.real(2)));
   const Real unit = power_of_two(e.n);
   const Real m = fma(unit, e.p, unit - 1.0);
-  return copysign(m / (m + 2.0), x);
+  const Real below = m + 2.0;
+  const Real y = m / below;
+  if (c.single) return copysign(y, x);
+  // The denominator's rounding, undone: 1/(m + 2) = (1 − y)/2.
+  const Real lost = (2.0 - below) + m;
+  return copysign(y - y * lost * (1.0 - y) * 0.5, x);
 }
 
 Real sinh(Real x) {

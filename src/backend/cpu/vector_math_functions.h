@@ -16,14 +16,16 @@ namespace ricci::cpu::vm {
 [[nodiscard]] Real minimum(Real a, Real b);
 
 // vector_math_exp.cpp
-/// eˣ = p·2ⁿ with p in [0.7, 1.5); or, for `expm1_parts`, eˣ = (p + 1)·2ⁿ.
+/// eˣ = p·2ⁿ with p in [0.7, 1.5); or, for `exp_less_one` and `expm1_parts`, eˣ = (p + 1)·2ⁿ.
 struct ExpParts {
   Real p;
   Bits n;
 };
 /// e^(x + lo); x is within ±2^20, lo tiny beside it.
 [[nodiscard]] ExpParts exp_parts(Real x);
-[[nodiscard]] ExpParts exp_parts(Pair x);
+/// The same with p less one, which saves a rounding where (1 + p)·y is wanted.
+[[nodiscard]] ExpParts exp_less_one(Real x);
+[[nodiscard]] ExpParts exp_less_one(Pair x);
 [[nodiscard]] ExpParts expm1_parts(Real x);
 [[nodiscard]] Real exp(Real x);
 [[nodiscard]] Real exp2(Real x);

@@ -91,6 +91,16 @@ class Cumulate {
     const std::int64_t step = totals_.from_end ? -s.inner : s.inner;
     std::int64_t row = totals_.from_end ? (s.size - 1) * s.inner : 0;
     const bool exclusive = totals_.exclusive;
+    if (columns == 1) {
+      N total = totals[0];
+      for (std::int64_t i = 0; i < s.size; ++i, row += step) {
+        const N after = combine<Kind>(total, load_as<N>(x + row));
+        out[row] = element_cast<T>(exclusive ? total : after);
+        total = after;
+      }
+      return;
+    }
+
     vectorised([&]() RICCI_INLINE {
       for (std::int64_t i = 0; i < s.size; ++i, row += step) {
         for (std::int64_t c = 0; c < columns; ++c) {

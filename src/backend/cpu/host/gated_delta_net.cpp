@@ -116,20 +116,25 @@ class GatedDeltaNet {
     vectorised([&]() RICCI_INLINE {
       Lanes<N> recalled{};
       for (std::int64_t i = 0; i < in_.keys; ++i) {
-        for (std::size_t l = 0; l < out.size(); ++l) {
-          N& e = s[i * LaneCount + static_cast<std::int64_t>(l)];
-          e *= gate;
-          recalled[l] += e * k[i];
+        const N ki = k[i];
+        Lanes<N> e = load_lanes(static_cast<const N*>(s) + i * LaneCount, LaneCount);
+        for (std::size_t l = 0; l < e.size(); ++l) {
+          e[l] *= gate;
+          recalled[l] += e[l] * ki;
         }
+        std::copy(e.begin(), e.end(), s + i * LaneCount);
       }
       Lanes<N> d;
       for (std::size_t l = 0; l < out.size(); ++l) d[l] = beta * (v[l] - recalled[l]);
       for (std::int64_t i = 0; i < in_.keys; ++i) {
-        for (std::size_t l = 0; l < out.size(); ++l) {
-          N& e = s[i * LaneCount + static_cast<std::int64_t>(l)];
-          e += k[i] * d[l];
-          out[l] += e * q[i];
+        const N ki = k[i];
+        const N qi = q[i];
+        Lanes<N> e = load_lanes(static_cast<const N*>(s) + i * LaneCount, LaneCount);
+        for (std::size_t l = 0; l < e.size(); ++l) {
+          e[l] += ki * d[l];
+          out[l] += e[l] * qi;
         }
+        std::copy(e.begin(), e.end(), s + i * LaneCount);
       }
       for (N& o : out) o *= in_.kappa;
     });
@@ -257,16 +262,18 @@ class GatedDeltaNetBackward {
     const N decay = gate(h, t);
     vectorised([&]() RICCI_INLINE {
       std::copy_n(v, width, errors);
+      N* __restrict error = errors;
       for (std::int64_t i = 0; i < in_.keys; ++i) {
-        for (std::int64_t j = 0; j < width; ++j) {
-          const N e = decay * before[i * width + j];
-          after[i * width + j] = e;
-          errors[j] -= e * k[i];
-        }
+        const N ki = k[i];
+        const N* from = before + i * width;
+        N* to = after + i * width;
+        for (std::int64_t j = 0; j < width; ++j) to[j] = decay * from[j];
+        for (std::int64_t j = 0; j < width; ++j) error[j] -= to[j] * ki;
       }
       for (std::int64_t i = 0; i < in_.keys; ++i) {
         const N factor = k[i] * beta;
-        for (std::int64_t j = 0; j < width; ++j) after[i * width + j] += factor * errors[j];
+        N* to = after + i * width;
+        for (std::int64_t j = 0; j < width; ++j) to[j] += factor * error[j];
       }
     });
   }
@@ -287,25 +294,28 @@ class GatedDeltaNetBackward {
     N dbeta(0);
     N dg(0);
     vectorised([&]() RICCI_INLINE {
-      std::fill_n(h.toward, width, N(0));
+      N* __restrict toward = h.toward;
+      N* __restrict value = h.value;
+      std::fill_n(toward, width, N(0));
       for (std::int64_t i = 0; i < in_.keys; ++i) {
-        N* later = h.later + i * width;
+        N* __restrict later = h.later + i * width;
         dq[i] += in_.kappa * dot(after + i * width, dout, width);
         const N scaled = in_.kappa * q[i];
+        const N ki = k[i];
         for (std::int64_t j = 0; j < width; ++j) {
           later[j] += scaled * dout[j];
-          h.toward[j] += later[j] * k[i];
+          toward[j] += later[j] * ki;
         }
       }
-      dbeta = dot(static_cast<const N*>(h.toward), errors, width);
-      for (std::int64_t j = 0; j < width; ++j) h.value[j] = beta * h.toward[j];
+      dbeta = dot<N>(toward, errors, width);
+      for (std::int64_t j = 0; j < width; ++j) value[j] = beta * toward[j];
       for (std::int64_t i = 0; i < in_.keys; ++i) {
-        N* later = h.later + i * width;
+        N* __restrict later = h.later + i * width;
         const N* row = before + i * width;
-        dk[i] += beta * dot(static_cast<const N*>(later), errors, width) -
-                 decay * dot(row, static_cast<const N*>(h.value), width);
-        for (std::int64_t j = 0; j < width; ++j) later[j] -= k[i] * h.value[j];
-        dg += decay * dot(static_cast<const N*>(later), row, width);
+        const N ki = k[i];
+        dk[i] += beta * dot<N>(later, errors, width) - decay * dot<N>(row, value, width);
+        for (std::int64_t j = 0; j < width; ++j) later[j] -= ki * value[j];
+        dg += decay * dot<N>(later, row, width);
         for (std::int64_t j = 0; j < width; ++j) later[j] *= decay;
       }
     });

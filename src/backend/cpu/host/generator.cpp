@@ -18,10 +18,18 @@ void run_iota(const HostCall& c) {
   with_element_type(out.dtype, [&]<class T>() {
     parallel_for(c.pool, s.outer * s.size, grain_for(s.inner),
                  [&](std::int64_t begin, std::int64_t end) {
-                   std::int64_t value = begin % s.size;
-                   for (std::int64_t i = begin; i < end; ++i) {
-                     std::fill_n(out.as<T>() + i * s.inner, s.inner, element_cast<T>(value));
-                     if (++value == s.size) value = 0;
+                   while (begin < end) {  // stretches of one outer index
+                     const std::int64_t first = begin % s.size;
+                     const std::int64_t count = std::min(s.size - first, end - begin);
+                     T* to = out.as<T>() + begin * s.inner;
+                     if (s.inner == 1) {
+                       for (std::int64_t i = 0; i < count; ++i) to[i] = element_cast<T>(first + i);
+                     } else {
+                       for (std::int64_t i = 0; i < count; ++i) {
+                         std::fill_n(to + i * s.inner, s.inner, element_cast<T>(first + i));
+                       }
+                     }
+                     begin += count;
                    }
                  });
   });

@@ -103,7 +103,7 @@ std::int64_t extreme_position(const T* x, std::int64_t count, bool largest) {
   constexpr std::int64_t Lanes = 16;
   std::array<N, Lanes> best;
   best.fill(load_as<N>(x));
-  bool has_nan = false;
+  std::array<N, Lanes> nans{};
   const std::int64_t whole = count / Lanes * Lanes;
   const auto better = [largest](N a, N b) RICCI_INLINE { return largest ? a > b : a < b; };
   vectorised([&]() RICCI_INLINE {
@@ -111,12 +111,16 @@ std::int64_t extreme_position(const T* x, std::int64_t count, bool largest) {
       for (std::int64_t l = 0; l < Lanes; ++l) {
         const N v = load_as<N>(x + i + l);
         N& b = best[static_cast<std::size_t>(l)];
-        has_nan |= v != v;
         b = better(v, b) ? v : b;
+        if constexpr (std::is_floating_point_v<N>) {
+          N& n = nans[static_cast<std::size_t>(l)];
+          n = v != v ? N(1) : n;
+        }
       }
     }
   });
   N extreme = best[0];
+  bool has_nan = std::ranges::any_of(nans, [](N n) { return n != N(0); });
   for (const N b : best) extreme = better(b, extreme) ? b : extreme;
   for (std::int64_t i = whole; i < count; ++i) {
     const N v = load_as<N>(x + i);

@@ -37,8 +37,9 @@ void multiply(const HostCall& call, std::int64_t batches, std::int64_t rows, std
                      vectorised([&]() RICCI_INLINE {
                        for (std::int64_t k = 0; k < inner; ++k) {
                          const N* b = f.b + k * columns + first;
+                         const N factor = a[k];
                          for (std::int64_t n = 0; n < count; ++n) {
-                           totals[n] = add_wrapping(totals[n], mul_wrapping(a[k], b[n]));
+                           totals[n] = add_wrapping(totals[n], mul_wrapping(factor, b[n]));
                          }
                        }
                      });

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #include "ricci/op/generator.h"
 
@@ -21,22 +24,67 @@ namespace {
 
 constexpr std::int64_t PieceSize = 1024;
 
-// Words [4·first, 4·(first + blocks)) of a stream.
-void stream_words(PhiloxKey key, std::uint64_t first, std::int64_t blocks, std::uint32_t* out) {
-  constexpr std::int64_t Lanes = 16;
-  for (std::int64_t at = 0; at < blocks; at += Lanes) {
-    std::array<PhiloxBlock, Lanes> made;
-    vectorised([&]() RICCI_INLINE {
-      for (std::size_t l = 0; l < Lanes; ++l) {
-        const std::uint64_t step = first + static_cast<std::uint64_t>(at) + l;
-        made[l] = philox4x32(
-            {static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(step >> 32), 0, 0}, key);
-      }
-    });
-    const std::int64_t count = std::min(Lanes, blocks - at);
-    for (std::int64_t l = 0; l < count; ++l) {
-      std::copy_n(made[static_cast<std::size_t>(l)].begin(), 4, out + 4 * (at + l));
+#if defined(__x86_64__)
+// philox4x32 of 16 counters in a row, four to a vector: a word sits in the lower half of its lane,
+// which is all that the widening multiplication reads.
+[[gnu::target("avx2")]] void sixteen_blocks(PhiloxKey key, std::uint64_t first,
+                                            std::uint32_t* out) {
+  constexpr std::size_t Vectors = 4;
+  __m256i c0[Vectors];  // NOLINT: std::array loses the alignment attribute
+  __m256i c1[Vectors];  // NOLINT
+  __m256i c2[Vectors];  // NOLINT
+  __m256i c3[Vectors];  // NOLINT
+  for (std::size_t v = 0; v < Vectors; ++v) {
+    const __m256i step = _mm256_add_epi64(_mm256_set1_epi64x(static_cast<long long>(first + 4 * v)),
+                                          _mm256_set_epi64x(3, 2, 1, 0));
+    c0[v] = step;
+    c1[v] = _mm256_srli_epi64(step, 32);
+    c2[v] = _mm256_setzero_si256();
+    c3[v] = _mm256_setzero_si256();
+  }
+  const __m256i m0 = _mm256_set1_epi64x(PhiloxMultipliers[0]);
+  const __m256i m1 = _mm256_set1_epi64x(PhiloxMultipliers[1]);
+  for (int round = 0; round < 10; ++round) {
+    const __m256i k0 = _mm256_set1_epi64x(key[0]);
+    const __m256i k1 = _mm256_set1_epi64x(key[1]);
+    for (std::size_t v = 0; v < Vectors; ++v) {
+      const __m256i p0 = _mm256_mul_epu32(c0[v], m0);
+      const __m256i p1 = _mm256_mul_epu32(c2[v], m1);
+      c0[v] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p1, 32), c1[v]), k0);
+      c1[v] = p1;
+      c2[v] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p0, 32), c3[v]), k1);
+      c3[v] = p0;
     }
+    key = {key[0] + PhiloxWeyl[0], key[1] + PhiloxWeyl[1]};
+  }
+  for (std::size_t v = 0; v < Vectors; ++v) {
+    const __m256i low = _mm256_blend_epi32(c0[v], _mm256_slli_epi64(c1[v], 32), 0xAA);
+    const __m256i high = _mm256_blend_epi32(c2[v], _mm256_slli_epi64(c3[v], 32), 0xAA);
+    const __m256i even = _mm256_unpacklo_epi64(low, high);  // blocks 0 and 2
+    const __m256i odd = _mm256_unpackhi_epi64(low, high);   // blocks 1 and 3
+    auto* to = reinterpret_cast<__m256i*>(out + 16 * v);
+    _mm256_storeu_si256(to, _mm256_permute2x128_si256(even, odd, 0x20));
+    _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(even, odd, 0x31));
+  }
+}
+#endif
+
+// Words [4·first, 4·(first + blocks)) of a stream, and some more: `out` has room for a multiple of
+// 64.
+void stream_words(PhiloxKey key, std::uint64_t first, std::int64_t blocks, std::uint32_t* out) {
+#if defined(__x86_64__)
+  if (has_avx2()) {
+    for (std::int64_t at = 0; at < blocks; at += 16) {
+      sixteen_blocks(key, first + static_cast<std::uint64_t>(at), out + 4 * at);
+    }
+    return;
+  }
+#endif
+  for (std::int64_t at = 0; at < blocks; ++at) {
+    const std::uint64_t step = first + static_cast<std::uint64_t>(at);
+    const PhiloxBlock block = philox4x32(
+        {static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(step >> 32), 0, 0}, key);
+    std::copy(block.begin(), block.end(), out + 4 * at);
   }
 }
 

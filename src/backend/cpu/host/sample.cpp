@@ -12,6 +12,8 @@
 namespace ricci::cpu {
 namespace {
 
+// K holds every logit exactly: float, or double for f64.
+template <class K>
 class Sample {
  public:
   Sample(const HostCall& call, Scratch& scratch)
@@ -21,7 +23,7 @@ class Sample {
         rows_(count_of(call.operands[0].dims) / std::max<std::int64_t>(1, width_)) {
     logits_ = scratch.take<double>(rows_.tiles * width_);
     weights_ = scratch.take<double>(rows_.tiles * width_);
-    if (is_cut()) items_ = scratch.take<WideItem>(rows_.tiles * room());
+    if (is_cut()) items_ = scratch.take<ItemOf<K>>(rows_.tiles * room());
   }
 
   void run() const {
@@ -39,7 +41,7 @@ class Sample {
   struct Row {
     double* logits;
     double* weights;
-    WideItem* items;
+    ItemOf<K>* items;
   };
 
   [[nodiscard]] bool is_cut() const { return op_.top_k > 0 || op_.top_p < 1; }
@@ -71,9 +73,11 @@ class Sample {
 
   // Weights of the top_k largest, cut to the fewest that hold top_p of their mass.
   void weigh_likely(const Row& row, double top) const {
-    const auto item = [&](std::int64_t i) { return item_of(row.logits[i], i, true); };
+    const auto item = [&](std::int64_t i) {
+      return item_of(static_cast<K>(row.logits[i]), i, true);
+    };
     const std::int64_t kept = op_.top_k > 0 ? std::min(op_.top_k, width_) : width_;
-    const WideItem* order = row.items;
+    const ItemOf<K>* order = row.items;
     if (kept < width_) {
       least_items(row.items, width_, kept, item);
     } else {
@@ -123,11 +127,11 @@ class Sample {
   Slots rows_;
   double* logits_ = nullptr;
   double* weights_ = nullptr;
-  WideItem* items_ = nullptr;
+  ItemOf<K>* items_ = nullptr;
 };
 
 }  // namespace
 
-HostKernel sample_kernel() noexcept { return kernel_of<Sample>(); }
+HostKernel sample_kernel() noexcept { return kernel_of_float<Sample>(); }
 
 }  // namespace ricci::cpu

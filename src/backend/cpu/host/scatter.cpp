@@ -3,9 +3,6 @@
 // number of threads.
 #include <array>
 #include <cstring>
-#ifdef __SSE2__
-#include <immintrin.h>
-#endif
 
 #include "ricci/op/indexing.h"
 
@@ -17,32 +14,6 @@
 namespace ricci::cpu {
 namespace {
 
-// Larger results leave the caches anyway, so their zeros go straight to memory.
-constexpr std::int64_t StreamedBytes = 1 << 23;
-
-void zero(std::byte* at, std::int64_t bytes, [[maybe_unused]] bool streamed) {
-#ifdef __SSE2__
-  if (streamed) {
-    std::byte* const end = at + bytes;
-    const auto address = reinterpret_cast<std::uintptr_t>(at);
-    const auto head = std::min<std::int64_t>(bytes, static_cast<std::int64_t>(-address & 63U));
-    std::memset(at, 0, static_cast<std::size_t>(head));
-    at += head;
-    const __m128i zeros = _mm_setzero_si128();
-    for (; end - at >= 64; at += 64) {
-      auto* line = reinterpret_cast<__m128i*>(at);
-      _mm_stream_si128(line, zeros);
-      _mm_stream_si128(line + 1, zeros);
-      _mm_stream_si128(line + 2, zeros);
-      _mm_stream_si128(line + 3, zeros);
-    }
-    _mm_sfence();
-    bytes = end - at;
-  }
-#endif
-  std::memset(at, 0, static_cast<std::size_t>(bytes));
-}
-
 // out[c] = Σ_i rows[order[i]][c] for `count` rows. Long sums are made of blocks.
 template <class T>
 void sum_rows(T* out, const T* rows, std::int64_t row_size, const std::int64_t* order,
@@ -50,6 +21,14 @@ void sum_rows(T* out, const T* rows, std::int64_t row_size, const std::int64_t* 
   constexpr std::int64_t Columns = 64;
   constexpr std::int64_t Block = 64;
   using N = Number<T>;
+  if (count == 1) {
+    const T* row = rows + order[0] * row_size;
+    // A sum starts from 0, which makes 0.0 of -0.0.
+    for (std::int64_t c = 0; c < width; ++c) {
+      out[c] = element_cast<T>(add_wrapping(N{}, element_cast<N>(row[c])));
+    }
+    return;
+  }
   for (std::int64_t at = 0; at < width; at += Columns) {
     const std::int64_t columns = std::min(Columns, width - at);
     std::array<N, Columns> total{};
@@ -123,37 +102,37 @@ class ScatterRows {
         [&](std::int64_t begin, std::int64_t end) { write_pieces<T>(begin, end, piece, pieces); });
   }
 
+  // Where most rows get nothing, a tile is filled with zeros in one go and its sums are written
+  // over them while they are in the cache.
   template <class T>
   void write_pieces(std::int64_t begin, std::int64_t end, std::int64_t piece,
                     std::int64_t pieces) const {
-    const auto width = static_cast<std::int64_t>(sizeof(T));
-    const bool streamed = split_.outer * split_.size * split_.inner * width >= StreamedBytes;
-    T* const out = call_.results[0].as<T>();
-    T* zeros = nullptr;  // where the zeros not written yet begin
-    T* at = nullptr;
-    const auto flush = [&](T* until) {
-      if (zeros != nullptr)
-        zero(reinterpret_cast<std::byte*>(zeros), (until - zeros) * width, streamed);
-      zeros = nullptr;
+    const auto first_of = [&](std::int64_t i) {
+      return i / pieces * split_.inner + i % pieces * piece;
     };
+    T* const out = call_.results[0].as<T>();
+    const bool few = 2 * count_ < split_.size;
+    if (few) zero(out + first_of(begin), out + first_of(end));
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t row = i / pieces;
       const std::int64_t first = i % pieces * piece;
       const std::int64_t r = row % split_.size;
-      const std::int64_t length = std::min(piece, split_.inner - first);
-      T* const to = out + row * split_.inner + first;
       const std::int64_t added = starts_[r + 1] - starts_[r];
-      if (added == 0) {
-        if (zeros == nullptr) zeros = to;
-      } else {
-        flush(to);
+      const std::int64_t length = std::min(piece, split_.inner - first);
+      T* const to = out + first_of(i);
+      if (added > 0) {
         const T* updates =
             updates_.template as<T>() + row / split_.size * count_ * split_.inner + first;
         sum_rows(to, updates, split_.inner, order_ + starts_[r], added, length);
+      } else if (!few) {
+        zero(to, to + length);
       }
-      at = to + length;
     }
-    flush(at);
+  }
+
+  template <class T>
+  static void zero(T* begin, T* end) {
+    std::memset(static_cast<void*>(begin), 0, static_cast<std::size_t>(end - begin) * sizeof(T));
   }
 
   const HostCall& call_;

@@ -110,15 +110,19 @@ struct Unit {
     Lanes<N> total{};
     vectorised([&]() RICCI_INLINE {
       for (std::int64_t m = 0; m < in.states; ++m) {
-        Lanes<N> decay;
-        for (std::size_t l = 0; l < decay.size(); ++l) {
-          const std::int64_t at = m * LaneCount + static_cast<std::int64_t>(l);
-          decay[l] = exp_of(delta[l] * a[at]);
-          const N next = decay[l] * before[at] + delta[l] * b[m] * x[l];
-          total[l] += c[m] * next;
-          h[at] = next;
+        const std::int64_t at = m * LaneCount;
+        const N bm = b[m];
+        const N cm = c[m];
+        Lanes<N> state = load_lanes(before + at, LaneCount);
+        Lanes<N> decay = load_lanes(static_cast<const N*>(a) + at, LaneCount);
+        for (std::size_t l = 0; l < state.size(); ++l) decay[l] *= delta[l];
+        exp_lanes(decay);
+        for (std::size_t l = 0; l < state.size(); ++l) {
+          state[l] = decay[l] * state[l] + delta[l] * bm * x[l];
+          total[l] += cm * state[l];
         }
-        if (decays != nullptr) std::copy(decay.begin(), decay.end(), decays + m * LaneCount);
+        std::copy(state.begin(), state.end(), h + at);
+        if (decays != nullptr) std::copy(decay.begin(), decay.end(), decays + at);
       }
     });
     if (y != nullptr) *y = total;
@@ -255,19 +259,29 @@ class SelectiveScanBackward {
     Lanes<N> ddelta{};
     vectorised([&]() RICCI_INLINE {
       for (std::int64_t m = 0; m < in_.states; ++m) {
+        const std::int64_t at = m * LaneCount;
+        const N bm = b[m];
+        const N cm = c[m];
+        const Lanes<N> decay = load_lanes(s.decays + at, LaneCount);
+        const Lanes<N> before = load_lanes(s.before + at, LaneCount);
+        const Lanes<N> after = load_lanes(s.after + at, LaneCount);
+        const Lanes<N> am = load_lanes(static_cast<const N*>(unit.a) + at, LaneCount);
+        Lanes<N> later = load_lanes(static_cast<const N*>(s.later) + at, LaneCount);
+        Lanes<N> da = load_lanes(static_cast<const N*>(s.da) + at, LaneCount);
         Lanes<N> to_b;
         Lanes<N> to_c;
         for (std::size_t l = 0; l < dx.size(); ++l) {
-          const std::int64_t at = m * LaneCount + static_cast<std::int64_t>(l);
-          const N kept = s.decays[at] * s.before[at];
-          const N g = dy[l] * c[m] + s.later[at];
-          to_c[l] = dy[l] * s.after[at];
+          const N kept = decay[l] * before[l];
+          const N g = dy[l] * cm + later[l];
+          to_c[l] = dy[l] * after[l];
           to_b[l] = g * delta[l] * x[l];
-          dx[l] += g * delta[l] * b[m];
-          ddelta[l] += g * (unit.a[at] * kept + b[m] * x[l]);
-          s.da[at] += g * delta[l] * kept;
-          s.later[at] = s.decays[at] * g;
+          dx[l] += g * delta[l] * bm;
+          ddelta[l] += g * (am[l] * kept + bm * x[l]);
+          da[l] += g * delta[l] * kept;
+          later[l] = decay[l] * g;
         }
+        std::copy(later.begin(), later.end(), s.later + at);
+        std::copy(da.begin(), da.end(), s.da + at);
         db[m] = sum_lanes(to_b);
         dc[m] = sum_lanes(to_c);
       }

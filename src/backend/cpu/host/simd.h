@@ -15,10 +15,14 @@ template <class F>
   f();
 }
 
+[[nodiscard]] inline bool has_avx2() {
+  static const bool has = __builtin_cpu_supports("avx2") != 0;
+  return has;
+}
+
 template <class F>
 void vectorised(const F& f) {
-  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
-  if (has_avx2) {
+  if (has_avx2()) {
     on_avx2(f);
   } else {
     f();

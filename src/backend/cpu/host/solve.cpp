@@ -3,6 +3,7 @@
 // nothing there and gives what the reference gives.
 #include <array>
 #include <complex>
+#include <mutex>
 
 #include <cblas.h>
 #include <fmt/format.h>
@@ -62,34 +63,48 @@ OwnedView with_last_axes_swapped(const ArrayView& v) {
       [rank](std::size_t k) { return k + 2 < rank ? k : 2 * rank - 3 - k; });
 }
 
+// The serial library keeps buffers of its own and must not run twice at a time.
+[[nodiscard]] std::unique_lock<std::mutex> alone() {
+  static std::mutex mutex;
+  return std::unique_lock(mutex);
+}
+
 void factor(float* a, blasint n, blasint* pivots, blasint* info) {
+  const auto lock = alone();
   sgetrf_(&n, &n, a, &n, pivots, info);
 }
 void factor(double* a, blasint n, blasint* pivots, blasint* info) {
+  const auto lock = alone();
   dgetrf_(&n, &n, a, &n, pivots, info);
 }
 void factor(std::complex<float>* a, blasint n, blasint* pivots, blasint* info) {
+  const auto lock = alone();
   cgetrf_(&n, &n, a, &n, pivots, info);
 }
 void factor(std::complex<double>* a, blasint n, blasint* pivots, blasint* info) {
+  const auto lock = alone();
   zgetrf_(&n, &n, a, &n, pivots, info);
 }
 
 void substitute(const float* a, blasint n, const blasint* pivots, float* b, blasint columns) {
+  const auto lock = alone();
   blasint info = 0;
   sgetrs_("N", &n, &columns, a, &n, pivots, b, &n, &info);
 }
 void substitute(const double* a, blasint n, const blasint* pivots, double* b, blasint columns) {
+  const auto lock = alone();
   blasint info = 0;
   dgetrs_("N", &n, &columns, a, &n, pivots, b, &n, &info);
 }
 void substitute(const std::complex<float>* a, blasint n, const blasint* pivots,
                 std::complex<float>* b, blasint columns) {
+  const auto lock = alone();
   blasint info = 0;
   cgetrs_("N", &n, &columns, a, &n, pivots, b, &n, &info);
 }
 void substitute(const std::complex<double>* a, blasint n, const blasint* pivots,
                 std::complex<double>* b, blasint columns) {
+  const auto lock = alone();
   blasint info = 0;
   zgetrs_("N", &n, &columns, a, &n, pivots, b, &n, &info);
 }
@@ -163,6 +178,7 @@ struct Triangle {
 
 template <class F>
 void solve_triangle(const Triangle& t, const F* a, F* x) {
+  const auto lock = alone();
   const auto solve = [&](auto trsm, auto alpha) {
     trsm(CblasRowMajor, CblasLeft, t.uplo, t.transpose, t.diagonal, t.rows, t.columns, alpha, a,
          t.rows, x, t.columns);

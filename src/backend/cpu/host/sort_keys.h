@@ -66,43 +66,47 @@ template <class T>
 }
 
 namespace detail {
-constexpr int DigitBits = 11;
-constexpr std::size_t Digits = std::size_t{1} << DigitBits;
+[[nodiscard]] inline std::uint64_t key_of(std::uint64_t item) noexcept { return item >> 32; }
+[[nodiscard]] inline std::uint64_t key_of(const WideItem& item) noexcept { return item.key; }
 
-inline std::size_t digit_of(std::uint64_t item, int pass) noexcept {
-  return (item >> (32 + pass * DigitBits)) & (Digits - 1);
-}
-inline std::size_t digit_of(const WideItem& item, int pass) noexcept {
-  return (item.key >> (pass * DigitBits)) & (Digits - 1);
-}
-
-// One stable pass of a radix sort; false when all digits are the same and nothing was moved.
-template <class Item>
-bool radix_pass(const Item* from, Item* to, std::size_t count, int pass) {
-  std::array<std::size_t, Digits> next{};
-  for (std::size_t i = 0; i < count; ++i) ++next[digit_of(from[i], pass)];
-  if (next[digit_of(from[0], pass)] == count) return false;
-  std::size_t start = 0;
-  for (std::size_t& n : next) start += std::exchange(n, start);
-  for (std::size_t i = 0; i < count; ++i) to[next[digit_of(from[i], pass)]++] = from[i];
-  return true;
+// A stable radix sort by digits of some bits, lowest first; digits all items share are left out.
+template <int DigitBits, class Item>
+Item* radix_sort(Item* items, Item* spare, std::size_t count) {
+  constexpr int KeyBits = std::is_same_v<Item, std::uint64_t> ? 32 : 64;
+  constexpr int Passes = (KeyBits + DigitBits - 1) / DigitBits;
+  constexpr std::size_t Digits = std::size_t{1} << DigitBits;
+  const auto digit = [](const Item& item, int pass) {
+    return (key_of(item) >> (pass * DigitBits)) & (Digits - 1);
+  };
+  std::array<std::array<std::uint32_t, Digits>, Passes> next{};
+  for (std::size_t i = 0; i < count; ++i) {
+    for (int pass = 0; pass < Passes; ++pass) {
+      ++next[static_cast<std::size_t>(pass)][digit(items[i], pass)];
+    }
+  }
+  for (int pass = 0; pass < Passes; ++pass) {
+    auto& places = next[static_cast<std::size_t>(pass)];
+    if (places[digit(items[0], pass)] == count) continue;
+    std::uint32_t start = 0;
+    for (std::uint32_t& p : places) start += std::exchange(p, start);
+    for (std::size_t i = 0; i < count; ++i) spare[places[digit(items[i], pass)]++] = items[i];
+    std::swap(items, spare);
+  }
+  return items;
 }
 }  // namespace detail
 
 /// Sorts items made in the order of their positions; gives whichever of the two arrays holds them.
 template <class Item>
 [[nodiscard]] Item* sort_items(Item* items, Item* spare, std::size_t count) {
-  constexpr std::size_t FewItems = 1024;
-  if (count < FewItems) {
+  constexpr std::size_t FewItems = 128;
+  constexpr std::size_t ManyItems = 8192;
+  if (count < FewItems || count > 0xFFFFFFFFU) {
     std::sort(items, items + count);
     return items;
   }
-  constexpr int KeyBits = std::is_same_v<Item, std::uint64_t> ? 32 : 64;
-  constexpr int Passes = (KeyBits + detail::DigitBits - 1) / detail::DigitBits;
-  for (int pass = 0; pass < Passes; ++pass) {
-    if (detail::radix_pass(items, spare, count, pass)) std::swap(items, spare);
-  }
-  return items;
+  if (count < ManyItems) return detail::radix_sort<8>(items, spare, count);
+  return detail::radix_sort<11>(items, spare, count);
 }
 
 /// Brings the `kept` least of the items `make(0) … make(count - 1)` to the front of `room`, in

@@ -1,0 +1,104 @@
+// Training: a model's loss in, one program out that computes loss and gradients and updates the
+// parameters where they lie.
+//
+//   TrainingStep training = compile_training(model, {.optimizer = AdamW{}, .clip_norm = 1.0});
+//   training.set_param("w", initial);
+//   for (…) {
+//     auto [loss, aux, norm] = training.step({{"x", batch}, {"y", labels}});
+//   }
+//   training.save("checkpoint.npz");
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ricci/model/module.h"
+#include "ricci/model/optimizer.h"
+#include "ricci/runtime/session.h"
+
+namespace ricci {
+
+struct TrainingOptions {
+  Optimizer optimizer = AdamW{};
+  /// The params that are trained; empty means all. Others keep the value they are given.
+  std::vector<std::string> params = {};
+  /// The global norm of the gradients is brought down to this.
+  std::optional<double> clip_norm = std::nullopt;
+  /// The learning rate is fed with every step, as `learning_rate`, a scalar in f32: for schedules.
+  bool learning_rate_input = false;
+  CompileOptions compile = {};
+};
+
+/// The graph of a training step, for those who run it themselves: outputs
+/// `[loss, aux…, norm?, count, then for each trained param: it and its state]`.
+struct TrainingGraph {
+  Graph graph;
+  std::vector<Donation> donations;  ///< of the count, params and state
+  struct Trained {
+    std::string param;
+    std::vector<std::string> state;  ///< params of the graph, as state_names lists them
+  };
+  std::vector<Trained> trained;
+  std::string count;          ///< the param (i32) that counts steps
+  std::string learning_rate;  ///< the input it is fed through; empty when it is fixed
+  std::size_t aux = 0;        ///< outputs of the model after the loss
+  bool has_norm = false;
+};
+/// AutodiffError(wrong_stage) for a module that is a program already. A param the loss does not
+/// depend on gets a gradient of zeros.
+[[nodiscard]] TrainingGraph make_training_graph(const GraphModule& module,
+                                                const TrainingOptions& options = {});
+
+/// A compiled training step with the parameters and the optimiser's state. A handle: copies share
+/// them. One step at a time.
+class TrainingStep {
+ public:
+  struct Result {
+    Tensor loss;
+    std::vector<Tensor> aux;              ///< the model's other outputs
+    std::optional<double> gradient_norm;  ///< before clipping, where clipping was asked for
+  };
+  /// One step with the model's inputs (and the learning rate, where it is one). Parameters need a
+  /// value first. UserError leaves them as they were, unless a kernel faults halfway.
+  Result step(const Feeds& feeds, const RunOptions& options = {});
+
+  [[nodiscard]] Tensor param(std::string_view name) const;
+  void set_param(std::string_view name, const Tensor& value);
+  /// The optimiser's state of a param, by its name in state_names; zeros at first.
+  [[nodiscard]] Tensor state(std::string_view param, std::string_view name) const;
+  void set_state(std::string_view param, std::string_view name, const Tensor& value);
+  [[nodiscard]] std::int64_t steps() const;
+  /// Names of all params of the model, trained or not.
+  [[nodiscard]] const std::vector<std::string>& params() const noexcept;
+
+  /// Params, state and count as NPZ: going on from there gives the same bits. The file appears when
+  /// it is complete. Params alone: what another model starts from.
+  void save(const std::string& path) const;
+  void save_params(const std::string& path) const;
+  /// UserError when something is missing, unknown or of another type; then nothing has changed.
+  void restore(const std::string& path);
+  void load_params(const std::string& path);
+
+  [[nodiscard]] const CompiledGraph& compiled() const noexcept;
+  [[nodiscard]] const TrainingGraph& graph() const noexcept;
+
+ private:
+  friend TrainingStep compile_training(Session&, const GraphModule&, const TrainingOptions&);
+  struct Impl;
+  explicit TrainingStep(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<Impl> impl_;
+};
+
+/// Forward, backward and optimiser as one program. The first output of the module is the loss.
+[[nodiscard]] TrainingStep compile_training(Session& session, const GraphModule& module,
+                                            const TrainingOptions& options = {});
+[[nodiscard]] TrainingStep compile_training(const GraphModule& module,
+                                            const TrainingOptions& options = {});
+[[nodiscard]] TrainingStep compile_training(const Graph& graph,
+                                            const TrainingOptions& options = {});
+
+}  // namespace ricci

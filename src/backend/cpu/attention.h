@@ -1,0 +1,114 @@
+// Attention and its derivative in f32 without the matrix of scores: blocks of queries against
+// blocks of keys, with running maxima and totals. Blocks in which everything is masked are skipped.
+//
+//   const AttentionPlan plan(op, q_dims, k_dims, mask);
+//   plan.forward(pool, {q, k, v, mask_data}, out, lse, scratch);
+//   plan.backward(pool, {q, k, v, mask_data}, dy, lse, {dq, dk, dv, dbias}, scratch);
+//
+// How work is cut depends on shapes alone. Plans are immutable.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "ricci/device/thread_pool.h"
+#include "ricci/op/attention.h"
+#include "ricci/type/dtype.h"
+#include "ricci/type/type.h"
+
+namespace ricci::cpu {
+
+/// A mask or bias as [batch, head, query, key]; stride 0 where it repeats. Strides in elements.
+struct AttentionMask {
+  DType dtype = DType::F32;
+  std::array<std::int64_t, 4> strides{};
+};
+/// The mask operand of an attention over `dims`: row-major, with its sizes of 1 repeated.
+[[nodiscard]] AttentionMask attention_mask(DType dtype, const StaticDims& dims);
+
+struct AttentionOperands {
+  const float* q = nullptr;
+  const float* k = nullptr;
+  const float* v = nullptr;
+  const void* mask = nullptr;  ///< of the plan's mask dtype; null without one
+};
+
+/// Results nobody wants are null.
+struct AttentionGradients {
+  float* dq = nullptr;
+  float* dk = nullptr;
+  float* dv = nullptr;
+  float* dbias = nullptr;
+};
+
+class AttentionPlan {
+ public:
+  /// Operands are row-major in the op's layout.
+  AttentionPlan(const op::Attention& op, const StaticDims& q, const StaticDims& k,
+                AttentionMask mask = {});
+
+  [[nodiscard]] std::int64_t forward_scratch_bytes() const;
+  /// `lse` may be null.
+  void forward(ThreadPool& pool, const AttentionOperands& in, float* out, float* lse,
+               void* scratch) const;
+
+  [[nodiscard]] std::int64_t backward_scratch_bytes() const;
+  /// `lse`, when it is not null, is forward's.
+  void backward(ThreadPool& pool, const AttentionOperands& in, const float* dy, const float* lse,
+                const AttentionGradients& d, void* scratch) const;
+
+ private:
+  /// Where [b, s, h, d] lies: d's stride is 1.
+  struct Heads {
+    std::int64_t batch = 0;
+    std::int64_t sequence = 0;
+    std::int64_t head = 0;
+    [[nodiscard]] std::int64_t at(std::int64_t b, std::int64_t s, std::int64_t h) const {
+      return b * batch + s * sequence + h * head;
+    }
+  };
+  /// A block of queries of one head.
+  struct Block {
+    std::int64_t batch = 0;
+    std::int64_t head = 0;
+    std::int64_t first = 0;  ///< query
+    std::int64_t count = 0;
+    std::int64_t key0 = 0;  ///< keys it may see, in whole blocks but for the last
+    std::int64_t key1 = 0;
+  };
+  /// Scratch of a backward tile.
+  struct Workspace;
+
+  [[nodiscard]] Block block(std::int64_t batch, std::int64_t head, std::int64_t index) const;
+  [[nodiscard]] std::int64_t blocks() const;
+  [[nodiscard]] std::int64_t kv_head(std::int64_t head) const { return head / group_; }
+  void pack_queries(const float* rows, const Block& b, float factor, float* packed) const;
+  /// Scores of a block of keys: scaled, capped, biased, -inf where masked; `slope` may be null.
+  void scores(const AttentionOperands& in, const Block& b, std::int64_t key, std::int64_t keys,
+              const float* packed_q, float* s, float* slope) const;
+  void mask_scores(const AttentionOperands& in, const Block& b, std::int64_t key, std::int64_t keys,
+                   float* s) const;
+  void forward_block(const AttentionOperands& in, const Block& b, float* out, float* lse,
+                     float* scratch) const;
+  void backward_block(const AttentionOperands& in, const Block& b, const float* dy,
+                      const float* lse, const AttentionGradients& d, const Workspace& w) const;
+  void probabilities(const Block& b, const float* lse, const Workspace& w) const;
+  void add_bias_gradient(const Block& b, std::int64_t key, std::int64_t keys, const float* dz,
+                         float* dbias) const;
+
+  MaskKind mask_kind_;
+  AttentionMask mask_;
+  std::int64_t batch_;
+  std::int64_t num_heads_;
+  std::int64_t kv_heads_;
+  std::int64_t group_;  ///< query heads to a key/value head
+  std::int64_t queries_;
+  std::int64_t keys_;
+  std::int64_t width_;
+  float scale_;
+  float cap_;  ///< 0: none
+  Heads q_;
+  Heads k_;
+};
+
+}  // namespace ricci::cpu

@@ -1,0 +1,154 @@
+#include "ricci/model/pipeline.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "ricci/op/ops.h"
+#include "ricci/rewrite/pass.h"
+#include "ricci/rule/expand.h"
+
+#include "backend/cpu/executable.h"
+
+namespace ricci {
+namespace {
+
+template <class F>
+void for_steps(const Program& program, const F& f) {
+  for (const Step& step : program.steps) {
+    f(program, step);
+    const auto* control = std::get_if<ControlStep>(&step.what);
+    if (control == nullptr) continue;
+    for (const auto& [role, body] : control->bodies) for_steps(*body, f);
+  }
+}
+
+FusionReport fusion_report(const Graph& before, const Program& program) {
+  FusionReport report;
+  report.nodes_before = count_nodes(before);
+  report.nodes_after = count_nodes(*program.graph);
+  for_steps(program, [&](const Program&, const Step& step) {
+    ++report.steps;
+    if (!std::holds_alternative<KernelStep>(step.what)) return;
+    ++report.kernels;
+    if (step.nodes.size() > 1) report.fused_nodes += step.nodes.size();
+    if (!step.apart_because.empty()) {
+      report.misses.push_back({step.label, step.apart_because, step.where});
+    }
+  });
+  return report;
+}
+
+// Which way each kind of op of a prepared graph went.
+class Dispatch {
+ public:
+  explicit Dispatch(const Program& program) {
+    for_steps(program, [&](const Program& p, const Step& step) {
+      for (const NodeId id : step.nodes) {
+        const std::string op(p.graph->node(id).op.mnemonic());
+        if (std::holds_alternative<KernelStep>(step.what)) {
+          ways_[op] = &DispatchReport::Count::kernel;
+        } else if (std::holds_alternative<CallStep>(step.what)) {
+          const Node& node = p.graph->node(id);
+          ways_[op] = cpu::has_kernel(*p.graph, node) ? &DispatchReport::Count::native
+                                                      : &DispatchReport::Count::reference;
+        } else {
+          ways_[op] = &DispatchReport::Count::native;
+        }
+      }
+    });
+  }
+
+  // The module's own nodes: what is not in the program was written out, or needs no work.
+  void count(const Graph& graph, DispatchReport& report) const {
+    for (const Node& node : graph.nodes()) {
+      if (node.op.op_class() == OpClass::Leaf) continue;
+      const std::string op(node.op.mnemonic());
+      DispatchReport::Count& c = report.ops[op];
+      const auto way = ways_.find(op);
+      if (way != ways_.end()) {
+        ++(c.*way->second);
+      } else if (has_expansion(node.op.kind()) || node.op.is<op::CustomFn>() ||
+                 node.op.is<op::Reduce>()) {
+        ++c.expanded;
+      } else {
+        ++c.view;
+      }
+      for (const Body& body : node.bodies) count(*body.graph, report);
+    }
+  }
+
+ private:
+  std::map<std::string, std::size_t DispatchReport::Count::*> ways_;
+};
+
+void require_clean(const FusionReport& report, const std::string& module) {
+  if (report.misses.empty()) return;
+  const FusionReport::Miss& first = report.misses.front();
+  Diagnostic d{ErrorCode::LowerFailed,
+               "fusion",
+               fmt::format("{} kernels of '{}' could not be fused", report.misses.size(), module),
+               first.where,
+               {},
+               {}};
+  for (const FusionReport::Miss& m : report.misses) {
+    d.notes.push_back(fmt::format("{}: {}", m.label, m.reason));
+  }
+  throw UserError(std::move(d));
+}
+
+}  // namespace
+
+std::string FusionReport::to_string() const {
+  std::string text =
+      fmt::format("{} nodes, {} after preparation; {} steps, {} of them kernels; {} nodes fused\n",
+                  nodes_before, nodes_after, steps, kernels, fused_nodes);
+  for (const Miss& m : misses) {
+    text += fmt::format("  {} stays apart: {}", m.label, m.reason);
+    if (m.where.known()) text += fmt::format("  ({})", m.where.to_string());
+    text += '\n';
+  }
+  return text;
+}
+
+std::string DispatchReport::to_string() const {
+  std::string text = fmt::format("{:28} {:>7} {:>7} {:>9} {:>10} {:>6}\n", "op", "native", "kernel",
+                                 "expanded", "reference", "view");
+  for (const auto& [op, c] : ops) {
+    text += fmt::format("{:28} {:>7} {:>7} {:>9} {:>10} {:>6}\n", op, c.native, c.kernel,
+                        c.expanded, c.reference, c.view);
+  }
+  return text;
+}
+
+Compiled CompilePipeline::compile_module(const GraphModule& module) const {
+  if (module.stage() == GraphStage::Lir) {
+    const Graph& mir = module.graph();
+    Compiled c{module, fusion_report(mir, *module.as_lir()), {}};
+    Dispatch(*module.as_lir()).count(mir, c.dispatch);
+    return c;
+  }
+  Graph mir = module.into_graph();
+  const Graph original = mir;
+  const RegionLimits limits =
+      options_.unfuse_elementwise_regions ? RegionLimits::unfuse_all() : options_.fusion_limits;
+  mir = unfuse_elementwise_regions(mir, limits).graph;
+  mir = legalize_or_rewrite_for_backend(mir, options_.supported, "the target").graph;
+  auto program = std::make_shared<const Program>(
+      make_program(mir, {.fuse = options_.fuse, .claims = cpu::claims}));
+  Compiled c{GraphModule::from_lir(std::move(mir), program), fusion_report(original, *program), {}};
+  Dispatch(*program).count(original, c.dispatch);
+  if (options_.assert_fusion_clean) require_clean(c.fusion, module.name());
+  return c;
+}
+
+Compiled CompilePipeline::compile_graph(const Graph& graph) const {
+  return compile_module(GraphModule::from_graph(graph));
+}
+
+Compiled CompilePipeline::specialize(const GraphModule& module,
+                                     const SymbolBindings& bindings) const {
+  return compile_module(GraphModule::from_mir(module.into_graph().bind(bindings)));
+}
+
+}  // namespace ricci

@@ -1,0 +1,103 @@
+#include "ricci/model/autodiff.h"
+#include "ricci/model/training.h"
+#include "ricci/op/ops.h"
+#include "ricci/rewrite/cleanup.h"
+
+namespace ricci {
+namespace {
+
+std::vector<std::string> param_names(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const NodeId id : graph.params()) names.push_back(graph.node(id).op.as<op::Param>()->name);
+  return names;
+}
+
+void require_params(const Graph& graph, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (!graph.node(graph.find_or_throw(name)).op.is<op::Param>()) {
+      throw UserError(ErrorCode::Name, "'" + name + "' is an input: only params are trained",
+                      "make it a param");
+    }
+  }
+}
+
+// Appends to the graph of loss and gradients.
+class Builder {
+ public:
+  Builder(Graph& graph, const TrainingOptions& options) : graph_(graph), options_(options) {}
+
+  TrainingGraph build(const std::vector<std::string>& trained) {
+    const std::vector<Value> given = graph_.output_values();
+    made_.aux = given.size() - 1 - trained.size();
+    const auto first_gradient = given.begin() + static_cast<std::ptrdiff_t>(1 + made_.aux);
+    outputs_.assign(given.begin(), first_gradient);
+    std::vector<Value> gradients(first_gradient, given.end());
+    if (options_.clip_norm && !gradients.empty()) {
+      const Value norm = global_norm(gradients);
+      gradients = clipped_by_norm(gradients, norm, *options_.clip_norm);
+      outputs_.push_back(norm);
+      made_.has_norm = true;
+    }
+    const OptimizerStep step = begin_step();
+    for (std::size_t i = 0; i < trained.size(); ++i) update(trained[i], gradients[i], step);
+    graph_.set_outputs(outputs_);
+    return std::move(made_);
+  }
+
+ private:
+  // `next` becomes an output in the place of a param.
+  void replace(const std::string& param, Value next) {
+    made_.donations.push_back({outputs_.size(), param});
+    outputs_.push_back(next);
+  }
+
+  OptimizerStep begin_step() {
+    made_.count = graph_.unique_name("optimizer.steps");
+    const Value before = graph_.param(made_.count, i32({}));
+    const Value count = before + graph_.constant(Tensor::of<std::int32_t>({}, {1}));
+    replace(made_.count, count);
+    Value rate;
+    if (options_.learning_rate_input) {
+      made_.learning_rate = graph_.unique_name("learning_rate");
+      rate = graph_.input(made_.learning_rate, f32({}));
+    } else {
+      rate = filled(graph_, f32({}), ricci::learning_rate(options_.optimizer));
+    }
+    return next_step(options_.optimizer, count, rate);
+  }
+
+  void update(const std::string& name, Value gradient, const OptimizerStep& step) {
+    const ProvenanceScope scope(graph_, {"optimizer", {}, "update of '" + name + "'"});
+    OptimizerUpdate before{graph_.value({graph_.find_or_throw(name), 0}), {}};
+    TrainingGraph::Trained trained{name, {}};
+    for (const std::string_view state : state_names(options_.optimizer)) {
+      trained.state.push_back(graph_.unique_name(name + "." + std::string(state)));
+      before.state.push_back(graph_.param(trained.state.back(), state_type(before.param.type())));
+    }
+    const OptimizerUpdate after = updated(options_.optimizer, before, gradient, step);
+    replace(name, after.param);
+    for (std::size_t k = 0; k < after.state.size(); ++k) replace(trained.state[k], after.state[k]);
+    made_.trained.push_back(std::move(trained));
+  }
+
+  Graph& graph_;
+  const TrainingOptions& options_;
+  std::vector<Value> outputs_;
+  TrainingGraph made_;
+};
+
+}  // namespace
+
+TrainingGraph make_training_graph(const GraphModule& module, const TrainingOptions& options) {
+  std::vector<std::string> trained = options.params;
+  if (trained.empty()) trained = param_names(module.graph());
+  require_params(module.graph(), trained);
+  Graph graph = grad_with_loss_module(module, {trained.begin(), trained.end()},
+                                      {.zero_missing_wrt = true, .internal_seed = true})
+                    .graph;
+  TrainingGraph made = Builder(graph, options).build(trained);
+  made.graph = dead_code_elimination(graph).graph;
+  return made;
+}
+
+}  // namespace ricci

@@ -1,0 +1,18 @@
+#include <cstdlib>
+
+#include "ricci/runtime/compiled_graph.h"
+
+namespace ricci {
+
+std::string default_code_cache() {
+  // An empty RICCI_CACHE_DIR switches it off; paths that are not absolute are not used, as the XDG
+  // rules demand.
+  if (const char* own = std::getenv("RICCI_CACHE_DIR")) return own;
+  const char* xdg = std::getenv("XDG_CACHE_HOME");
+  if (xdg != nullptr && xdg[0] == '/') return std::string(xdg) + "/ricci";
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && home[0] == '/') return std::string(home) + "/.cache/ricci";
+  return {};
+}
+
+}  // namespace ricci

@@ -1,0 +1,213 @@
+// The search for the op that makes the first non-finite value.
+#include <cmath>
+#include <complex>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "ricci/op/ops.h"
+
+#include "runtime/observers.h"
+
+namespace ricci::runtime {
+namespace {
+
+struct Found {
+  bool nan = false;
+  bool infinite = false;
+  std::int64_t first = -1;  ///< element
+};
+
+template <class T>
+double magnitude_like(T x) {
+  if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+    const double re = static_cast<double>(x.real());
+    const double im = static_cast<double>(x.imag());
+    if (std::isnan(re) || std::isnan(im)) return std::nan("");
+    return std::max(std::fabs(re), std::fabs(im));
+  } else {
+    return static_cast<double>(x);
+  }
+}
+
+// `at(i)` is the place of element i.
+template <class At>
+Found look_at(DType dtype, std::int64_t count, At&& at) {
+  Found found;
+  if (!is_float(dtype) && !is_complex(dtype)) return found;
+  with_element_type(dtype, [&]<class T>() {
+    for (std::int64_t i = 0; i < count; ++i) {
+      T x;
+      std::memcpy(&x, at(i), sizeof(T));
+      const double m = magnitude_like(x);
+      if (std::isfinite(m)) continue;
+      if (found.first < 0) found.first = i;
+      (std::isnan(m) ? found.nan : found.infinite) = true;
+    }
+  });
+  return found;
+}
+
+Found look_at(const Buffer& buffer, const std::byte* data) {
+  if (data == nullptr) return {};
+  const std::int64_t size = size_of(buffer.dtype);
+  return look_at(buffer.dtype, buffer.elements, [&](std::int64_t i) { return data + i * size; });
+}
+
+// Only the elements a call sees: the rest of the buffer may be anything.
+Found look_at(const BufferView& view, const std::byte* data) {
+  const StaticDims dims = view.type.static_dims();
+  const std::int64_t size = size_of(view.type.dtype);
+  return look_at(view.type.dtype, *view.type.numel(), [&](std::int64_t i) {
+    std::int64_t place = view.layout.offset;
+    for (std::size_t axis = dims.size(); axis-- > 0;) {
+      place += i % dims[axis] * view.layout.strides[axis];
+      i /= dims[axis];
+    }
+    return data + place * size;
+  });
+}
+
+void add(Found& to, const Found& more) {
+  to.nan = to.nan || more.nan;
+  to.infinite = to.infinite || more.infinite;
+  if (to.first < 0) to.first = more.first;
+}
+
+// The elements of an argument that an access touches. One that depends on indices may touch any.
+Found look_at(const loop::Kernel& kernel, const loop::Access& access, bool per_element,
+              const Buffer& buffer, const std::byte* data) {
+  if (!access.terms.empty()) return look_at(buffer, data);
+  const std::size_t axes = per_element ? kernel.extents.size() : kernel.outer;
+  std::int64_t count = 1;
+  for (std::size_t axis = 0; axis < axes; ++axis) count *= kernel.extents[axis];
+  const std::int64_t size = size_of(buffer.dtype);
+  return look_at(buffer.dtype, count, [&](std::int64_t i) {
+    std::int64_t place = access.offset;
+    for (std::size_t axis = axes; axis-- > 0;) {
+      place += i % kernel.extents[axis] * access.strides[axis];
+      i /= kernel.extents[axis];
+    }
+    return data + place * size;
+  });
+}
+
+// Looks at what the accesses of a launch touch.
+class Launch {
+ public:
+  Launch(const Program& program, const KernelStep& step, const cpu::Frame& frame)
+      : program_(program), kernel_(program.kernels[step.kernel]), step_(step), frame_(frame) {}
+
+  [[nodiscard]] Found read() const {
+    Found found;
+    for (const loop::Instr& i : kernel_.code) {
+      if (i.code == loop::Code::Load) add(found, at(i.access, i.per_element));
+      const auto* number = std::get_if<double>(&i.number);
+      if (i.code != loop::Code::Constant || number == nullptr) continue;
+      found.nan = found.nan || std::isnan(*number);
+      found.infinite = found.infinite || std::isinf(*number);
+    }
+    return found;
+  }
+
+  [[nodiscard]] Found written() const {
+    Found found;
+    for (const loop::Stage& stage : kernel_.stages) {
+      for (const loop::Store& s : stage.stores) add(found, at(s.access, stage.per_element));
+    }
+    for (const loop::Accumulator& a : kernel_.accumulators) {
+      const BufferId b = step_.buffers[static_cast<std::size_t>(a.argument)];
+      if (b >= 0) add(found, look_at(buffer(b), data(b)));
+    }
+    return found;
+  }
+
+ private:
+  [[nodiscard]] Found at(const loop::Access& access, bool per_element) const {
+    const BufferId b = step_.buffers[static_cast<std::size_t>(access.argument)];
+    if (b < 0) return {};
+    return look_at(kernel_, access, per_element, buffer(b), data(b));
+  }
+  [[nodiscard]] const Buffer& buffer(BufferId b) const {
+    return program_.buffers[static_cast<std::size_t>(b)];
+  }
+  [[nodiscard]] const std::byte* data(BufferId b) const {
+    return frame_.buffers[static_cast<std::size_t>(b)];
+  }
+
+  const Program& program_;
+  const loop::Kernel& kernel_;
+  const KernelStep& step_;
+  const cpu::Frame& frame_;
+};
+
+Found look_at(const std::vector<BufferView>& views, const cpu::Frame& frame) {
+  Found found;
+  for (const BufferView& v : views) {
+    if (v.buffer >= 0) add(found, look_at(v, frame.buffers[static_cast<std::size_t>(v.buffer)]));
+  }
+  return found;
+}
+
+Found read_by(const Program& program, const Step& step, const cpu::Frame& frame) {
+  if (const auto* k = std::get_if<KernelStep>(&step.what)) return Launch(program, *k, frame).read();
+  if (const auto* c = std::get_if<CallStep>(&step.what)) return look_at(c->operands, frame);
+  return look_at(std::get<ControlStep>(step.what).operands, frame);
+}
+
+Found written_by(const Program& program, const Step& step, const cpu::Frame& frame) {
+  if (const auto* k = std::get_if<KernelStep>(&step.what))
+    return Launch(program, *k, frame).written();
+  if (const auto* c = std::get_if<CallStep>(&step.what)) return look_at(c->results, frame);
+  return look_at(std::get<ControlStep>(step.what).results, frame);
+}
+
+}  // namespace
+
+// A result may take the place of an operand, so operands are looked at first.
+void FiniteObserver::before(const Program& program, std::size_t step, const cpu::Frame& frame) {
+  const Step& s = program.steps[step];
+  const Found in = read_by(program, s, frame);
+  around_.push_back(
+      {s.where.known() ? fmt::format("{} at {}", s.label, s.where.to_string()) : s.label, in.nan,
+       in.infinite});
+}
+
+void FiniteObserver::after(const Program& program, std::size_t step, const cpu::Frame& frame) {
+  const Step& s = program.steps[step];
+  const Around in = around_.back();
+  around_.pop_back();
+  const Found out = written_by(program, s, frame);
+  // Infinities are often meant (masks): they are reported where they arise, not where they go.
+  const bool nan = out.nan && !in.nan;
+  const bool infinity = out.infinite && !in.infinite && !in.nan;
+  if (!nan && !infinity) return;
+  Diagnostic d{ErrorCode::Refused,
+               "not_finite",
+               fmt::format("{} makes {} (element {} of its result)", s.label,
+                           nan ? "a NaN" : "an infinity", out.first),
+               s.where,
+               {},
+               "RunOptions::check_finite asked to stop here"};
+  if (in.infinite) d.notes.emplace_back("an operand is infinite");
+  for (const Around& outer : around_) d.notes.push_back("inside " + outer.what);
+  throw UserError(std::move(d));
+}
+
+void FiniteObserver::check_inputs(const Program& program, std::span<const std::byte* const> inputs,
+                                  const std::vector<std::string>& names) {
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    const Buffer& b = program.buffers[static_cast<std::size_t>(program.inputs[k])];
+    const Found found = look_at(b, inputs[k]);
+    if (!found.nan) continue;
+    throw UserError(
+        Diagnostic{ErrorCode::Refused,
+                   "not_finite",
+                   fmt::format("'{}' holds a NaN already (element {})", names[k], found.first),
+                   {},
+                   {},
+                   "RunOptions::check_finite asked to stop here"});
+  }
+}
+
+}  // namespace ricci::runtime

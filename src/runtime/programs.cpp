@@ -1,0 +1,183 @@
+#include "runtime/programs.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "ricci/op/ops.h"
+#include "ricci/support/error.h"
+#include "ricci/support/text.h"
+
+namespace ricci::runtime {
+namespace {
+
+// As many contexts wait as threads are likely to run one graph at once.
+constexpr std::size_t MostIdle = 8;
+
+std::int64_t sum_of_outputs(const Program& program) {
+  std::int64_t bytes = 0;
+  for (const BufferId b : program.outputs)
+    bytes += program.buffers[static_cast<std::size_t>(b)].bytes();
+  return bytes;
+}
+
+[[noreturn]] void no_room(const Program& program, std::int64_t needed, std::int64_t besides,
+                          std::int64_t limit) {
+  Diagnostic d{ErrorCode::OutOfMemory,
+               "run",
+               fmt::format("'{}' needs {} bytes to run, but may take {}", program.name,
+                           needed + besides, limit),
+               {},
+               {},
+               "use smaller sizes, checkpoint what is recomputed cheaply, or raise "
+               "CompileOptions::memory_limit"};
+  d.notes.push_back(fmt::format("{} for temporaries (no plan needs less than {}), {} for results",
+                                needed, program.live_bytes, besides));
+  throw UserError(std::move(d));
+}
+
+}  // namespace
+
+BoundProgram::BoundProgram(std::shared_ptr<const Program> program, const Device& device,
+                           const CompileOptions& options)
+    : executable_(std::move(program), device.pool(), {options.code_cache}),
+      memory_limit_(options.memory_limit > 0 ? options.memory_limit : Device::memory_bytes()),
+      output_bytes_(sum_of_outputs(executable_.program())) {}
+
+std::unique_ptr<cpu::Context> BoundProgram::make_context(std::int64_t besides) const {
+  const std::int64_t needed = cpu::Context::bytes_for(executable_);
+  if (needed > memory_limit_ - besides) no_room(program(), needed, besides, memory_limit_);
+  return std::make_unique<cpu::Context>(executable_);
+}
+
+std::unique_ptr<cpu::Context> BoundProgram::take_context(std::int64_t besides) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      std::unique_ptr<cpu::Context> context = std::move(idle_.back());
+      idle_.pop_back();
+      return context;
+    }
+  }
+  return make_context(besides);
+}
+
+void BoundProgram::give_back(std::unique_ptr<cpu::Context> context) {
+  const std::lock_guard lock(mutex_);
+  if (idle_.size() < MostIdle) idle_.push_back(std::move(context));
+}
+
+void BoundProgram::forget_contexts() {
+  const std::lock_guard lock(mutex_);
+  idle_.clear();
+}
+
+Programs::Programs(Graph graph, Device device, CompileOptions options)
+    : graph_(std::move(graph)), device_(std::move(device)), options_(std::move(options)) {
+  for (const Node& node : graph_.nodes()) {
+    if (const auto* in = node.op.as<op::Input>()) inputs_.push_back({in->name, in->type, false});
+    if (const auto* p = node.op.as<op::Param>()) inputs_.push_back({p->name, p->type, true});
+  }
+  for (const ValueId v : graph_.outputs()) outputs_.push_back(graph_.type(v));
+  find_donors();
+  is_static_ = graph_.symbols().empty();
+  if (is_static_) only_ = bound({});
+}
+
+void Programs::find_donors() {
+  donors_.assign(outputs_.size(), -1);
+  donated_.assign(inputs_.size(), false);
+  for (const Donation& d : options_.donations) {
+    const std::size_t input = input_named(d.input);
+    if (d.output >= outputs_.size() || outputs_[d.output] != inputs_[input].type) {
+      throw UserError(ErrorCode::Shape,
+                      fmt::format("output {} cannot take the buffer of '{}'", d.output, d.input),
+                      "a donated input has the type of the output that replaces it");
+    }
+    if (donors_[d.output] >= 0 || donated_[input]) {
+      throw UserError(ErrorCode::Name,
+                      fmt::format("'{}' and output {} can be paired only once", d.input, d.output));
+    }
+    donors_[d.output] = static_cast<int>(input);
+    donated_[input] = true;
+  }
+}
+
+std::size_t Programs::input_named(std::string_view name) const {
+  const auto port = std::ranges::find(inputs_, name, &Port::name);
+  if (port == inputs_.end()) (void)graph_.find_or_throw(name);
+  return static_cast<std::size_t>(port - inputs_.begin());
+}
+
+std::vector<Donated> Programs::donated() const {
+  std::vector<Donated> out;
+  for (std::size_t o = 0; o < donors_.size(); ++o) {
+    if (donors_[o] >= 0) out.push_back({o, static_cast<std::size_t>(donors_[o])});
+  }
+  return out;
+}
+
+std::shared_ptr<BoundProgram> Programs::found(const SymbolBindings& bindings) {
+  const std::lock_guard lock(mutex_);
+  const auto entry = std::ranges::find(recent_, bindings, &Entry::bindings);
+  if (entry == recent_.end()) return nullptr;
+  recent_.splice(recent_.begin(), recent_, entry);
+  return entry->program;
+}
+
+// Inference runs again with the sizes filled in, and may refuse them.
+Graph Programs::with_sizes(const SymbolBindings& bindings) const {
+  if (bindings.empty()) return graph_;
+  try {
+    return graph_.bind(bindings);
+  } catch (const UserError& e) {
+    std::vector<std::string> sizes;
+    for (const auto& [symbol, size] : bindings)
+      sizes.push_back(fmt::format("{} = {}", symbol, size));
+    std::vector<Diagnostic> ds = e.diagnostics();
+    ds.front().notes.push_back("with the sizes " + join(sizes, ", "));
+    throw UserError(std::move(ds));
+  }
+}
+
+std::shared_ptr<BoundProgram> Programs::bound(const SymbolBindings& bindings) {
+  if (only_ && bindings.empty()) return only_;
+  if (auto program = found(bindings)) return program;
+  auto program = std::make_shared<const Program>(
+      make_program(with_sizes(bindings), {options_.fuse, cpu::claims, donated()}));
+  auto made = std::make_shared<BoundProgram>(std::move(program), device_, options_);
+  // Another thread may have been as fast.
+  if (auto theirs = found(bindings)) return theirs;
+  const std::lock_guard lock(mutex_);
+  recent_.push_front({bindings, made});
+  while (recent_.size() > std::max<std::size_t>(options_.max_bindings, 1)) recent_.pop_back();
+  return made;
+}
+
+std::shared_ptr<BoundProgram> Programs::only() {
+  if (only_) return only_;
+  throw UserError(ErrorCode::NeedsStaticDim,
+                  fmt::format("'{}' has symbolic dimensions: its program depends on their sizes",
+                              graph_.name()),
+                  "bind them first: graph.bind({{\"n\", 32}})");
+}
+
+std::shared_ptr<BoundProgram> Programs::op_by_op(const SymbolBindings& bindings) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (op_by_op_.program && op_by_op_.bindings == bindings) return op_by_op_.program;
+  }
+  auto program =
+      std::make_shared<const Program>(make_program(with_sizes(bindings), {false, cpu::claims, {}}));
+  auto made = std::make_shared<BoundProgram>(std::move(program), device_, options_);
+  const std::lock_guard lock(mutex_);
+  op_by_op_ = {bindings, made};
+  return made;
+}
+
+void Programs::forget_contexts() {
+  const std::lock_guard lock(mutex_);
+  for (const Entry& e : recent_) e.program->forget_contexts();
+}
+
+}  // namespace ricci::runtime

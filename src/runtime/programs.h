@@ -1,0 +1,106 @@
+// A graph's programs: one per set of sizes, shared by all compiled graphs made from it.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "ricci/runtime/compiled_graph.h"
+
+#include "backend/cpu/executable.h"
+
+namespace ricci::runtime {
+
+/// An executable and the contexts that wait for its next run.
+class BoundProgram {
+ public:
+  BoundProgram(std::shared_ptr<const Program> program, const Device& device,
+               const CompileOptions& options);
+
+  [[nodiscard]] const cpu::Executable& executable() const noexcept { return executable_; }
+  [[nodiscard]] const Program& program() const noexcept { return executable_.program(); }
+  /// Bytes of inputs and outputs, in order.
+  [[nodiscard]] std::int64_t output_bytes() const noexcept { return output_bytes_; }
+
+  /// Room for a run; UserError(out_of_memory) that says how much it would take.
+  /// `besides` are bytes the run needs elsewhere.
+  [[nodiscard]] std::unique_ptr<cpu::Context> make_context(std::int64_t besides = 0) const;
+  /// The same, from those given back.
+  [[nodiscard]] std::unique_ptr<cpu::Context> take_context(std::int64_t besides = 0);
+  void give_back(std::unique_ptr<cpu::Context> context);
+  void forget_contexts();
+
+ private:
+  cpu::Executable executable_;
+  std::int64_t memory_limit_ = 0;
+  std::int64_t output_bytes_ = 0;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<cpu::Context>> idle_;
+};
+
+/// A context for one run, given back when it is done.
+class LeasedContext {
+ public:
+  LeasedContext(BoundProgram& program, std::int64_t besides)
+      : program_(program), context_(program.take_context(besides)) {}
+  LeasedContext(const LeasedContext&) = delete;
+  LeasedContext& operator=(const LeasedContext&) = delete;
+  ~LeasedContext() { program_.give_back(std::move(context_)); }
+  [[nodiscard]] cpu::Context& operator*() const noexcept { return *context_; }
+
+ private:
+  BoundProgram& program_;
+  std::unique_ptr<cpu::Context> context_;
+};
+
+class Programs {
+ public:
+  Programs(Graph graph, Device device, CompileOptions options);
+
+  [[nodiscard]] const Graph& graph() const noexcept { return graph_; }
+  [[nodiscard]] const CompileOptions& options() const noexcept { return options_; }
+  [[nodiscard]] std::span<const Port> inputs() const noexcept { return inputs_; }
+  [[nodiscard]] std::span<const Type> outputs() const noexcept { return outputs_; }
+  [[nodiscard]] bool is_static() const noexcept { return is_static_; }
+  /// The input whose value an output replaces, or -1.
+  [[nodiscard]] int donor_of(std::size_t output) const { return donors_[output]; }
+  [[nodiscard]] bool is_donated(std::size_t input) const { return donated_[input]; }
+  [[nodiscard]] bool has_donations() const noexcept { return !options_.donations.empty(); }
+  /// Which input has a name; UserError(name) when none has.
+  [[nodiscard]] std::size_t input_named(std::string_view name) const;
+
+  [[nodiscard]] std::shared_ptr<BoundProgram> bound(const SymbolBindings& bindings);
+  /// The program of a static graph; UserError(needs_static_dim) for others.
+  [[nodiscard]] std::shared_ptr<BoundProgram> only();
+  /// One kernel per op: for finding out which op did something. The last one is kept.
+  [[nodiscard]] std::shared_ptr<BoundProgram> op_by_op(const SymbolBindings& bindings);
+  void forget_contexts();
+
+ private:
+  struct Entry {
+    SymbolBindings bindings;
+    std::shared_ptr<BoundProgram> program;
+  };
+  void find_donors();
+  [[nodiscard]] std::shared_ptr<BoundProgram> found(const SymbolBindings& bindings);
+  [[nodiscard]] Graph with_sizes(const SymbolBindings& bindings) const;
+  [[nodiscard]] std::vector<Donated> donated() const;
+
+  Graph graph_;
+  Device device_;
+  CompileOptions options_;
+  std::vector<Port> inputs_;
+  std::vector<Type> outputs_;
+  std::vector<int> donors_;
+  std::vector<bool> donated_;
+  bool is_static_ = true;
+  std::shared_ptr<BoundProgram> only_;
+  std::mutex mutex_;
+  std::list<Entry> recent_;  // the last one used first
+  Entry op_by_op_;
+};
+
+}  // namespace ricci::runtime

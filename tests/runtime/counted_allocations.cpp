@@ -1,0 +1,79 @@
+#include "runtime/counted_allocations.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+#include <malloc.h>
+
+namespace {
+
+std::atomic<bool> on = false;
+std::atomic<std::int64_t> calls = 0;
+std::atomic<std::int64_t> bytes = 0;
+std::atomic<std::int64_t> peak = 0;
+
+void count(void* p) {
+  if (p == nullptr || !on.load(std::memory_order_relaxed)) return;
+  ++calls;
+  const std::int64_t now = bytes += static_cast<std::int64_t>(malloc_usable_size(p));
+  std::int64_t most = peak.load();
+  while (most < now && !peak.compare_exchange_weak(most, now)) {
+  }
+}
+
+void* allocate(std::size_t size, std::size_t alignment) {
+  if (size == 0) size = 1;
+  void* p = alignment <= alignof(std::max_align_t)
+                ? std::malloc(size)
+                : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  count(p);
+  return p;
+}
+
+void release(void* p) noexcept {
+  if (p != nullptr && on.load(std::memory_order_relaxed)) {
+    bytes -= static_cast<std::int64_t>(malloc_usable_size(p));
+  }
+  std::free(p);
+}
+
+void* or_throw(void* p) {
+  if (p == nullptr) throw std::bad_alloc();
+  return p;
+}
+
+constexpr std::size_t Plain = alignof(std::max_align_t);
+
+}  // namespace
+
+// The array and sized forms of the standard library call these.
+void* operator new(std::size_t size) { return or_throw(allocate(size, Plain)); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return allocate(size, Plain);
+}
+void* operator new(std::size_t size, std::align_val_t a) {
+  return or_throw(allocate(size, static_cast<std::size_t>(a)));
+}
+void* operator new(std::size_t size, std::align_val_t a, const std::nothrow_t&) noexcept {
+  return allocate(size, static_cast<std::size_t>(a));
+}
+void operator delete(void* p) noexcept { release(p); }
+void operator delete(void* p, std::size_t) noexcept { release(p); }
+void operator delete(void* p, std::align_val_t) noexcept { release(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept { release(p); }
+
+namespace ricci::testing {
+
+CountedAllocations::CountedAllocations() {
+  calls = 0;
+  bytes = 0;
+  peak = 0;
+  on = true;
+}
+CountedAllocations::~CountedAllocations() { on = false; }
+std::int64_t CountedAllocations::count() const { return calls; }
+std::int64_t CountedAllocations::peak_bytes() const { return peak; }
+
+}  // namespace ricci::testing

@@ -1,0 +1,124 @@
+// The pipeline from blocks to a program, its reports, and what a program cannot be used for.
+#include "ricci/model/pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include "ricci/model/autodiff.h"
+#include "ricci/model/training.h"
+
+#include "runtime/models.h"
+
+namespace ricci::testing {
+namespace {
+
+GraphModule perceptron() {
+  return GraphModule::define("perceptron", [](Graph& g) {
+    const Value x = g.input("x", f32({32, 16}));
+    const Value h = linear(x, g.param("w1", f32({16, 24})), g.param("b1", f32({24})),
+                           {.activation = UnaryKind::Relu});
+    const Value y = softmax(matmul(h, g.param("w2", f32({24, 4}))), {.axis = 1});
+    return reduce(log(y), {.op = ReduceKind::Mean, .axes = {0, 1}});
+  });
+}
+
+TEST(RuntimePipeline, LeadsFromBlocksToAProgram) {
+  const Compiled c = CompilePipeline().compile_module(perceptron());
+  EXPECT_EQ(c.module.stage(), GraphStage::Lir);
+  EXPECT_EQ(c.module.as_lir()->outputs.size(), 1U);
+  EXPECT_NE(c.module.inspect().find("stage lir"), std::string::npos);
+  EXPECT_GT(c.fusion.nodes_before, 5U);
+  EXPECT_GT(c.fusion.kernels, 0U);
+  EXPECT_GE(c.fusion.steps, c.fusion.kernels + 2);  // two matrix products
+  EXPECT_GT(c.fusion.fused_nodes, 0U);
+  EXPECT_NE(c.fusion.to_string().find("kernels"), std::string::npos);
+  EXPECT_EQ(c.dispatch.ops.at("matmul").native, 1U);
+  EXPECT_EQ(c.dispatch.ops.at("fused_matmul_bias_act").expanded, 1U);
+  EXPECT_EQ(c.dispatch.ops.at("log").kernel, 1U);
+  for (const auto& [op, count] : c.dispatch.ops) EXPECT_EQ(count.reference, 0U) << op;
+  EXPECT_NE(c.dispatch.to_string().find("matmul"), std::string::npos);
+
+  // A program passes through; its MIR is kept inside.
+  const Compiled again = CompilePipeline().compile_module(c.module);
+  EXPECT_EQ(again.module.as_lir(), c.module.as_lir());
+  EXPECT_GT(GraphModule(c.module).into_mir().size(), 0U);
+}
+
+TEST(RuntimePipeline, CanBeToldNotToFuse) {
+  const Compiled fused = CompilePipeline().compile_module(perceptron());
+  const Compiled plain = CompilePipeline({.fuse = false}).compile_module(perceptron());
+  EXPECT_GT(plain.fusion.kernels, fused.fusion.kernels);
+  EXPECT_EQ(plain.fusion.fused_nodes, 0U);
+}
+
+TEST(RuntimePipeline, MissesCanBeAnError) {
+  const PipelineOptions strict = {.assert_fusion_clean = true};
+  Graph clean("clean");
+  clean.set_outputs({tanh(clean.input("x", f32({8}))) + 1.0});
+  EXPECT_EQ(CompilePipeline(strict).compile_graph(clean).fusion.kernels, 1U);
+  Graph apart("apart");
+  const Value x = apart.input("x", f32({64, 64}));
+  const Value rows = softmax(x, {.axis = 1});
+  apart.set_outputs({softmax(rows, {.axis = 0})});
+  const FusionReport report = CompilePipeline().compile_graph(apart).fusion;
+  if (report.misses.empty()) GTEST_SKIP() << "both directions share a kernel";
+  EXPECT_FALSE(report.misses[0].reason.empty());
+  try {
+    (void)CompilePipeline(strict).compile_graph(apart);
+    ADD_FAILURE() << "no error";
+  } catch (const UserError& e) {
+    EXPECT_EQ(e.code(), ErrorCode::LowerFailed);
+  }
+}
+
+TEST(RuntimePipeline, AProgramCannotBeDifferentiated) {
+  const GraphModule lir = CompilePipeline().compile_module(perceptron()).module;
+  const auto expect_wrong_stage = [](auto&& f) {
+    try {
+      f();
+      ADD_FAILURE() << "no error";
+    } catch (const AutodiffError& e) {
+      EXPECT_EQ(e.code(), ErrorCode::WrongStage) << e.what();
+    }
+  };
+  expect_wrong_stage([&] { (void)grad_with_loss_module(lir, {"w1"}); });
+  expect_wrong_stage([&] { (void)jvp_module(lir, {"w1"}); });
+  expect_wrong_stage([&] { (void)hvp_module(lir, {"w1"}); });
+  expect_wrong_stage([&] { (void)nth_order_grad_module(lir, "w1", 2); });
+  expect_wrong_stage([&] { (void)compile_training(lir); });
+  EXPECT_THROW((void)lir.as_mir(), UserError);
+  EXPECT_THROW((void)perceptron().as_lir(), UserError);
+  // The MIR inside can.
+  EXPECT_NO_THROW(
+      (void)grad_with_loss_module(GraphModule::from_mir(GraphModule(lir).into_mir()), {"w1"}));
+}
+
+TEST(RuntimePipeline, SpecialisesSymbolicDimensions) {
+  Graph g("rows");
+  g.set_outputs({tanh(g.input("x", {DType::F32, {Dim::symbol("n"), 3}}))});
+  const GraphModule module = GraphModule::from_mir(g);
+  EXPECT_THROW((void)CompilePipeline().compile_module(module), UserError);
+  const Compiled c = CompilePipeline().specialize(module, {{"n", 7}});
+  EXPECT_EQ(
+      c.module.as_lir()->buffers[static_cast<std::size_t>(c.module.as_lir()->inputs[0])].elements,
+      21);
+}
+
+TEST(RuntimePipeline, RewritesForARestrictedTarget) {
+  PipelineOptions options;
+  options.supported = SupportedOps::only({OpKind::Unary, OpKind::Binary});
+  Graph g("square");
+  const Value x = g.input("x", f32({4}));
+  const Value dy = g.input("dy", f32({4}));
+  g.set_outputs({matmul(reshape(x, {.new_shape = {1, 4}}), reshape(dy, {.new_shape = {4, 1}}))});
+  try {
+    (void)CompilePipeline(options).compile_graph(g);
+    ADD_FAILURE() << "no error";
+  } catch (const UserError& e) {
+    EXPECT_EQ(e.code(), ErrorCode::UnsupportedOnBackend) << e.what();
+    EXPECT_NE(std::string(e.what()).find("matmul x1"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("reshape x2"), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace
+}  // namespace ricci::testing

@@ -1,0 +1,232 @@
+// Threads: many that run one program, a cap that holds, and bits that do not depend on them.
+#include <array>
+#include <atomic>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "ricci/model/training.h"
+#include "ricci/op/custom.h"
+#include "ricci/rule/eval.h"
+#include "ricci/runtime/session.h"
+#include "ricci/support/hash.h"
+#include "ricci/transform/grad.h"
+
+#include "property/generator.h"
+#include "runtime/counted_allocations.h"
+#include "runtime/models.h"
+
+namespace ricci::testing {
+namespace {
+
+// Large enough for several tiles: a matrix product, rows, columns, and a loop around all.
+Graph wide_graph() {
+  Graph g("wide");
+  const Value x = g.input("x", f32({96, 128}));
+  const Value w = g.param("w", f32({128, 128}));
+  const Value h = softmax(tanh(matmul(x, w)), {.axis = 1});
+  const Value columns = reduce(h * x, {.op = ReduceKind::Sum, .axes = {0}});
+  g.set_outputs({h, columns, reduce(exp(h), {.op = ReduceKind::Sum, .axes = {0, 1}})});
+  return g;
+}
+
+TEST(RuntimeThreads, ManyRunOneProgram) {
+  const CompiledGraph f = compile(wide_graph(), Device::cpu(3));
+  constexpr std::size_t Count = 6;
+  constexpr int Runs = 10;
+  std::vector<Feeds> feeds;
+  std::vector<std::vector<Tensor>> expected;
+  for (std::size_t t = 0; t < Count; ++t) {
+    feeds.push_back(random_feeds(wide_graph(), 10 * t));
+    expected.push_back(f.run(feeds.back()));
+  }
+  std::array<int, Count> wrong = {};
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < Count; ++t) {
+    threads.emplace_back([&, t] {
+      ExecutionContext context = f.make_context();
+      std::vector<Tensor> out;
+      std::vector<void*> to;
+      for (const Type& type : f.outputs()) out.push_back(Tensor::zeros(type));
+      for (Tensor& o : out) to.push_back(o.mutable_data());
+      const std::array<const void*, 2> from = {feeds[t].at("x").data(), feeds[t].at("w").data()};
+      for (int r = 0; r < Runs; ++r) {
+        f.run(context, from, to);
+        for (std::size_t k = 0; k < out.size(); ++k) {
+          if (!out[k].identical(expected[t][k])) ++wrong[t];
+        }
+        // By name they share the contexts that wait.
+        if (!f.run(feeds[t])[1].identical(expected[t][1])) ++wrong[t];
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  for (const int w : wrong) EXPECT_EQ(w, 0);
+}
+
+TEST(RuntimeThreads, ParamsAreReadWhileOthersUpdateThem) {
+  CompiledGraph f = compile(counting_graph(), Device::cpu(2), {.donations = {{0, "c"}, {2, "s"}}});
+  f.set_param("c", Tensor::of<float>({}, {0}));
+  f.set_param("s", Tensor::of<float>({3}, {0, 0, 0}));
+  const Feeds feeds = {{"x", Tensor::of<float>({3}, {1, 1, 1})}};
+  constexpr int Steps = 50;
+  std::atomic<bool> torn = false;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < Steps; ++i) (void)f.update(feeds);
+    });
+    threads.emplace_back([&] {
+      for (int i = 0; i < Steps; ++i) {
+        const std::vector<float> s = f.param("s").elements<float>();
+        if (s[0] != s[1] || s[1] != s[2]) torn = true;
+        const std::vector<float> next = f.run(feeds)[2].elements<float>();
+        if (next[0] != next[2]) torn = true;
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_FALSE(torn);
+  EXPECT_EQ(f.param("c").item(), 3 * Steps);
+}
+
+// How many threads this process has.
+int thread_count() {
+  std::ifstream status("/proc/self/status");
+  std::string line;
+  while (std::getline(status, line)) {
+    if (line.starts_with("Threads:")) return std::stoi(line.substr(8));
+  }
+  return -1;
+}
+
+TEST(RuntimeThreads, CapIsNeverExceeded) {
+  const int before = thread_count();
+  const Device three = Device::cpu(3);
+  EXPECT_EQ(three.threads(), 3);
+  const Graph gradient = value_and_grad(wide_graph(), {"w"}, {.zero_missing_wrt = true}).graph;
+  const CompiledGraph f = compile(gradient, three);
+  const Feeds feeds = random_feeds(gradient);
+  int most = 0;
+  std::atomic<bool> done = false;
+  std::thread watcher([&] {
+    while (!done) most = std::max(most, thread_count());
+  });
+  for (int i = 0; i < 20; ++i) (void)f.run(feeds);
+  done = true;
+  watcher.join();
+  // Ours, two of the pool's, and the one that looks on.
+  EXPECT_LE(most, before + 2 + 1);
+}
+
+std::uint64_t hash_of(const std::vector<Tensor>& tensors) {
+  Hasher h;
+  for (const Tensor& t : tensors) h.add(t.hash());
+  return h.value();
+}
+
+TEST(RuntimeBits, DoNotDependOnThreads) {
+  const std::array devices = {Device::cpu(1), Device::cpu(2), Device::cpu(3), Device::cpu(8)};
+  int programs = 0;
+  for (std::uint64_t seed = 1; programs < 50; ++seed) {
+    const Program p = generate(seed, {.nodes = 14, .tame = true});
+    std::optional<std::uint64_t> first;
+    try {
+      for (const Device& d : devices) {
+        const std::uint64_t h = hash_of(compile(p.graph, d).run(p.feeds));
+        if (!first) first = h;
+        EXPECT_EQ(h, *first) << "seed " << seed << ", " << d.threads() << " threads";
+      }
+    } catch (const UserError&) {
+      continue;  // an index out of range, a singular matrix
+    }
+    ++programs;
+  }
+  const Feeds feeds = random_feeds(wide_graph());
+  const std::uint64_t wide = hash_of(compile(wide_graph(), devices[0]).run(feeds));
+  for (const Device& d : devices) EXPECT_EQ(hash_of(compile(wide_graph(), d).run(feeds)), wide);
+}
+
+TEST(RuntimeBits, OfATrainingRunDoNotDependOnThreads) {
+  const GraphModule model = GraphModule::define("model", [](Graph& g) {
+    const Value x = g.input("x", f32({64, 96}));
+    const Value y = tanh(matmul(x, g.param("w", f32({96, 80}))) + g.param("b", f32({80})));
+    return reduce(square(y - 0.5), {.op = ReduceKind::Mean, .axes = {0, 1}});
+  });
+  std::set<std::uint64_t> hashes;
+  for (const int threads : {1, 2, 3, 8, 8}) {
+    Session session{Device::cpu(threads)};
+    TrainingStep training = compile_training(session, model, {.clip_norm = 0.1});
+    training.set_param("w", random_tensor(1, f32({96, 80}), -0.2, 0.2));
+    training.set_param("b", Tensor::zeros(f32({80})));
+    Hasher h;
+    for (std::uint64_t i = 0; i < 8; ++i) {
+      h.add(training.step({{"x", random_tensor(100 + i, f32({64, 96}))}}).loss.hash());
+    }
+    h.add(training.param("w").hash());
+    h.add(training.param("b").hash());
+    hashes.insert(h.value());
+  }
+  EXPECT_EQ(hashes.size(), 1U);
+}
+
+TEST(RuntimeMemory, ATinyProgramAllocatesNothing) {
+  Graph g("tiny");
+  const Value x = g.input("x", f32({10}));
+  const Value w = g.param("w", f32({10}));
+  g.set_outputs({tanh(x * w + 1.0), reduce(x * x, {.op = ReduceKind::Sum, .axes = {0}})});
+  const CompiledGraph f = compile(g);
+  ExecutionContext context = f.make_context();
+  std::array<float, 10> xs = {1, 2, 3};
+  std::array<float, 10> ws = {4, 5};
+  std::array<float, 10> ys = {};
+  float sum = 0;
+  const std::array<const void*, 2> in = {xs.data(), ws.data()};
+  const std::array<void*, 2> out = {ys.data(), &sum};
+  f.run(context, in, out);
+  const CountedAllocations counted;
+  for (int i = 0; i < 100; ++i) f.run(context, in, out);
+  EXPECT_EQ(counted.count(), 0);
+  EXPECT_EQ(sum, 14);
+}
+
+void expect_predicted_peak(const Graph& g, const Device& device) {
+  const CompiledGraph f = compile(g, device);
+  const Feeds feeds = random_feeds(g);
+  std::vector<const void*> in;
+  for (const Port& p : f.inputs()) in.push_back(feeds.at(p.name).data());
+  std::vector<Tensor> results;
+  std::vector<void*> out;
+  for (const Type& t : f.outputs()) results.push_back(Tensor::zeros(t));
+  for (Tensor& t : results) out.push_back(t.mutable_data());
+  const CountedAllocations counted;
+  ExecutionContext context = f.make_context();
+  f.run(context, in, out);
+  const auto predicted = static_cast<double>(f.workspace_bytes());
+  const auto measured = static_cast<double>(counted.peak_bytes());
+  EXPECT_NEAR(measured / predicted, 1, 0.02)
+      << g.name() << ": " << measured << " measured, " << predicted << " predicted";
+}
+
+TEST(RuntimeMemory, PeakIsPredicted) {
+  // Fresh pools: their threads have no room left over from other programs.
+  const Graph large = [] {
+    Graph g("large");
+    const Value x = g.input("x", f32({512, 640}));
+    const Value w = g.param("w", f32({640, 640}));
+    Value h = x;
+    for (int i = 0; i < 3; ++i) h = softmax(tanh(matmul(h, w)), {.axis = 1}) + x;
+    g.set_outputs({reduce(square(h), {.op = ReduceKind::Mean, .axes = {0, 1}})});
+    return g;
+  }();
+  std::thread([&] { expect_predicted_peak(large, Device::cpu(1)); }).join();
+  const Graph gradient = value_and_grad(large, {"w"}).graph;
+  std::thread([&] { expect_predicted_peak(gradient, Device::cpu(1)); }).join();
+}
+
+}  // namespace
+}  // namespace ricci::testing
