@@ -49,6 +49,10 @@ TrainingStep make_training(Session& session, const gpt::Sizes& sizes, std::uint6
   return training;
 }
 
+Feeds feeds_of(const gpt::Batch& batch, const Tensor& rate) {
+  return {{"ids", batch.ids}, {"labels", batch.labels}, {"learning_rate", rate}};
+}
+
 struct Losses {
   double first = 0;
   double last = 0;
@@ -59,12 +63,8 @@ Losses train(TrainingStep& training, gpt::Batches& batches, const gpt::Options& 
   Losses losses;
   double done = 0;
   for (std::int64_t step = 1; done < 1; ++step) {
-    const gpt::Batch batch = batches.next();
-    const TrainingStep::Result result =
-        training.step({{"ids", batch.ids},
-                       {"labels", batch.labels},
-                       {"learning_rate", learning_rate(step, done)}});
-    losses.last = result.loss.item();
+    const Tensor rate = learning_rate(step, done);
+    losses.last = training.step(feeds_of(batches.next(), rate)).loss.item();
     if (step == 1) losses.first = losses.last;
     done = options.steps ? static_cast<double>(step) / static_cast<double>(*options.steps)
                          : std::min(1.0, progress.seconds() / options.seconds);
@@ -101,13 +101,10 @@ void show_sample(const char* when, gpt::Writer& writer, const TrainingStep& trai
 // Where the time of a few more steps goes. At a rate of zero they change no param.
 void write_trace(TrainingStep& training, gpt::Batches& batches, const std::string& path) {
   constexpr int Steps = 3;
+  const Tensor rate = Tensor::splat(f32(), 0.0);
   Profile profile;
   for (int i = 0; i < Steps; ++i) {
-    const gpt::Batch batch = batches.next();
-    training.step({{"ids", batch.ids},
-                   {"labels", batch.labels},
-                   {"learning_rate", Tensor::splat(f32(), 0.0)}},
-                  {.profile = &profile});
+    training.step(feeds_of(batches.next(), rate), {.profile = &profile});
   }
   io::write_file(path, profile.chrome_trace());
   std::printf("%sThe trace of %d steps is in %s: open it with ui.perfetto.dev\n",

@@ -37,10 +37,12 @@ std::optional<Boundaries> joined(const Boundaries& a, const Boundaries& b) {
   return all;
 }
 
-// The largest divisor of `n` up to `limit` that is at least `least`; nothing when there is none.
-std::optional<std::int64_t> divisor(std::int64_t n, std::int64_t least, std::int64_t limit) {
+// The longest part of a row of `n` elements, from `least` to `limit`, that `n` is a multiple of and
+// that straddles none of `axes`; nothing when there is none.
+std::optional<std::int64_t> part_of_row(std::int64_t n, std::int64_t least, std::int64_t limit,
+                                        const Boundaries& axes) {
   for (std::int64_t parts = (n + limit - 1) / limit; parts <= n / least; ++parts) {
-    if (n % parts == 0) return n / parts;
+    if (n % parts == 0 && joined(axes, {n / parts})) return n / parts;
   }
   return std::nullopt;
 }
@@ -91,7 +93,7 @@ std::int64_t natural_row(const Item& item) {
   }
   const std::int64_t rows = element_count(item.dims) / row;
   if (!reduced || row <= LongRow || rows >= 8) return row;
-  return divisor(row, 256, LongRow).value_or(row);
+  return part_of_row(row, 256, LongRow, boundaries_of(item.dims, 1)).value_or(row);
 }
 
 class Fuser {

@@ -15,7 +15,7 @@ Real scaled_erfc(Real a) {
 /// e^(−a²·factor) = (1 + p)·2ⁿ; a² counts in full, for an error in it is one in the result many
 /// times over.
 ExpParts gauss(Real a, double factor) {
-  if (a.c->single) return exp_less_one(a * a * -factor);
+  if (a.c->single && !a.c->is_f32()) return exp_less_one(a * a * -factor);
   const Pair square = two_product(a, a);
   return exp_less_one(Pair{square.hi * -factor, square.lo * -factor});
 }
@@ -61,7 +61,7 @@ Real gelu(Real x) {
   const Real half = bounded * 0.5 * scaled_erfc(a * (1 / std::numbers::sqrt2));
   const Real part = scale(fma(e.p, half, half), e.n);
   const Real far = select(x == -Infinity, 0.0, select(x > 0.0, x - part, part));
-  if (x.c->single) return far;
+  if (x.c->single && !x.c->is_f32()) return far;
   const Real z = x * (1 / std::numbers::sqrt2);
   const Real near = fma(z, evaluate(polynomial::Erf, z * z), z);
   return select(a < 0.66, x * 0.5 * (near + 1.0), far);
