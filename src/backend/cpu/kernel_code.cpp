@@ -27,11 +27,6 @@ using loop::Stage;
 
 bool is_small(DType d) { return d == DType::F16 || d == DType::BF16; }
 
-bool is_short_kernel(const Kernel& k) {
-  constexpr std::int64_t FewElements = 4096;
-  return k.rows() * k.row_elements() <= FewElements;
-}
-
 // A counted loop under construction: `for (i = from; i < to; i += step)`.
 struct Loop {
   llvm::PHINode* index = nullptr;
@@ -217,56 +212,11 @@ class KernelEmitter {
                  lane_count_, nullptr);
   }
 
-  // How many lanes suit a stage: as many as fill a register with its widest floats.
-  int lanes_for(const Stage& stage) const {
-    std::int64_t widest = 0;
-    std::int64_t widest_int = 1;
-    for (const Reg r : stage.code) {
-      const Instr& i = k_.code[static_cast<std::size_t>(r)];
-      if (i.dtype == DType::C128) return 1;
-      if (is_float(i.dtype))
-        widest = std::max<std::int64_t>(widest, std::max<std::int64_t>(size_of(i.dtype), 4));
-      widest_int = std::max(widest_int, size_of(i.dtype));
-    }
-    for (const loop::Store& s : stage.stores) {
-      const DType d = k_.arguments[static_cast<std::size_t>(s.access.argument)].dtype;
-      if (d == DType::C128) return 1;
-      widest_int = std::max(widest_int, size_of(d));
-    }
-    if (widest == 0) widest = std::max<std::int64_t>(widest_int, 4);
-    return target_.vector_bits / static_cast<int>(8 * widest);
-  }
-
-  static int weight(const Instr& i) {
-    if (i.code == Code::Unary) {
-      const bool light = i.unary() == UnaryKind::Neg || i.unary() == UnaryKind::Abs ||
-                         i.unary() == UnaryKind::Relu || i.unary() == UnaryKind::Square;
-      return light ? 1 : 12;
-    }
-    if (i.code == Code::Binary && i.binary() >= BinaryKind::Pow && i.binary() <= BinaryKind::Hypot)
-      return 40;
-    return 1;
-  }
-
-  // Vectors handled together: reductions need several to hide the latency of adding; everything
-  // else is kept busy by the processor itself. Fewer compile sooner.
-  int unroll_for(const Stage& stage) const {
-    if (is_short()) return 1;
-    int total = 0;
-    for (const Reg r : stage.code) total += weight(k_.code[static_cast<std::size_t>(r)]);
-    if (stage.reductions.empty()) return total > 8 ? 1 : 2;
-    if (total > 24) return 1;
-    return total > 8 ? 2 : 4;
-  }
-
-  // Too little work for unrolled loops to pay for compiling them.
-  bool is_short() const { return is_short_kernel(k_); }
-
   void emit_elements(const Stage& stage) {
     const std::size_t last_axis = k_.extents.size() - 1;
     std::vector<Loop> nest;
-    lane_count_ = lanes_for(stage);
-    unroll_ = unroll_for(stage);
+    lane_count_ = lanes_for(k_, stage, target_);
+    unroll_ = unroll_for(k_, stage);
     const std::int64_t extent = k_.extents[last_axis];
     if (!k_.by_columns) {
       while (unroll_ > 1 && extent < unroll_ * lane_count_) unroll_ /= 2;
@@ -323,7 +273,7 @@ class KernelEmitter {
     BasicBlock* start = block("start");
     b_.SetInsertPoint(start);
     Value* rest_from = from;
-    const bool masked_only = is_short() && (k_.by_columns || extent % lane_count_ != 0);
+    const bool masked_only = is_short_kernel(k_) && (k_.by_columns || extent % lane_count_ != 0);
     if (!masked_only && (k_.by_columns || extent >= step)) {
       Value* whole = b_.CreateSub(to, b_.CreateSRem(b_.CreateSub(to, from), number(step)));
       Loop main = open(from, whole, step, "whole");
@@ -626,43 +576,7 @@ Emitted module_of(const std::vector<KernelSource>& kernels, const JitOptions& op
   return e;
 }
 
-// [0, n) cut in `parts`, part number p.
-std::pair<std::int64_t, std::int64_t> cut(std::int64_t n, std::int64_t parts, std::int64_t p) {
-  return {n / parts * p + std::min(p, n % parts), n / parts * (p + 1) + std::min(p + 1, n % parts)};
-}
-
 }  // namespace
-
-TileRange tile_range(const Kernel& k, std::int64_t tile) {
-  TileRange r;
-  if (k.by_columns) {
-    // Cut at multiples of a cache line, whatever the dtype.
-    constexpr std::int64_t Grain = 64;
-    const std::int64_t n = k.extents[0];
-    const auto [a, b] = cut((n + Grain - 1) / Grain, k.tiles, tile);
-    r.first = std::min(a * Grain, n);
-    r.last = std::min(b * Grain, n);
-    return r;
-  }
-  if (k.accumulators.empty()) {
-    std::tie(r.first, r.last) = cut(k.rows(), k.tiles, tile);
-    return r;
-  }
-  std::tie(r.first, r.last) = cut(k.kept_rows(), k.tiles / k.chunks, tile / k.chunks);
-  std::tie(r.inner_first, r.inner_last) = cut(k.accumulated_rows(), k.chunks, tile % k.chunks);
-  r.slot = r.first * k.chunks + tile % k.chunks;
-  return r;
-}
-
-std::string code_key(const Kernel& kernel) {
-  Kernel plain = kernel;
-  const bool is_short = is_short_kernel(kernel);
-  plain.name = "k";
-  plain.tiles = 1;
-  // Chunks stay: they say where accumulated results go.
-  if (plain.by_columns) plain.extents = {0};
-  return (is_short ? "short " : "") + loop::to_string(plain);
-}
 
 std::shared_ptr<JitCode> compile_kernels(const std::vector<KernelSource>& kernels,
                                          const JitOptions& options) {

@@ -35,6 +35,15 @@ using KernelFunction = void (*)(void* const* arguments, const TileRange* range, 
 /// The tile with a number.
 [[nodiscard]] TileRange tile_range(const loop::Kernel& kernel, std::int64_t tile);
 
+/// Too little work for unrolled loops to pay for compiling them.
+[[nodiscard]] bool is_short_kernel(const loop::Kernel& kernel);
+
+/// How many lanes suit a stage: as many as fill a register with its widest floats.
+[[nodiscard]] int lanes_for(const loop::Kernel& kernel, const loop::Stage& stage,
+                            const TargetInfo& target);
+/// How many vectors are handled together.
+[[nodiscard]] int unroll_for(const loop::Kernel& kernel, const loop::Stage& stage);
+
 /// Kernels that differ only in what their code does not depend on (their name, how many columns
 /// they have) share a key.
 [[nodiscard]] std::string code_key(const loop::Kernel& kernel);
