@@ -1,5 +1,5 @@
-// Derivatives of derivatives, and whole Jacobians: compositions of reverse mode, forward mode, Taylor
-// mode and vmap.
+// Derivatives of derivatives, and whole Jacobians: compositions of reverse mode, forward mode,
+// Taylor mode and vmap.
 #pragma once
 
 #include <string_view>
