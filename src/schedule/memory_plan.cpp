@@ -35,8 +35,11 @@ MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
   plan.most_alive = most_alive(lifetimes);
   std::vector<std::size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(
-      order, [&](std::size_t a, std::size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
+    const std::int64_t x = lifetimes[a].bytes;
+    const std::int64_t y = lifetimes[b].bytes;
+    return x != y ? x > y : a < b;
+  });
   std::vector<std::size_t> placed;  // by offset
   for (const std::size_t i : order) {
     const Lifetime& l = lifetimes[i];

@@ -30,7 +30,9 @@ std::vector<std::vector<std::size_t>> shared_out(const std::vector<KernelSource>
   std::vector<std::size_t> order(kernels.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto size = [&](std::size_t i) { return kernels[i].kernel->code.size() + 8; };
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
+    return size(a) != size(b) ? size(a) > size(b) : a < b;
+  });
   std::vector<std::vector<std::size_t>> shares(std::min(threads, kernels.size()));
   std::vector<std::size_t> sizes(shares.size(), 0);
   for (const std::size_t i : order) {
