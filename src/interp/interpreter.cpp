@@ -154,8 +154,10 @@ void require_bound(const Graph& graph, const SymbolBindings& bindings) {
   }
 }
 
+}  // namespace
+
 // Inference runs again with the sizes filled in, and may refuse them.
-Graph bound_graph(const Graph& graph, const SymbolBindings& bindings) {
+Graph bind_sizes(const Graph& graph, const SymbolBindings& bindings) {
   if (bindings.empty()) return graph;
   try {
     return graph.bind(bindings);
@@ -168,8 +170,6 @@ Graph bound_graph(const Graph& graph, const SymbolBindings& bindings) {
     throw UserError(std::move(ds));
   }
 }
-
-}  // namespace
 
 CheckedFeeds check_feeds(const Graph& graph, const Feeds& feeds, const SymbolBindings& symbols) {
   for (const auto& [name, unused] : feeds) (void)graph.find_or_throw(name);
@@ -192,7 +192,7 @@ CheckedFeeds check_feeds(const Graph& graph, const Feeds& feeds, const SymbolBin
 std::vector<Tensor> interpret(const Graph& graph, const Feeds& feeds,
                               const InterpretOptions& options) {
   const CheckedFeeds checked = check_feeds(graph, feeds, options.symbols);
-  const Graph bound = bound_graph(graph, checked.bindings);
+  const Graph bound = bind_sizes(graph, checked.bindings);
   std::size_t next = 0;
   return Interpreter(options).run(bound, [&](const Node&) { return checked.values[next++]; });
 }

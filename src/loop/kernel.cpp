@@ -35,7 +35,10 @@ bool one_zone(const Kernel& kernel, std::size_t axis) {
   return axis + 1 != kernel.kept && axis + 1 != kernel.outer;
 }
 
-// What visiting an element costs, in units of a simple instruction.
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
 std::int64_t weight(const Instr& i) {
   if (i.code == Code::Unary) {
     switch (i.unary()) {
@@ -55,10 +58,6 @@ std::int64_t weight(const Instr& i) {
   if (i.code == Code::Load) return i.access.terms.empty() ? 1 : 4;
   return i.code == Code::Constant ? 0 : 1;
 }
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-}  // namespace
 
 std::int64_t Kernel::kept_rows() const { return product(extents, 0, kept); }
 std::int64_t Kernel::accumulated_rows() const { return product(extents, kept, outer); }

@@ -4,11 +4,10 @@
 #include "ricci/rewrite/unfuse.h"
 
 #include "rewrite/replace_nodes.h"
+#include "type/small_dtype.h"
 
 namespace ricci {
 namespace {
-
-bool is_small_float(DType d) { return d == DType::F16 || d == DType::BF16; }
 
 // One axis after the other, from the highest down. Narrow floats are rounded once, at the end.
 Value reduced_in_turn(const op::Reduce& op, Value x) {

@@ -8,6 +8,8 @@
 #include "ricci/rule/jvp.h"
 #include "ricci/rule/vjp.h"
 
+#include "type/small_dtype.h"
+
 namespace ricci::rule {
 
 /// Sums `g` over the axes along which a value of type `like` was broadcast: the transpose of
@@ -19,7 +21,6 @@ namespace ricci::rule {
 [[nodiscard]] Value conj(Value v);
 
 /// Whether numbers of a dtype are too few for counts and sums: rules then compute in f32.
-[[nodiscard]] inline bool computes_in_f32(DType d) { return d == DType::F16 || d == DType::BF16; }
 
 /// a + b where either may be absent.
 [[nodiscard]] Value sum_of(Value a, Value b);

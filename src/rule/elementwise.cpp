@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "rule/eval_rules.h"
-#include "rule/integer_functions.h"
+#include "rule/number_functions.h"
 
 namespace ricci::rule {
 namespace {
@@ -39,23 +39,6 @@ N eval_any(BinaryKind kind, N a, N b, const EvalContext& c) {
     return eval_binary(kind, a, b, size_of(c.dtype(0)) * 8);
   } else {
     return eval_binary(kind, a, b);
-  }
-}
-
-template <class N>
-bool compare_numbers(CompareKind kind, N a, N b) {
-  if constexpr (std::is_same_v<N, std::complex<double>>) {
-    return kind == CompareKind::Eq ? a == b : a != b;
-  } else {
-    switch (kind) {
-      case CompareKind::Eq: return a == b;
-      case CompareKind::Ne: return a != b;
-      case CompareKind::Lt: return a < b;
-      case CompareKind::Le: return a <= b;
-      case CompareKind::Gt: return a > b;
-      case CompareKind::Ge: return a >= b;
-    }
-    return false;
   }
 }
 

@@ -5,6 +5,7 @@
 #include "ricci/build/build.h"
 
 #include "rule/expand_rules.h"
+#include "type/small_dtype.h"
 
 namespace ricci {
 namespace {
@@ -26,8 +27,6 @@ constexpr auto Expansions = std::to_array<Expansion>({
 #define RICCI_CONTROL_EXPANDABLE RICCI_COMPOSITE
 #include "ricci/op/list.def"
 });
-
-bool is_small_float(DType d) { return d == DType::F16 || d == DType::BF16; }
 
 }  // namespace
 

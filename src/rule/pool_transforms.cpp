@@ -85,7 +85,7 @@ Rewriting product_of_windows(const op::Pool& op, const Type& pooled) {
 // [CV-06]
 Cotangents vjp(const op::Pool& op, const VjpContext& c) {
   const Value x = c[0];
-  if (computes_in_f32(x.dtype()) && op.kind == ReduceKind::Mean) {
+  if (is_small_float(x.dtype()) && op.kind == ReduceKind::Mean) {
     return c.through([&](Graph&, std::span<const Value> in) {
       return std::vector{cast_to(pool(cast_to(in[0], DType::F32), op), in[0].dtype())};
     });

@@ -54,7 +54,7 @@ Rewriting in_f32(const op::Reduce& op) {
 
 Cotangents vjp(const op::Reduce& op, const VjpContext& c) {
   const Value x = c[0];
-  if (computes_in_f32(x.dtype()) && op.op != ReduceKind::Sum) return c.through(in_f32(op));
+  if (is_small_float(x.dtype()) && op.op != ReduceKind::Sum) return c.through(in_f32(op));
   const Value g = c.cotangent();
   const auto over_x = [&](Value v) { return spread(v, op.axes, x.dims()); };
   switch (op.op) {
@@ -83,7 +83,7 @@ Cotangents vjp(const op::Reduce& op, const VjpContext& c) {
 
 Tangents jvp(const op::Reduce& op, JvpContext& c) {
   const Value x = c[0];
-  if (computes_in_f32(x.dtype()) && op.op != ReduceKind::Sum) return c.through(in_f32(op));
+  if (is_small_float(x.dtype()) && op.op != ReduceKind::Sum) return c.through(in_f32(op));
   const Value t = c.tangent(0);
   const auto over_x = [&](Value v) { return spread(v, op.axes, x.dims()); };
   switch (op.op) {

@@ -125,26 +125,11 @@ std::shared_ptr<BoundProgram> Programs::found(const SymbolBindings& bindings) {
   return entry->program;
 }
 
-// Inference runs again with the sizes filled in, and may refuse them.
-Graph Programs::with_sizes(const SymbolBindings& bindings) const {
-  if (bindings.empty()) return graph_;
-  try {
-    return graph_.bind(bindings);
-  } catch (const UserError& e) {
-    std::vector<std::string> sizes;
-    for (const auto& [symbol, size] : bindings)
-      sizes.push_back(fmt::format("{} = {}", symbol, size));
-    std::vector<Diagnostic> ds = e.diagnostics();
-    ds.front().notes.push_back("with the sizes " + join(sizes, ", "));
-    throw UserError(std::move(ds));
-  }
-}
-
 std::shared_ptr<BoundProgram> Programs::bound(const SymbolBindings& bindings) {
   if (only_ && bindings.empty()) return only_;
   if (auto program = found(bindings)) return program;
   auto program = std::make_shared<const Program>(
-      make_program(with_sizes(bindings), {options_.fuse, cpu::claims, donated()}));
+      make_program(bind_sizes(graph_, bindings), {options_.fuse, cpu::claims, donated()}));
   auto made = std::make_shared<BoundProgram>(std::move(program), device_, options_);
   // Another thread may have been as fast.
   if (auto theirs = found(bindings)) return theirs;
@@ -167,8 +152,8 @@ std::shared_ptr<BoundProgram> Programs::op_by_op(const SymbolBindings& bindings)
     const std::lock_guard lock(mutex_);
     if (op_by_op_.program && op_by_op_.bindings == bindings) return op_by_op_.program;
   }
-  auto program =
-      std::make_shared<const Program>(make_program(with_sizes(bindings), {false, cpu::claims, {}}));
+  auto program = std::make_shared<const Program>(
+      make_program(bind_sizes(graph_, bindings), {false, cpu::claims, {}}));
   auto made = std::make_shared<BoundProgram>(std::move(program), device_, options_);
   const std::lock_guard lock(mutex_);
   op_by_op_ = {bindings, made};

@@ -86,7 +86,6 @@ class Programs {
   };
   void find_donors();
   [[nodiscard]] std::shared_ptr<BoundProgram> found(const SymbolBindings& bindings);
-  [[nodiscard]] Graph with_sizes(const SymbolBindings& bindings) const;
   [[nodiscard]] std::vector<Donated> donated() const;
 
   Graph graph_;

@@ -5,6 +5,8 @@
 
 #include "ricci/support/error.h"
 
+#include "type/small_dtype.h"
+
 namespace ricci::schedule {
 namespace {
 
@@ -425,8 +427,7 @@ class Builder {
       const std::size_t i = accumulated_items_[m];
       const std::int64_t length = acc.per_element ? k.row_elements() : 1;
       // Smaller floats are summed in f32 and rounded once.
-      const DType wide =
-          acc.dtype == DType::F16 || acc.dtype == DType::BF16 ? DType::F32 : acc.dtype;
+      const DType wide = widened(acc.dtype);
       acc.local = add_argument({wide, loop::ArgumentRole::Local, length}, -1);
       const StorageId result = item(i).writes[0];
       if (k.chunks == 1) {

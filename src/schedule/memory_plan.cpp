@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "support/align.h"
+
 namespace ricci::schedule {
 namespace {
-
-constexpr std::int64_t Alignment = 64;
-
-std::int64_t aligned(std::int64_t bytes) { return (bytes + Alignment - 1) / Alignment * Alignment; }
 
 std::int64_t most_alive(const std::vector<Lifetime>& lifetimes) {
   std::vector<std::pair<std::size_t, std::int64_t>> events;

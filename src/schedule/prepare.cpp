@@ -7,11 +7,10 @@
 #include "ricci/schedule/program.h"
 
 #include "rewrite/replace_nodes.h"
+#include "type/small_dtype.h"
 
 namespace ricci {
 namespace {
-
-bool is_small_float(DType d) { return d == DType::F16 || d == DType::BF16; }
 
 // How many elements a reduction combines.
 std::int64_t combined_count(const op::Reduce& op, const Type& type) {

@@ -41,6 +41,9 @@ struct CheckedFeeds {
 [[nodiscard]] CheckedFeeds check_feeds(const Graph& graph, const Feeds& feeds,
                                        const SymbolBindings& symbols = {});
 
+/// The graph with sizes for its symbols; a refusal says which sizes they were.
+[[nodiscard]] Graph bind_sizes(const Graph& graph, const SymbolBindings& bindings);
+
 /// What the symbols of a graph stand for, given its feeds and what is known before: sizes that are
 /// linear in one unknown (`2*n`, `n - 3`, `b*s` once b is known) are solved. UserError(shape) when
 /// feeds disagree with each other or with what is known.

@@ -148,6 +148,8 @@ void coalesce(Kernel& kernel);
 [[nodiscard]] bool can_overwrite(const Kernel& kernel, std::size_t out, std::size_t in);
 /// A kernel that copies its first argument to its second.
 [[nodiscard]] Kernel copying_kernel(DType dtype, std::int64_t elements, std::string name);
+/// What an instruction costs, in units of a simple one.
+[[nodiscard]] std::int64_t weight(const Instr& instr);
 /// Decides tiles and chunks from the shapes.
 void partition(Kernel& kernel);
 

@@ -8,6 +8,8 @@
 #include "ricci/support/error.h"
 
 #include "backend/cpu/executable.h"
+#include "op/loop_layout.h"
+#include "rule/loop_parts.h"
 
 namespace ricci::cpu {
 namespace {
@@ -55,7 +57,7 @@ class Control {
     std::int64_t next_kept = 0;
     for (std::int64_t t = 0; t < length; ++t) {
       const std::int64_t row = op.reverse ? length - 1 - t : t;
-      const bool keep = op.save_trajectory && t == checkpoint_step(next_kept, length, kept);
+      const bool keep = op.save_trajectory && t == rule::checkpoint_step(next_kept, length, kept);
       const std::int64_t kept_row = op.reverse ? kept - 1 - next_kept : next_kept;
       for (std::size_t k = 0; k < carries; ++k) {
         set_input(0, k, state[k]);
@@ -81,9 +83,7 @@ class Control {
     const std::size_t carries = step_.operands.size();
     const std::size_t cond = step_.bodies[0].first == "cond" ? 0 : 1;
     const std::size_t body = 1 - cond;
-    const std::int64_t most = op.max_iterations.value_or(0);
-    const std::int64_t stride =
-        op.num_checkpoints == 0 || most == 0 ? 1 : (most - 1) / op.num_checkpoints + 1;
+    const std::int64_t stride = tape_stride(op.max_iterations.value_or(0), op.num_checkpoints);
     std::vector<std::byte*> state;
     for (std::size_t k = 0; k < carries; ++k) state.push_back(operand(k));
     for (std::size_t r = carries + 1; r < step_.results.size(); ++r) {
@@ -165,12 +165,6 @@ class Control {
   }
   void copy_result(std::size_t r, const std::byte* from) {
     if (wanted(r)) std::memcpy(result(r), from, bytes(step_.results[r].type));
-  }
-
-  // The visiting step after which kept row k holds the carry.
-  static std::int64_t checkpoint_step(std::int64_t k, std::int64_t length, std::int64_t count) {
-    const std::int64_t rest = (k + 1) * (length % count);
-    return (k + 1) * (length / count) + (rest + count - 1) / count - 1;
   }
 
   const ControlStep& step_;

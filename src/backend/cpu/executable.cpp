@@ -14,13 +14,10 @@
 #include "backend/cpu/control.h"
 #include "backend/cpu/scan_code.h"
 #include "backend/cpu/thread_scratch.h"
+#include "support/align.h"
 
 namespace ricci::cpu {
 namespace {
-
-constexpr std::int64_t Alignment = 64;
-
-std::int64_t aligned(std::int64_t bytes) { return (bytes + Alignment - 1) / Alignment * Alignment; }
 
 // Local arguments lie one behind the other in the tile's room.
 std::vector<std::int64_t> local_offsets(const loop::Kernel& k, std::int64_t& total) {
@@ -29,7 +26,7 @@ std::vector<std::int64_t> local_offsets(const loop::Kernel& k, std::int64_t& tot
   for (const loop::Argument& a : k.arguments) {
     offsets.push_back(total);
     if (a.role == loop::ArgumentRole::Local)
-      total += aligned(a.elements * size_of(a.dtype)) + Alignment;
+      total += aligned(a.elements * size_of(a.dtype)) + CacheLine;
   }
   return offsets;
 }
@@ -155,17 +152,17 @@ void Executable::prepare_frame(Frame& frame, std::byte* arena) const {
 }
 
 void Context::Free::operator()(std::byte* p) const noexcept {
-  ::operator delete(p, std::align_val_t{Alignment});
+  ::operator delete(p, std::align_val_t{CacheLine});
 }
 
 std::int64_t Context::bytes_for(const Executable& e) {
-  return std::max(aligned(e.program().arena_bytes) + aligned(e.scratch_bytes()), Alignment);
+  return std::max(aligned(e.program().arena_bytes) + aligned(e.scratch_bytes()), CacheLine);
 }
 
 Context::Context(const Executable& executable) : bytes_(bytes_for(executable)) {
   const std::int64_t arena = aligned(executable.program().arena_bytes);
   memory_.reset(static_cast<std::byte*>(
-      ::operator new(static_cast<std::size_t>(bytes_), std::align_val_t{Alignment}, std::nothrow)));
+      ::operator new(static_cast<std::size_t>(bytes_), std::align_val_t{CacheLine}, std::nothrow)));
   if (!memory_) {
     throw UserError(ErrorCode::OutOfMemory,
                     fmt::format("there is no room for the {} bytes '{}' works in", bytes_,

@@ -12,6 +12,7 @@
 #include "ricci/support/error.h"
 
 #include "backend/cpu/lanes.h"
+#include "type/small_dtype.h"
 
 namespace ricci::cpu {
 namespace {
@@ -24,8 +25,6 @@ using loop::Instr;
 using loop::Kernel;
 using loop::Reg;
 using loop::Stage;
-
-bool is_small(DType d) { return d == DType::F16 || d == DType::BF16; }
 
 // A counted loop under construction: `for (i = from; i < to; i += step)`.
 struct Loop {
@@ -122,7 +121,7 @@ class KernelEmitter {
   }
 
   void fill_local(const loop::Accumulator& acc) {
-    const DType held = wide(acc.dtype);
+    const DType held = widened(acc.dtype);
     Loop loop = open(number(0), number(length_of(acc)), 1, "fill");
     Value* at = element(argument(acc.local), loop.index, size_of(held));
     lanes_.store(held, lanes_.identity(acc.kind, held, 1), at, 1, nullptr);
@@ -130,7 +129,7 @@ class KernelEmitter {
   }
 
   void write_out(const loop::Accumulator& acc, Value* slot) {
-    const DType held = wide(acc.dtype);
+    const DType held = widened(acc.dtype);
     const DType out = k_.arguments[static_cast<std::size_t>(acc.argument)].dtype;
     Value* start = b_.CreateMul(slot, number(length_of(acc)));
     Loop loop = open(number(0), number(length_of(acc)), 1, "write");
@@ -140,8 +139,6 @@ class KernelEmitter {
     lanes_.store(out, v, to, 1, nullptr);
     close(loop);
   }
-
-  static DType wide(DType d) { return is_small(d) ? DType::F32 : d; }
 
   Value* argument(std::int32_t a) { return arguments_[static_cast<std::size_t>(a)]; }
 
@@ -200,7 +197,7 @@ class KernelEmitter {
   }
 
   void accumulate(const loop::Accumulator& acc, Value* at, Value* value) {
-    const DType held = wide(acc.dtype);
+    const DType held = widened(acc.dtype);
     if (mask_ != nullptr) {
       Value* old = lanes_.load(held, at, lane_count_, mask_);
       lanes_.store(held, lanes_.combine(acc.kind, held, old, lanes_.spread(value, lane_count_)), at,
@@ -227,7 +224,7 @@ class KernelEmitter {
     partial_.clear();
     for (const std::int32_t m : stage.reductions) {
       const loop::Reduction& red = k_.reductions[static_cast<std::size_t>(m)];
-      const DType held = wide(red.dtype);
+      const DType held = widened(red.dtype);
       std::vector<Value*> slots;
       for (int u = 0; u < unroll_; ++u) {
         llvm::IRBuilder<> top(&function_->getEntryBlock(), function_->getEntryBlock().begin());
@@ -245,7 +242,7 @@ class KernelEmitter {
     for (std::size_t n = 0; n < stage.reductions.size(); ++n) {
       const auto m = static_cast<std::size_t>(stage.reductions[n]);
       const loop::Reduction& red = k_.reductions[m];
-      const DType held = wide(red.dtype);
+      const DType held = widened(red.dtype);
       std::vector<Value*> parts;
       for (Value* slot : partial_[n])
         parts.push_back(b_.CreateLoad(lanes_.held(held, lane_count_), slot));
@@ -329,7 +326,7 @@ class KernelEmitter {
         row_place = b_.CreateAdd(row_place, b_.CreateMul(indices_[a], number(behind)));
         behind *= k_.extents[a];
       }
-      accumulate(acc, element(argument(acc.local), row_place, size_of(wide(acc.dtype))),
+      accumulate(acc, element(argument(acc.local), row_place, size_of(widened(acc.dtype))),
                  value(acc.value));
     }
     for (std::size_t n = 0; n < stage.reductions.size(); ++n) {
@@ -339,7 +336,7 @@ class KernelEmitter {
   }
 
   void reduce_into(const loop::Reduction& red, Value* slot) {
-    const DType held = wide(red.dtype);
+    const DType held = widened(red.dtype);
     Value* x = lanes_.spread(value(red.value), lane_count_);
     const DType from = k_.code[static_cast<std::size_t>(red.value)].dtype;
     if (red.kind == ReduceKind::Any || red.kind == ReduceKind::All) x = lanes_.nonzero(x, from);

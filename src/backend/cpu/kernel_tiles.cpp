@@ -17,18 +17,6 @@ std::pair<std::int64_t, std::int64_t> cut(std::int64_t n, std::int64_t parts, st
   return {n / parts * p + std::min(p, n % parts), n / parts * (p + 1) + std::min(p + 1, n % parts)};
 }
 
-// What an instruction costs, as far as unrolling goes.
-int weight(const Instr& i) {
-  if (i.code == Code::Unary) {
-    const bool light = i.unary() == UnaryKind::Neg || i.unary() == UnaryKind::Abs ||
-                       i.unary() == UnaryKind::Relu || i.unary() == UnaryKind::Square;
-    return light ? 1 : 12;
-  }
-  if (i.code == Code::Binary && i.binary() >= BinaryKind::Pow && i.binary() <= BinaryKind::Hypot)
-    return 40;
-  return 1;
-}
-
 }  // namespace
 
 bool is_short_kernel(const Kernel& kernel) {
@@ -60,8 +48,8 @@ int lanes_for(const Kernel& kernel, const loop::Stage& stage, const TargetInfo& 
 // else is kept busy by the processor itself. Fewer compile sooner.
 int unroll_for(const Kernel& kernel, const loop::Stage& stage) {
   if (is_short_kernel(kernel)) return 1;
-  int total = 0;
-  for (const Reg r : stage.code) total += weight(kernel.code[static_cast<std::size_t>(r)]);
+  std::int64_t total = 0;
+  for (const Reg r : stage.code) total += loop::weight(kernel.code[static_cast<std::size_t>(r)]);
   if (stage.reductions.empty()) return total > 8 ? 1 : 2;
   if (total > 24) return 1;
   return total > 8 ? 2 : 4;

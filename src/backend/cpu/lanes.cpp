@@ -7,6 +7,7 @@
 #include "ricci/support/error.h"
 
 #include "backend/cpu/vector_math.h"
+#include "type/small_dtype.h"
 
 namespace ricci::cpu {
 namespace {
@@ -14,8 +15,6 @@ namespace {
 using llvm::Value;
 
 bool is_unsigned(DType d) { return d == DType::U8 || d == DType::U32 || d == DType::Bool; }
-bool is_small(DType d) { return d == DType::F16 || d == DType::BF16; }
-
 llvm::Type* in_lanes(llvm::Type* element, int lanes) {
   return lanes == 1 ? element : llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
 }
@@ -45,7 +44,7 @@ llvm::Type* Lanes::stored(DType dtype, int lanes) const {
 }
 
 llvm::Type* Lanes::held(DType dtype, int lanes) const {
-  if (is_small(dtype)) return in_lanes(b_.getFloatTy(), lanes);
+  if (is_small_float(dtype)) return in_lanes(b_.getFloatTy(), lanes);
   if (dtype == DType::Bool) return in_lanes(b_.getInt1Ty(), lanes);
   return stored(dtype, lanes);
 }
@@ -158,7 +157,7 @@ Value* Lanes::to_stored(Value* x, DType dtype) {
 }
 
 Value* Lanes::rounded(Value* x, DType dtype) {
-  return is_small(dtype) ? from_stored(to_stored(x, dtype), dtype) : x;
+  return is_small_float(dtype) ? from_stored(to_stored(x, dtype), dtype) : x;
 }
 
 Value* Lanes::load(DType dtype, Value* at, int lanes, Value* mask) {
@@ -305,7 +304,7 @@ Value* Lanes::cast(Value* x, DType from, DType to) {
   if (to == DType::Bool) return nonzero(x, from);
   llvm::Type* type = held(to, lanes_of(x));
   if (is_float(from) && is_float(to)) {
-    if (from == DType::F64 && is_small(to)) return rounded(double_to_float_odd(x), to);
+    if (from == DType::F64 && is_small_float(to)) return rounded(double_to_float_odd(x), to);
     if (from == DType::F64) return b_.CreateFPTrunc(x, type);
     if (to == DType::F64) return b_.CreateFPExt(x, type);
     return rounded(x, to);
@@ -316,7 +315,7 @@ Value* Lanes::cast(Value* x, DType from, DType to) {
   }
   if (is_float(to)) {
     // Through double where that is exact, so that smaller floats are rounded once.
-    if (is_small(to)) {
+    if (is_small_float(to)) {
       llvm::Type* f64 = held(DType::F64, lanes_of(x));
       Value* wide = is_unsigned(from) ? b_.CreateUIToFP(x, f64) : b_.CreateSIToFP(x, f64);
       return rounded(double_to_float_odd(wide), to);
@@ -348,7 +347,7 @@ Value* Lanes::identity(ReduceKind kind, DType dtype, int lanes) {
 
 Value* Lanes::combine(ReduceKind kind, DType dtype, Value* a, Value* b) {
   // Held wider than stored: rounded once, at the end.
-  const DType wide = is_small(dtype) ? DType::F32 : dtype;
+  const DType wide = widened(dtype);
   switch (kind) {
     case ReduceKind::Sum: return is_float(wide) ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b);
     case ReduceKind::Prod: return is_float(wide) ? b_.CreateFMul(a, b) : b_.CreateMul(a, b);

@@ -10,13 +10,10 @@
 #include "backend/cpu/host_call.h"
 #include "backend/cpu/pooling.h"
 #include "backend/cpu/strided_copy.h"
+#include "support/align.h"
 
 namespace ricci::cpu {
 namespace {
-
-constexpr std::int64_t Alignment = 64;
-
-std::int64_t aligned(std::int64_t bytes) { return (bytes + Alignment - 1) / Alignment * Alignment; }
 
 // Plans read row-major operands: others are copied into scratch first.
 class RowMajorCall : public CallKernel {
@@ -85,9 +82,9 @@ class PlainLoops {
     // A rare way: its room is taken when it is needed.
     const std::int64_t bytes =
         kernel_.scratch == nullptr ? 0 : kernel_.scratch({op_, from, to, pool});
-    std::vector<std::byte> room(static_cast<std::size_t>(bytes + Alignment));
+    std::vector<std::byte> room(static_cast<std::size_t>(bytes + CacheLine));
     const auto start = reinterpret_cast<std::uintptr_t>(room.data());
-    const auto shift = static_cast<std::size_t>(-start % Alignment);
+    const auto shift = static_cast<std::size_t>(-start % CacheLine);
     kernel_.run(
         {op_, from, to, pool, 0, std::span(room).subspan(shift, static_cast<std::size_t>(bytes))});
   }

@@ -5,6 +5,8 @@
 #include "ricci/op/ops.h"
 #include "ricci/rule/nd.h"
 
+#include "type/small_dtype.h"
+
 namespace ricci::cpu {
 namespace {
 
@@ -18,8 +20,6 @@ using schedule::StorageId;
 using schedule::Stored;
 
 constexpr std::int64_t Budget = 900;  // vector instructions; a few milliseconds of compiling
-
-bool is_small(DType d) { return d == DType::F16 || d == DType::BF16; }
 
 // A plain product of two matrices.
 bool is_matmul(const Item& item, const Graph& graph) {
@@ -35,19 +35,6 @@ std::int64_t vectors(std::int64_t n, DType dtype, const TargetInfo& target) {
   return (n + lanes - 1) / lanes;
 }
 
-std::int64_t weight(const loop::Instr& i) {
-  if (i.code == Code::Unary) {
-    switch (i.unary()) {
-      case UnaryKind::Neg:
-      case UnaryKind::Abs:
-      case UnaryKind::Relu:
-      case UnaryKind::Square: return 1;
-      default: return 16;
-    }
-  }
-  return i.code == Code::Binary && i.binary() >= BinaryKind::Pow ? 32 : 2;
-}
-
 std::int64_t cost(const Item& item, const Graph& graph, const TargetInfo& target) {
   const DType d = graph.node(item.node).types[0].dtype;
   if (item.kind == Item::Kind::Call) {
@@ -57,7 +44,7 @@ std::int64_t cost(const Item& item, const Graph& graph, const TargetInfo& target
   }
   const std::int64_t last = item.dims.empty() ? 1 : item.dims.back();
   const std::int64_t rows = last == 0 ? 0 : loop::element_count(item.dims) / last;
-  const std::int64_t each = item.kind == Item::Kind::Reduction ? 4 : weight(item.instr);
+  const std::int64_t each = item.kind == Item::Kind::Reduction ? 4 : loop::weight(item.instr);
   return rows * vectors(last, d, target) * each;
 }
 
@@ -210,7 +197,7 @@ void Unrolled::emit_pointwise(const Item& item) {
 void Unrolled::emit_reduction(const Item& item) {
   const DType from = dtype_of(item.reads[0]);
   const DType out = item.instr.dtype;
-  const DType held = is_small(out) ? DType::F32 : out;
+  const DType held = widened(out);
   Value* to = places_.at(item.writes[0]);
   const bool inside = item.dims.empty() || item.reduced.back();
   StaticDims kept;

@@ -10,7 +10,7 @@
 #include "backend/cpu/host/parallel.h"
 #include "backend/cpu/host/view.h"
 #include "rule/eval_rules.h"
-#include "rule/integer_functions.h"
+#include "rule/number_functions.h"
 
 namespace ricci::cpu {
 namespace {
@@ -90,28 +90,11 @@ void run_binary(const HostCall& c) {
   });
 }
 
-template <class N>
-bool holds(CompareKind kind, N a, N b) {
-  if constexpr (std::is_same_v<N, std::complex<double>>) {
-    return kind == CompareKind::Eq ? a == b : a != b;
-  } else {
-    switch (kind) {
-      case CompareKind::Eq: return a == b;
-      case CompareKind::Ne: return a != b;
-      case CompareKind::Lt: return a < b;
-      case CompareKind::Le: return a <= b;
-      case CompareKind::Gt: return a > b;
-      case CompareKind::Ge: return a >= b;
-    }
-    return false;
-  }
-}
-
 void run_compare(const HostCall& c) {
   const CompareKind kind = c.op.as<op::Compare>()->kind;
   with_number_class(c.operands[0].dtype, [&]<class N>() {
-    run_pairs<N, std::int64_t>(c,
-                               [&](N a, N b) { return std::int64_t{holds(kind, a, b) ? 1 : 0}; });
+    run_pairs<N, std::int64_t>(
+        c, [&](N a, N b) { return std::int64_t{rule::compare_numbers(kind, a, b) ? 1 : 0}; });
   });
 }
 
