@@ -58,7 +58,21 @@ def footnotes(results):
         if row["workload"] == "fused_rows_fwd" and row["ours_ms"]:
             share = FUSED_ROWS_BYTES / (row["ours_ms"] * 1e-3) / bandwidth
             notes.append(f"fused_rows_fwd: {share:.3f} of that")
+    curve = results.get("compile_curve")
+    if curve:
+        gpt2 = next(point for point in curve if point["layers"] == 12)
+        notes.append(f"compiling a training step of GPT-2's 124 million parameters on one core: "
+                     f"{gpt2['compile_ms'] / 1e3:.2f} s for {gpt2['nodes']:,} nodes; from "
+                     f"{curve[0]['nodes']:,} to {curve[-1]['nodes']:,} nodes the time grows as "
+                     f"nodes^{growth(curve):.2f}")
     return notes
+
+
+def growth(curve):
+    """The exponent that takes the first point of a curve to its last."""
+    first, last = curve[0], curve[-1]
+    return (math.log(last["compile_ms"] / first["compile_ms"])
+            / math.log(last["nodes"] / first["nodes"]))
 
 
 def print_table(results):

@@ -16,6 +16,7 @@ import datetime
 import json
 import os
 import platform
+import signal
 import statistics
 import subprocess
 import sys
@@ -31,8 +32,9 @@ PYTHON = ENVIRONMENT / "bin/python"
 RESULTS = ROOT / "bench/results.json"
 PEERS = {"jax": ["jax", "numpy"], "torch": ["torch", "numpy"]}
 
-TURN_MS = 150  # how long a system works before the next has its turn
+TURN_MS = 500  # how long a system works before the next has its turn
 SHORTEST_REP_MS = 2.0  # a shorter call is repeated within one measurement
+CURVE_LAYERS = [1, 2, 4, 8, 12, 24]
 TOLERANCE = 2e-5  # of the largest element, between two systems' f32 results
 
 
@@ -55,7 +57,15 @@ class Worker:
             line = ""
         return json.loads(line) if line else {"error": "the process ended"}
 
+    def rest(self):
+        """Stops the process until `wake`: threads that wait by spinning would slow the others."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def wake(self):
+        self.process.send_signal(signal.SIGCONT)
+
     def close(self):
+        self.wake()
         self.process.stdin.close()
         self.process.wait()
 
@@ -83,10 +93,10 @@ class Contender:
     def pace(self):
         """Decides how many calls make a turn; gives the time of a call."""
         once = self.times(1, 1)
-        if once < TURN_MS:
-            once = self.times(3, 1)
+        # The first calls are slower than what follows, and variants are chosen by this time.
+        once = self.times(max(3, min(50, int(TURN_MS / max(once, 1e-4)))), 1)
         self.inner = max(1, int(SHORTEST_REP_MS / max(once, 1e-4)))
-        self.reps = max(1, min(50, int(TURN_MS / max(once * self.inner, SHORTEST_REP_MS))))
+        self.reps = max(3, min(50, int(TURN_MS / max(once * self.inner, SHORTEST_REP_MS))))
         return once
 
     def turn(self):
@@ -94,7 +104,9 @@ class Contender:
 
     def times(self, reps, inner):
         """The median of some measurements."""
+        self.worker.wake()
         reply = self.worker.ask(cmd="time", reps=reps, inner=inner)
+        self.worker.rest()
         if "error" in reply:
             raise RuntimeError(f"{self.label}: {reply['error']}")
         return statistics.median(reply["times_ms"])
@@ -227,6 +239,22 @@ def machine(peers, log):
     return info
 
 
+def compile_curve(log):
+    """Compile time against the size of the program: GPT-2's training step with more and more
+    layers, on one core, each in a fresh process."""
+    curve = []
+    for layers in CURVE_LAYERS:
+        worker = Worker("ours", log)
+        reply = worker.ask(cmd="compile_gpt2", layers=layers)
+        worker.close()
+        if "error" in reply:
+            raise RuntimeError(f"ours: {reply['error']}")
+        curve.append({"layers": layers, **reply})
+        print(f"  {layers:2} layers: {reply['nodes']:6} nodes {reply['compile_ms']:8.1f} ms",
+              flush=True)
+    return curve
+
+
 def check(workloads, peers, folder, log):
     """Our results against every variant of the peers, on the same numbers at small sizes."""
     script = ROOT / "bench/peers/compare.py"
@@ -286,6 +314,9 @@ def main():
         for workload in workloads:
             contenders = measure(workload, peers, options, folder, log)
             results["workloads"].append(row_of(workload, contenders))
+        if not options.workloads and not options.only_peers:
+            print("compiling GPT-2's training step on one core", flush=True)
+            results["compile_curve"] = compile_curve(log)
     print_table(results)
     # Part of a run must not replace the table of a whole one.
     if not (options.only_ours or options.only_peers or options.workloads):

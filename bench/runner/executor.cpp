@@ -4,8 +4,6 @@
 #include <optional>
 #include <vector>
 
-#include "ricci/runtime/compiled_graph.h"
-
 #include "runner/leaves.h"
 
 namespace ricci::bench {
@@ -17,9 +15,7 @@ class CompiledExecutor : public Executor {
   [[nodiscard]] std::string_view name() const override { return "ricci"; }
 
   void compile(const Workload& workload) override {
-    CompileOptions options;
-    for (const Donation& d : workload.donated) options.donations.push_back({d.output, d.input});
-    compiled_.emplace(ricci::compile(workload.graph, Device::default_cpu(), options));
+    compiled_.emplace(ricci::compile(workload.graph, Device::default_cpu(), options_for(workload)));
     context_.emplace(compiled_->make_context());
     const std::vector<Leaf> leaves = leaves_of(workload.graph);
     for (const Port& port : compiled_->inputs()) {
@@ -47,6 +43,12 @@ class CompiledExecutor : public Executor {
 };
 
 }  // namespace
+
+CompileOptions options_for(const Workload& workload) {
+  CompileOptions options;
+  for (const Donation& d : workload.donated) options.donations.push_back({d.output, d.input});
+  return options;
+}
 
 std::unique_ptr<Executor> make_executor() { return std::make_unique<CompiledExecutor>(); }
 

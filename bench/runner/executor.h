@@ -7,6 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "ricci/runtime/compiled_graph.h"
+
 #include "workloads/workload.h"
 
 namespace ricci::bench {
@@ -37,5 +39,8 @@ class Executor {
 inline constexpr std::size_t BufferAlignment = 64;
 
 [[nodiscard]] std::unique_ptr<Executor> make_executor();
+
+/// What a training step updates in place.
+[[nodiscard]] CompileOptions options_for(const Workload& workload);
 
 }  // namespace ricci::bench

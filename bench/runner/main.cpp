@@ -4,10 +4,11 @@
 //   {"cmd": "prepare", "workload": "mlp_train", "scale": "full"}
 //   {"cmd": "time", "reps": 5, "inner": 1}
 //   {"cmd": "outputs", "path": "outputs.npz"}
-//   {"cmd": "bandwidth"}        {"cmd": "list"}
+//   {"cmd": "bandwidth"}        {"cmd": "list"}        {"cmd": "compile_gpt2", "layers": 12}
 //
 // `time` and `outputs` are about the workload prepared last. An answer to a request that cannot be
 // served is {"error": …}.
+#include <chrono>
 #include <cstdio>
 #include <iostream>
 #include <optional>
@@ -16,7 +17,9 @@
 #include <nlohmann/json.hpp>
 
 #include "runner/bandwidth.h"
+#include "runner/executor.h"
 #include "runner/program.h"
+#include "workloads/training.h"
 
 namespace ricci::bench {
 namespace {
@@ -32,6 +35,7 @@ class Server {
     if (command == "prepare") return prepare(request);
     if (command == "time") return time(request);
     if (command == "outputs") return outputs(request);
+    if (command == "compile_gpt2") return compile_gpt2(request);
     if (command == "bandwidth") return {{"bytes_per_second", copy_bandwidth()}};
     return {{"error", "no command is named '" + command + "'"}};
   }
@@ -75,6 +79,17 @@ class Server {
     return {{"ok", true}};
   }
 
+  // How long a training step of GPT-2's sizes takes to compile on one core.
+  static json compile_gpt2(const json& request) {
+    const Workload workload = gpt2_train(request.at("layers").get<std::int64_t>());
+    const Device one = Device::cpu(1);
+    const auto start = std::chrono::steady_clock::now();
+    const CompiledGraph compiled = compile(workload.graph, one, options_for(workload));
+    const std::chrono::duration<double, std::milli> taken =
+        std::chrono::steady_clock::now() - start;
+    return {{"nodes", workload.graph.size()}, {"compile_ms", taken.count()}};
+  }
+
   Program& prepared() {
     if (!program_) throw std::runtime_error("nothing is prepared");
     return *program_;
@@ -84,6 +99,8 @@ class Server {
 };
 
 int serve() {
+  // The peers have been imported and have found their devices before they are asked anything.
+  Device::default_cpu().warm_up();
   Server server;
   std::string line;
   while (std::getline(std::cin, line)) {

@@ -139,8 +139,9 @@ Draft mlp_loss(Scale scale) {
 
 Workload mlp_train(Scale scale) { return train("mlp_train", mlp_loss(scale)); }
 
-Workload gpt_train(Scale scale) {
-  const GptSizes s = gpt_sizes(scale);
+namespace {
+
+Workload gpt_of(const GptSizes& s) {
   Draft draft("gpt");
   const Value ids = draft.input("ids", i32({s.batch, s.length}), FeedRule::integer(s.vocabulary));
   const Value labels =
@@ -157,6 +158,19 @@ Workload gpt_train(Scale scale) {
   Workload w = train("gpt_train", std::move(draft));
   w.settings = {{"layers", s.layers}, {"heads", s.heads}};
   return w;
+}
+
+}  // namespace
+
+Workload gpt_train(Scale scale) { return gpt_of(gpt_sizes(scale)); }
+
+Workload gpt2_train(std::int64_t layers) {
+  return gpt_of({.layers = layers,
+                 .heads = 12,
+                 .width = 768,
+                 .vocabulary = 50257,
+                 .batch = 1,
+                 .length = 1024});
 }
 
 Workload cnn_train(Scale scale) {

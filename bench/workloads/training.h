@@ -10,6 +10,9 @@ namespace ricci::bench {
 [[nodiscard]] Workload mlp_train(Scale scale);
 /// 4 layers, 4 heads, width 256, vocabulary 512, batch 4, length 128; pre-norm, tanh-gelu, causal.
 [[nodiscard]] Workload gpt_train(Scale scale);
+/// GPT-2's sizes with so many layers; 12 make its smallest model, of 124 million parameters. To be
+/// compiled, not run.
+[[nodiscard]] Workload gpt2_train(std::int64_t layers);
 /// Three 3x3 convolutions 3-32-64-128 with relu and 2x2 max-pool on 32x32, dense to 10, batch 32.
 [[nodiscard]] Workload cnn_train(Scale scale);
 
