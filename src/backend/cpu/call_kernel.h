@@ -26,6 +26,8 @@ class CallKernel {
   virtual ~CallKernel() = default;
   virtual void run(const CallArguments& arguments) const = 0;
   [[nodiscard]] virtual std::int64_t scratch_bytes() const { return 0; }
+  /// What each thread keeps of `thread_scratch` for it.
+  [[nodiscard]] virtual std::int64_t thread_bytes() const { return 0; }
   /// How the op is served: `onednn`, `host`, `reference`, …
   [[nodiscard]] virtual std::string_view how() const = 0;
 };

@@ -98,6 +98,7 @@ Executable::Executable(std::shared_ptr<const Program> program, ThreadPool& pool,
     } else if (const auto* call = std::get_if<CallStep>(&step.what)) {
       ready.call = make_call_kernel(*call, *program_->graph, step.nodes[0]);
       scratch_bytes_ = std::max(scratch_bytes_, ready.call->scratch_bytes());
+      thread_bytes_ = std::max(thread_bytes_, thread_scratch_bytes(ready.call->thread_bytes()));
     } else {
       std::int64_t inside = 0;
       if (program_->fused) ready.scan = compile_scan(std::get<ControlStep>(step.what));

@@ -3,20 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backend/cpu/blas.h"
 #include "backend/cpu/matmul_copy.h"
+#include "backend/cpu/thread_scratch.h"
 
 namespace ricci::cpu {
 namespace {
-
-template <class R>
-const ProductKernels<R>& product_kernels() {
-  const VectorKernels& k = vector_kernels();
-  if constexpr (std::is_same_v<R, float>) return k.f32;
-  if constexpr (std::is_same_v<R, double>) return k.f64;
-  if constexpr (std::is_same_v<R, std::uint32_t>) return k.u32;
-  if constexpr (std::is_same_v<R, std::uint64_t>) return k.u64;
-}
 
 const std::byte* element(DType dtype, const void* data, std::int64_t index) {
   return static_cast<const std::byte*>(data) + index * size_of(dtype);
@@ -28,18 +19,6 @@ std::byte* element(DType dtype, void* data, std::int64_t index) {
 template <class R>
 R* in_scratch(void* scratch, std::int64_t bytes) {
   return reinterpret_cast<R*>(static_cast<std::byte*>(scratch) + bytes);
-}
-
-// A library takes a step along stored rows; with one row or column it must still look right.
-GemmCall library_call(const Product<float>& p) {
-  GemmCall g{.m = p.m, .n = p.n, .k = p.k, .a = p.a, .b = p.b, .c = p.c};
-  g.a_transposed = p.a_column != 1;
-  g.a_step = std::max(g.a_transposed ? p.a_column : p.a_row, g.a_transposed ? p.m : p.k);
-  g.b_transposed = p.b_column != 1;
-  g.b_step = std::max(g.b_transposed ? p.b_column : p.b_row, g.b_transposed ? p.k : p.n);
-  g.c_step = std::max(p.c_row, p.n);
-  g.accumulate = p.accumulate;
-  return g;
 }
 
 }  // namespace
@@ -65,26 +44,50 @@ void MatmulPlan::multiply(const MatmulTile& t, const Side& a, const R* a_data, c
   switch (method_) {
     case Method::Rows: return kernels.rows(p);
     case Method::Dots: return kernels.dots(p);
-    case Method::Packed: return kernels.packed(p);
-    case Method::Library:
-      if constexpr (std::is_same_v<R, float>) return gemm(library_call(p));
-      return kernels.packed(p);
+    case Method::Panels: return multiply_panels(t, a, a_data, b_data, c, c_row, accumulate);
     case Method::Fill:
-    case Method::Small: break;
+    case Method::Small:
+    case Method::Blocks: break;
   }
   kernels.blocks(p);
 }
 
 template <class R>
+void MatmulPlan::multiply_panels(const MatmulTile& t, const Side& a, const R* a_data,
+                                 const R* panels, R* c, std::int64_t c_row, bool accumulate) const {
+  const PanelKernels<R>& kernels = product_kernels<R>().panels;
+  const MatmulLayout& from = a.layout();
+  R* strips = reinterpret_cast<R*>(thread_scratch(thread_bytes_));
+  for (std::int64_t k = 0; k < k_; k += kernels.depth) {
+    const std::int64_t depth = std::min(kernels.depth, k_ - k);
+    kernels.pack_rows(a_data + t.row0 * from.row + k * from.column, from.row, from.column,
+                      t.row1 - t.row0, depth, strips);
+    kernels.multiply({.m = t.row1 - t.row0,
+                      .n = t.column1 - t.column0,
+                      .depth = depth,
+                      .a = strips,
+                      .a_as_rows = from.column == 1,
+                      .b = panels + k * panel_columns_ + t.column0 * depth,
+                      .c = c,
+                      .c_row = c_row,
+                      .accumulate = accumulate || k > 0});
+  }
+}
+
+template <class R>
+const R* MatmulPlan::matrix(const Side& side, std::int64_t batch, const void* data,
+                            void* scratch) const {
+  const std::int64_t at = offset_of(side.layout(), batch);
+  return side.copied ? in_scratch<R>(scratch, side.offset) + at : static_cast<const R*>(data) + at;
+}
+
+template <class R>
 void MatmulPlan::run_matrix(const MatmulTile& t, std::int64_t batch, const void* a, const void* b,
                             void* c, void* scratch) const {
-  const auto data_of = [&](const Side& side, const void* data) {
-    const std::int64_t at = offset_of(side.layout(), batch);
-    return side.copied ? in_scratch<R>(scratch, side.offset) + at
-                       : static_cast<const R*>(data) + at;
-  };
-  const R* x = data_of(a_, a);
-  const R* y = data_of(b_, b);
+  const bool packed = method_ == Method::Panels;
+  const R* x = matrix<R>(a_, batch, a, scratch);
+  const R* y = packed ? in_scratch<R>(scratch, panels_offset_) + offset_of(panels_, batch)
+                      : matrix<R>(b_, batch, b, scratch);
   const std::int64_t c_first = offset_of(c_, batch) + t.row0 * c_.row + t.column0 * c_.column;
   if (!c_in_scratch_) {
     multiply<R>(t, a_, x, b_, y, static_cast<R*>(c) + c_first, c_.row, accumulate_);
@@ -95,7 +98,7 @@ void MatmulPlan::run_matrix(const MatmulTile& t, std::int64_t batch, const void*
          t.column0;
   multiply<R>(t, a_, x, b_, y, z, n_, false);
   if (complex_) {  // (x + ix')(y + iy') = xy + (-x')y' + i(xy' + x'y)
-    const R* y_imaginary = y + b_.plane;
+    const R* y_imaginary = y + (packed ? panel_elements_ : b_.plane);
     multiply<R>(t, a_, x + 2 * a_.plane, b_, y_imaginary, z, n_, true);
     multiply<R>(t, a_, x, b_, y_imaginary, z + plane, n_, false);
     multiply<R>(t, a_, x + a_.plane, b_, y, z + plane, n_, true);
@@ -189,6 +192,37 @@ void MatmulPlan::prepare_tile(std::int64_t tile, const void* a, const void* b,
   });
 }
 
+void MatmulPlan::pack_tile(std::int64_t tile, const void* a, const void* b, void* scratch) const {
+  const void* from = swapped_ ? a : b;
+  with_arithmetic(dtype_, [&]<class R>() {
+    const PanelKernels<R>& kernels = product_kernels<R>().panels;
+    const std::int64_t parts = (n_ + packed_at_once_ - 1) / packed_at_once_;
+    const std::int64_t first = tile % parts * packed_at_once_;
+    const std::int64_t columns = std::min(packed_at_once_, n_ - first);
+    const std::int64_t plane = tile / parts % panel_planes_;
+    // The first batch that uses this copy.
+    std::int64_t copy = tile / parts / panel_planes_;
+    std::int64_t batch = 0;
+    std::int64_t step = 1;
+    for (std::size_t i = batch_.size(); i-- > 0;) {
+      if (panels_.batch[i] != 0) {
+        batch += copy % batch_[i] * step;
+        copy /= batch_[i];
+      }
+      step *= batch_[i];
+    }
+    const MatmulLayout& at = b_.layout();
+    const R* source = matrix<R>(b_, batch, from, scratch) + plane * b_.plane;
+    R* to = in_scratch<R>(scratch, panels_offset_) + offset_of(panels_, batch) +
+            plane * panel_elements_;
+    for (std::int64_t k = 0; k < k_; k += kernels.depth) {
+      const std::int64_t depth = std::min(kernels.depth, k_ - k);
+      kernels.pack_columns(source + k * at.row + first * at.column, at.row, at.column, columns,
+                           depth, to + k * panel_columns_ + first * depth);
+    }
+  });
+}
+
 void MatmulPlan::run_tile(std::int64_t index, const void* a, const void* b, void* c,
                           void* scratch) const {
   if (swapped_) std::swap(a, b);
@@ -208,6 +242,7 @@ void MatmulPlan::run_tile(std::int64_t index, const void* a, const void* b, void
 
 void MatmulPlan::run(ThreadPool& pool, const void* a, const void* b, void* c, void* scratch) const {
   pool.run(prepare_tiles(), [&](std::int64_t t) { prepare_tile(t, a, b, scratch); });
+  pool.run(pack_tiles(), [&](std::int64_t t) { pack_tile(t, a, b, scratch); });
   pool.run(tiles(), [&](std::int64_t t) { run_tile(t, a, b, c, scratch); });
 }
 

@@ -6,6 +6,7 @@
 // or tile by tile, to go on with a tile's rows while they are in the cache:
 //
 //   pool.run(plan.prepare_tiles(), [&](auto t) { plan.prepare_tile(t, a, b, scratch); });
+//   pool.run(plan.pack_tiles(), [&](auto t) { plan.pack_tile(t, a, b, scratch); });
 //   pool.run(plan.tiles(), [&](auto t) { plan.run_tile(t, a, b, c, scratch); … plan.tile(t) … });
 //
 // Floats narrower than f32 are multiplied and summed in f32 and rounded once; integers wrap.
@@ -58,13 +59,19 @@ class MatmulPlan {
 
   [[nodiscard]] std::int64_t scratch_bytes() const noexcept { return scratch_bytes_; }
   /// Batches and rows as tiles count them: trailing batch axes that share one b and lie behind each
-  /// other in a and c count as rows.
+  /// other in a and c count as rows, and those that share one a as columns.
   [[nodiscard]] std::int64_t batches() const noexcept { return batches_; }
   [[nodiscard]] std::int64_t rows() const noexcept { return swapped_ ? n_ : m_; }
 
-  /// Copies operands that need it into scratch. All of these come before the first tile.
+  /// What each thread that runs tiles keeps for itself.
+  [[nodiscard]] std::int64_t thread_bytes() const noexcept { return thread_bytes_; }
+
+  /// Copies operands that are not in the arithmetic's own type into scratch; then packs what every
+  /// tile needs. All of one come before the first of the next.
   [[nodiscard]] std::int64_t prepare_tiles() const noexcept;
   void prepare_tile(std::int64_t tile, const void* a, const void* b, void* scratch) const;
+  [[nodiscard]] std::int64_t pack_tiles() const noexcept;
+  void pack_tile(std::int64_t tile, const void* a, const void* b, void* scratch) const;
 
   [[nodiscard]] std::int64_t tiles() const noexcept;
   [[nodiscard]] MatmulTile tile(std::int64_t index) const noexcept;
@@ -73,7 +80,7 @@ class MatmulPlan {
   void run(ThreadPool& pool, const void* a, const void* b, void* c, void* scratch) const;
 
  private:
-  enum class Method : std::uint8_t { Fill, Small, Packed, Rows, Dots, Library };
+  enum class Method : std::uint8_t { Fill, Small, Blocks, Rows, Dots, Panels };
 
   /// An operand as the kernels see it.
   struct Side {
@@ -93,9 +100,16 @@ class MatmulPlan {
   void choose_method();
   void choose_tiles();
   void plan_copy(Side& side, std::int64_t planes);
+  void plan_panels();
   [[nodiscard]] std::int64_t offset_of(const MatmulLayout& layout, std::int64_t batch) const;
   [[nodiscard]] MatmulTile inner_tile(std::int64_t index) const noexcept;
 
+  /// The matrix of a side that a batch uses, in the caller's memory or in scratch.
+  template <class R>
+  const R* matrix(const Side& side, std::int64_t batch, const void* data, void* scratch) const;
+  template <class R>
+  void multiply_panels(const MatmulTile& t, const Side& a, const R* a_data, const R* panels, R* c,
+                       std::int64_t c_row, bool accumulate) const;
   template <class R>
   void copy_part(const Side& side, std::int64_t part, const void* from, void* scratch) const;
   template <class R>
@@ -126,6 +140,15 @@ class MatmulPlan {
   bool c_in_scratch_ = false;  ///< computed there, then stored
   std::int64_t c_offset_ = 0;
   std::int64_t scratch_bytes_ = 0;
+  std::int64_t thread_bytes_ = 0;
+  // B in strips: per distinct batch and plane, block of the depth by block.
+  MatmulLayout panels_;              ///< the batches' strides
+  std::int64_t panel_copies_ = 0;    ///< distinct batches
+  std::int64_t panel_elements_ = 0;  ///< of one plane
+  std::int64_t panel_columns_ = 0;   ///< n, rounded up to whole strips
+  std::int64_t panel_planes_ = 1;
+  std::int64_t packed_at_once_ = 1;  ///< columns of b in one of the pack tiles
+  std::int64_t panels_offset_ = 0;   ///< in scratch, in bytes
   std::int64_t tile_batches_ = 1;
   std::int64_t tile_rows_ = 1;
   std::int64_t tile_columns_ = 1;

@@ -43,6 +43,7 @@ class MatmulCall final : public CallKernel {
     plan_.run(a.pool, a.operands[0], a.operands[1], a.results[0], a.scratch);
   }
   [[nodiscard]] std::int64_t scratch_bytes() const override { return plan_.scratch_bytes(); }
+  [[nodiscard]] std::int64_t thread_bytes() const override { return plan_.thread_bytes(); }
   [[nodiscard]] std::string_view how() const override { return "matmul"; }
 
  private:

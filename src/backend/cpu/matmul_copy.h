@@ -39,9 +39,17 @@ inline std::int64_t size_of_arithmetic(DType dtype) {
   return with_arithmetic(dtype, []<class R>() { return static_cast<std::int64_t>(sizeof(R)); });
 }
 
-inline bool arithmetic_is_f32(DType dtype) {
-  return with_arithmetic(dtype, []<class R>() { return std::is_same_v<R, float>; });
+template <class R>
+const ProductKernels<R>& product_kernels() {
+  const VectorKernels& k = vector_kernels();
+  if constexpr (std::is_same_v<R, float>) return k.f32;
+  if constexpr (std::is_same_v<R, double>) return k.f64;
+  if constexpr (std::is_same_v<R, std::uint32_t>) return k.u32;
+  if constexpr (std::is_same_v<R, std::uint64_t>) return k.u64;
 }
+
+/// Columns of B are cut at multiples of this: whole strips of every instruction set.
+constexpr std::int64_t PackedColumns = 64;
 
 template <class R, class T>
 R widened(T x) {

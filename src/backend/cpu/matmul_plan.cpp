@@ -1,6 +1,7 @@
 // How a matrix product is computed: the method, the copies it needs and the tiles. All of it
 // depends on shape, layout and dtype only.
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "ricci/support/checked.h"
@@ -15,10 +16,14 @@ namespace {
 // Where one method overtakes another, measured; sizes in elements, work in multiplications.
 constexpr std::int64_t SmallSize = 32;              // m, n, k up to here: registers, no library
 constexpr std::int64_t FewRows = 4;                 // read B once, row by row
+constexpr std::int64_t UnpackedRows = 12;           // B is read too seldom to be packed
 constexpr std::int64_t TileWork = 8 << 20;          // enough to hide what a tile costs
-constexpr std::int64_t LeastWork = 1 << 19;         // less is not worth a second thread
-constexpr std::int64_t LeastTileRows = 64;          // fewer would pack B too often,
+constexpr std::int64_t LeastWork = 1 << 21;         // less is not worth a second thread,
+constexpr std::int64_t LeastPacked = 1 << 15;       // nor are fewer elements to pack
+constexpr std::int64_t LeastTileRows = 60;          // fewer would read B too often,
 constexpr std::int64_t TilesPerMatrix = 16;         // and so would more tiles than this
+constexpr std::int64_t LeastTileColumns = 128;      // fewer would pack A too often
+constexpr std::int64_t RowStep = 6;                 // whole strips of rows
 constexpr std::int64_t StreamedElements = 1 << 16;  // of B in a tile of few rows
 
 constexpr std::int64_t Alignment = 64;
@@ -83,16 +88,27 @@ MatmulPlan::MatmulPlan(MatmulShape s)
   if (columns_adjoin || (n_ <= FewRows && m_ > FewRows)) swap_sides();
   choose_method();
   choose_tiles();
+  if (method_ == Method::Panels) plan_panels();
 }
 
 void MatmulPlan::fold_batches() {
   while (!batch_.empty()) {
     const std::int64_t size = batch_.back();
+    const std::int64_t a = a_.from.batch.back();
+    const std::int64_t b = b_.from.batch.back();
+    const std::int64_t c = c_.batch.back();
     const bool one = size == 1;
-    const bool rows = b_.from.batch.back() == 0 && a_.from.batch.back() == m_ * a_.from.row &&
-                      c_.batch.back() == m_ * c_.row;
-    if (!one && (!rows || m_ == 0)) break;
-    if (!one) m_ = a_.rows = checked_mul(m_, size);
+    const bool rows = b == 0 && (m_ == 1 || (a == m_ * a_.from.row && c == m_ * c_.row));
+    const bool columns = a == 0 && (n_ == 1 || (b == n_ * b_.from.column && c == n_ * c_.column));
+    if (!one && rows && m_ > 0) {
+      if (m_ == 1) std::tie(a_.from.row, c_.row) = std::pair{a, c};
+      m_ = a_.rows = checked_mul(m_, size);
+    } else if (!one && columns && n_ > 0) {
+      if (n_ == 1) std::tie(b_.from.column, c_.column) = std::pair{b, c};
+      n_ = b_.columns = checked_mul(n_, size);
+    } else if (!one) {
+      break;
+    }
     batch_.pop_back();
     for (MatmulLayout* layout : {&a_.from, &b_.from, &c_}) layout->batch.pop_back();
   }
@@ -134,21 +150,14 @@ void MatmulPlan::choose_method() {
     method_ = Method::Small;
     return;
   }
-  const bool library = arithmetic_is_f32(dtype_);
-  const auto library_can_read = [](const Side& s) {
-    return (s.from.column == 1 && s.from.row >= s.columns) ||
-           (s.from.row == 1 && s.from.column >= s.rows);
-  };
-  const auto must_copy = [&](const Side& s) {
-    return !native_ || (library && !library_can_read(s));
-  };
-  if (must_copy(a_)) plan_copy(a_, complex_ ? 3 : 1);
-  if (must_copy(b_)) plan_copy(b_, complex_ ? 2 : 1);
-  method_ = library ? Method::Library : Method::Packed;
-  if (m_ <= FewRows && b_.layout().column == 1) method_ = Method::Rows;
-  if (m_ <= FewRows && b_.layout().column != 1 && b_.layout().row == 1) {
-    if (a_.layout().column == 1 || m_ == 1) method_ = Method::Dots;
-    if (!a_.copied && a_.layout().column != 1) method_ = library ? Method::Library : Method::Packed;
+  if (!native_) plan_copy(a_, complex_ ? 3 : 1);
+  if (!native_) plan_copy(b_, complex_ ? 2 : 1);
+  const MatmulLayout& b = b_.layout();
+  method_ = Method::Panels;
+  if (m_ <= UnpackedRows && b.column == 1) method_ = Method::Blocks;
+  if (m_ <= FewRows && b.column == 1) method_ = Method::Rows;
+  if (m_ <= FewRows && b.column != 1 && b.row == 1 && a_.layout().column == 1) {
+    method_ = Method::Dots;
   }
   const bool direct = native_ && c_.column == 1 && (m_ == 1 || c_.row >= n_);
   if (direct) return;
@@ -157,6 +166,31 @@ void MatmulPlan::choose_method() {
   const std::int64_t elements = checked_mul(checked_mul(m_, n_), batches_ * (complex_ ? 2 : 1));
   scratch_bytes_ = checked_add(
       scratch_bytes_, rounded_up(checked_mul(elements, size_of_arithmetic(dtype_)), Alignment));
+}
+
+void MatmulPlan::plan_panels() {
+  with_arithmetic(dtype_, [&]<class R>() {
+    const PanelKernels<R>& kernels = product_kernels<R>().panels;
+    panel_columns_ = rounded_up(n_, kernels.columns);
+    packed_at_once_ = rounded_up(quotient_up(LeastPacked, k_), PackedColumns);
+    panel_planes_ = complex_ ? 2 : 1;
+    panel_elements_ = checked_mul(k_, panel_columns_);
+    const std::int64_t size = checked_mul(panel_elements_, panel_planes_);
+    panels_.batch.assign(batch_.size(), 0);
+    panel_copies_ = 1;
+    for (std::size_t i = batch_.size(); i-- > 0;) {
+      if (b_.from.batch[i] == 0) continue;
+      panels_.batch[i] = checked_mul(size, panel_copies_);
+      panel_copies_ = checked_mul(panel_copies_, batch_[i]);
+    }
+    panels_offset_ = scratch_bytes_;
+    const auto bytes = static_cast<std::int64_t>(sizeof(R));
+    scratch_bytes_ =
+        checked_add(scratch_bytes_,
+                    rounded_up(checked_mul(checked_mul(size, panel_copies_), bytes), Alignment));
+    const std::int64_t strips = quotient_up(tile_rows_, kernels.rows);
+    thread_bytes_ = (strips * kernels.strip_elements + kernels.slack) * bytes;
+  });
 }
 
 void MatmulPlan::choose_tiles() {
@@ -181,11 +215,20 @@ void MatmulPlan::choose_tiles() {
   }
   const std::int64_t parts =
       std::clamp<std::int64_t>(work / TileWork, batches_ > 1 ? 1 : 2, TilesPerMatrix);
-  if (may_cut_rows && (m_ >= 2 * LeastTileRows || !may_cut_columns)) {
-    tile_rows_ = part_size(m_, parts, 16, LeastTileRows);
-  } else if (may_cut_columns) {
-    tile_columns_ = part_size(n_, parts, 64, 128);
+  std::int64_t down = 1;
+  if (may_cut_rows) {
+    down = std::clamp<std::int64_t>(m_ / LeastTileRows, 1, parts);
+    tile_rows_ = part_size(m_, down, RowStep, 1);
   }
+  if (may_cut_columns && down < parts) {
+    const std::int64_t across = std::clamp<std::int64_t>(n_ / LeastTileColumns, 1, parts / down);
+    tile_columns_ = part_size(n_, across, PackedColumns, 1);
+  }
+}
+
+std::int64_t MatmulPlan::pack_tiles() const noexcept {
+  if (method_ != Method::Panels) return 0;
+  return panel_copies_ * panel_planes_ * quotient_up(n_, packed_at_once_);
 }
 
 std::int64_t MatmulPlan::prepare_tiles() const noexcept {

@@ -8,6 +8,8 @@
 #include "ricci/support/error.h"
 #include "ricci/type/tensor.h"
 
+#include "backend/cpu/vector_kernels.h"
+
 namespace ricci::cpu {
 namespace {
 
@@ -162,10 +164,52 @@ void find_maxima(const PoolGeometry& g, const RowPart& part, const T* x, std::in
   });
 }
 
+// Windows of two by two, side by side.
+bool is_by_pairs(const PoolGeometry& g) {
+  using Two = std::array<std::int64_t, 2>;
+  return g.dtype == DType::F32 && g.kernel == Two{2, 2} && g.stride == Two{2, 2} &&
+         g.padding == Two{0, 0};
+}
+
+// Calls f(row, windows) for each row of windows: the offsets of its first row in the image and of
+// its first window.
+template <class F>
+void for_each_row_of_pairs(ThreadPool& pool, const PoolGeometry& g, F&& f) {
+  for_each_plane(pool, g, [&](std::int64_t plane) {
+    for (std::int64_t i = 0; i < g.size_out[0]; ++i) {
+      f((plane * g.size_in[0] + 2 * i) * g.size_in[1], (plane * g.size_out[0] + i) * g.size_out[1]);
+    }
+  });
+}
+
+void max_pool_by_pairs(ThreadPool& pool, const PoolGeometry& g, const float* x, float* y) {
+  const VectorKernels& kernels = vector_kernels();
+  for_each_row_of_pairs(pool, g, [&](std::int64_t row, std::int64_t window) {
+    const float* upper = x + row;
+    kernels.max_of_pairs(upper, upper + g.size_in[1], g.size_out[1], y + window);
+  });
+}
+
+void max_pool_backward_by_pairs(ThreadPool& pool, const PoolGeometry& g, const float* x,
+                                const float* dy, float* dx) {
+  const VectorKernels& kernels = vector_kernels();
+  const bool covered = g.size_in[0] == 2 * g.size_out[0] && g.size_in[1] == 2 * g.size_out[1];
+  if (!covered) std::fill_n(dx, g.planes * g.size_in[0] * g.size_in[1], 0.0F);
+  for_each_row_of_pairs(pool, g, [&](std::int64_t row, std::int64_t window) {
+    const float* upper = x + row;
+    float* d_upper = dx + row;
+    kernels.max_of_pairs_backward(upper, upper + g.size_in[1], dy + window, g.size_out[1], d_upper,
+                                  d_upper + g.size_in[1]);
+  });
+}
+
 }  // namespace
 
 void pool_forward(ThreadPool& pool, const PoolGeometry& g, ReduceKind kind, bool count_padding,
                   const void* x, void* y) {
+  if (kind == ReduceKind::Max && is_by_pairs(g)) {
+    return max_pool_by_pairs(pool, g, static_cast<const float*>(x), static_cast<float*>(y));
+  }
   with_float_type(g.dtype, [&]<class T>() {
     for_each_plane(pool, g, [&](std::int64_t plane) {
       const T* from = static_cast<const T*>(x) + plane * g.size_in[0] * g.size_in[1];
@@ -177,6 +221,10 @@ void pool_forward(ThreadPool& pool, const PoolGeometry& g, ReduceKind kind, bool
 
 void max_pool_backward(ThreadPool& pool, const PoolGeometry& g, const void* x, const void* dy,
                        void* dx) {
+  if (is_by_pairs(g)) {
+    return max_pool_backward_by_pairs(pool, g, static_cast<const float*>(x),
+                                      static_cast<const float*>(dy), static_cast<float*>(dx));
+  }
   with_float_type(g.dtype, [&]<class T>() {
     for_each_plane(pool, g, [&](std::int64_t plane) {
       const std::int64_t image = g.size_in[0] * g.size_in[1];

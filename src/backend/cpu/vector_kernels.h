@@ -23,6 +23,36 @@ struct Product {
   bool accumulate = false;
 };
 
+/// C = A B, or C += A B, of matrices packed by PanelKernels: all rows of one block of the depth.
+template <class T>
+struct Panels {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t depth = 0;
+  const T* a = nullptr;
+  bool a_as_rows = false;  ///< packed from rows whose elements adjoin
+  const T* b = nullptr;
+  T* c = nullptr;
+  std::int64_t c_row = 0;
+  bool accumulate = false;
+};
+
+/// Large products: both matrices are copied to where the innermost loop wants them.
+template <class T>
+struct PanelKernels {
+  std::int64_t rows = 0;            ///< of A in a strip
+  std::int64_t strip_elements = 0;  ///< of A; a further `slack` may be written behind the last
+  std::int64_t slack = 0;
+  std::int64_t columns = 0;  ///< of B in a strip, which takes columns · depth elements
+  std::int64_t depth = 0;    ///< the most a block has
+  /// Strips of A [rows, depth] or B [depth, columns], read with any strides.
+  void (*pack_rows)(const T* a, std::int64_t row, std::int64_t column, std::int64_t rows,
+                    std::int64_t depth, T* to) = nullptr;
+  void (*pack_columns)(const T* b, std::int64_t row, std::int64_t column, std::int64_t columns,
+                       std::int64_t depth, T* to) = nullptr;
+  void (*multiply)(const Panels<T>&) = nullptr;
+};
+
 template <class T>
 struct ProductKernels {
   /// Blocks in registers, for matrices that fit into the cache; b_column is 1.
@@ -33,6 +63,7 @@ struct ProductKernels {
   void (*rows)(const Product<T>&) = nullptr;
   /// At most 4 rows, each along the rows of Bᵀ; a_column and b_row are 1.
   void (*dots)(const Product<T>&) = nullptr;
+  PanelKernels<T> panels = {};
 };
 
 /// A block of attention scores, transposed: [keys, Queries], one lane to a query, so that nothing
@@ -62,6 +93,12 @@ struct VectorKernels {
   ProductKernels<std::uint32_t> u32;
   ProductKernels<std::uint64_t> u64;
   ScoreKernels scores;
+  /// Maxima of windows of two by two, side by side in two rows of an image; and the rows' gradient,
+  /// which has dy at every window's first maximum.
+  void (*max_of_pairs)(const float* upper, const float* lower, std::int64_t count,
+                       float* y) = nullptr;
+  void (*max_of_pairs_backward)(const float* upper, const float* lower, const float* dy,
+                                std::int64_t count, float* d_upper, float* d_lower) = nullptr;
   void (*exp)(const float* x, float* y, std::int64_t count) = nullptr;  ///< within 2 ulp
   void (*widen_f16)(const std::uint16_t* from, float* to, std::int64_t count) = nullptr;
   void (*widen_bf16)(const std::uint16_t* from, float* to, std::int64_t count) = nullptr;

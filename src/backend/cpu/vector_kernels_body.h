@@ -8,6 +8,8 @@
 #include "backend/cpu/vector_kernels.h"
 #include "backend/cpu/vector_lanes.h"
 #include "backend/cpu/vector_narrow.h"
+#include "backend/cpu/vector_panels.h"
+#include "backend/cpu/vector_pool.h"
 #include "backend/cpu/vector_product.h"
 #include "backend/cpu/vector_scores.h"
 
@@ -23,6 +25,8 @@ const VectorKernels kernels = {
     .u32 = product_kernels<std::uint32_t>(),
     .u64 = product_kernels<std::uint64_t>(),
     .scores = {take_scores, exp_shifted, cap_scores, add_products, score_gradient},
+    .max_of_pairs = max_of_pairs,
+    .max_of_pairs_backward = max_of_pairs_backward,
     .exp = exp_all,
     .widen_f16 = widen_f16,
     .widen_bf16 = widen_bf16,

@@ -14,6 +14,16 @@ using Lanes = typename LanesOf<T>::type;
 template <class T>
 inline constexpr int LaneCount = RICCI_VECTOR_BYTES / static_cast<int>(sizeof(T));
 
+/// 0, 1, … N - 1, for what needs its numbers at compile time.
+template <int... I>
+struct Numbers {};
+template <int N, int... I>
+struct CountTo : CountTo<N - 1, N - 1, I...> {};
+template <int... I>
+struct CountTo<0, I...> {
+  using type = Numbers<I...>;
+};
+
 template <class T>
 inline Lanes<T> load(const T* from) {
   Lanes<T> v;

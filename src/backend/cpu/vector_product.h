@@ -230,10 +230,5 @@ void product_by_dots(const Product<T>& p) {
   }
 }
 
-template <class T>
-constexpr ProductKernels<T> product_kernels() {
-  return {product_in_blocks<T>, product_of_strips<T>, product_by_rows<T>, product_by_dots<T>};
-}
-
 }  // namespace
 }  // namespace ricci::cpu::RICCI_VECTOR_TARGET
