@@ -77,6 +77,12 @@ def erfc_scaled(y):
         1 - 1 / (2 * x * x) + 3 / (4 * x ** 4))
 
 
+def normal_tail(y):
+    t = (1 - y) / 2
+    x = (1 / t - 1) / mpf("0.3")
+    return exp(x * x / 2) * erfc(x / sqrt(2)) / 2 / t
+
+
 h = LN2 / 2 * mpf("1.0001")
 q = pi / 4 * mpf("1.0001")
 t8 = (sqrt(2) - 1) * mpf("1.0001")
@@ -114,6 +120,9 @@ TABLE = [
     # 5/4 is taken out so that the constant term's own rounding does not count.
     ("Erfc", "(1+2x)·exp(x²)·erfc(x) − 5/4 in (x−2)/(x+2)", lambda y: erfc_scaled(y) - 1.25,
      mpf(-1), mpf("0.9999"), lambda y: 1, (29, 56)),
+    ("NormalTail", "Φ(−x)·e^(x²/2)·(1 + h) in (h − 1)/(h + 1), h = 0.3·x, x up to 14.5",
+     normal_tail, mpf(-1), 1 - 2 / (1 + mpf("14.5") * mpf("0.3")),
+     lambda y: 1 / normal_tail(y), (26.5, None)),
     ("ErfcLog2", "−log2 erfc(x), for 1 − 2^−p to single precision", lambda x: -log(erfc(x)) / LN2,
      mpf("0.9"), mpf(4), lambda x: erfc(x) * LN2, (26.5, None)),
 ]

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
+#include <mutex>
 
 #include <unistd.h>
+
+#include "backend/cpu/warm_up.h"
 
 namespace ricci {
 
@@ -13,6 +16,11 @@ Device Device::cpu(int threads) { return {"cpu", std::make_shared<ThreadPool>(th
 const Device& Device::default_cpu() {
   static const Device device = cpu();
   return device;
+}
+
+void Device::warm_up() const {
+  static std::once_flag once;
+  std::call_once(once, [&] { cpu::warm_up(pool()); });
 }
 
 std::int64_t Device::memory_bytes() {

@@ -26,6 +26,8 @@
 
 #include "ricci/support/error.h"
 
+#include "backend/cpu/splat_constants.h"
+
 namespace ricci::cpu {
 namespace {
 
@@ -126,7 +128,7 @@ void run_passes(llvm::Module& module, llvm::TargetMachine& machine, JitLevel lev
   passes.run(module, modules);
 }
 
-void check_module(const llvm::Module& module) {
+[[maybe_unused]] void check_module(const llvm::Module& module) {
   std::string faults;
   llvm::raw_string_ostream out(faults);
   if (llvm::verifyModule(module, &out)) throw InternalError("malformed LLVM IR: " + faults);
@@ -143,7 +145,8 @@ llvm::SmallVector<char, 0> generate(llvm::Module& module, llvm::TargetMachine& m
   return bytes;
 }
 
-EmittedCode emit(llvm::Module& module, llvm::TargetMachine& machine, const JitOptions& options) {
+EmittedCode emit(llvm::Module& module, llvm::TargetMachine& machine, const TargetInfo& target,
+                 const JitOptions& options) {
   EmittedCode code;
   module.setTargetTriple(machine.getTargetTriple().str());
   module.setDataLayout(machine.createDataLayout());
@@ -151,6 +154,7 @@ EmittedCode emit(llvm::Module& module, llvm::TargetMachine& machine, const JitOp
   check_module(module);
 #endif
   run_passes(module, machine, options.level);
+  if (target.avx2 && !target.avx512) keep_splats_in_memory(module);
   if (options.keep_llvm) {
     llvm::raw_string_ostream out(code.llvm_text);
     module.print(out, nullptr);
@@ -172,7 +176,7 @@ EmittedCode emit_code(std::unique_ptr<llvm::Module> module,
                       std::unique_ptr<llvm::LLVMContext> context, const JitOptions& options) {
   const TargetInfo& target = options.target != nullptr ? *options.target : host_target();
   Machine machine = machines().take(target, options.level);
-  EmittedCode code = emit(*module, *machine, options);
+  EmittedCode code = emit(*module, *machine, target, options);
   machines().give_back(target, options.level, std::move(machine));
   // A module must go before its context.
   module.reset();

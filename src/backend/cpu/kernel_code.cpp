@@ -218,6 +218,12 @@ class KernelEmitter {
     if (!k_.by_columns) {
       while (unroll_ > 1 && extent < unroll_ * lane_count_) unroll_ /= 2;
       if (extent < lane_count_ && extent == 1) lane_count_ = 1;
+      // Two vectors in step rather than one after the other: each waits less for itself. With
+      // AVX-512 a vector is long enough.
+      if (unroll_ > 1 && !target_.avx512 && extent % (2 * lane_count_) == 0) {
+        lane_count_ *= 2;
+        unroll_ /= 2;
+      }
     }
     // Reductions keep one partial result per vector of the unrolled loop, in memory of the stack
     // that becomes registers.
@@ -289,8 +295,9 @@ class KernelEmitter {
       const bool whole_vectors = !k_.by_columns && extent % lane_count_ == 0;
       mask_ = nullptr;
       if (lane_count_ > 1 && !whole_vectors) {
-        Value* left = b_.CreateSub(to, rest.index);
-        mask_ = b_.CreateICmpULT(lane_numbers(64), lanes_.spread(left, lane_count_));
+        // Few are left, so 32 bits count them: the comparison is half as long.
+        Value* left = b_.CreateTrunc(b_.CreateSub(to, rest.index), b_.getInt32Ty());
+        mask_ = b_.CreateICmpULT(lane_numbers(32), lanes_.spread(left, lane_count_));
       }
       emit_vector(stage, axis, rest.index, 0);
       close(rest);

@@ -76,6 +76,13 @@ ExpParts exp_less_one(Real x) {
   return {fma(r * r, evaluate(polynomial::Exp, r), r), n.integer};
 }
 
+ExpParts exp_less_one_near(Real x, Real correction) {
+  const Ln2 ln2 = ln2_for(*x.c);
+  const Whole n = nearest(x, Log2E);
+  const Real r = fma(n.number, -ln2.lo, fma(n.number, -ln2.hi, x)) + correction;
+  return {fma(r * r, evaluate(polynomial::Exp, r), r), n.integer};
+}
+
 ExpParts exp_less_one(Pair x) {
   const Whole n = nearest(x.hi, Log2E);
   const Pair r = reduce(x.hi, n.number);

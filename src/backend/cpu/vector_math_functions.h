@@ -26,6 +26,8 @@ struct ExpParts {
 /// The same with p less one, which saves a rounding where (1 + p)·y is wanted.
 [[nodiscard]] ExpParts exp_less_one(Real x);
 [[nodiscard]] ExpParts exp_less_one(Pair x);
+/// Of x + correction, to about one unit in the last place of eˣ: cheaper than a pair.
+[[nodiscard]] ExpParts exp_less_one_near(Real x, Real correction);
 [[nodiscard]] ExpParts expm1_parts(Real x);
 [[nodiscard]] Real exp(Real x);
 [[nodiscard]] Real exp2(Real x);

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
 #include "backend/cpu/jit.h"
 #include "backend/cpu/vector_math_polynomials.h"
@@ -42,6 +43,9 @@ struct Lanes {
   [[nodiscard]] llvm::Type* int_type() const { return with_scalar(b.getIntNTy(width())); }
   [[nodiscard]] Real real(double value) const;
   [[nodiscard]] Bits bits(std::uint64_t value) const;
+  [[nodiscard]] bool scales_in_one() const {
+    return target.avx512 && type->getPrimitiveSizeInBits() == 512;
+  }
   /// Chooses by the type the code works in.
   [[nodiscard]] double pick(double f32, double f64) const { return is_f32() ? f32 : f64; }
 };
@@ -149,12 +153,25 @@ inline Real fma(Real x, double y, Real z) { return fma(x, x.c->real(y), z); }
 inline Real fma(Real x, Real y, double z) { return fma(x, y, x.c->real(z)); }
 inline Real fma(Real x, double y, double z) { return fma(x, x.c->real(y), x.c->real(z)); }
 
-/// The polynomial at x, by Horner's rule: kernels work on many vectors at once, so the number of
-/// instructions counts and their latency does not.
-inline Real evaluate(std::span<const double> coefficients, Real x) {
-  Real sum = x.c->real(coefficients.back());
-  for (std::size_t k = coefficients.size() - 1; k-- > 0;) sum = fma(sum, x, coefficients[k]);
+/// Every `step`-th coefficient from `first` on, by Horner's rule.
+inline Real by_horner(std::span<const double> coefficients, Real x, std::size_t first = 0,
+                      std::size_t step = 1) {
+  std::size_t k = first + (coefficients.size() - 1 - first) / step * step;
+  Real sum = x.c->real(coefficients[k]);
+  while (k > first) {
+    k -= step;
+    sum = fma(sum, x, coefficients[k]);
+  }
   return sum;
+}
+
+/// The polynomial at x. Long ones as two halves, of even and of odd powers, which the processor
+/// works on at the same time: one multiplication more, half the way from x to the result.
+inline Real evaluate(std::span<const double> coefficients, Real x) {
+  if (coefficients.size() < 5) return by_horner(coefficients, x);
+  const Real square = x * x;
+  const Real odd = by_horner(coefficients, square, 1, 2);
+  return fma(odd, x, by_horner(coefficients, square, 0, 2));
 }
 inline Real evaluate(const polynomial::Polynomial& p, Real x) {
   return evaluate(x.c->single ? p.single : p.full, x);
@@ -209,8 +226,19 @@ inline Real power_of_two(Bits n) {
   const Lanes& c = *n.c;
   return ((n + static_cast<std::uint64_t>(c.bias())) << c.fraction()).as_real();
 }
+/// AVX-512 has the whole of it as one instruction.
+inline Real scale_in_one(Real x, Bits n) {
+  const Lanes& c = *x.c;
+  const auto which = c.is_f32() ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_512
+                                : llvm::Intrinsic::x86_avx512_mask_scalef_pd_512;
+  llvm::Value* power = c.b.CreateSIToFP(n.v, c.type);
+  llvm::Value* all = llvm::ConstantInt::getAllOnesValue(c.b.getIntNTy(512 / c.width()));
+  constexpr std::uint32_t CurrentRounding = 4;
+  return {c, c.b.CreateIntrinsic(which, {}, {x.v, power, x.v, all, c.b.getInt32(CurrentRounding)})};
+}
 /// x·2^n for any n the function can meet: in two steps, since 2^n itself may not be a number.
 inline Real scale(Real x, Bits n) {
+  if (x.c->scales_in_one()) return scale_in_one(x, n);
   // A shift of 64-bit lanes that keeps the sign is slow before AVX-512: shift the biased n.
   const Lanes& c = *x.c;
   const Bits half = c.is_f32() ? n.shift_arithmetic(1) : ((n + 4096U) >> 1) - 2048U;

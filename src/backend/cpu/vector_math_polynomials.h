@@ -178,6 +178,14 @@ inline constexpr std::array ErfcFull{
 /// (1+2x)·exp(x²)·erfc(x) − 5/4 in (x−2)/(x+2)
 inline constexpr Polynomial Erfc{ErfcSingle, ErfcFull};
 
+inline constexpr std::array NormalTailSingle{
+    0.2219706130788708,    -0.16457948541839487, 0.08654971009040044,    -0.027760336693389384,
+    0.001816031779313654,  0.002423494163810628, -0.0005696906336352184, -0.00028060650722417263,
+    7.667974366264874e-05, 4.028024382336611e-05};
+
+/// Φ(−x)·e^(x²/2)·(1 + h) in (h − 1)/(h + 1), h = 0.3·x, x up to 14.5
+inline constexpr Polynomial NormalTail{NormalTailSingle, NormalTailSingle};
+
 inline constexpr std::array ErfcLog2Single{
     0.0002560926544668218, 1.6269986065035738,   0.9190831121362958,    0.1500940322550174,
     -0.032138968051360996, 0.004408290466491343, -0.0002844710610857118};
