@@ -36,6 +36,7 @@ class FileActions {
 std::optional<int> run_program(const std::vector<std::string>& arguments,
                                const std::string& log_file) {
   std::vector<char*> pointers;
+  pointers.reserve(arguments.size() + 1);
   for (const std::string& a : arguments) pointers.push_back(const_cast<char*>(a.c_str()));
   pointers.push_back(nullptr);
   const FileActions actions(log_file);

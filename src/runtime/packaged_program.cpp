@@ -186,7 +186,7 @@ std::int32_t ricci_packaged_create(const ricci::cpu::Package* package, PackagedP
     if (threads < 0) {
       ricci::runtime::fail_argument(fmt::format("{} is not a number of threads", threads));
     }
-    *out = new PackagedProgram(*package, threads);
+    *out = std::make_unique<PackagedProgram>(*package, threads).release();
   });
 }
 

@@ -111,7 +111,8 @@ class Checker {
     } else {
       require(s.op.is<op::If>() && s.bodies.size() == 2 && !s.operands.empty(),
               "a control step is of no known kind");
-      for (const std::size_t body : {0, 1}) fits(body, s.operands.size() - 1, s.results.size());
+      for (std::size_t body = 0; body < 2; ++body)
+        fits(body, s.operands.size() - 1, s.results.size());
     }
   }
 

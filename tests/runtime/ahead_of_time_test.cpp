@@ -264,6 +264,7 @@ int main() {
 TEST(RuntimeAheadOfTime, EveryTypeAndNameHasOneInC) {
   Graph g("2 odd names");
   std::vector<Value> outputs;
+  outputs.reserve(2 * AllDTypes.size());
   for (const DType dtype : AllDTypes) {
     outputs.push_back(g.input(fmt::format("of {}", name(dtype)), {dtype, {3}}));
   }
