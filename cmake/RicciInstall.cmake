@@ -1,5 +1,6 @@
 # Installs the library, its headers and the tool, with a relocatable CMake
-# package (find_package(Ricci)) and a pkg-config file (ricci).
+# package (find_package(Ricci)) and pkg-config files: ricci, and ricci-runtime for
+# programs compiled ahead of time.
 
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
@@ -7,7 +8,7 @@ include(GNUInstallDirs)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Ricci")
 
 install(
-  TARGETS ricci
+  TARGETS ricci ricci_runtime_archive
   EXPORT RicciTargets
   INCLUDES
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
@@ -48,5 +49,8 @@ endif()
 file(RELATIVE_PATH RICCI_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file("${CMAKE_CURRENT_LIST_DIR}/ricci.pc.in" "${PROJECT_BINARY_DIR}/package/ricci.pc"
                @ONLY)
+configure_file("${CMAKE_CURRENT_LIST_DIR}/ricci-runtime.pc.in"
+               "${PROJECT_BINARY_DIR}/package/ricci-runtime.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/package/ricci.pc"
+              "${PROJECT_BINARY_DIR}/package/ricci-runtime.pc"
         DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

@@ -42,6 +42,16 @@ if(sources)
     add_dependencies(ricci_tests ricci_tool)
   endif()
 
+  # How a program compiled ahead of time is linked: with the runtime archive and without LLVM.
+  list(JOIN RICCI_LINK_OPTIONS " " link_options)
+  set_source_files_properties(
+    "${tests_dir}/support/c_program.cpp" "${tests_dir}/runtime/ahead_of_time_test.cpp"
+    PROPERTIES
+      COMPILE_DEFINITIONS
+      "RICCI_TEST_LINKER=\"${CMAKE_CXX_COMPILER}\";RICCI_TEST_CXX_FLAGS=\"${CMAKE_CXX_FLAGS}\";RICCI_TEST_LINK_OPTIONS=\"${link_options}\";RICCI_RUNTIME_ARCHIVE=\"$<TARGET_FILE:ricci_runtime_archive>\";RICCI_RUNTIME_LINK_FLAGS=\"${RICCI_RUNTIME_LINK_FLAGS}\""
+  )
+  add_dependencies(ricci_tests ricci_runtime_archive)
+
   # A parameterised suite is listed as Instance/Suite, hence the second pattern.
   function(ricci_add_test_group name filter)
     add_test(NAME ${name} COMMAND ricci_tests "--gtest_filter=${filter}" --gtest_brief=1)

@@ -100,4 +100,28 @@ TrainingGraph make_training_graph(const GraphModule& module, const TrainingOptio
   return made;
 }
 
+ObjectFile compile_object(const TrainingGraph& training, ObjectOptions options) {
+  const Graph& graph = training.graph;
+  options.donations = training.donations;
+  options.output_names = {"loss"};
+  for (std::size_t k = 0; k < training.aux; ++k) {
+    const ValueId value = graph.outputs()[1 + k];
+    const std::vector<std::string>& names = graph.node(value.node).names;
+    const bool named = value.result < names.size() && !names[value.result].empty();
+    options.output_names.push_back(named ? names[value.result] : "aux" + std::to_string(k));
+  }
+  if (training.has_norm) options.output_names.emplace_back("gradient_norm");
+  const auto note = [&](const std::string& param, const char* text) {
+    options.notes.try_emplace(param, text);
+  };
+  note(training.count, "counts steps; zero before the first");
+  for (const TrainingGraph::Trained& t : training.trained) {
+    note(t.param, "trained");
+    for (const std::string& state : t.state)
+      note(state, "of the optimiser; zeros before the first step");
+  }
+  if (!training.learning_rate.empty()) note(training.learning_rate, "for this step");
+  return compile_object(graph, options);
+}
+
 }  // namespace ricci

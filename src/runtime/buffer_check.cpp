@@ -19,21 +19,20 @@ std::size_t alignment_of(DType dtype) {
   return with_element_type(dtype, []<class T>() { return alignof(T); });
 }
 
-// `name(k)` is asked for only when there is something to say.
-template <class Need, class Name>
-void check_pointer(const std::byte* at, const Need& need, const Name& name, std::size_t k) {
+template <class Need>
+void check_pointer(const std::byte* at, const Need& need, const std::string& name,
+                   const std::string& null_help) {
   if (at == nullptr && need.bytes > 0) {
-    fail(fmt::format("the buffer of {} is null", name(k)),
-         "only params whose value is kept (set_param), and what replaces them, may be left out");
+    fail(fmt::format("the buffer of {} is null", name), null_help);
   }
   if (reinterpret_cast<std::uintptr_t>(at) % need.alignment != 0) {
-    fail(fmt::format("the buffer of {} is not aligned to {} bytes", name(k), need.alignment));
+    fail(fmt::format("the buffer of {} is not aligned to {} bytes", name, need.alignment));
   }
 }
 
 }  // namespace
 
-BufferCheck::BufferCheck(const Programs& programs, const Program& program) : programs_(programs) {
+BufferCheck::BufferCheck(BufferPorts ports, const Program& program) : ports_(std::move(ports)) {
   const auto need = [&](BufferId b) {
     const Buffer& buffer = program.buffers[static_cast<std::size_t>(b)];
     return Need{static_cast<std::size_t>(buffer.bytes()), alignment_of(buffer.dtype)};
@@ -51,12 +50,10 @@ void BufferCheck::check(std::span<const std::byte* const> inputs,
       std::equal(outputs.begin(), outputs.end(), middle)) {
     return;
   }
-  const auto input_name = [&](std::size_t k) { return name_of({.input = static_cast<int>(k)}); };
-  const auto output_name = [&](std::size_t k) { return name_of({.output = static_cast<int>(k)}); };
   for (std::size_t k = 0; k < inputs.size(); ++k)
-    check_pointer(inputs[k], inputs_[k], input_name, k);
+    check_pointer(inputs[k], inputs_[k], ports_.inputs[k], ports_.null_help);
   for (std::size_t k = 0; k < outputs.size(); ++k)
-    check_pointer(outputs[k], outputs_[k], output_name, k);
+    check_pointer(outputs[k], outputs_[k], ports_.outputs[k], ports_.null_help);
   checked_ = false;
   check_overlap(inputs, outputs);
   std::ranges::copy(inputs, good_.begin());
@@ -64,10 +61,9 @@ void BufferCheck::check(std::span<const std::byte* const> inputs,
   checked_ = true;
 }
 
-std::string BufferCheck::name_of(const Range& r) const {
-  return r.input >= 0
-             ? fmt::format("'{}'", programs_.inputs()[static_cast<std::size_t>(r.input)].name)
-             : fmt::format("output {}", r.output);
+const std::string& BufferCheck::name_of(const Range& r) const {
+  return r.input >= 0 ? ports_.inputs[static_cast<std::size_t>(r.input)]
+                      : ports_.outputs[static_cast<std::size_t>(r.output)];
 }
 
 // In order of address, a buffer overlaps one before it when it starts before the furthest end.
@@ -81,7 +77,7 @@ void BufferCheck::check_overlap(std::span<const std::byte* const> inputs,
   }
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     if (outputs_[k].bytes == 0) continue;
-    const int donor = programs_.donor_of(k);
+    const int donor = ports_.donors[k];
     if (donor >= 0 && inputs[static_cast<std::size_t>(donor)] == outputs[k]) {
       // One buffer for both: it counts once, as an output.
       const auto pair = std::ranges::find(ranges_, donor, &Range::input);

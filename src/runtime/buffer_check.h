@@ -7,13 +7,21 @@
 #include <string>
 #include <vector>
 
-#include "runtime/programs.h"
+#include "ricci/schedule/program.h"
 
 namespace ricci::runtime {
 
+/// What a program's buffers are to their caller.
+struct BufferPorts {
+  std::vector<std::string> inputs;  ///< as messages name them
+  std::vector<std::string> outputs;
+  std::vector<int> donors;  ///< for each output the input whose buffer it may take, or -1
+  std::string null_help;    ///< what may be left out
+};
+
 class BufferCheck {
  public:
-  BufferCheck(const Programs& programs, const Program& program);
+  BufferCheck(BufferPorts ports, const Program& program);
 
   /// UserError that names the input or output that is null, misaligned, or overlaps another.
   void check(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs);
@@ -30,9 +38,9 @@ class BufferCheck {
     std::size_t alignment = 1;
   };
   void check_overlap(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs);
-  [[nodiscard]] std::string name_of(const Range& r) const;
+  [[nodiscard]] const std::string& name_of(const Range& r) const;
 
-  const Programs& programs_;
+  BufferPorts ports_;
   std::vector<Need> inputs_;
   std::vector<Need> outputs_;
   std::vector<const std::byte*> good_;  // pointers that were found to be usable

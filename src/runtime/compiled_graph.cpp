@@ -18,12 +18,28 @@ using runtime::LeasedContext;
 using runtime::ParamStore;
 using runtime::Programs;
 
+namespace {
+
+runtime::BufferPorts ports_of(const Programs& programs) {
+  runtime::BufferPorts ports;
+  for (const Port& p : programs.inputs()) ports.inputs.push_back(fmt::format("'{}'", p.name));
+  for (std::size_t k = 0; k < programs.outputs().size(); ++k) {
+    ports.outputs.push_back(fmt::format("output {}", k));
+    ports.donors.push_back(programs.donor_of(k));
+  }
+  ports.null_help =
+      "only params whose value is kept (set_param), and what replaces them, may be left out";
+  return ports;
+}
+
+}  // namespace
+
 struct ExecutionContext::Impl {
   Impl(std::shared_ptr<Programs> all, std::shared_ptr<BoundProgram> bound)
       : programs(std::move(all)),
         program(std::move(bound)),
         context(program->make_context()),
-        check(*programs, program->program()),
+        check(ports_of(*programs), program->program()),
         inputs(programs->inputs().size()),
         outputs(programs->outputs().size()) {}
 

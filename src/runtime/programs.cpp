@@ -8,6 +8,8 @@
 #include "ricci/support/error.h"
 #include "ricci/support/text.h"
 
+#include "backend/cpu/code_cache.h"
+
 namespace ricci::runtime {
 namespace {
 
@@ -40,7 +42,7 @@ std::int64_t sum_of_outputs(const Program& program) {
 
 BoundProgram::BoundProgram(std::shared_ptr<const Program> program, const Device& device,
                            const CompileOptions& options)
-    : executable_(std::move(program), device.pool(), {options.code_cache}),
+    : executable_(std::move(program), cpu::JitSource(device.pool(), options.code_cache)),
       memory_limit_(options.memory_limit > 0 ? options.memory_limit : Device::memory_bytes()),
       output_bytes_(sum_of_outputs(executable_.program())) {}
 
@@ -72,49 +74,69 @@ void BoundProgram::forget_contexts() {
   idle_.clear();
 }
 
-Programs::Programs(Graph graph, Device device, CompileOptions options)
-    : graph_(std::move(graph)), device_(std::move(device)), options_(std::move(options)) {
-  for (const Node& node : graph_.nodes()) {
-    if (const auto* in = node.op.as<op::Input>()) inputs_.push_back({in->name, in->type, false});
-    if (const auto* p = node.op.as<op::Param>()) inputs_.push_back({p->name, p->type, true});
+std::vector<Port> ports_of(const Graph& graph) {
+  std::vector<Port> ports;
+  for (const Node& node : graph.nodes()) {
+    if (const auto* in = node.op.as<op::Input>()) ports.push_back({in->name, in->type, false});
+    if (const auto* p = node.op.as<op::Param>()) ports.push_back({p->name, p->type, true});
   }
-  for (const ValueId v : graph_.outputs()) outputs_.push_back(graph_.type(v));
-  find_donors();
-  is_static_ = graph_.symbols().empty();
-  if (is_static_) only_ = bound({});
+  return ports;
 }
 
-void Programs::find_donors() {
-  donors_.assign(outputs_.size(), -1);
-  donated_.assign(inputs_.size(), false);
-  for (const Donation& d : options_.donations) {
-    const std::size_t input = input_named(d.input);
-    if (d.output >= outputs_.size() || outputs_[d.output] != inputs_[input].type) {
+namespace {
+
+std::size_t port_named(const Graph& graph, std::span<const Port> ports, std::string_view name) {
+  const auto port = std::ranges::find(ports, name, &Port::name);
+  if (port == ports.end()) (void)graph.find_or_throw(name);
+  return static_cast<std::size_t>(port - ports.begin());
+}
+
+}  // namespace
+
+std::vector<int> donors_of(const Graph& graph, std::span<const Port> inputs,
+                           std::span<const Donation> donations) {
+  std::vector<int> donors(graph.outputs().size(), -1);
+  for (const Donation& d : donations) {
+    const std::size_t input = port_named(graph, inputs, d.input);
+    if (d.output >= donors.size() || graph.type(graph.outputs()[d.output]) != inputs[input].type) {
       throw UserError(ErrorCode::Shape,
                       fmt::format("output {} cannot take the buffer of '{}'", d.output, d.input),
                       "a donated input has the type of the output that replaces it");
     }
-    if (donors_[d.output] >= 0 || donated_[input]) {
+    if (donors[d.output] >= 0 || std::ranges::count(donors, static_cast<int>(input)) > 0) {
       throw UserError(ErrorCode::Name,
                       fmt::format("'{}' and output {} can be paired only once", d.input, d.output));
     }
-    donors_[d.output] = static_cast<int>(input);
-    donated_[input] = true;
+    donors[d.output] = static_cast<int>(input);
   }
+  return donors;
+}
+
+std::vector<Donated> donated(std::span<const int> donors) {
+  std::vector<Donated> out;
+  for (std::size_t o = 0; o < donors.size(); ++o) {
+    if (donors[o] >= 0) out.push_back({o, static_cast<std::size_t>(donors[o])});
+  }
+  return out;
+}
+
+Programs::Programs(Graph graph, Device device, CompileOptions options)
+    : graph_(std::move(graph)),
+      device_(std::move(device)),
+      options_(std::move(options)),
+      inputs_(ports_of(graph_)),
+      donors_(donors_of(graph_, inputs_, options_.donations)),
+      donated_(inputs_.size(), false) {
+  for (const ValueId v : graph_.outputs()) outputs_.push_back(graph_.type(v));
+  for (const int input : donors_) {
+    if (input >= 0) donated_[static_cast<std::size_t>(input)] = true;
+  }
+  is_static_ = graph_.symbols().empty();
+  if (is_static_) only_ = bound({});
 }
 
 std::size_t Programs::input_named(std::string_view name) const {
-  const auto port = std::ranges::find(inputs_, name, &Port::name);
-  if (port == inputs_.end()) (void)graph_.find_or_throw(name);
-  return static_cast<std::size_t>(port - inputs_.begin());
-}
-
-std::vector<Donated> Programs::donated() const {
-  std::vector<Donated> out;
-  for (std::size_t o = 0; o < donors_.size(); ++o) {
-    if (donors_[o] >= 0) out.push_back({o, static_cast<std::size_t>(donors_[o])});
-  }
-  return out;
+  return port_named(graph_, inputs_, name);
 }
 
 std::shared_ptr<BoundProgram> Programs::found(const SymbolBindings& bindings) {
@@ -129,7 +151,7 @@ std::shared_ptr<BoundProgram> Programs::bound(const SymbolBindings& bindings) {
   if (only_ && bindings.empty()) return only_;
   if (auto program = found(bindings)) return program;
   auto program = std::make_shared<const Program>(
-      make_program(bind_sizes(graph_, bindings), {options_.fuse, cpu::claims, donated()}));
+      make_program(bind_sizes(graph_, bindings), {options_.fuse, cpu::claims, donated(donors_)}));
   auto made = std::make_shared<BoundProgram>(std::move(program), device_, options_);
   // Another thread may have been as fast.
   if (auto theirs = found(bindings)) return theirs;

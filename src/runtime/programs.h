@@ -14,6 +14,15 @@
 
 namespace ricci::runtime {
 
+/// Inputs and params, in order of creation.
+[[nodiscard]] std::vector<Port> ports_of(const Graph& graph);
+/// For each output the input whose value it replaces, or -1. UserError when a donation names
+/// something that is not there or does not fit.
+[[nodiscard]] std::vector<int> donors_of(const Graph& graph, std::span<const Port> inputs,
+                                         std::span<const Donation> donations);
+/// The same as the scheduler takes it.
+[[nodiscard]] std::vector<Donated> donated(std::span<const int> donors);
+
 /// An executable and the contexts that wait for its next run.
 class BoundProgram {
  public:
@@ -84,9 +93,7 @@ class Programs {
     SymbolBindings bindings;
     std::shared_ptr<BoundProgram> program;
   };
-  void find_donors();
   [[nodiscard]] std::shared_ptr<BoundProgram> found(const SymbolBindings& bindings);
-  [[nodiscard]] std::vector<Donated> donated() const;
 
   Graph graph_;
   Device device_;

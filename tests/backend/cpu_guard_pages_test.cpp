@@ -11,6 +11,7 @@
 #include "ricci/runtime/device.h"
 
 #include "backend/agreement.h"
+#include "backend/cpu/code_cache.h"
 #include "backend/cpu/executable.h"
 #include "ops/cases.h"
 #include "ops/transformed_case.h"
@@ -28,7 +29,7 @@ class GuardedRun {
         edge_(edge),
         executable_(std::make_shared<ricci::Program>(
                         make_program(graph, {.fuse = true, .claims = cpu::claims})),
-                    Device::default_cpu().pool()),
+                    cpu::JitSource(Device::default_cpu().pool())),
         context_(executable_) {
     guard(executable_, context_.frame());
   }

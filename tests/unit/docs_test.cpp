@@ -109,6 +109,7 @@ void expect_commands_run(const std::string& page) {
 TEST(Docs, CommandsRunAsShown) {
   expect_commands_run("tutorials/gradients.md");
   expect_commands_run("COMPILER.md");
+  expect_commands_run("AHEAD_OF_TIME.md");
 }
 
 }  // namespace

@@ -78,6 +78,40 @@ TEST(ToolCompile, EmitsLirAndCode) {
   EXPECT_EQ(read_text(file).substr(1, 3), "ELF");
 }
 
+TEST(ToolCompile, WritesProgramsWithTheirHeaders) {
+  const std::string file = scratch("my_step.o");
+  const auto run =
+      run_tool("compile - --graph step --emit object --donate w=0 --name my_step -o " + file, Net);
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(run.out, "");
+  const std::string header = read_text(scratch("my_step.h"));
+  EXPECT_TRUE(has(header, "int my_step_run(my_step_program* program, ")) << header;
+  EXPECT_TRUE(has(header, "  float* w; /* param 'w', updated in place: f32[100] */")) << header;
+  EXPECT_TRUE(has(header, "  const float* g; /* input 'g': f32[100] */")) << header;
+}
+
+TEST(ToolCompile, WritesTrainingSteps) {
+  const std::string loss = R"(
+graph @loss {
+  %x = input "x" : f32[8, 3]
+  %w = param "w" : f32[3]
+  %p = mul %x, %w
+  %s = square %p
+  %l = reduce %s {op = mean, axes = [0, 1]}
+  return %l
+}
+)";
+  const auto run = run_tool(
+      "compile - --train adam --learning-rate 0.1 --emit object -o " + scratch("train.o"), loss);
+  EXPECT_EQ(run.status, 0) << run.err;
+  const std::string header = read_text(scratch("train.h"));
+  EXPECT_TRUE(has(header, "  float* w; /* param 'w', updated in place (trained): f32[3] */"))
+      << header;
+  EXPECT_TRUE(has(header, "  float* w_first; /* param 'w.first', updated in place (")) << header;
+  EXPECT_TRUE(has(header, "  float* loss; /* output 0: f32[] */")) << header;
+  EXPECT_TRUE(has(run_tool("compile - --train sgd", loss).out, "steps")) << "a report too";
+}
+
 TEST(ToolCompile, OutputsTakeTheBuffersOfInputs) {
   const auto plain = run_tool("compile - --graph step --emit lir", Net);
   const auto donated = run_tool("compile - --graph step --emit lir --donate w=0", Net);
@@ -93,7 +127,9 @@ TEST(ToolCompile, FaultsExitWithOne) {
   } faults[] = {
       {"compile -", "--size n=32"},
       {"compile - --size m=3", "no dimension is named 'm'"},
-      {"compile - --graph step --emit object", "-o kernels.o"},
+      {"compile - --graph step --emit object", "-o step.o"},
+      {"compile - --graph step --emit shared", "-o libstep.so"},
+      {"compile - --graph step --emit object --name a-b -o x.o", "use 'a_b'"},
       {"compile - --graph step --donate w=1", "is not the number of an output"},
       {"compile - --graph step --donate v=0", "error[name"},
       {"bench -", "no value is given"},
@@ -105,8 +141,9 @@ TEST(ToolCompile, FaultsExitWithOne) {
     EXPECT_EQ(run.out, "") << f.arguments;
     EXPECT_TRUE(has(run.err, f.message)) << f.arguments << "\n" << run.err;
   }
-  for (const char* arguments : {"compile", "compile - --emit c", "compile - --target avx2",
-                                "compile - --emit lir --report", "bench - --reps 0"}) {
+  for (const char* arguments :
+       {"compile", "compile - --emit c", "compile - --target avx2", "compile - --name x",
+        "compile - --emit lir --report", "bench - --reps 0"}) {
     EXPECT_EQ(run_tool(arguments, Net).status, 2) << arguments;
   }
 }

@@ -12,6 +12,7 @@
 #include "ricci/runtime/device.h"
 #include "ricci/schedule/cost.h"
 
+#include "backend/cpu/code_cache.h"
 #include "backend/cpu/executable.h"
 #include "commands/commands.h"
 #include "commands/device_option.h"
@@ -98,7 +99,7 @@ void measure_cpu(const BenchCommand& command, const Graph& graph, const CheckedF
   const Graph bound = feeds.bindings.empty() ? graph : graph.bind(feeds.bindings);
   const cpu::Executable executable(std::make_shared<Program>(make_program(
                                        bound, {.fuse = !command.no_fuse, .claims = cpu::claims})),
-                                   device.pool());
+                                   cpu::JitSource(device.pool()));
   cpu::Context context(executable);
   out.compile_ms = ms_since(start);
 

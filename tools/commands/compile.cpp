@@ -1,10 +1,13 @@
-// ricci compile: what the compiler makes of a graph, as a report, as LIR or as code.
+// ricci compile: what the compiler makes of a graph, as a report, as LIR, as code, or as a program
+// that runs without the compiler.
 #include <memory>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "ricci/io/object_file.h"
 #include "ricci/ir/verify.h"
+#include "ricci/model/training.h"
 #include "ricci/runtime/compiled_graph.h"
 
 #include "backend/cpu/executable.h"
@@ -24,7 +27,12 @@ struct CompileCommand {
   bool no_fuse = false;
   std::string emit = "report";
   std::string target = "host";
+  std::string name;
+  std::string train;  // an optimiser
+  std::optional<double> learning_rate;
   std::string out = "-";
+
+  [[nodiscard]] bool writes_program() const { return emit == "object" || emit == "shared"; }
 };
 
 Graph bound(const CompileCommand& command) {
@@ -54,6 +62,16 @@ std::vector<Donation> donations_of(const CompileCommand& command, const Graph& g
   return out;
 }
 
+Optimizer optimizer_of(const CompileCommand& command) {
+  const auto with_rate = [&](auto optimizer) -> Optimizer {
+    optimizer.learning_rate = command.learning_rate.value_or(optimizer.learning_rate);
+    return optimizer;
+  };
+  if (command.train == "sgd") return with_rate(Sgd{});
+  if (command.train == "adam") return with_rate(Adam{});
+  return with_rate(AdamW{});
+}
+
 // The kernels of a program and of its bodies, each piece of code once.
 void collect(const Program& program, const std::string& prefix, std::set<std::string>& known,
              std::vector<cpu::KernelSource>& out) {
@@ -74,22 +92,47 @@ std::string code_of(const Program& program, const CompileCommand& command) {
   std::vector<cpu::KernelSource> kernels;
   collect(program, {}, known, kernels);
   cpu::EmittedCode code = cpu::emit_kernels(kernels, {.target = &cpu::target_named(command.target),
-                                                      .keep_object = command.emit == "object",
                                                       .keep_llvm = command.emit == "llvm",
                                                       .keep_assembly = command.emit == "asm"});
   if (command.emit == "llvm") return std::move(code.llvm_text);
-  if (command.emit == "asm") return std::move(code.assembly_text);
-  return {code.object.begin(), code.object.end()};
+  return std::move(code.assembly_text);
+}
+
+void write_program(const ObjectFile& program, const CompileCommand& command) {
+  if (command.emit == "shared") {
+    io::write_shared_library(program, command.out);
+  } else {
+    io::write_object(program, command.out);
+  }
 }
 
 void run_compile(const CompileCommand& command) {
-  if (command.emit == "object" && command.out == "-") {
-    throw UserError(ErrorCode::File, "an object is not text", "name a file: -o kernels.o");
+  if (command.writes_program() && command.out == "-") {
+    throw UserError(
+        ErrorCode::File, "a program is not text",
+        command.emit == "shared" ? "name a file: -o libstep.so" : "name a file: -o step.o");
   }
-  const Graph graph = bound(command);
+  TrainingGraph training;  // or only a graph with donations
+  if (command.train.empty()) {
+    training.graph = bound(command);
+    training.donations = donations_of(command, training.graph);
+  } else {
+    training = make_training_graph(GraphModule::from_graph(bound(command)),
+                                   {.optimizer = optimizer_of(command)});
+  }
+  if (command.writes_program()) {
+    const ObjectOptions options{.name = command.name,
+                                .target = command.target,
+                                .fuse = !command.no_fuse,
+                                .donations = training.donations};
+    write_program(command.train.empty() ? compile_object(training.graph, options)
+                                        : compile_object(training, options),
+                  command);
+    return;
+  }
   const CompiledGraph compiled =
-      compile(graph, Device::default_cpu(),
-              {.fuse = !command.no_fuse, .donations = donations_of(command, graph)});
+      compile(training.graph, Device::default_cpu(),
+              {.fuse = !command.no_fuse, .donations = training.donations});
   std::string text;
   if (command.emit == "report") {
     text = compiled.report();
@@ -105,25 +148,44 @@ void run_compile(const CompileCommand& command) {
 
 void add_compile(CLI::App& app, Action& action) {
   auto options = std::make_shared<CompileCommand>();
-  CLI::App* command = app.add_subcommand("compile", "says what the compiler makes of a graph");
+  CLI::App* command = app.add_subcommand(
+      "compile", "says what the compiler makes of a graph, or writes it as a program");
   options->source.declare_one(*command);
   declare_sizes(*command, options->sizes, "size of a symbolic dimension (repeatable)");
-  command
-      ->add_option("--donate", options->donations,
-                   "let an output take the buffer of an input (repeatable)")
-      ->type_name("INPUT=OUTPUT_NUMBER")
-      ->check([](const std::string& text) {
-        return split_assignment(text) ? "" : "'" + text + "' is not of the form NAME=NUMBER";
-      })
-      ->allow_extra_args(false);
+  auto* donate =
+      command
+          ->add_option("--donate", options->donations,
+                       "let an output take the buffer of an input (repeatable)")
+          ->type_name("INPUT=OUTPUT_NUMBER")
+          ->check([](const std::string& text) {
+            return split_assignment(text) ? "" : "'" + text + "' is not of the form NAME=NUMBER";
+          })
+          ->allow_extra_args(false);
   auto* report = command->add_flag("--report", options->report,
                                    "steps, costs and memory, for people (the default)");
   auto* emit = command
                    ->add_option("--emit", options->emit,
-                                "instead: lir, or the kernels as llvm, asm or object")
+                                "instead: lir; the kernels as llvm or asm; or a program that runs "
+                                "without the compiler, with a C header beside it: object, to be "
+                                "linked with libricci_runtime.a, or shared, a library")
                    ->type_name("WHAT")
-                   ->check(CLI::IsMember({"lir", "llvm", "asm", "object"}))
+                   ->check(CLI::IsMember({"lir", "llvm", "asm", "object", "shared"}))
                    ->excludes(report);
+  command
+      ->add_option("--name", options->name,
+                   "what a program's C functions begin with (default: the graph's name)")
+      ->type_name("NAME")
+      ->needs(emit);
+  auto* train = command
+                    ->add_option("--train", options->train,
+                                 "the training step instead: the first output is the loss, all "
+                                 "params are updated by sgd, adam or adamw")
+                    ->type_name("OPTIMIZER")
+                    ->check(CLI::IsMember({"sgd", "adam", "adamw"}));
+  train->excludes(donate);
+  command->add_option("--learning-rate", options->learning_rate, "of the training step")
+      ->type_name("NUMBER")
+      ->needs(train);
   command->add_flag("--no-fuse", options->no_fuse, "a kernel for every op");
   command->add_option("--target", options->target, "whose code: host, avx2, avx512 or portable")
       ->type_name("NAME")

@@ -18,6 +18,7 @@
 
 #include "ricci/model/module.h"
 #include "ricci/model/optimizer.h"
+#include "ricci/runtime/ahead_of_time.h"
 #include "ricci/runtime/session.h"
 
 namespace ricci {
@@ -52,6 +53,12 @@ struct TrainingGraph {
 /// depend on gets a gradient of zeros.
 [[nodiscard]] TrainingGraph make_training_graph(const GraphModule& module,
                                                 const TrainingOptions& options = {});
+
+/// The same ahead of time: forward, backward and optimiser in an object of their own, with a C
+/// header (see ricci/runtime/ahead_of_time.h). Params, state and count are arrays of the caller,
+/// updated in place; the state and the count begin as zeros. `options.donations` and `output_names`
+/// are set here.
+[[nodiscard]] ObjectFile compile_object(const TrainingGraph& training, ObjectOptions options = {});
 
 /// A compiled training step with the parameters and the optimiser's state. A handle: copies share
 /// them. One step at a time.

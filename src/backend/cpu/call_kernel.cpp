@@ -64,8 +64,13 @@ class HostCallKernel final : public CallKernel {
 // The reference kernel: slow, but there is one for every op.
 class ReferenceKernel final : public CallKernel {
  public:
-  ReferenceKernel(const CallStep& step, const Graph& graph, NodeId node)
-      : graph_(graph), node_(graph.node(node)), operands_(step.operands) {}
+  ReferenceKernel(const CallStep& step, const Registry& registry)
+      : graph_("call", registry), node_{.op = step.op}, operands_(step.operands) {
+    for (const BufferView& v : step.results) {
+      node_.types.push_back(v.type);
+      node_.wanted.push_back(v.buffer >= 0);
+    }
+  }
 
   void run(const CallArguments& a) const override {
     std::vector<Tensor> operands;
@@ -85,8 +90,8 @@ class ReferenceKernel final : public CallKernel {
   [[nodiscard]] std::string_view how() const override { return "reference"; }
 
  private:
-  const Graph& graph_;
-  const Node& node_;
+  Graph graph_;  // empty: it says where registered ops are found
+  Node node_;
   std::vector<BufferView> operands_;
 };
 
@@ -103,13 +108,12 @@ bool has_kernel(const Graph& graph, const Node& node) {
          host_kernel(node.op.kind()).run != nullptr;
 }
 
-std::unique_ptr<CallKernel> make_call_kernel(const CallStep& step, const Graph& graph,
-                                             NodeId node) {
+std::unique_ptr<CallKernel> make_call_kernel(const CallStep& step, const Registry& registry) {
   if (step.op.is<op::Matmul>()) return make_matmul_call(step);
   if (auto plan = make_plan_call(step)) return plan;
   const HostKernel host = host_kernel(step.op.kind());
   if (host.run != nullptr) return std::make_unique<HostCallKernel>(step, host);
-  return std::make_unique<ReferenceKernel>(step, graph, node);
+  return std::make_unique<ReferenceKernel>(step, registry);
 }
 
 }  // namespace ricci::cpu

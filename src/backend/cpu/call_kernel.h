@@ -32,8 +32,9 @@ class CallKernel {
   [[nodiscard]] virtual std::string_view how() const = 0;
 };
 
-/// The best kernel there is for a call; there always is one.
-[[nodiscard]] std::unique_ptr<CallKernel> make_call_kernel(const CallStep& step, const Graph& graph,
-                                                           NodeId node);
+/// The best kernel there is for a call; there always is one. Ops registered at run time are looked
+/// up in `registry`, which must outlive the kernel.
+[[nodiscard]] std::unique_ptr<CallKernel> make_call_kernel(const CallStep& step,
+                                                           const Registry& registry);
 
 }  // namespace ricci::cpu

@@ -9,13 +9,14 @@
 #include <fmt/format.h>
 
 #include "backend/cpu/object_cache.h"
+#include "backend/cpu/scan_code.h"
 
 namespace ricci::cpu {
 namespace {
 
 struct Cache {
   std::mutex mutex;
-  std::map<std::string, CompiledKernel> kernels;
+  std::map<std::string, KernelCode> kernels;
   CodeStatistics statistics;
 };
 
@@ -60,8 +61,8 @@ class Missing {
   }
 
   // By key.
-  std::map<std::string, CompiledKernel> code(ThreadPool& pool, CodeStatistics& statistics) {
-    std::map<std::string, CompiledKernel> found;
+  std::map<std::string, KernelCode> code(ThreadPool& pool, CodeStatistics& statistics) {
+    std::map<std::string, KernelCode> found;
     if (keys_.empty()) return found;
     if (disk_) {
       const std::vector<ObjectCache::Hit> hits = disk_->load(keys_);
@@ -76,7 +77,7 @@ class Missing {
   }
 
  private:
-  void compile_rest(ThreadPool& pool, std::map<std::string, CompiledKernel>& found,
+  void compile_rest(ThreadPool& pool, std::map<std::string, KernelCode>& found,
                     CodeStatistics& statistics) {
     std::vector<KernelSource> sources;
     std::vector<std::string> keys;
@@ -116,23 +117,23 @@ class Missing {
 
 }  // namespace
 
-std::vector<CompiledKernel> compile_all(std::span<const loop::Kernel> kernels, ThreadPool& pool,
-                                        const std::string& folder) {
+std::vector<KernelCode> compile_all(std::span<const loop::Kernel> kernels, ThreadPool& pool,
+                                    const std::string& folder) {
   std::vector<std::string> keys;
   for (const loop::Kernel& k : kernels) keys.push_back(code_key(k));
-  std::map<std::string, CompiledKernel> known;
+  std::map<std::string, KernelCode> known;
   Missing missing(folder);
   {
     const std::lock_guard lock(cache().mutex);
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (known.contains(keys[i])) continue;
       const auto found = cache().kernels.find(keys[i]);
-      known[keys[i]] = found == cache().kernels.end() ? CompiledKernel{} : found->second;
+      known[keys[i]] = found == cache().kernels.end() ? KernelCode{} : found->second;
       if (found == cache().kernels.end()) missing.add(kernels[i], keys[i]);
     }
   }
   CodeStatistics statistics;
-  const std::map<std::string, CompiledKernel> made = missing.code(pool, statistics);
+  const std::map<std::string, KernelCode> made = missing.code(pool, statistics);
   if (!made.empty()) {
     const std::lock_guard lock(cache().mutex);
     cache().statistics.compiled += statistics.compiled;
@@ -142,9 +143,17 @@ std::vector<CompiledKernel> compile_all(std::span<const loop::Kernel> kernels, T
       known[key] = compiled;
     }
   }
-  std::vector<CompiledKernel> out;
+  std::vector<KernelCode> out;
   for (const std::string& key : keys) out.push_back(known.at(key));
   return out;
+}
+
+std::vector<KernelCode> JitSource::kernels(std::span<const loop::Kernel> kernels) {
+  return compile_all(kernels, pool_, folder_);
+}
+
+ScanCode JitSource::scan(const Program& program, const ControlStep& step) {
+  return program.fused ? compile_scan(step) : ScanCode{};
 }
 
 CodeStatistics code_statistics() {

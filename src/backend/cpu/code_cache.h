@@ -13,16 +13,23 @@
 
 namespace ricci::cpu {
 
-struct CompiledKernel {
-  std::shared_ptr<const JitCode> code;
-  KernelFunction function = nullptr;
-};
-
 /// One per kernel, in order. What is not there yet is compiled on the pool's threads. With a
 /// folder, code is looked for there first and kept there.
-[[nodiscard]] std::vector<CompiledKernel> compile_all(std::span<const loop::Kernel> kernels,
-                                                      ThreadPool& pool,
-                                                      const std::string& folder = {});
+[[nodiscard]] std::vector<KernelCode> compile_all(std::span<const loop::Kernel> kernels,
+                                                  ThreadPool& pool, const std::string& folder = {});
+
+/// Code compiled when it is asked for, on the pool's threads.
+class JitSource final : public CodeSource {
+ public:
+  explicit JitSource(ThreadPool& pool, std::string folder = {})
+      : pool_(pool), folder_(std::move(folder)) {}
+  [[nodiscard]] std::vector<KernelCode> kernels(std::span<const loop::Kernel> kernels) override;
+  [[nodiscard]] ScanCode scan(const Program& program, const ControlStep& step) override;
+
+ private:
+  ThreadPool& pool_;
+  std::string folder_;  // for machine code; none when empty
+};
 
 /// How much of the code of this process came from where; for tests and reports.
 struct CodeStatistics {

@@ -10,9 +10,7 @@
 #include "ricci/op/ops.h"
 #include "ricci/support/error.h"
 
-#include "backend/cpu/code_cache.h"
 #include "backend/cpu/control.h"
-#include "backend/cpu/scan_code.h"
 #include "backend/cpu/thread_scratch.h"
 #include "support/align.h"
 
@@ -29,12 +27,6 @@ std::vector<std::int64_t> local_offsets(const loop::Kernel& k, std::int64_t& tot
       total += aligned(a.elements * size_of(a.dtype)) + CacheLine;
   }
   return offsets;
-}
-
-bool can_fault(const loop::Kernel& k) {
-  return std::ranges::any_of(k.code, [](const loop::Instr& i) {
-    return std::ranges::any_of(i.access.terms, [](const loop::Term& t) { return !t.clamp; });
-  });
 }
 
 [[noreturn]] void fail_index(const Fault& fault, const Step& step) {
@@ -65,12 +57,10 @@ bool can_fault(const loop::Kernel& k) {
 
 struct Executable::Ready {
   // Kernel.
-  std::shared_ptr<const JitCode> code;
-  KernelFunction function = nullptr;
+  KernelCode code;
   std::vector<TileRange> tiles;
   std::vector<std::int64_t> locals;
   std::int64_t local_bytes = 0;
-  bool faults = false;
   // Call.
   std::unique_ptr<CallKernel> call;
   // Control: a loop as one function, or bodies that are run.
@@ -78,33 +68,30 @@ struct Executable::Ready {
   std::vector<std::unique_ptr<Executable>> bodies;
 };
 
-Executable::Executable(std::shared_ptr<const Program> program, ThreadPool& pool,
-                       const ExecutableOptions& options)
+Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code)
     : program_(std::move(program)) {
-  const std::vector<CompiledKernel> kernels =
-      compile_all(program_->kernels, pool, options.code_cache);
+  const std::vector<KernelCode> kernels = code.kernels(program_->kernels);
+  const Registry& registry = program_->graph ? program_->graph->registry() : default_registry();
   for (const Step& step : program_->steps) {
     Ready ready;
     if (const auto* launch = std::get_if<KernelStep>(&step.what)) {
       const loop::Kernel& k = program_->kernels[launch->kernel];
-      ready.code = kernels[launch->kernel].code;
-      ready.function = kernels[launch->kernel].function;
+      ready.code = kernels[launch->kernel];
       for (std::int64_t t = 0; t < k.tiles; ++t) ready.tiles.push_back(tile_range(k, t));
       ready.locals = local_offsets(k, ready.local_bytes);
-      ready.faults = can_fault(k);
       if (ready.local_bytes > 0) {
         thread_bytes_ = std::max(thread_bytes_, thread_scratch_bytes(ready.local_bytes));
       }
     } else if (const auto* call = std::get_if<CallStep>(&step.what)) {
-      ready.call = make_call_kernel(*call, *program_->graph, step.nodes[0]);
+      ready.call = make_call_kernel(*call, registry);
       scratch_bytes_ = std::max(scratch_bytes_, ready.call->scratch_bytes());
       thread_bytes_ = std::max(thread_bytes_, thread_scratch_bytes(ready.call->thread_bytes()));
     } else {
       std::int64_t inside = 0;
-      if (program_->fused) ready.scan = compile_scan(std::get<ControlStep>(step.what));
+      ready.scan = code.scan(*program_, std::get<ControlStep>(step.what));
       for (const auto& [role, body] : std::get<ControlStep>(step.what).bodies) {
         if (ready.scan.function != nullptr) break;
-        ready.bodies.push_back(std::make_unique<Executable>(body, pool, options));
+        ready.bodies.push_back(std::make_unique<Executable>(body, code));
         const Executable& b = *ready.bodies.back();
         scratch_bytes_ = std::max(scratch_bytes_, b.scratch_bytes_);
         thread_bytes_ = std::max(thread_bytes_, b.thread_bytes_);
@@ -120,7 +107,7 @@ Executable::Executable(std::shared_ptr<const Program> program, ThreadPool& pool,
 Executable::~Executable() = default;
 
 std::string_view Executable::how(std::size_t step) const {
-  if (steps_[step].function != nullptr) return "kernel";
+  if (steps_[step].code.function != nullptr) return "kernel";
   if (steps_[step].scan.function != nullptr) return "loop";
   return steps_[step].call ? steps_[step].call->how() : "control";
 }
@@ -213,7 +200,7 @@ class Runner {
     const auto run_tile = [&](std::int64_t tile) {
       const TileRange& range = ready.tiles[static_cast<std::size_t>(tile)];
       if (ready.local_bytes == 0) {
-        ready.function(arguments.data(), &range, &fault);
+        ready.code.function(arguments.data(), &range, &fault);
         return;
       }
       std::array<void*, Most> own;  // NOLINT: filled below as far as it is read
@@ -221,7 +208,7 @@ class Runner {
       for (std::size_t a = 0; a < step.buffers.size(); ++a) {
         own[a] = step.buffers[a] < 0 ? room + ready.locals[a] : arguments[a];
       }
-      ready.function(own.data(), &range, &fault);
+      ready.code.function(own.data(), &range, &fault);
     };
     try {
       if (ready.tiles.size() == 1) {
@@ -232,7 +219,7 @@ class Runner {
     } catch (const std::bad_alloc& error) {
       fail_kernel(error, "kernel", what);
     }
-    if (ready.faults && fault.happened != 0) fail_index(fault, what);
+    if (fault.happened != 0) fail_index(fault, what);
   }
 
   static std::byte* first_element(const BufferView& v, const Frame& frame) {

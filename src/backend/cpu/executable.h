@@ -14,7 +14,7 @@
 #include "ricci/schedule/program.h"
 
 #include "backend/cpu/call_kernel.h"
-#include "backend/cpu/kernel_code.h"
+#include "backend/cpu/code_source.h"
 
 namespace ricci::cpu {
 
@@ -65,15 +65,11 @@ struct RunArguments {
 /// Is there a kernel for a call, besides the reference one?
 [[nodiscard]] bool has_kernel(const Graph& graph, const Node& node);
 
-struct ExecutableOptions {
-  std::string code_cache = {};  ///< a folder for machine code; none when empty
-};
-
 class Executable {
  public:
-  /// Compiles on the pool's threads.
-  Executable(std::shared_ptr<const Program> program, ThreadPool& pool,
-             const ExecutableOptions& options = {});
+  Executable(std::shared_ptr<const Program> program, CodeSource& code);
+  Executable(std::shared_ptr<const Program> program, CodeSource&& code)
+      : Executable(std::move(program), code) {}
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
   ~Executable();

@@ -44,6 +44,9 @@ struct TargetInfo {
 /// Throws UserError for any other name.
 [[nodiscard]] const TargetInfo& target_named(std::string_view name);
 
+/// The instruction sets code made for a target uses, as far as `cpu_has` knows them.
+[[nodiscard]] std::vector<std::string> required_features(const TargetInfo& target);
+
 /// Whether this machine can run code made for a target.
 [[nodiscard]] bool runs_here(const TargetInfo& target);
 

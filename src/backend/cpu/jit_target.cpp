@@ -8,6 +8,7 @@
 
 #include "ricci/support/error.h"
 
+#include "backend/cpu/cpu_features.h"
 #include "backend/cpu/jit.h"
 
 namespace ricci::cpu {
@@ -74,6 +75,32 @@ const TargetInfo& target_named(std::string_view name) {
   }
   throw UserError(ErrorCode::Name, fmt::format("no CPU target is called '{}'", name),
                   "use host, portable, avx2 or avx512");
+}
+
+std::vector<std::string> required_features(const TargetInfo& target) {
+  std::vector<std::string> out;
+  const auto add = [&](std::initializer_list<const char*> names) {
+    out.insert(out.end(), names.begin(), names.end());
+  };
+  if (target.name == "host") {
+    std::string_view rest = target.features;
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find(','), rest.size());
+      const std::string_view flag = rest.substr(0, end);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+      if (flag.starts_with('+') && can_check_feature(flag.substr(1)))
+        out.emplace_back(flag.substr(1));
+    }
+  }
+  // The levels x86-64-v3 and x86-64-v4.
+  if (target.name == "avx2" || target.name == "avx512") {
+    add({"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "avx", "avx2", "fma", "f16c", "bmi", "bmi2",
+         "lzcnt", "movbe"});
+  }
+  if (target.name == "avx512") {
+    add({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"});
+  }
+  return out;
 }
 
 bool runs_here(const TargetInfo& target) {

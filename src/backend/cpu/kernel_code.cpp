@@ -576,11 +576,16 @@ Emitted module_of(const std::vector<KernelSource>& kernels, const JitOptions& op
   e.context = std::make_unique<llvm::LLVMContext>();
   e.module = std::make_unique<llvm::Module>("kernels", *e.context);
   const TargetInfo& target = options.target != nullptr ? *options.target : host_target();
-  for (const KernelSource& k : kernels) KernelEmitter(*e.module, *k.kernel, k.symbol, target).run();
+  add_kernels(*e.module, kernels, target);
   return e;
 }
 
 }  // namespace
+
+void add_kernels(llvm::Module& module, const std::vector<KernelSource>& kernels,
+                 const TargetInfo& target) {
+  for (const KernelSource& k : kernels) KernelEmitter(module, *k.kernel, k.symbol, target).run();
+}
 
 std::shared_ptr<JitCode> compile_kernels(const std::vector<KernelSource>& kernels,
                                          const JitOptions& options) {

@@ -8,32 +8,10 @@
 
 #include "ricci/loop/kernel.h"
 
+#include "backend/cpu/code_source.h"
 #include "backend/cpu/jit.h"
 
 namespace ricci::cpu {
-
-/// What a tile is to do: rows (or columns) [first, last), and of the rows accumulated over
-/// [inner_first, inner_last). Accumulated results go to place `slot` and the ones after it.
-struct TileRange {
-  std::int64_t first = 0;
-  std::int64_t last = 0;
-  std::int64_t inner_first = 0;
-  std::int64_t inner_last = 1;
-  std::int64_t slot = 0;
-};
-
-/// Where generated code reports an index that is out of range.
-struct Fault {
-  std::int64_t happened = 0;
-  std::int64_t index = 0;
-  std::int64_t limit = 0;
-};
-
-/// `arguments` has a pointer per argument of the kernel; local ones point to the tile's own room.
-using KernelFunction = void (*)(void* const* arguments, const TileRange* range, Fault* fault);
-
-/// The tile with a number.
-[[nodiscard]] TileRange tile_range(const loop::Kernel& kernel, std::int64_t tile);
 
 /// Too little work for unrolled loops to pay for compiling them.
 [[nodiscard]] bool is_short_kernel(const loop::Kernel& kernel);
@@ -53,6 +31,9 @@ struct KernelSource {
   std::string symbol;
 };
 
+/// Adds a function for each kernel to a module.
+void add_kernels(llvm::Module& module, const std::vector<KernelSource>& kernels,
+                 const TargetInfo& target);
 /// Compiles kernels into one piece of code; each can be found by its symbol.
 [[nodiscard]] std::shared_ptr<JitCode> compile_kernels(const std::vector<KernelSource>& kernels,
                                                        const JitOptions& options);

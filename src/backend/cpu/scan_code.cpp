@@ -26,10 +26,10 @@ class ScanEmitter {
         b_(module.getContext()),
         body_(b_, target, items, *step.bodies[0].second->graph) {}
 
-  void run() {
+  void run(const std::string& symbol) {
     llvm::Type* ptr = b_.getPtrTy();
     auto* type = llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr}, false);
-    function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, "scan", module_);
+    function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, symbol, module_);
     function_->addFnAttr(llvm::Attribute::NoUnwind);
     b_.SetInsertPoint(block("entry"));
     prepare();
@@ -149,23 +149,27 @@ class ScanEmitter {
 
 }  // namespace
 
-ScanCode compile_scan(const ControlStep& step) {
+bool add_scan(llvm::Module& module, const ControlStep& step, const std::string& symbol,
+              const TargetInfo& target) {
   const auto* op = step.op.as<op::Scan>();
-  if (op == nullptr || op->length.value() == 0) return {};
+  if (op == nullptr || op->length.value() == 0) return false;
   const bool keeps_some =
       op->save_trajectory && op->num_checkpoints > 0 && op->num_checkpoints < op->length.value();
-  if (keeps_some) return {};
+  if (keeps_some) return false;
   const Graph& graph = *step.bodies[0].second->graph;
   const schedule::Items items = schedule::make_items(graph);
-  const TargetInfo& target = host_target();
-  if (!can_unroll(items, graph, target)) return {};
+  if (!can_unroll(items, graph, target)) return false;
+  ScanEmitter(module, step, items, target).run(symbol);
+  return true;
+}
+
+ScanCode compile_scan(const ControlStep& step) {
   auto context = std::make_unique<llvm::LLVMContext>();
   auto module = std::make_unique<llvm::Module>("scan", *context);
-  ScanEmitter(*module, step, items, target).run();
-  ScanCode out;
-  out.code = jit_compile(std::move(module), std::move(context), {});
-  out.function = reinterpret_cast<ScanFunction>(out.code->find("scan"));
-  return out;
+  if (!add_scan(*module, step, "scan", host_target())) return {};
+  const std::shared_ptr<const JitCode> code =
+      jit_compile(std::move(module), std::move(context), {});
+  return {code, reinterpret_cast<ScanFunction>(code->find("scan"))};
 }
 
 }  // namespace ricci::cpu

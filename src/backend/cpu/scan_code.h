@@ -3,21 +3,19 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "ricci/schedule/program.h"
 
+#include "backend/cpu/code_source.h"
 #include "backend/cpu/jit.h"
 
 namespace ricci::cpu {
 
-/// `operands` and `results` point to row-major arrays; results nobody wants are null.
-using ScanFunction = void (*)(void* const* operands, void* const* results);
-
-struct ScanCode {
-  std::shared_ptr<const JitCode> code;
-  ScanFunction function = nullptr;
-};
-
+/// Adds a loop to a module as a function. False, and nothing added, when the body is too large or
+/// has what cannot be written out.
+[[nodiscard]] bool add_scan(llvm::Module& module, const ControlStep& step,
+                            const std::string& symbol, const TargetInfo& target);
 /// Nothing (a null function) when the body is too large or has what cannot be written out.
 [[nodiscard]] ScanCode compile_scan(const ControlStep& step);
 

@@ -1,0 +1,61 @@
+// Machine code as the part that runs programs sees it: functions, and someone who has them. The
+// JIT is one source (code_cache.h); a program compiled ahead of time brings its own. Nothing here
+// or behind Executable needs LLVM.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ricci/schedule/program.h"
+
+namespace ricci::cpu {
+
+/// What a tile is to do: rows (or columns) [first, last), and of the rows accumulated over
+/// [inner_first, inner_last). Accumulated results go to place `slot` and the ones after it.
+struct TileRange {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  std::int64_t inner_first = 0;
+  std::int64_t inner_last = 1;
+  std::int64_t slot = 0;
+};
+
+/// The tile with a number.
+[[nodiscard]] TileRange tile_range(const loop::Kernel& kernel, std::int64_t tile);
+
+/// Where generated code reports an index that is out of range.
+struct Fault {
+  std::int64_t happened = 0;
+  std::int64_t index = 0;
+  std::int64_t limit = 0;
+};
+
+/// `arguments` has a pointer per argument of the kernel; local ones point to the tile's own room.
+using KernelFunction = void (*)(void* const* arguments, const TileRange* range, Fault* fault);
+/// `operands` and `results` point to row-major arrays; results nobody wants are null.
+using ScanFunction = void (*)(void* const* operands, void* const* results);
+
+struct KernelCode {
+  std::shared_ptr<const void> owner;  ///< keeps the function in memory; may be null
+  KernelFunction function = nullptr;
+};
+
+struct ScanCode {
+  std::shared_ptr<const void> owner;
+  ScanFunction function = nullptr;  ///< null: the loop is not one function
+};
+
+/// Asked for a program's kernels first, then for its control steps in order, each followed by the
+/// same for its bodies unless it is one function.
+class CodeSource {
+ public:
+  virtual ~CodeSource() = default;
+  /// One per kernel, in order.
+  [[nodiscard]] virtual std::vector<KernelCode> kernels(std::span<const loop::Kernel> kernels) = 0;
+  /// The function a control step of a program has become, if it has.
+  [[nodiscard]] virtual ScanCode scan(const Program& program, const ControlStep& step) = 0;
+};
+
+}  // namespace ricci::cpu

@@ -1,0 +1,122 @@
+#include "ricci/io/object_file.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "ricci/io/file.h"
+#include "ricci/support/error.h"
+#include "ricci/support/text.h"
+
+#include "io/child_process.h"
+
+namespace ricci::io {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string from_environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// A folder for what the linker reads, gone when this is.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string name = (fs::temp_directory_path() / "ricci_link_XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) {
+      throw UserError(ErrorCode::File, fmt::format("cannot make a folder like '{}'", name));
+    }
+    path_ = name;
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ~ScratchFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  [[nodiscard]] std::string file(const char* name) const { return (path_ / name).string(); }
+
+ private:
+  fs::path path_;
+};
+
+// The runtime archive beside this program, as it is built or installed.
+std::string runtime_archive() {
+  std::error_code none;
+  const fs::path folder = fs::read_symlink("/proc/self/exe", none).parent_path();
+  for (const fs::path& place :
+       {folder / "lib", folder / ".." / "lib", folder / ".." / RICCI_LIBRARY_FOLDER}) {
+    const fs::path archive = place / "libricci_runtime.a";
+    if (!none && fs::exists(archive, none)) return archive.lexically_normal().string();
+  }
+  return "-lricci_runtime";
+}
+
+std::vector<std::string> compilers(const LinkOptions& options) {
+  if (!options.compiler.empty()) return {options.compiler};
+  const std::string wanted = from_environment("CXX");
+  if (!wanted.empty()) return {wanted};
+  return {"c++", "g++", "clang++"};
+}
+
+std::vector<std::string> words(std::string_view text) {
+  std::vector<std::string> out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (end > 0) out.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+void link(std::vector<std::string> arguments, const LinkOptions& options,
+          const std::string& log_file) {
+  const std::vector<std::string> drivers = compilers(options);
+  for (const std::string& driver : drivers) {
+    arguments.front() = driver;
+    const std::optional<int> status = run_program(arguments, log_file);
+    if (!status) continue;  // there is no such program
+    if (*status == 0) return;
+    const std::vector<std::byte> log = read_file(log_file);
+    throw DeviceError(fmt::format("'{}' could not link the shared library", driver),
+                      {reinterpret_cast<const char*>(log.data()), log.size()});
+  }
+  throw UserError(
+      ErrorCode::File,
+      fmt::format("there is no compiler to link with: {} cannot be run", join(drivers, ", ")),
+      "install one, name it in CXX, or write an object and link it elsewhere");
+}
+
+}  // namespace
+
+std::string header_path(const std::string& path) {
+  return fs::path(path).replace_extension(".h").string();
+}
+
+void write_object(const ObjectFile& program, const std::string& path) {
+  write_file(path, program.object);
+  write_file(header_path(path), program.header);
+}
+
+void write_shared_library(const ObjectFile& program, const std::string& path,
+                          const LinkOptions& options) {
+  const ScratchFolder scratch;
+  const std::string object = scratch.file("program.o");
+  const std::string library = scratch.file("program.so");
+  write_file(object, program.object);
+  std::string runtime = options.runtime;
+  if (runtime.empty()) runtime = from_environment("RICCI_RUNTIME");
+  if (runtime.empty()) runtime = runtime_archive();
+  std::vector<std::string> arguments = {"", "-shared", "-o", library, object, runtime,
+                                        // Exports are the program's: the runtime is its own.
+                                        "-Wl,--exclude-libs,ALL", "-Wl,-z,defs"};
+  for (std::string& flag : words(RICCI_RUNTIME_LINK_FLAGS)) arguments.push_back(std::move(flag));
+  link(std::move(arguments), options, scratch.file("log.txt"));
+  write_file(path, read_file(library));
+  write_file(header_path(path), program.header);
+}
+
+}  // namespace ricci::io

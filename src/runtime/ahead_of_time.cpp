@@ -1,0 +1,116 @@
+#include "ricci/runtime/ahead_of_time.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "ricci/support/error.h"
+
+#include "backend/cpu/executable.h"
+#include "backend/cpu/object_code.h"
+#include "runtime/c_header.h"
+#include "runtime/programs.h"
+#include "schedule/program_bytes.h"
+
+namespace ricci {
+namespace {
+
+using runtime::DocumentedArray;
+
+// The struct of arrays: inputs, params, then outputs that have no array yet.
+class Arrays {
+ public:
+  Arrays(const Graph& graph, const ObjectOptions& options) : graph_(graph), options_(options) {}
+
+  std::vector<DocumentedArray> all(std::span<const Port> ports, const std::vector<int>& donors) {
+    for (const bool params : {false, true}) {
+      for (std::size_t k = 0; k < ports.size(); ++k) {
+        if (ports[k].is_param == params) add_input(k, ports[k], donors);
+      }
+    }
+    for (std::size_t o = 0; o < donors.size(); ++o) {
+      if (donors[o] < 0) add_output(o);
+    }
+    return std::move(arrays_);
+  }
+
+ private:
+  void add_input(std::size_t k, const Port& port, const std::vector<int>& donors) {
+    const auto donated = std::ranges::find(donors, static_cast<int>(k));
+    const bool written = donated != donors.end();
+    const std::int32_t output = written ? static_cast<std::int32_t>(donated - donors.begin()) : -1;
+    std::string what = fmt::format("{} '{}'{}", port.is_param ? "param" : "input", port.name,
+                                   written ? ", updated in place" : "");
+    const auto note = options_.notes.find(port.name);
+    if (note != options_.notes.end()) what += fmt::format(" ({})", note->second);
+    arrays_.push_back(
+        {{unique(runtime::c_identifier(port.name), {}), static_cast<std::int32_t>(k), output},
+         port.type,
+         std::move(what)});
+  }
+
+  void add_output(std::size_t o) {
+    const ValueId value = graph_.outputs()[o];
+    const Node& node = graph_.node(value.node);
+    std::string name = o < options_.output_names.size() ? options_.output_names[o] : "";
+    if (name.empty() && value.result < node.names.size()) name = node.names[value.result];
+    if (name.empty()) name = graph_.outputs().size() == 1 ? "out" : fmt::format("out{}", o);
+    arrays_.push_back(
+        {{unique(runtime::c_identifier(name), "_out"), -1, static_cast<std::int32_t>(o)},
+         graph_.type(value),
+         fmt::format("output {}", o)});
+  }
+
+  std::string unique(std::string name, const std::string& suffix) {
+    if (!suffix.empty() && taken_.contains(name)) name += suffix;
+    std::string out = name;
+    for (int n = 2; !taken_.insert(out).second; ++n) out = fmt::format("{}_{}", name, n);
+    return out;
+  }
+
+  const Graph& graph_;
+  const ObjectOptions& options_;
+  std::vector<DocumentedArray> arrays_;
+  std::set<std::string> taken_;
+};
+
+std::string name_of(const Graph& graph, const ObjectOptions& options) {
+  if (options.name.empty()) return runtime::c_identifier(graph.name());
+  if (options.name != runtime::c_identifier(options.name)) {
+    throw UserError(ErrorCode::Name,
+                    fmt::format("'{}' is not a name C functions can begin with", options.name),
+                    fmt::format("use '{}'", runtime::c_identifier(options.name)));
+  }
+  return options.name;
+}
+
+void require_static(const Graph& graph) {
+  if (graph.symbols().empty()) return;
+  throw UserError(
+      ErrorCode::NeedsStaticDim,
+      fmt::format("'{}' has symbolic dimensions: its program depends on their sizes", graph.name()),
+      "bind them first: graph.bind({{\"n\", 32}})");
+}
+
+}  // namespace
+
+ObjectFile compile_object(const Graph& graph, const ObjectOptions& options) {
+  require_static(graph);
+  const cpu::TargetInfo& target = cpu::target_named(options.target);
+  const std::vector<Port> ports = runtime::ports_of(graph);
+  const std::vector<int> donors = runtime::donors_of(graph, ports, options.donations);
+  const Program program =
+      make_program(graph, {options.fuse, cpu::claims, runtime::donated(donors)});
+  const std::vector<DocumentedArray> arrays = Arrays(graph, options).all(ports, donors);
+  runtime::PackagedInterface interface{
+      name_of(graph, options), target.name, cpu::required_features(target), {}};
+  for (const DocumentedArray& a : arrays) interface.arrays.push_back(a.array);
+  const std::vector<std::byte> interface_bytes = runtime::to_bytes(interface);
+  const std::vector<std::byte> program_bytes = schedule::to_bytes(program);
+  return {interface.name,
+          cpu::emit_object(program, {interface.name, interface_bytes, program_bytes}, target),
+          runtime::c_header(interface, arrays)};
+}
+
+}  // namespace ricci

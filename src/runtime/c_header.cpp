@@ -1,0 +1,163 @@
+#include "runtime/c_header.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string_view>
+
+#include <fmt/args.h>
+#include <fmt/format.h>
+
+namespace ricci::runtime {
+namespace {
+
+// Words of C and C++, and macros of the headers that are included.
+constexpr auto Reserved = std::to_array<std::string_view>(
+    {"alignas",   "alignof",   "and",      "asm",       "auto",         "bool",     "break",
+     "case",      "catch",     "char",     "class",     "concept",      "const",    "consteval",
+     "constexpr", "constinit", "continue", "decltype",  "default",      "delete",   "do",
+     "double",    "else",      "enum",     "explicit",  "export",       "extern",   "false",
+     "float",     "for",       "friend",   "goto",      "if",           "inline",   "int",
+     "linux",     "long",      "mutable",  "namespace", "new",          "noexcept", "not",
+     "nullptr",   "operator",  "or",       "private",   "protected",    "public",   "register",
+     "requires",  "restrict",  "return",   "short",     "signed",       "sizeof",   "static",
+     "struct",    "switch",    "template", "this",      "thread_local", "throw",    "true",
+     "try",       "typedef",   "typeid",   "typename",  "typeof",       "union",    "unix",
+     "unsigned",  "using",     "virtual",  "void",      "volatile",     "while",    "xor"});
+
+struct CType {
+  std::string_view name;
+  std::int64_t per_element = 1;
+  std::string_view note = {};
+};
+
+CType c_type(DType dtype) {
+  switch (dtype) {
+    case DType::F64: return {"double"};
+    case DType::F32: return {"float"};
+    case DType::F16: return {"uint16_t", 1, "; the bits of an IEEE half"};
+    case DType::BF16: return {"uint16_t", 1, "; the upper half of a float's bits"};
+    case DType::I64: return {"int64_t"};
+    case DType::I32: return {"int32_t"};
+    case DType::I16: return {"int16_t"};
+    case DType::I8: return {"int8_t"};
+    case DType::U8: return {"uint8_t"};
+    case DType::U32: return {"uint32_t"};
+    case DType::Bool: return {"bool"};
+    case DType::C64: return {"float", 2, "; real and imaginary parts in turn"};
+    case DType::C128: break;
+  }
+  return {"double", 2, "; real and imaginary parts in turn"};
+}
+
+// Text that cannot end the comment it stands in.
+std::string in_comment(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  for (std::size_t at = text.find("*/"); at != std::string::npos; at = text.find("*/")) {
+    text[at] = '.';
+  }
+  return text;
+}
+
+std::string struct_fields(const std::vector<DocumentedArray>& arrays) {
+  std::string out;
+  for (const DocumentedArray& a : arrays) {
+    const CType type = c_type(a.type.dtype);
+    out += fmt::format("  {}{}* {}; /* {}: {}{} */\n", a.array.output < 0 ? "const " : "",
+                       type.name, a.array.name, in_comment(a.what), a.type.to_string(), type.note);
+  }
+  return arrays.empty() ? "  const void* none; /* there are no arrays */\n" : out;
+}
+
+std::string counts(const std::string& name, const std::vector<DocumentedArray>& arrays) {
+  std::string out;
+  for (const DocumentedArray& a : arrays) {
+    const std::int64_t count = *a.type.numel() * c_type(a.type.dtype).per_element;
+    out += fmt::format("#define {}_{}_elements INT64_C({})\n", name, a.array.name, count);
+  }
+  return out;
+}
+
+// {name}: what identifiers begin with. Braces of C are doubled.
+constexpr std::string_view Text =
+    R"(/* {name}: a program compiled ahead of time by Ricci {version} for target '{target}'.
+ *
+ * Compile and link it with its object and the runtime:
+ *     cc main.c {name}.o $(pkg-config --libs ricci-runtime) -o main
+ * or, where it was linked into a shared library, with that alone.
+ */
+#ifndef RICCI_PROGRAM_{name}_H
+#define RICCI_PROGRAM_{name}_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+/* What the functions return. {name}_error() says it in words. */
+enum {name}_status {{
+  {name}_ok = 0,
+  {name}_bad_argument = 1, /* an array is missing, misaligned, or overlaps one that is written */
+  {name}_bad_machine = 2,  /* the processor lacks instructions of target '{target}' */
+  {name}_no_memory = 3,
+  {name}_bad_values = 4,   /* values a kernel cannot work with: an index out of range, ... */
+  {name}_bad_package = 5,  /* linked with another version of the runtime, or damaged */
+  {name}_internal = 6      /* a fault of Ricci's */
+}};
+
+/* The program, ready to run, with its memory and its threads. */
+typedef struct {name}_program {name}_program;
+
+/* The arrays of a run: row-major, aligned for their type, owned by the caller. Those that are not
+ * const are written; they must not overlap any other. */
+typedef struct {name}_arrays {{
+{fields}}} {name}_arrays;
+
+/* How many values of its C type each array holds. */
+{counts}
+/* Makes the program ready. `threads` counts the calling thread; 0 means one per core. */
+int {name}_create({name}_program** program, int threads);
+
+/* Runs it once. Results do not depend on the number of threads. `seed` is for programs that draw
+ * random numbers: the same seed draws the same. One run at a time for each program; any number of
+ * programs may run at once. After a failure the program may be run again; arrays that are written
+ * may hold some of the new values. */
+int {name}_run({name}_program* program, const {name}_arrays* arrays, uint64_t seed);
+
+/* Why the last call of this thread failed; valid until its next call. */
+const char* {name}_error(void);
+
+/* Frees the program. Null is let be. */
+void {name}_destroy({name}_program* program);
+
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+)";
+
+}  // namespace
+
+std::string c_identifier(const std::string& name) {
+  std::string out;
+  for (const char c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    out += plain ? c : '_';
+  }
+  if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out.insert(out.begin(), '_');
+  if (std::ranges::find(Reserved, out) != Reserved.end()) out += '_';
+  return out;
+}
+
+std::string c_header(const PackagedInterface& interface,
+                     const std::vector<DocumentedArray>& arrays) {
+  return fmt::format(fmt::runtime(Text), fmt::arg("name", interface.name),
+                     fmt::arg("version", RICCI_VERSION), fmt::arg("target", interface.target),
+                     fmt::arg("fields", struct_fields(arrays)),
+                     fmt::arg("counts", counts(interface.name, arrays)));
+}
+
+}  // namespace ricci::runtime

@@ -1,0 +1,206 @@
+#include "runtime/packaged_program.h"
+
+#include <algorithm>
+#include <new>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "ricci/support/error.h"
+#include "ricci/support/text.h"
+
+#include "backend/cpu/cpu_features.h"
+#include "schedule/program_bytes.h"
+
+namespace ricci::runtime {
+namespace {
+
+[[noreturn]] void fail_package(std::string message) {
+  throw UserError(Diagnostic{ErrorCode::File,
+                             "program",
+                             std::move(message),
+                             {},
+                             {},
+                             "compile it again with the version it is linked with"});
+}
+
+// The functions of the object, in the order they are asked for.
+class TableSource final : public cpu::CodeSource {
+ public:
+  explicit TableSource(std::span<const void* const> functions) : functions_(functions) {}
+
+  [[nodiscard]] std::vector<cpu::KernelCode> kernels(
+      std::span<const loop::Kernel> kernels) override {
+    std::vector<cpu::KernelCode> out;
+    for (std::size_t k = 0; k < kernels.size(); ++k) {
+      const void* function = next();
+      if (function == nullptr) fail_package("the program lacks the code of a kernel");
+      out.push_back({nullptr, reinterpret_cast<cpu::KernelFunction>(const_cast<void*>(function))});
+    }
+    return out;
+  }
+  [[nodiscard]] cpu::ScanCode scan(const Program&, const ControlStep&) override {
+    return {nullptr, reinterpret_cast<cpu::ScanFunction>(const_cast<void*>(next()))};
+  }
+  [[nodiscard]] bool at_end() const noexcept { return at_ == functions_.size(); }
+
+ private:
+  const void* next() {
+    if (at_end()) fail_package("the program has more kernels than functions");
+    return functions_[at_++];
+  }
+  std::span<const void* const> functions_;
+  std::size_t at_ = 0;
+};
+
+void check_machine(const PackagedInterface& interface) {
+  std::vector<std::string> missing;
+  std::ranges::copy_if(interface.features, std::back_inserter(missing),
+                       [](const std::string& f) { return !cpu::cpu_has(f); });
+  if (missing.empty()) return;
+  throw UserError(Diagnostic{
+      ErrorCode::UnsupportedOnBackend,
+      "cpu",
+      fmt::format("this machine's processor has no {}, but '{}' was compiled for target '{}'",
+                  join(missing, ", "), interface.name, interface.target),
+      {},
+      {},
+      "compile it for a target this machine has: portable runs on all"});
+}
+
+PackagedInterface read_interface(const cpu::Package& package) {
+  if (package.version != cpu::PackageVersion) {
+    fail_package(fmt::format("the program is a package of version {}, this runtime runs version {}",
+                             package.version, cpu::PackageVersion));
+  }
+  PackagedInterface out = interface_from_bytes({package.interface_bytes, package.interface_size});
+  check_machine(out);
+  return out;
+}
+
+// Arrays, as they fit the program; and how messages name its inputs and outputs.
+BufferPorts ports_of(const PackagedInterface& interface, const Program& program) {
+  BufferPorts ports;
+  ports.inputs.resize(program.inputs.size());
+  ports.outputs.resize(program.outputs.size());
+  ports.donors.assign(program.outputs.size(), -1);
+  for (const PackagedArray& a : interface.arrays) {
+    const auto input = static_cast<std::size_t>(a.input);
+    const auto output = static_cast<std::size_t>(a.output);
+    const bool fits = (a.input < 0 || input < ports.inputs.size()) &&
+                      (a.output < 0 || output < ports.outputs.size());
+    if (!fits) fail_package("the program has another interface than its header");
+    const std::string name = fmt::format("'{}'", a.name);
+    if (a.input >= 0) ports.inputs[input] = name;
+    if (a.output >= 0) ports.outputs[output] = name;
+    if (a.input >= 0 && a.output >= 0) ports.donors[output] = a.input;
+  }
+  const auto unnamed = [](const std::string& name) { return name.empty(); };
+  if (std::ranges::any_of(ports.inputs, unnamed) || std::ranges::any_of(ports.outputs, unnamed)) {
+    fail_package("the program has another interface than its header");
+  }
+  return ports;
+}
+
+}  // namespace
+
+PackagedProgram::PackagedProgram(const cpu::Package& package, int threads)
+    : interface_(read_interface(package)), pool_(threads) {
+  auto program = std::make_shared<const Program>(
+      schedule::program_from_bytes({package.program_bytes, package.program_size}));
+  TableSource code({package.functions, package.function_count});
+  check_ = std::make_unique<BufferCheck>(ports_of(interface_, *program), *program);
+  inputs_.resize(program->inputs.size());
+  outputs_.resize(program->outputs.size());
+  executable_ = std::make_unique<cpu::Executable>(std::move(program), code);
+  if (!code.at_end()) fail_package("the program has more functions than kernels");
+  context_ = std::make_unique<cpu::Context>(*executable_);
+}
+
+void PackagedProgram::run(const void* const* arrays, std::uint64_t seed) {
+  for (std::size_t i = 0; i < interface_.arrays.size(); ++i) {
+    const PackagedArray& a = interface_.arrays[i];
+    const auto* at = static_cast<const std::byte*>(arrays[i]);
+    if (a.input >= 0) inputs_[static_cast<std::size_t>(a.input)] = at;
+    if (a.output >= 0) outputs_[static_cast<std::size_t>(a.output)] = const_cast<std::byte*>(at);
+  }
+  check_->check(inputs_, outputs_);
+  executable_->run(*context_, pool_, {inputs_, outputs_, seed, nullptr});
+}
+
+namespace {
+
+std::string& last_error() {
+  thread_local std::string text;
+  return text;
+}
+
+PackagedStatus status_of(const Error& error) {
+  switch (error.code()) {
+    case ErrorCode::OutOfMemory: return PackagedStatus::Memory;
+    case ErrorCode::File: return PackagedStatus::Package;
+    case ErrorCode::UnsupportedOnBackend: return PackagedStatus::Machine;
+    case ErrorCode::Attr: return PackagedStatus::Argument;
+    case ErrorCode::Internal: return PackagedStatus::Internal;
+    default: return PackagedStatus::Run;
+  }
+}
+
+// Nothing is thrown out of `work`; what went wrong is a number and a text.
+template <class Work>
+std::int32_t guarded(const Work& work) noexcept {
+  PackagedStatus status = PackagedStatus::Ok;
+  try {
+    try {
+      work();
+    } catch (const Error& error) {
+      status = status_of(error);
+      last_error() = error.what();
+    } catch (const std::bad_alloc&) {
+      status = PackagedStatus::Memory;
+      last_error() = "there is no memory left";
+    } catch (const std::exception& error) {
+      status = PackagedStatus::Internal;
+      last_error() = error.what();
+    }
+  } catch (...) {  // no room for the text
+    if (status == PackagedStatus::Ok) status = PackagedStatus::Internal;
+  }
+  return static_cast<std::int32_t>(status);
+}
+
+[[noreturn]] void fail_argument(std::string message) {
+  throw UserError(Diagnostic{ErrorCode::Attr, "argument", std::move(message), {}, {}, {}});
+}
+
+}  // namespace
+}  // namespace ricci::runtime
+
+using ricci::runtime::PackagedProgram;
+
+std::int32_t ricci_packaged_create(const ricci::cpu::Package* package, PackagedProgram** out,
+                                   std::int32_t threads) noexcept {
+  if (out != nullptr) *out = nullptr;
+  return ricci::runtime::guarded([&] {
+    if (out == nullptr) ricci::runtime::fail_argument("there is no place for the program");
+    if (threads < 0) {
+      ricci::runtime::fail_argument(fmt::format("{} is not a number of threads", threads));
+    }
+    *out = std::make_unique<PackagedProgram>(*package, threads).release();
+  });
+}
+
+std::int32_t ricci_packaged_run(PackagedProgram* program, const void* const* arrays,
+                                std::uint64_t seed) noexcept {
+  return ricci::runtime::guarded([&] {
+    if (program == nullptr || arrays == nullptr) {
+      ricci::runtime::fail_argument(program == nullptr ? "there is no program to run"
+                                                       : "there are no arrays to run with");
+    }
+    program->run(arrays, seed);
+  });
+}
+
+const char* ricci_packaged_error() noexcept { return ricci::runtime::last_error().c_str(); }
+
+void ricci_packaged_destroy(PackagedProgram* program) noexcept { delete program; }

@@ -1,0 +1,57 @@
+// Runs a program compiled ahead of time: what is behind the C functions of its object.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "ricci/device/thread_pool.h"
+
+#include "backend/cpu/executable.h"
+#include "backend/cpu/package.h"
+#include "runtime/buffer_check.h"
+#include "runtime/packaged_interface.h"
+
+namespace ricci::runtime {
+
+/// What the C functions return. Part of the binary interface; headers list the same numbers.
+enum class PackagedStatus : std::int32_t {
+  Ok = 0,
+  Argument = 1,  ///< an array is missing, misaligned or overlaps another
+  Machine = 2,   ///< the processor lacks what the code was made for
+  Memory = 3,    ///< there is no room
+  Run = 4,       ///< a kernel met values it cannot work with: an index out of range, …
+  Package = 5,   ///< damaged, or linked with another version of the runtime
+  Internal = 6,  ///< a fault of ours
+};
+
+/// One run at a time.
+class PackagedProgram {
+ public:
+  /// `threads` as for ThreadPool.
+  PackagedProgram(const cpu::Package& package, int threads);
+  /// One pointer per array of the interface.
+  void run(const void* const* arrays, std::uint64_t seed);
+
+ private:
+  PackagedInterface interface_;
+  ThreadPool pool_;
+  std::unique_ptr<cpu::Executable> executable_;
+  std::unique_ptr<cpu::Context> context_;
+  std::unique_ptr<BufferCheck> check_;
+  std::vector<const std::byte*> inputs_;
+  std::vector<std::byte*> outputs_;
+};
+
+}  // namespace ricci::runtime
+
+extern "C" {
+std::int32_t ricci_packaged_create(const ricci::cpu::Package* package,
+                                   ricci::runtime::PackagedProgram** out,
+                                   std::int32_t threads) noexcept;
+std::int32_t ricci_packaged_run(ricci::runtime::PackagedProgram* program, const void* const* arrays,
+                                std::uint64_t seed) noexcept;
+/// Why the last call of this thread failed.
+const char* ricci_packaged_error() noexcept;
+void ricci_packaged_destroy(ricci::runtime::PackagedProgram* program) noexcept;
+}

@@ -1,0 +1,136 @@
+#include "schedule/check_program.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "ricci/op/ops.h"
+#include "ricci/support/error.h"
+
+#include "schedule/archive.h"
+
+namespace ricci::schedule {
+namespace {
+
+void require(bool holds, const char* what) {
+  if (!holds) ArchiveReader::fail(what);
+}
+
+class Checker {
+ public:
+  explicit Checker(const Program& program) : program_(program) {}
+
+  void run() const {
+    require(program_.arena_bytes >= 0, "its arena has a negative size");
+    for (const BufferId b : program_.inputs) require(has_role(b, Buffer::Role::Input), Input);
+    for (const BufferId b : program_.outputs) require(has_role(b, Buffer::Role::Output), Output);
+    for (const loop::Kernel& k : program_.kernels) check(k);
+    for (const Step& step : program_.steps) {
+      std::visit([&](const auto& what) { check(what); }, step.what);
+    }
+  }
+
+ private:
+  static constexpr const char* Input = "an input is not one";
+  static constexpr const char* Output = "an output is not one";
+
+  [[nodiscard]] bool exists(BufferId b) const {
+    return b >= 0 && static_cast<std::size_t>(b) < program_.buffers.size();
+  }
+  [[nodiscard]] const Buffer& buffer(BufferId b) const {
+    return program_.buffers[static_cast<std::size_t>(b)];
+  }
+  // What a step uses must be in memory; a temporary that fusion left over has no place.
+  void use(BufferId b) const {
+    require(exists(b), "a step uses a buffer there is not");
+    const Buffer& used = buffer(b);
+    if (used.role != Buffer::Role::Temporary) return;
+    require(used.offset >= 0 && used.bytes() <= program_.arena_bytes &&
+                used.offset <= program_.arena_bytes - used.bytes(),
+            "a buffer lies outside the arena");
+  }
+  [[nodiscard]] bool has_role(BufferId b, Buffer::Role role) const {
+    return exists(b) && buffer(b).role == role;
+  }
+
+  static void check(const loop::Kernel& k) {
+    constexpr std::int64_t MostTiles = std::int64_t{1} << 24;
+    require(k.kept <= k.outer && k.outer <= k.extents.size(), "a kernel's axes are out of order");
+    require(std::ranges::all_of(k.extents, [](std::int64_t n) { return n >= 0; }),
+            "a kernel walks a negative size");
+    require(k.tiles >= 1 && k.tiles <= MostTiles && k.chunks >= 1 && k.tiles % k.chunks == 0,
+            "a kernel's work is cut in no sensible way");
+    require(!k.by_columns || k.extents.size() == 1, "a kernel cut by columns has one axis");
+  }
+
+  void check(const KernelStep& s) const {
+    require(s.kernel < program_.kernels.size(), "a step launches a kernel there is not");
+    const loop::Kernel& k = program_.kernels[s.kernel];
+    require(s.buffers.size() == k.arguments.size(), "a kernel is given too many or too few arrays");
+    for (std::size_t i = 0; i < s.buffers.size(); ++i) {
+      const bool local = k.arguments[i].role == loop::ArgumentRole::Local;
+      require(!local || s.buffers[i] < 0, "a kernel's own array is a buffer");
+      if (!local) use(s.buffers[i]);
+    }
+  }
+
+  void check(const CallStep& s) const { check_views(s.operands, s.results); }
+
+  void check(const ControlStep& s) const {
+    check_views(s.operands, s.results);
+    use(s.workspace);
+    for (const auto& pair : s.carries) {
+      for (const BufferId b : pair) use(b);
+    }
+    for (const auto& [role, body] : s.bodies) {
+      check_program(*body);
+      require(body->arena_bytes <= buffer(s.workspace).bytes(), "a body has too little room");
+    }
+    check_shape(s);
+  }
+
+  // Do the bodies take and give as many values as the op hands them?
+  static void check_shape(const ControlStep& s) {
+    const auto fits = [&](std::size_t body, std::size_t inputs, std::size_t outputs) {
+      require(s.bodies[body].second->inputs.size() == inputs &&
+                  s.bodies[body].second->outputs.size() == outputs,
+              "a body takes or gives another number of values");
+    };
+    if (const auto* scan = s.op.as<op::Scan>()) {
+      require(s.bodies.size() == 1 && scan->num_carry >= 0 &&
+                  static_cast<std::size_t>(scan->num_carry) == s.carries.size() &&
+                  s.carries.size() <= s.results.size() && s.carries.size() <= s.operands.size(),
+              "a scan is not one");
+      fits(0, s.operands.size(), s.results.size());
+    } else if (s.op.is<op::While>()) {
+      require(s.bodies.size() == 2 && s.carries.size() == s.operands.size() &&
+                  s.results.size() >= s.operands.size(),
+              "a while is not one");
+      const std::size_t cond = s.bodies[0].first == "cond" ? 0 : 1;
+      fits(cond, s.operands.size(), 1);
+      fits(1 - cond, s.operands.size(), s.operands.size());
+    } else {
+      require(s.op.is<op::If>() && s.bodies.size() == 2 && !s.operands.empty(),
+              "a control step is of no known kind");
+      for (std::size_t body = 0; body < 2; ++body)
+        fits(body, s.operands.size() - 1, s.results.size());
+    }
+  }
+
+  void check_views(const std::vector<BufferView>& operands,
+                   const std::vector<BufferView>& results) const {
+    for (const BufferView& v : operands) check(v, true);
+    for (const BufferView& v : results) check(v, false);
+  }
+  void check(const BufferView& v, bool needed) const {
+    if (needed || v.buffer >= 0) use(v.buffer);
+    require(v.layout.strides.size() == v.type.rank(), "a view has a stride per axis");
+  }
+
+  const Program& program_;
+};
+
+}  // namespace
+
+void check_program(const Program& program) { Checker(program).run(); }
+
+}  // namespace ricci::schedule

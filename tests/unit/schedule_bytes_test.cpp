@@ -1,0 +1,158 @@
+// Programs as bytes: nothing is lost, and bytes that are not a program are refused.
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "ricci/ir/text.h"
+#include "ricci/op/table.h"
+#include "ricci/schedule/program.h"
+
+#include "backend/cpu/executable.h"
+#include "ops/cases.h"
+#include "schedule/archive.h"
+#include "schedule/program_bytes.h"
+
+namespace ricci::testing {
+namespace {
+
+using schedule::program_from_bytes;
+using schedule::to_bytes;
+
+void expect_same_views(const std::vector<BufferView>& a, const std::vector<BufferView>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].buffer, b[i].buffer);
+    EXPECT_EQ(a[i].type, b[i].type);
+    EXPECT_EQ(a[i].layout, b[i].layout);
+  }
+}
+
+template <class Call>
+void expect_same_call(const Call& a, const Call& b) {
+  EXPECT_EQ(a.op, b.op) << a.op.mnemonic();
+  expect_same_views(a.operands, b.operands);
+  expect_same_views(a.results, b.results);
+}
+
+void expect_same(const Program& a, const Program& b) {
+  EXPECT_EQ(a.inputs, b.inputs);
+  EXPECT_EQ(a.outputs, b.outputs);
+  ASSERT_EQ(a.buffers.size(), b.buffers.size());
+  for (std::size_t i = 0; i < a.buffers.size(); ++i) {
+    EXPECT_EQ(a.buffers[i].offset, b.buffers[i].offset);
+    if (a.buffers[i].role != Buffer::Role::Constant) continue;
+    EXPECT_EQ(std::memcmp(a.buffers[i].constant.data(), b.buffers[i].constant.data(),
+                          static_cast<std::size_t>(a.buffers[i].bytes())),
+              0);
+  }
+  ASSERT_EQ(a.steps.size(), b.steps.size());
+  for (std::size_t s = 0; s < a.steps.size(); ++s) {
+    ASSERT_EQ(a.steps[s].what.index(), b.steps[s].what.index());
+    if (const auto* call = std::get_if<CallStep>(&a.steps[s].what)) {
+      expect_same_call(*call, std::get<CallStep>(b.steps[s].what));
+    } else if (const auto* control = std::get_if<ControlStep>(&a.steps[s].what)) {
+      const auto& other = std::get<ControlStep>(b.steps[s].what);
+      expect_same_call(*control, other);
+      EXPECT_EQ(control->carries, other.carries);
+      ASSERT_EQ(control->bodies.size(), other.bodies.size());
+      for (std::size_t i = 0; i < other.bodies.size(); ++i) {
+        EXPECT_EQ(control->bodies[i].first, other.bodies[i].first);
+        expect_same(*control->bodies[i].second, *other.bodies[i].second);
+      }
+    }
+  }
+}
+
+class ScheduleBytes : public ::testing::TestWithParam<std::size_t> {};
+
+TEST_P(ScheduleBytes, KeepProgramsOfEveryOp) {
+  const OpDescriptor& d = all_ops()[GetParam()];
+  if (d.op_class == OpClass::Custom || d.op_class == OpClass::Block) return;
+  for (const Case& c : cases_for(d.kind)) {
+    if (!c.rejects.empty()) continue;
+    const auto dtype = std::ranges::find_if(AllDTypes, [&](DType t) { return c.dtypes.has(t); });
+    ASSERT_NE(dtype, AllDTypes.end());
+    SCOPED_TRACE(fmt::format("{} case '{}'", d.info->name, c.name));
+    const BuiltCase built = build_case(c, *dtype);
+    if (!built.graph.symbols().empty()) continue;
+    const Program program = make_program(built.graph, {.fuse = true, .claims = cpu::claims});
+    const std::vector<std::byte> bytes = to_bytes(program);
+    const Program again = program_from_bytes(bytes);
+    expect_same(program, again);
+    EXPECT_EQ(to_bytes(again), bytes);
+    if (HasFailure()) return;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, ScheduleBytes, ::testing::Range<std::size_t>(0, OpCount),
+                         [](const auto& op) {
+                           return std::string(all_ops()[op.param].info->name);
+                         });
+
+// Constants, kernels, calls, a loop that stays a loop.
+Program varied_program() {
+  return make_program(parse_graph(R"(
+graph @varied {
+  %x = input "x" : f32[8, 8]
+  %t = constant [[1, 2], [3, 4]] : f32[2, 2]
+  %s, _ = sort %x {axis = 1}
+  %y = scan %s {length = 3} body {
+    %c = input "c" : f32[8, 8]
+    %p = matmul %c, %c
+    %n = tanh %p
+    return %n
+  }
+  %u = matmul %t, %t
+  return %y, %u
+}
+)"),
+                      {.fuse = true, .claims = cpu::claims});
+}
+
+bool is_refused(std::span<const std::byte> bytes) {
+  try {
+    (void)program_from_bytes(bytes);
+    return false;
+  } catch (const UserError& e) {
+    EXPECT_EQ(e.code(), ErrorCode::File) << e.what();
+    return true;
+  }
+}
+
+TEST(ScheduleBytesDamaged, CutOffOrOverwrittenBytesAreRefused) {
+  const std::vector<std::byte> bytes = to_bytes(varied_program());
+  EXPECT_FALSE(is_refused(bytes));
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_TRUE(is_refused(std::span(bytes).first(size))) << size;
+  }
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    if (at >= 32 && at < 64) continue;  // not used so far
+    std::vector<std::byte> other = bytes;
+    other[at] ^= std::byte{0x41};
+    EXPECT_TRUE(is_refused(other)) << at;
+  }
+  std::vector<std::byte> longer = bytes;
+  longer.push_back({});
+  EXPECT_TRUE(is_refused(longer));
+}
+
+// With a check sum that is right: what is read is a program that can be prepared, or is refused.
+TEST(ScheduleBytesDamaged, WrongNumbersNeverCrashTheReader) {
+  const std::vector<std::byte> bytes = to_bytes(varied_program());
+  const std::vector<std::byte> body(bytes.begin() + 64, bytes.end());
+  std::size_t refused = 0;
+  std::size_t read = 0;
+  for (std::size_t at = 0; at < body.size(); ++at) {
+    for (const int value : {0, 1, 2, 0x7F, 0x80, 0xFE, 0xFF}) {
+      std::vector<std::byte> other = body;
+      other[at] = static_cast<std::byte>(value);
+      ++(is_refused(schedule::sealed(schedule::ProgramSeal, other)) ? refused : read);
+    }
+  }
+  EXPECT_GT(refused, 100U);
+  EXPECT_GT(read, 100U) << "labels and constants may be anything";
+}
+
+}  // namespace
+}  // namespace ricci::testing
