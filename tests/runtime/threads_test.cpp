@@ -26,7 +26,7 @@ namespace {
 // Large enough for several tiles: a matrix product, rows, columns, and a loop around all.
 Graph wide_graph() {
   Graph g("wide");
-  const Value x = g.input("x", f32({96, 128}));
+  const Value x = g.input("x", f32({256, 128}));
   const Value w = g.param("w", f32({128, 128}));
   const Value h = softmax(tanh(matmul(x, w)), {.axis = 1});
   const Value columns = reduce(h * x, {.op = ReduceKind::Sum, .axes = {0}});

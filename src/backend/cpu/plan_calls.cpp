@@ -235,7 +235,9 @@ class AttentionBackwardCall final : public RowMajorCall {
 
 bool has_plan(const Graph& graph, const Node& node) {
   const bool attention = node.op.is<op::Attention>() || node.op.is<op::AttentionBackward>();
-  return attention && graph.type(node.operands[0]).dtype == DType::F32;
+  if (attention) return graph.type(node.operands[0]).dtype == DType::F32;
+  return node.op.is<op::Pool>() || node.op.is<op::MaxPool2dBackward>() ||
+         node.op.is<op::MaxPool2dSelect>();
 }
 
 std::unique_ptr<CallKernel> make_plan_call(const CallStep& step) {
