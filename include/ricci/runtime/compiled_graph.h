@@ -126,7 +126,8 @@ class CompiledGraph {
   [[nodiscard]] const Program& program() const;
   /// What the compiler made of the graph, for people. Static graphs only.
   [[nodiscard]] std::string report() const;
-  /// How a step of the program is served: `kernel`, `host`, `control`, `reference`, a library.
+  /// How a step of the program is served: `kernel` or `loop` (generated code), `matmul`, `conv`,
+  /// `pool`, `attention`, `host`, `control` or `reference`.
   [[nodiscard]] std::string_view served_by(std::size_t step) const;
   /// Bytes a run needs besides inputs and outputs. Static graphs only.
   [[nodiscard]] std::int64_t workspace_bytes() const;

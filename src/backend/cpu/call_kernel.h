@@ -28,7 +28,7 @@ class CallKernel {
   [[nodiscard]] virtual std::int64_t scratch_bytes() const { return 0; }
   /// What each thread keeps of `thread_scratch` for it.
   [[nodiscard]] virtual std::int64_t thread_bytes() const { return 0; }
-  /// How the op is served: `onednn`, `host`, `reference`, …
+  /// How the op is served: `matmul`, `conv`, `attention`, `pool`, `host` or `reference`
   [[nodiscard]] virtual std::string_view how() const = 0;
 };
 
