@@ -39,13 +39,14 @@ FusionReport fusion_report(const Graph& before, const Program& program) {
   return report;
 }
 
-// Which way each kind of op of a prepared graph went.
+// Which way each kind of op of a prepared graph went; in each dtype, for some have a kernel in one
+// and not in another.
 class Dispatch {
  public:
   explicit Dispatch(const Program& program) {
     for_steps(program, [&](const Program& p, const Step& step) {
       for (const NodeId id : step.nodes) {
-        const std::string op(p.graph->node(id).op.mnemonic());
+        const Kind op = kind_of(p.graph->node(id));
         if (std::holds_alternative<KernelStep>(step.what)) {
           ways_[op] = &DispatchReport::Count::kernel;
         } else if (std::holds_alternative<CallStep>(step.what)) {
@@ -63,9 +64,8 @@ class Dispatch {
   void count(const Graph& graph, DispatchReport& report) const {
     for (const Node& node : graph.nodes()) {
       if (node.op.op_class() == OpClass::Leaf) continue;
-      const std::string op(node.op.mnemonic());
-      DispatchReport::Count& c = report.ops[op];
-      const auto way = ways_.find(op);
+      DispatchReport::Count& c = report.ops[std::string(node.op.mnemonic())];
+      const auto way = ways_.find(kind_of(node));
       if (way != ways_.end()) {
         ++(c.*way->second);
       } else if (has_expansion(node.op.kind()) || node.op.is<op::CustomFn>() ||
@@ -79,7 +79,11 @@ class Dispatch {
   }
 
  private:
-  std::map<std::string, std::size_t DispatchReport::Count::*> ways_;
+  using Kind = std::pair<std::string, DType>;
+  static Kind kind_of(const Node& node) {
+    return {std::string(node.op.mnemonic()), node.types.empty() ? DType::F32 : node.types[0].dtype};
+  }
+  std::map<Kind, std::size_t DispatchReport::Count::*> ways_;
 };
 
 void require_clean(const FusionReport& report, const std::string& module) {

@@ -43,6 +43,21 @@ TEST(RuntimePipeline, LeadsFromBlocksToAProgram) {
   EXPECT_GT(GraphModule(c.module).into_mir().size(), 0U);
 }
 
+// Attention has a kernel in f32 and is written out in f64: the report says both.
+TEST(RuntimePipeline, CountsTheWaysOfEachDtype) {
+  const auto module = GraphModule::define("both", [](Graph& g) {
+    const auto mixed = [&](const char* name, DType dtype) {
+      const Value x = g.input(name, Type{dtype, {2, 8, 4}});
+      return attention(x, x, x, {.num_heads = 1, .head_dim = 4});
+    };
+    const Value single = mixed("x", DType::F32);
+    return cast(mixed("y", DType::F64), {.to = DType::F32}) + single;
+  });
+  const Compiled c = CompilePipeline().compile_module(module);
+  EXPECT_EQ(c.dispatch.ops.at("attention").native, 1U);
+  EXPECT_EQ(c.dispatch.ops.at("attention").expanded, 1U);
+}
+
 TEST(RuntimePipeline, CanBeToldNotToFuse) {
   const Compiled fused = CompilePipeline().compile_module(perceptron());
   const Compiled plain = CompilePipeline({.fuse = false}).compile_module(perceptron());
