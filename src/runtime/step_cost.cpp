@@ -52,10 +52,12 @@ StepCost step_cost(const Program& program, const Step& step) {
     if (b >= 0 && counted.insert(b).second) cost.bytes += bytes;
   };
   if (const auto* k = std::get_if<KernelStep>(&step.what)) {
-    for (const BufferId b : k->buffers) {
-      if (b >= 0) count(b, program.buffers[static_cast<std::size_t>(b)].bytes());
+    for (const Launch& launch : k->launches) {
+      for (const BufferId b : launch.buffers) {
+        if (b >= 0) count(b, program.buffers[static_cast<std::size_t>(b)].bytes());
+      }
+      cost.flops += kernel_flops(program.kernels[launch.kernel]);
     }
-    cost.flops = kernel_flops(program.kernels[k->kernel]);
   } else if (const auto* c = std::get_if<CallStep>(&step.what)) {
     for (const auto* views : {&c->operands, &c->results}) {
       for (const BufferView& v : *views) count(v.buffer, numel(v) * size_of(v.type.dtype));

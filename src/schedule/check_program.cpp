@@ -7,6 +7,7 @@
 #include "ricci/support/error.h"
 
 #include "schedule/archive.h"
+#include "schedule/step_buffers.h"
 
 namespace ricci::schedule {
 namespace {
@@ -63,6 +64,31 @@ class Checker {
   }
 
   void check(const KernelStep& s) const {
+    require(!s.launches.empty(), "a step launches nothing");
+    for (const Launch& launch : s.launches) check(launch);
+    for (const Launch& a : s.launches) {
+      for (const Launch& b : s.launches) {
+        if (&a != &b) check_apart(a, b);
+      }
+    }
+  }
+
+  // Does nothing that `a` writes lie where `b` reads or writes? Pieces of one array may.
+  void check_apart(const Launch& a, const Launch& b) const {
+    for_arguments(program_, a, [&](BufferId x, bool written) {
+      if (!written) return;
+      for_arguments(program_, b, [&](BufferId y, bool also_written) {
+        require(x == y ? also_written : !overlap(buffer(x), buffer(y)),
+                "launches side by side depend on each other");
+      });
+    });
+  }
+  static bool overlap(const Buffer& a, const Buffer& b) {
+    return a.role == Buffer::Role::Temporary && b.role == Buffer::Role::Temporary &&
+           a.offset < b.offset + b.bytes() && b.offset < a.offset + a.bytes();
+  }
+
+  void check(const Launch& s) const {
     require(s.kernel < program_.kernels.size(), "a step launches a kernel there is not");
     const loop::Kernel& k = program_.kernels[s.kernel];
     require(s.buffers.size() == k.arguments.size(), "a kernel is given too many or too few arrays");

@@ -33,7 +33,7 @@ double reach(const loop::Kernel& k, const loop::Access& a) {
   return n;
 }
 
-StepCost kernel_cost(const Program& p, const KernelStep& step) {
+StepCost launch_cost(const Program& p, const Launch& step) {
   const loop::Kernel& k = p.kernels[step.kernel];
   const auto rows = static_cast<double>(k.rows());
   const double elements = rows * static_cast<double>(k.row_elements());
@@ -128,7 +128,11 @@ StepCost& StepCost::operator+=(const StepCost& other) {
 }
 
 StepCost estimate_cost(const Program& program, const Step& step) {
-  if (const auto* k = std::get_if<KernelStep>(&step.what)) return kernel_cost(program, *k);
+  if (const auto* k = std::get_if<KernelStep>(&step.what)) {
+    StepCost cost;
+    for (const Launch& launch : k->launches) cost += launch_cost(program, launch);
+    return cost;
+  }
   if (const auto* c = std::get_if<CallStep>(&step.what)) {
     return {call_flops(*c), bytes_of(c->operands), bytes_of(c->results)};
   }

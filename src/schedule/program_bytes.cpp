@@ -187,8 +187,22 @@ static void fields(A& a, Either<loop::Kernel> auto& k) {
 }
 
 template <class A>
+static void fields(A& a, Either<SourcePosition> auto& p) {
+  a(p.file, p.line, p.column);
+}
+// Nodes are those of a graph that is not kept, and reasons are for reports.
+template <class A>
+static void fields(A& a, Either<Origin> auto& o) {
+  a(o.label, o.where);
+}
+
+template <class A>
+static void fields(A& a, Either<Launch> auto& l) {
+  a(l.kernel, l.buffers, l.from);
+}
+template <class A>
 static void fields(A& a, Either<KernelStep> auto& s) {
-  a(s.kernel, s.buffers);
+  a(s.launches);
 }
 template <class A>
 static void fields(A& a, Either<CallStep> auto& s) {
@@ -207,11 +221,6 @@ static void fields(ArchiveReader& a, std::shared_ptr<const Program>& p) {
 template <class A>
 static void fields(A& a, Either<ControlStep> auto& s) {
   a(s.op, s.operands, s.results, s.bodies, s.workspace, s.carries);
-}
-
-template <class A>
-static void fields(A& a, Either<SourcePosition> auto& p) {
-  a(p.file, p.line, p.column);
 }
 
 template <class A>
