@@ -98,10 +98,11 @@ class Touched {
   Touched(const Program& program, const Launch& step, const cpu::Frame& frame)
       : program_(program), kernel_(program.kernels[step.kernel]), step_(step), frame_(frame) {}
 
-  [[nodiscard]] Found read() const {
+  /// But for what is in buffer `made`: it is not there yet.
+  [[nodiscard]] Found read(BufferId made = -1) const {
     Found found;
     for (const loop::Instr& i : kernel_.code) {
-      if (i.code == loop::Code::Load) add(found, at(i.access, i.per_element));
+      if (i.code == loop::Code::Load && buffer_of(i.access) != made) add(found, at(i.access, i.per_element));
       const auto* number = std::get_if<double>(&i.number);
       if (i.code != loop::Code::Constant || number == nullptr) continue;
       found.nan = found.nan || std::isnan(*number);
@@ -123,8 +124,11 @@ class Touched {
   }
 
  private:
+  [[nodiscard]] BufferId buffer_of(const loop::Access& access) const {
+    return step_.buffers[static_cast<std::size_t>(access.argument)];
+  }
   [[nodiscard]] Found at(const loop::Access& access, bool per_element) const {
-    const BufferId b = step_.buffers[static_cast<std::size_t>(access.argument)];
+    const BufferId b = buffer_of(access);
     if (b < 0) return {};
     return look_at(kernel_, access, per_element, buffer(b), data(b));
   }
@@ -165,7 +169,12 @@ std::vector<Part> look_at(const Program& program, const Step& step, const cpu::F
       parts.push_back({&l.from, written ? touched.written() : touched.read()});
     }
   } else if (const auto* c = std::get_if<CallStep>(&step.what)) {
-    parts.push_back({&step, look_at(written ? c->results : c->operands, frame)});
+    Found found = look_at(written ? c->results : c->operands, frame);
+    if (c->after) {
+      const Touched touched(program, *c->after, frame);
+      add(found, written ? touched.written() : touched.read(c->results[0].buffer));
+    }
+    parts.push_back({&step, found});
   } else {
     const auto& control = std::get<ControlStep>(step.what);
     parts.push_back({&step, look_at(written ? control.results : control.operands, frame)});

@@ -51,18 +51,20 @@ StepCost step_cost(const Program& program, const Step& step) {
   const auto count = [&](BufferId b, std::int64_t bytes) {
     if (b >= 0 && counted.insert(b).second) cost.bytes += bytes;
   };
-  if (const auto* k = std::get_if<KernelStep>(&step.what)) {
-    for (const Launch& launch : k->launches) {
-      for (const BufferId b : launch.buffers) {
-        if (b >= 0) count(b, program.buffers[static_cast<std::size_t>(b)].bytes());
-      }
-      cost.flops += kernel_flops(program.kernels[launch.kernel]);
+  const auto add = [&](const Launch& launch) {
+    for (const BufferId b : launch.buffers) {
+      if (b >= 0) count(b, program.buffers[static_cast<std::size_t>(b)].bytes());
     }
+    cost.flops += kernel_flops(program.kernels[launch.kernel]);
+  };
+  if (const auto* k = std::get_if<KernelStep>(&step.what)) {
+    for (const Launch& launch : k->launches) add(launch);
   } else if (const auto* c = std::get_if<CallStep>(&step.what)) {
     for (const auto* views : {&c->operands, &c->results}) {
       for (const BufferView& v : *views) count(v.buffer, numel(v) * size_of(v.type.dtype));
     }
     cost.flops = call_flops(*c);
+    if (c->after) add(*c->after);
   }
   return cost;
 }

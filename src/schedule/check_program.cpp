@@ -99,7 +99,26 @@ class Checker {
     }
   }
 
-  void check(const CallStep& s) const { check_views(s.operands, s.results); }
+  void check(const CallStep& s) const {
+    check_views(s.operands, s.results);
+    if (s.after) check_attached(s, *s.after);
+  }
+
+  // A kernel that runs on parts of a call's result while others are computed.
+  void check_attached(const CallStep& s, const Launch& after) const {
+    check(after);
+    const loop::Kernel& k = program_.kernels[after.kernel];
+    require(!s.results.empty() && s.results[0].buffer >= 0 && k.accumulators.empty() &&
+                k.rows() * k.row_elements() == *s.results[0].type.numel(),
+            "a kernel is attached to a result it does not fit");
+    for_arguments(program_, after, [&](BufferId written, bool is_written) {
+      if (!is_written) return;
+      for (const BufferView& v : s.operands) {
+        require(v.buffer != written && !overlap(buffer(v.buffer), buffer(written)),
+                "what is attached to a call overwrites its operands");
+      }
+    });
+  }
 
   void check(const ControlStep& s) const {
     check_views(s.operands, s.results);

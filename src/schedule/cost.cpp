@@ -134,7 +134,9 @@ StepCost estimate_cost(const Program& program, const Step& step) {
     return cost;
   }
   if (const auto* c = std::get_if<CallStep>(&step.what)) {
-    return {call_flops(*c), bytes_of(c->operands), bytes_of(c->results)};
+    StepCost cost{call_flops(*c), bytes_of(c->operands), bytes_of(c->results)};
+    if (c->after) cost += launch_cost(program, *c->after);
+    return cost;
   }
   return control_cost(std::get<ControlStep>(step.what));
 }

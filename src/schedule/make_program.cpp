@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -7,6 +8,7 @@
 #include "ricci/schedule/program.h"
 #include "ricci/support/text.h"
 
+#include "schedule/attach.h"
 #include "schedule/fuse.h"
 #include "schedule/kernel_builder.h"
 #include "schedule/memory_plan.h"
@@ -44,7 +46,11 @@ class Assembler {
       }
     }
     copy_donations();
-    if (options_.fuse) schedule::put_side_by_side(program_, replaced_buffers());
+    if (options_.fuse) {
+      const auto replaced = replaced_buffers();
+      schedule::attach_kernels(program_, replaced);
+      schedule::put_side_by_side(program_, replaced);
+    }
     plan();
     return std::move(program_);
   }
@@ -279,25 +285,35 @@ class Assembler {
     std::vector<std::size_t> place(lives.size());
     for (std::size_t b = 0; b < place.size(); ++b) place[b] = b;
     for (std::size_t s = 0; s < program_.steps.size(); ++s) {
-      const auto* kernels = std::get_if<KernelStep>(&program_.steps[s].what);
-      if (kernels == nullptr) continue;
+      const Step& step = program_.steps[s];
+      const auto* call = std::get_if<CallStep>(&step.what);
+      const auto* kernels = std::get_if<KernelStep>(&step.what);
+      if (kernels == nullptr && (call == nullptr || !call->after)) continue;
+      const std::span<const Launch> launches =
+          kernels != nullptr ? std::span(kernels->launches) : std::span(&*call->after, 1);
       std::vector<std::size_t> used;  // places, once for each launch that uses them
-      for (const Launch& launch : kernels->launches) add_places(launch, place, used);
-      for (const Launch& launch : kernels->launches) share_places(launch, s, used, lives, place);
+      for (const Launch& launch : launches) add_places(launch.buffers, place, used);
+      if (call != nullptr) {
+        std::vector<BufferId> own;
+        for (const BufferView& v : call->operands) own.push_back(v.buffer);
+        for (const BufferView& v : call->results) own.push_back(v.buffer);
+        add_places(own, place, used);
+      }
+      for (const Launch& launch : launches) share_places(launch, s, used, lives, place);
     }
     return place;
   }
 
-  static void add_places(const Launch& launch, const std::vector<std::size_t>& place,
-                         std::vector<std::size_t>& to) {
+  static void add_places(const std::vector<BufferId>& buffers,
+                         const std::vector<std::size_t>& place, std::vector<std::size_t>& to) {
     std::set<std::size_t> own;
-    for (const BufferId b : launch.buffers) {
+    for (const BufferId b : buffers) {
       if (b >= 0) own.insert(place[static_cast<std::size_t>(b)]);
     }
     to.insert(to.end(), own.begin(), own.end());
   }
 
-  // The launches of a step run at the same time: what several of them use stays as it is.
+  // What runs in one step runs at the same time: what several parts of it use stays as it is.
   void share_places(const Launch& launch, std::size_t s, const std::vector<std::size_t>& used,
                     std::vector<schedule::Lifetime>& lives, std::vector<std::size_t>& place) const {
     const loop::Kernel& kernel = program_.kernels[launch.kernel];

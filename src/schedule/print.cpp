@@ -68,6 +68,7 @@ void print_step(std::string& text, const Program& p, const Step& step) {
   if (const auto* c = std::get_if<CallStep>(&step.what)) {
     fmt::format_to(out, "  call {}({}) -> ({})\n", c->op.mnemonic(), views_text(c->operands),
                    views_text(c->results));
+    if (c->after) text += "    then " + launch_text(p, *c->after);
     return;
   }
   const auto& control = std::get<ControlStep>(step.what);

@@ -207,6 +207,12 @@ static void fields(A& a, Either<KernelStep> auto& s) {
 template <class A>
 static void fields(A& a, Either<CallStep> auto& s) {
   a(s.op, s.operands, s.results);
+  bool attached = s.after.has_value();
+  a(attached);
+  if constexpr (A::reading) {
+    if (attached) s.after.emplace();
+  }
+  if (attached) a(*s.after);
 }
 
 template <class A>
@@ -231,7 +237,7 @@ static void fields(A& a, Either<Step> auto& s) {
     std::size_t kind = 0;
     a.bounded(kind, 2);
     if (kind == 0) s.what = KernelStep{};
-    if (kind == 1) s.what = CallStep{none, {}, {}};
+    if (kind == 1) s.what = CallStep{none, {}, {}, {}};
     if (kind == 2) s.what = ControlStep{none, {}, {}, {}};
   } else {
     a.bounded(s.what.index(), 2);

@@ -18,6 +18,9 @@ void for_buffers(const Step& step, F&& f) {
   } else if (const auto* c = std::get_if<CallStep>(&step.what)) {
     views(c->operands);
     views(c->results);
+    if (c->after) {
+      for (const BufferId b : c->after->buffers) f(b);
+    }
   } else {
     const auto& control = std::get<ControlStep>(step.what);
     views(control.operands);

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -73,6 +74,9 @@ struct CallStep {
   Op op;
   std::vector<BufferView> operands;
   std::vector<BufferView> results;
+  /// A kernel whose element e reads element e of the first result and no other: a device may run
+  /// its rows as soon as theirs are there, or all of them when the call is done.
+  std::optional<Launch> after = {};
 };
 
 /// `if`, `while` and `scan`: an op whose bodies are programs. A body's inputs are its buffers of

@@ -88,9 +88,14 @@ Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code)
   for (const Step& step : program_->steps) {
     Ready ready;
     if (const auto* step_kernels = std::get_if<KernelStep>(&step.what)) {
-      prepare(*step_kernels, kernels, ready);
+      prepare(step_kernels->launches, kernels, ready);
     } else if (const auto* call = std::get_if<CallStep>(&step.what)) {
-      ready.call = make_call_kernel(*call, registry);
+      const loop::Kernel* after = nullptr;
+      if (call->after) {
+        prepare({&*call->after, 1}, kernels, ready);
+        after = &program_->kernels[call->after->kernel];
+      }
+      ready.call = make_call_kernel(*call, registry, after);
       scratch_bytes_ = std::max(scratch_bytes_, ready.call->scratch_bytes());
       thread_bytes_ = std::max(thread_bytes_, thread_scratch_bytes(ready.call->thread_bytes()));
     } else {
@@ -123,13 +128,14 @@ Executable::ReadyLaunch Executable::prepare(const Launch& launch, const KernelCo
   return ready;
 }
 
-void Executable::prepare(const KernelStep& step, std::span<const KernelCode> code, Ready& ready) {
+void Executable::prepare(std::span<const Launch> launches, std::span<const KernelCode> code,
+                         Ready& ready) {
   // What several kernels of a tile or less each do is soon done.
   constexpr std::int64_t LittleWork = 1 << 15;
   std::int64_t work = 0;
   std::size_t arguments = 0;
   ready.alone = true;
-  for (const Launch& launch : step.launches) {
+  for (const Launch& launch : launches) {
     const loop::Kernel& k = program_->kernels[launch.kernel];
     for (std::int64_t t = 0; t < k.tiles; ++t) {
       ready.tiles.push_back({tile_range(k, t), ready.launches.size()});
@@ -142,13 +148,13 @@ void Executable::prepare(const KernelStep& step, std::span<const KernelCode> cod
   }
   if (ready.tiles.size() == 1) ready.alone = true;
   most_arguments_ = std::max(most_arguments_, arguments);
-  most_launches_ = std::max(most_launches_, step.launches.size());
+  most_launches_ = std::max(most_launches_, launches.size());
 }
 
 std::string_view Executable::how(std::size_t step) const {
-  if (!steps_[step].launches.empty()) return "kernel";
   if (steps_[step].scan.function != nullptr) return "loop";
-  return steps_[step].call ? steps_[step].call->how() : "control";
+  if (steps_[step].call) return steps_[step].call->how();
+  return steps_[step].launches.empty() ? "control" : "kernel";
 }
 
 bool Executable::is_written_out(std::size_t step) const {
@@ -220,28 +226,39 @@ class Runner {
     const Step& what = e.program_->steps[s];
     const Executable::Ready& ready = e.steps_[s];
     if (const auto* kernels = std::get_if<KernelStep>(&what.what)) {
-      launch(ready, *kernels, frame, what);
+      launch(ready, kernels->launches, frame, what);
     } else if (const auto* call = std::get_if<CallStep>(&what.what)) {
-      this->call(ready, *call, frame, what);
+      this->call(e, ready, *call, frame, what);
     } else {
       control(e, s, frame);
     }
   }
 
-  void launch(const Executable::Ready& ready, const KernelStep& step, Frame& frame,
-              const Step& what) {
+  // What each launch is given.
+  static void set_arguments(std::span<const Launch> launches, Frame& frame) {
     void** next = frame.arguments.data();
-    for (const Launch& l : step.launches) {
+    for (const Launch& l : launches) {
       for (const BufferId b : l.buffers) {
         *next++ = b < 0 ? nullptr : frame.buffers[static_cast<std::size_t>(b)];
       }
     }
-    std::fill_n(frame.faults.begin(), step.launches.size(), Fault{});
+    std::fill_n(frame.faults.begin(), launches.size(), Fault{});
+  }
+
+  static void fail_if_any(std::span<const Launch> launches, const Frame& frame) {
+    for (std::size_t l = 0; l < launches.size(); ++l) {
+      if (frame.faults[l].happened != 0) fail_index(frame.faults[l], launches[l].from);
+    }
+  }
+
+  void launch(const Executable::Ready& ready, std::span<const Launch> launches, Frame& frame,
+              const Step& what) {
+    set_arguments(launches, frame);
     const auto run = [&](std::int64_t number) {
       const Executable::Ready::Tile& tile = ready.tiles[static_cast<std::size_t>(number)];
       const Executable::ReadyLaunch& of = ready.launches[tile.launch];
-      run_tile(of, step.launches[tile.launch], tile.range,
-               frame.arguments.data() + of.first_argument, frame.faults[tile.launch]);
+      run_tile(of, launches[tile.launch], tile.range, frame.arguments.data() + of.first_argument,
+               frame.faults[tile.launch]);
     };
     const auto tiles = static_cast<std::int64_t>(ready.tiles.size());
     try {
@@ -253,9 +270,7 @@ class Runner {
     } catch (const std::bad_alloc& error) {
       fail_kernel(error, "kernel", what);
     }
-    for (std::size_t l = 0; l < step.launches.size(); ++l) {
-      if (frame.faults[l].happened != 0) fail_index(frame.faults[l], step.launches[l].from);
-    }
+    fail_if_any(launches, frame);
   }
 
   static void run_tile(const Executable::ReadyLaunch& ready, const Launch& launch,
@@ -272,20 +287,54 @@ class Runner {
     ready.code.function(own.data(), &range, &fault);
   }
 
+  // The kernel attached to a call, for parts of its result.
+  class AttachedLaunch final : public Attached {
+   public:
+    AttachedLaunch(const Executable::ReadyLaunch& ready, const Launch& launch,
+                   const loop::Kernel& kernel, Frame& frame)
+        : ready_(ready),
+          launch_(launch),
+          frame_(frame),
+          row_(kernel.by_columns ? 1 : kernel.row_elements()) {}
+    void run(std::int64_t first, std::int64_t last) const override {
+      run_tile(ready_, launch_, {.first = first / row_, .last = last / row_},
+               frame_.arguments.data(), frame_.faults[0]);
+    }
+
+   private:
+    const Executable::ReadyLaunch& ready_;
+    const Launch& launch_;
+    Frame& frame_;
+    std::int64_t row_;
+  };
+
   static std::byte* first_element(const BufferView& v, const Frame& frame) {
     if (v.buffer < 0) return nullptr;
     return frame.buffers[static_cast<std::size_t>(v.buffer)] +
            v.layout.offset * size_of(v.type.dtype);
   }
 
-  void call(const Executable::Ready& ready, const CallStep& step, const Frame& frame,
-            const Step& what) {
+  void call(const Executable& e, const Executable::Ready& ready, const CallStep& step,
+            Frame& frame, const Step& what) {
     std::vector<std::byte*> operands;
     std::vector<std::byte*> results;
     for (const BufferView& v : step.operands) operands.push_back(first_element(v, frame));
     for (const BufferView& v : step.results) results.push_back(first_element(v, frame));
     try {
-      ready.call->run({operands, results, pool_, arguments_.seed, context_.scratch()});
+      const CallArguments given{operands, results, pool_, arguments_.seed, context_.scratch()};
+      if (!step.after) {
+        ready.call->run(given);
+        return;
+      }
+      const std::span<const Launch> after(&*step.after, 1);
+      set_arguments(after, frame);
+      const AttachedLaunch attached(ready.launches[0], *step.after,
+                                    e.program_->kernels[step.after->kernel], frame);
+      if (ready.call->run_with(given, attached)) {
+        fail_if_any(after, frame);
+      } else {
+        launch(ready, after, frame, what);
+      }
     } catch (const UserError& error) {
       std::vector<Diagnostic> ds = error.diagnostics();
       Diagnostic& d = ds.front();

@@ -95,7 +95,7 @@ class Executable {
   struct ReadyLaunch;
   struct Ready;
   ReadyLaunch prepare(const Launch& launch, const KernelCode& code);
-  void prepare(const KernelStep& step, std::span<const KernelCode> code, Ready& ready);
+  void prepare(std::span<const Launch> launches, std::span<const KernelCode> code, Ready& ready);
   void prepare_frame(Frame& frame, std::byte* arena) const;
 
   std::shared_ptr<const Program> program_;
