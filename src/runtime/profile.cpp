@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "ricci/op/ops.h"
+#include "ricci/schedule/cost.h"
 
 #include "runtime/observers.h"
-#include "runtime/step_cost.h"
 
 namespace ricci {
 namespace {
@@ -177,9 +177,10 @@ ProfileObserver::~ProfileObserver() {
   std::int64_t all_runs = 0;
   for (const Seen& s : seen_) {
     const Step& step = s.program->steps[s.step];
-    const runtime::StepCost cost = runtime::step_cost(*s.program, step);
+    const StepCost cost = estimate_cost(*s.program, step);
     rows.push_back(to.row_for({s.program->name, s.step, s.depth, step.label, step_kind(step),
-                               step.where, 0, 0, cost.bytes, cost.flops}));
+                               step.where, 0, 0, static_cast<std::int64_t>(cost.bytes()),
+                               static_cast<std::int64_t>(cost.flops)}));
     ProfileRow& row = to.rows[rows.back()];
     row.runs += s.runs;
     row.seconds += static_cast<double>(s.nanoseconds) * 1e-9;

@@ -37,7 +37,7 @@ const std::vector<UnaryRow>& unary_rows() {
   using K = UnaryKind;
   static const std::vector<UnaryRow> rows{
       {K::Exp, {2, 1}, 110},     {K::Exp2, {2, 2}, 160},       {K::Expm1, {1, 2}, 40},
-      {K::Sigmoid, {2, 2}, 110}, {K::Silu, {2, 2}, 110},       {K::GeluApprox, {1, 2}, 12},
+      {K::Sigmoid, {2, 2}, 110}, {K::Silu, {2, 2}, 110},       {K::GeluApprox, {2, 2}, 12},
       {K::Gelu, {5, 5}, 12},     {K::Tanh, {2, 2}, 10},        {K::Sinh, {1, 2}, 20},
       {K::Cosh, {1, 2}, 20},     {K::Log, {2, 1}, 20},         {K::Log2, {1, 1}, 20},
       {K::Log1p, {1, 1}, 20},    {K::Softplus, {1, 2}, 50},    {K::LogSigmoid, {1, 2}, 50},

@@ -1,5 +1,5 @@
 // What a step of a program costs, by its shapes alone: how much is computed and how much memory is
-// walked over. For reports; nothing is decided by it.
+// walked over. For reports and profiles; nothing is decided by it.
 #pragma once
 
 #include "ricci/schedule/program.h"

@@ -8,7 +8,6 @@
 #include "ricci/support/checked.h"
 #include "ricci/type/tensor.h"
 
-#include "backend/cpu/blas.h"
 #include "backend/cpu/vector_kernels.h"
 
 namespace ricci::cpu {
@@ -23,23 +22,13 @@ constexpr std::int64_t StackFloats = (2 * 128 + KeyBlock) * QueryBlock;
 
 std::int64_t rounded_up(std::int64_t n) { return (n + Alignment - 1) / Alignment * Alignment; }
 
-// Blocks with long sides are the library's, where it is a sixth faster.
-constexpr std::int64_t LibrarySize = 48;
+// Blocks with long sides are worth packing.
+constexpr std::int64_t PackedSize = 48;
 
 void multiply(const Product<float>& p) {
-  if (std::min({p.m, p.n, p.k}) < LibrarySize) return vector_kernels().f32.blocks(p);
-  const bool transposed = p.a_column != 1;
-  gemm({.m = p.m,
-        .n = p.n,
-        .k = p.k,
-        .a = p.a,
-        .a_step = transposed ? p.a_column : p.a_row,
-        .a_transposed = transposed,
-        .b = p.b,
-        .b_step = p.b_row,
-        .c = p.c,
-        .c_step = p.c_row,
-        .accumulate = p.accumulate});
+  const ProductKernels<float>& kernels = vector_kernels().f32;
+  if (std::min({p.m, p.n, p.k}) < PackedSize) return kernels.blocks(p);
+  kernels.packed(p);
 }
 
 std::int64_t forward_tile(std::int64_t width) {

@@ -57,7 +57,7 @@ template <class T>
 struct ProductKernels {
   /// Blocks in registers, for matrices that fit into the cache; b_column is 1.
   void (*blocks)(const Product<T>&) = nullptr;
-  /// The same with strips of B copied together: any size, any strides of A and B.
+  /// Panels packed on the stack: any size, any strides of A and B. k is not 0.
   void (*packed)(const Product<T>&) = nullptr;
   /// At most 4 rows against a matrix read once, row by row; b_column is 1.
   void (*rows)(const Product<T>&) = nullptr;

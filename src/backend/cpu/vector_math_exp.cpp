@@ -47,17 +47,28 @@ Real logistic_exponent(Real minus_v) {
   return at_least(at_most(minus_v, c.pick(130, 800)), c.pick(-80, -700));
 }
 
-/// 2u = x·(a + b·x²), a = 2·√(2/π), b = 0.044715·a
+/// A constant as the sum of two numbers of the type.
+struct SplitConstant {
+  double hi;
+  double lo;
+};
+SplitConstant split(const Lanes& c, double hi, double lo) {
+  if (!c.is_f32()) return {hi, lo};
+  const double rounded = static_cast<double>(static_cast<float>(hi));
+  return {rounded, hi - rounded};
+}
+
+/// 2u = x·(a + b·x²), a = 2·√(2/π), b = 0.044715·a. An error in 2u is one in e^(−2u) however large
+/// u is, hence a pair.
 Pair gelu_approx_angle(Real x) {
   const Lanes& c = *x.c;
-  const double a_hi = 0x1.9884533d43651p+0;
-  const double b_hi = 0x1.2444f2a4d8b4bp-4;
-  if (c.single) return {x * fma(x * x, b_hi, a_hi), c.real(0)};
+  const SplitConstant a = split(c, 0x1.9884533d43651p+0, -0x1.cbc0d30ebfd15p-54);
+  const SplitConstant b = split(c, 0x1.2444f2a4d8b4bp-4, -0x1.3023b0e5fbc6ep-58);
   const Pair square = two_product(x, x);
-  const Pair cubic = two_product(square.hi, c.real(b_hi));
-  const Real cubic_lo = fma(square.lo, b_hi, fma(square.hi, -0x1.3023b0e5fbc6ep-58, cubic.lo));
-  const Pair sum = two_sum(c.real(a_hi), cubic.hi);
-  const Real sum_lo = sum.lo + (cubic_lo - 0x1.cbc0d30ebfd15p-54);
+  const Pair cubic = two_product(square.hi, c.real(b.hi));
+  const Real cubic_lo = fma(square.lo, b.hi, fma(square.hi, b.lo, cubic.lo));
+  const Pair sum = two_sum(c.real(a.hi), cubic.hi);
+  const Real sum_lo = sum.lo + (cubic_lo + a.lo);
   const Pair v = two_product(x, sum.hi);
   return {v.hi, fma(x, sum_lo, v.lo)};
 }
@@ -144,12 +155,13 @@ Real silu(Real x) {
 }
 
 Real gelu_approx(Real x) {
-  // 1 + tanh u = 2σ(2u). An error in 2u is one in e^(−2u) however large u is, hence double.
-  if (x.c->is_f32()) return in_double(x, [](Real w) { return gelu_approx(w); });
-  const Real bounded = at_least(x, -100.0);
-  const Pair v = gelu_approx_angle(at_most(bounded, 100.0));
+  // 1 + tanh u = 2σ(2u).
+  const double far_enough = x.c->pick(12, 100);
+  const Real bounded = at_least(x, -far_enough);
+  const Pair v = gelu_approx_angle(at_most(bounded, far_enough));
   const Pair minus_v{logistic_exponent(-v.hi), -v.lo};
-  const ExpParts e = x.c->single ? exp_less_one(minus_v.hi) : exp_less_one(minus_v);
+  const ExpParts e =
+      x.c->is_f32() ? exp_less_one_near(minus_v.hi, minus_v.lo) : exp_less_one(minus_v);
   const Real y = logistic_product(bounded, x < 0.0, e);
   return select(x == -Infinity, 0.0, y);
 }

@@ -1,4 +1,5 @@
-// Matrix products of any size without packing. Part of vector_kernels_body.h.
+// Matrix products without packing: small ones, and those of a few rows. Part of
+// vector_kernels_body.h.
 #pragma once
 
 namespace ricci::cpu::RICCI_VECTOR_TARGET {
@@ -81,49 +82,6 @@ void product_in_blocks(const Product<T>& p) {
   }
   for (std::int64_t n = 0; n < p.n; n += Whole) {
     for (std::int64_t m = 0; m < p.m; m += RowBlock) block_at(p, m, n);
-  }
-}
-
-// A strip of B, one block's columns wide, stays in the first cache while all rows go past it.
-constexpr std::int64_t StripBytes = 16384;
-
-template <class T>
-void pack_strip(const Product<T>& p, std::int64_t n, std::int64_t width, T* strip) {
-  constexpr std::int64_t Whole = ColumnVectors * LaneCount<T>;
-  if (p.b_column == 1) {
-    for (std::int64_t k = 0; k < p.k; ++k) {
-      for (std::int64_t j = 0; j < width; ++j) strip[k * Whole + j] = p.b[k * p.b_row + n + j];
-    }
-    return;
-  }
-  for (std::int64_t j = 0; j < width; ++j) {
-    const T* from = p.b + (n + j) * p.b_column;
-    for (std::int64_t k = 0; k < p.k; ++k) strip[k * Whole + j] = from[k * p.b_row];
-  }
-}
-
-template <class T>
-void product_of_strips(const Product<T>& p) {
-  constexpr std::int64_t Whole = ColumnVectors * LaneCount<T>;
-  constexpr std::int64_t Depth = StripBytes / (ColumnVectors * RICCI_VECTOR_BYTES);
-  alignas(64) T strip[Depth * Whole];
-  for (std::int64_t k = 0; k < p.k; k += Depth) {
-    Product<T> part = p;
-    part.k = p.k - k < Depth ? p.k - k : Depth;
-    part.a = p.a + k * p.a_column;
-    part.b = p.b + k * p.b_row;
-    part.accumulate = p.accumulate || k > 0;
-    for (std::int64_t n = 0; n < p.n; n += Whole) {
-      const std::int64_t width = p.n - n < Whole ? p.n - n : Whole;
-      pack_strip(part, n, width, strip);
-      Product<T> slice = part;
-      slice.n = width;
-      slice.b = strip;
-      slice.b_row = Whole;
-      slice.b_column = 1;
-      slice.c = p.c + n;
-      for (std::int64_t m = 0; m < p.m; m += RowBlock) block_at(slice, m, 0);
-    }
   }
 }
 
