@@ -102,7 +102,8 @@ class Touched {
   [[nodiscard]] Found read(BufferId made = -1) const {
     Found found;
     for (const loop::Instr& i : kernel_.code) {
-      if (i.code == loop::Code::Load && buffer_of(i.access) != made) add(found, at(i.access, i.per_element));
+      if (i.code == loop::Code::Load && buffer_of(i.access) != made)
+        add(found, at(i.access, i.per_element));
       const auto* number = std::get_if<double>(&i.number);
       if (i.code != loop::Code::Constant || number == nullptr) continue;
       found.nan = found.nan || std::isnan(*number);

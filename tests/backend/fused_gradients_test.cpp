@@ -18,7 +18,10 @@ Steps steps_of(const Graph& graph) {
   Steps out;
   const Program program = make_program(graph);
   for (const Step& step : program.steps) {
-    if (std::holds_alternative<CallStep>(step.what)) ++out.calls;
+    if (const auto* call = std::get_if<CallStep>(&step.what)) {
+      ++out.calls;
+      if (call->after) ++out.kernels;
+    }
     const auto* kernels = std::get_if<KernelStep>(&step.what);
     if (kernels == nullptr) continue;
     for (const Launch& launch : kernels->launches) {

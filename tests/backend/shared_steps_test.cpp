@@ -26,7 +26,7 @@ Graph many_updates() {
     const Value p = g.param("p" + std::to_string(i), f32({n}));
     const Value d = g.input("d" + std::to_string(i), f32({n}));
     outputs.push_back(p - tanh(d) * 0.1);
-    total = total + reduce(square(d), {.op = ReduceKind::Sum, .axes = {0}});
+    if (i < 2) total = total + reduce(square(d), {.op = ReduceKind::Sum, .axes = {0}});
   }
   outputs.push_back(total);
   g.set_outputs(outputs);
@@ -62,18 +62,21 @@ TEST(BackendSharedSteps, BitsDoNotDependOnThreadsNorOnCompany) {
   const Graph g = many_updates();
   const Feeds feeds = random_feeds(g);
   const std::vector<Tensor> expected = compile(g, Device::cpu(1), {.fuse = false}).run(feeds);
+  Feeds gradients;
+  for (const auto& [name, value] : feeds) {
+    if (name.starts_with('d')) gradients.emplace(name, value);
+  }
   for (const int threads : {1, 2, 3, 8}) {
     CompiledGraph f = compile(g, Device::cpu(threads), {.donations = all_params()});
     for (int i = 0; i < 12; ++i) {
       const std::string name = "p" + std::to_string(i);
       f.set_param(name, feeds.at(name));
     }
-    const std::vector<Tensor> actual = f.run(feeds);
-    for (std::size_t i = 0; i + 1 < actual.size(); ++i) {
-      EXPECT_TRUE(actual[i].identical(expected[i])) << i << ", " << threads << " threads";
+    (void)f.update(gradients);
+    for (std::size_t i = 0; i < 12; ++i) {
+      EXPECT_TRUE(f.param("p" + std::to_string(i)).identical(expected[i]))
+          << i << ", " << threads << " threads";
     }
-    (void)f.update(feeds);
-    EXPECT_TRUE(f.param("p11").identical(expected[11])) << threads << " threads";
   }
 }
 

@@ -47,7 +47,8 @@ class CallKernel {
 };
 
 /// The best kernel there is for a call; there always is one. Ops registered at run time are looked
-/// up in `registry`, which must outlive the kernel. `after` is the attached kernel, if there is one.
+/// up in `registry`, which must outlive the kernel. `after` is the attached kernel, if there is
+/// one.
 [[nodiscard]] std::unique_ptr<CallKernel> make_call_kernel(const CallStep& step,
                                                            const Registry& registry,
                                                            const loop::Kernel* after = nullptr);

@@ -181,8 +181,8 @@ class LibraryConv final : public ConvMethod {
     return checked_add(weights_bytes_, checked_mul(tiles_, tile_bytes_));
   }
 
-  void run(ThreadPool& pool, const void* lhs, const void* rhs, void* out,
-           std::byte* scratch, const ImagesDone& done) const override {
+  void run(ThreadPool& pool, const void* lhs, const void* rhs, void* out, std::byte* scratch,
+           const ImagesDone& done) const override {
     auto* l = static_cast<float*>(const_cast<void*>(lhs));
     auto* r = static_cast<float*>(const_cast<void*>(rhs));
     auto* o = static_cast<float*>(out);

@@ -66,8 +66,8 @@ class WindowConv final : public ConvMethod {
     return checked_mul(checked_mul(tiles_, strip_ + partial_), sizeof(R));
   }
 
-  void run(ThreadPool& pool, const void* lhs, const void* rhs, void* out,
-           std::byte* scratch, const ImagesDone& done) const override {
+  void run(ThreadPool& pool, const void* lhs, const void* rhs, void* out, std::byte* scratch,
+           const ImagesDone& done) const override {
     auto* space = reinterpret_cast<R*>(scratch);
     auto* result = static_cast<R*>(out);
     pool.run(tiles_, [&](std::int64_t tile) {

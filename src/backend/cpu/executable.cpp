@@ -314,8 +314,8 @@ class Runner {
            v.layout.offset * size_of(v.type.dtype);
   }
 
-  void call(const Executable& e, const Executable::Ready& ready, const CallStep& step,
-            Frame& frame, const Step& what) {
+  void call(const Executable& e, const Executable::Ready& ready, const CallStep& step, Frame& frame,
+            const Step& what) {
     std::vector<std::byte*> operands;
     std::vector<std::byte*> results;
     for (const BufferView& v : step.operands) operands.push_back(first_element(v, frame));
