@@ -7,6 +7,7 @@
 #include "ricci/support/error.h"
 
 #include "schedule/archive.h"
+#include "schedule/step_buffers.h"
 
 namespace ricci::schedule {
 namespace {
@@ -63,6 +64,31 @@ class Checker {
   }
 
   void check(const KernelStep& s) const {
+    require(!s.launches.empty(), "a step launches nothing");
+    for (const Launch& launch : s.launches) check(launch);
+    for (const Launch& a : s.launches) {
+      for (const Launch& b : s.launches) {
+        if (&a != &b) check_apart(a, b);
+      }
+    }
+  }
+
+  // Does nothing that `a` writes lie where `b` reads or writes? Pieces of one array may.
+  void check_apart(const Launch& a, const Launch& b) const {
+    for_arguments(program_, a, [&](BufferId x, bool written) {
+      if (!written) return;
+      for_arguments(program_, b, [&](BufferId y, bool also_written) {
+        require(x == y ? also_written : !overlap(buffer(x), buffer(y)),
+                "launches side by side depend on each other");
+      });
+    });
+  }
+  static bool overlap(const Buffer& a, const Buffer& b) {
+    return a.role == Buffer::Role::Temporary && b.role == Buffer::Role::Temporary &&
+           a.offset < b.offset + b.bytes() && b.offset < a.offset + a.bytes();
+  }
+
+  void check(const Launch& s) const {
     require(s.kernel < program_.kernels.size(), "a step launches a kernel there is not");
     const loop::Kernel& k = program_.kernels[s.kernel];
     require(s.buffers.size() == k.arguments.size(), "a kernel is given too many or too few arrays");
@@ -73,7 +99,26 @@ class Checker {
     }
   }
 
-  void check(const CallStep& s) const { check_views(s.operands, s.results); }
+  void check(const CallStep& s) const {
+    check_views(s.operands, s.results);
+    if (s.after) check_attached(s, *s.after);
+  }
+
+  // A kernel that runs on parts of a call's result while others are computed.
+  void check_attached(const CallStep& s, const Launch& after) const {
+    check(after);
+    const loop::Kernel& k = program_.kernels[after.kernel];
+    require(!s.results.empty() && s.results[0].buffer >= 0 && k.accumulators.empty() &&
+                k.rows() * k.row_elements() == *s.results[0].type.numel(),
+            "a kernel is attached to a result it does not fit");
+    for_arguments(program_, after, [&](BufferId written, bool is_written) {
+      if (!is_written) return;
+      for (const BufferView& v : s.operands) {
+        require(v.buffer != written && !overlap(buffer(v.buffer), buffer(written)),
+                "what is attached to a call overwrites its operands");
+      }
+    });
+  }
 
   void check(const ControlStep& s) const {
     check_views(s.operands, s.results);

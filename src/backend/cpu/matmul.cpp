@@ -240,10 +240,4 @@ void MatmulPlan::run_tile(std::int64_t index, const void* a, const void* b, void
   });
 }
 
-void MatmulPlan::run(ThreadPool& pool, const void* a, const void* b, void* c, void* scratch) const {
-  pool.run(prepare_tiles(), [&](std::int64_t t) { prepare_tile(t, a, b, scratch); });
-  pool.run(pack_tiles(), [&](std::int64_t t) { pack_tile(t, a, b, scratch); });
-  pool.run(tiles(), [&](std::int64_t t) { run_tile(t, a, b, c, scratch); });
-}
-
 }  // namespace ricci::cpu
