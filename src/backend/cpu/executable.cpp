@@ -148,7 +148,6 @@ void Executable::prepare(std::span<const Launch> launches, std::span<const Kerne
   }
   if (ready.tiles.size() == 1) ready.alone = true;
   most_arguments_ = std::max(most_arguments_, arguments);
-  most_launches_ = std::max(most_launches_, launches.size());
 }
 
 std::string_view Executable::how(std::size_t step) const {
@@ -173,7 +172,16 @@ void Executable::prepare_frame(Frame& frame, std::byte* arena) const {
     frame.buffers.push_back(at);
   }
   frame.arguments.resize(most_arguments_);
-  frame.faults.resize(most_launches_);
+  for (const Step& step : program_->steps) {
+    std::visit(
+        [&]<class S>(const S& s) {
+          if constexpr (!std::is_same_v<S, KernelStep>) {
+            const std::size_t count = s.operands.size() + s.results.size();
+            frame.operands.resize(std::max(frame.operands.size(), count));
+          }
+        },
+        step.what);
+  }
   frame.bodies.resize(steps_.size());
   for (std::size_t s = 0; s < steps_.size(); ++s) {
     const auto* control = std::get_if<ControlStep>(&program_->steps[s].what);
@@ -242,13 +250,6 @@ class Runner {
         *next++ = b < 0 ? nullptr : frame.buffers[static_cast<std::size_t>(b)];
       }
     }
-    std::fill_n(frame.faults.begin(), launches.size(), Fault{});
-  }
-
-  static void fail_if_any(std::span<const Launch> launches, const Frame& frame) {
-    for (std::size_t l = 0; l < launches.size(); ++l) {
-      if (frame.faults[l].happened != 0) fail_index(frame.faults[l], launches[l].from);
-    }
   }
 
   void launch(const Executable::Ready& ready, std::span<const Launch> launches, Frame& frame,
@@ -257,8 +258,7 @@ class Runner {
     const auto run = [&](std::int64_t number) {
       const Executable::Ready::Tile& tile = ready.tiles[static_cast<std::size_t>(number)];
       const Executable::ReadyLaunch& of = ready.launches[tile.launch];
-      run_tile(of, launches[tile.launch], tile.range, frame.arguments.data() + of.first_argument,
-               frame.faults[tile.launch]);
+      run_tile(of, launches[tile.launch], tile.range, frame.arguments.data() + of.first_argument);
     };
     const auto tiles = static_cast<std::int64_t>(ready.tiles.size());
     try {
@@ -270,21 +270,23 @@ class Runner {
     } catch (const std::bad_alloc& error) {
       fail_kernel(error, "kernel", what);
     }
-    fail_if_any(launches, frame);
   }
 
+  // A tile that meets a bad index says so itself: the pool tells of the lowest one, whichever
+  // thread was first.
   static void run_tile(const Executable::ReadyLaunch& ready, const Launch& launch,
-                       const TileRange& range, void* const* arguments, Fault& fault) {
-    if (ready.local_bytes == 0) {
-      ready.code.function(arguments, &range, &fault);
-      return;
-    }
+                       const TileRange& range, void* const* arguments) {
     std::array<void*, MostArguments> own;  // NOLINT: filled below as far as it is read
-    std::byte* room = thread_scratch(ready.local_bytes);
-    for (std::size_t a = 0; a < launch.buffers.size(); ++a) {
-      own[a] = launch.buffers[a] < 0 ? room + ready.locals[a] : arguments[a];
+    if (ready.local_bytes > 0) {
+      std::byte* room = thread_scratch(ready.local_bytes);
+      for (std::size_t a = 0; a < launch.buffers.size(); ++a) {
+        own[a] = launch.buffers[a] < 0 ? room + ready.locals[a] : arguments[a];
+      }
+      arguments = own.data();
     }
-    ready.code.function(own.data(), &range, &fault);
+    Fault fault;
+    ready.code.function(arguments, &range, &fault);
+    if (fault.happened != 0) fail_index(fault, launch.from);
   }
 
   // The kernel attached to a call, for parts of its result.
@@ -298,7 +300,7 @@ class Runner {
           row_(kernel.by_columns ? 1 : kernel.row_elements()) {}
     void run(std::int64_t first, std::int64_t last) const override {
       run_tile(ready_, launch_, {.first = first / row_, .last = last / row_},
-               frame_.arguments.data(), frame_.faults[0]);
+               frame_.arguments.data());
     }
 
    private:
@@ -314,12 +316,24 @@ class Runner {
            v.layout.offset * size_of(v.type.dtype);
   }
 
+  struct Pointers {
+    std::span<std::byte* const> operands;
+    std::span<std::byte* const> results;
+  };
+  // Where the operands and results of a call, or of a loop, begin.
+  template <class S>
+  static Pointers pointers(const S& step, Frame& frame) {
+    std::byte** next = frame.operands.data();
+    for (const BufferView& v : step.operands) *next++ = first_element(v, frame);
+    for (const BufferView& v : step.results) *next++ = first_element(v, frame);
+    const std::span<std::byte* const> all(frame.operands);
+    return {all.first(step.operands.size()),
+            all.subspan(step.operands.size(), step.results.size())};
+  }
+
   void call(const Executable& e, const Executable::Ready& ready, const CallStep& step, Frame& frame,
             const Step& what) {
-    std::vector<std::byte*> operands;
-    std::vector<std::byte*> results;
-    for (const BufferView& v : step.operands) operands.push_back(first_element(v, frame));
-    for (const BufferView& v : step.results) results.push_back(first_element(v, frame));
+    const auto [operands, results] = pointers(step, frame);
     try {
       const CallArguments given{operands, results, pool_, arguments_.seed, context_.scratch()};
       if (!step.after) {
@@ -330,11 +344,7 @@ class Runner {
       set_arguments(after, frame);
       const AttachedLaunch attached(ready.launches[0], *step.after,
                                     e.program_->kernels[step.after->kernel], frame);
-      if (ready.call->run_with(given, attached)) {
-        fail_if_any(after, frame);
-      } else {
-        launch(ready, after, frame, what);
-      }
+      if (!ready.call->run_with(given, attached)) launch(ready, after, frame, what);
     } catch (const UserError& error) {
       std::vector<Diagnostic> ds = error.diagnostics();
       Diagnostic& d = ds.front();
@@ -351,11 +361,9 @@ class Runner {
   void control(const Executable& e, std::size_t s, Frame& frame) {
     const auto& step = std::get<ControlStep>(e.program_->steps[s].what);
     if (const ScanFunction scan = e.steps_[s].scan.function) {
-      std::vector<void*> operands;
-      std::vector<void*> results;
-      for (const BufferView& v : step.operands) operands.push_back(first_element(v, frame));
-      for (const BufferView& v : step.results) results.push_back(first_element(v, frame));
-      scan(operands.data(), results.data());
+      const auto [operands, results] = pointers(step, frame);
+      scan(reinterpret_cast<void* const*>(operands.data()),
+           reinterpret_cast<void* const*>(results.data()));
       return;
     }
     std::vector<Frame>& frames = frame.bodies[s];

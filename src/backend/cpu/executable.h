@@ -24,7 +24,7 @@ class Executable;
 struct Frame {
   std::vector<std::byte*> buffers;
   std::vector<void*> arguments;            ///< room for those of any step
-  std::vector<Fault> faults;               ///< of each launch of a step
+  std::vector<std::byte*> operands;        ///< room for the operands and results of any call
   std::vector<std::vector<Frame>> bodies;  ///< per step, per body
 };
 
@@ -104,7 +104,6 @@ class Executable {
   std::int64_t thread_bytes_ = 0;
   std::int64_t spare_bytes_ = 0;
   std::size_t most_arguments_ = 0;  ///< of one step
-  std::size_t most_launches_ = 0;
 };
 
 }  // namespace ricci::cpu
