@@ -82,7 +82,6 @@ class Executable {
   void run(Context& context, ThreadPool& pool, const RunArguments& arguments) const;
   /// How each step is served, for reports.
   [[nodiscard]] std::string_view how(std::size_t step) const;
-  /// A body of a control step.
   /// Is a loop's body part of the loop's own function?
   [[nodiscard]] bool is_written_out(std::size_t step) const;
   /// The body of a control step that is not written out.
