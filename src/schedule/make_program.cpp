@@ -6,6 +6,7 @@
 
 #include "ricci/op/ops.h"
 #include "ricci/schedule/program.h"
+#include "ricci/schedule/verify.h"
 #include "ricci/support/text.h"
 
 #include "schedule/attach.h"
@@ -351,7 +352,11 @@ Program program_of(Graph prepared, const ProgramOptions& options) {
 }  // namespace
 
 Program make_program(const Graph& graph, const ProgramOptions& options) {
-  return program_of(prepare_for_device(graph, options), options);
+  Program program = program_of(prepare_for_device(graph, options), options);
+#ifndef NDEBUG
+  verify(program);
+#endif
+  return program;
 }
 
 }  // namespace ricci

@@ -8,10 +8,10 @@
 
 #include "ricci/op/ops.h"
 #include "ricci/op/table.h"
+#include "ricci/schedule/verify.h"
 #include "ricci/support/checked.h"
 
 #include "schedule/archive.h"
-#include "schedule/check_program.h"
 
 namespace ricci::schedule {
 
@@ -262,7 +262,9 @@ Program program_from_bytes(std::span<const std::byte> bytes) {
   Program program;
   archive(program);
   if (archive.left() > 0) ArchiveReader::fail("something follows it");
-  check_program(program);
+  if (std::optional<std::string> fault = find_fault(program)) {
+    ArchiveReader::fail(std::move(*fault));
+  }
   return program;
 }
 

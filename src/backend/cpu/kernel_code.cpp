@@ -564,20 +564,6 @@ class KernelEmitter {
   int unroll_ = 1;
 };
 
-struct Emitted {
-  std::unique_ptr<llvm::LLVMContext> context;
-  std::unique_ptr<llvm::Module> module;
-};
-
-Emitted module_of(const std::vector<KernelSource>& kernels, const JitOptions& options) {
-  Emitted e;
-  e.context = std::make_unique<llvm::LLVMContext>();
-  e.module = std::make_unique<llvm::Module>("kernels", *e.context);
-  const TargetInfo& target = options.target != nullptr ? *options.target : host_target();
-  add_kernels(*e.module, kernels, target);
-  return e;
-}
-
 }  // namespace
 
 void add_kernels(llvm::Module& module, const std::vector<KernelSource>& kernels,
@@ -587,13 +573,10 @@ void add_kernels(llvm::Module& module, const std::vector<KernelSource>& kernels,
 
 std::shared_ptr<JitCode> compile_kernels(const std::vector<KernelSource>& kernels,
                                          const JitOptions& options) {
-  Emitted e = module_of(kernels, options);
-  return jit_compile(std::move(e.module), std::move(e.context), options);
-}
-
-EmittedCode emit_kernels(const std::vector<KernelSource>& kernels, const JitOptions& options) {
-  Emitted e = module_of(kernels, options);
-  return emit_code(std::move(e.module), std::move(e.context), options);
+  auto context = std::make_unique<llvm::LLVMContext>();
+  auto module = std::make_unique<llvm::Module>("kernels", *context);
+  add_kernels(*module, kernels, options.target != nullptr ? *options.target : host_target());
+  return jit_compile(std::move(module), std::move(context), options);
 }
 
 }  // namespace ricci::cpu

@@ -1,20 +1,45 @@
-#include "schedule/check_program.h"
+#include "ricci/schedule/verify.h"
 
 #include <algorithm>
-#include <initializer_list>
+#include <span>
+
+#include <fmt/format.h>
 
 #include "ricci/op/ops.h"
+#include "ricci/op/table.h"
+#include "ricci/support/checked.h"
 #include "ricci/support/error.h"
 
-#include "schedule/archive.h"
 #include "schedule/step_buffers.h"
 
-namespace ricci::schedule {
+namespace ricci {
 namespace {
 
+struct Fault {
+  std::string what;
+};
+
 void require(bool holds, const char* what) {
-  if (!holds) ArchiveReader::fail(what);
+  if (!holds) throw Fault{what};
 }
+
+// The places a walk over axes can reach: [low, high], as long as they are numbers at all.
+class Reach {
+ public:
+  explicit Reach(std::int64_t start) : low_(start), high_(start) {}
+  void add(std::int64_t stride, std::int64_t count) {
+    std::optional<std::int64_t>& end = stride < 0 ? low_ : high_;
+    const std::optional<std::int64_t> far = try_mul(stride, count - 1);
+    end = end && far ? try_add(*end, *far) : std::nullopt;
+  }
+  [[nodiscard]] bool is_inside(std::int64_t elements) const {
+    return low_ && high_ && *low_ >= 0 && *high_ < elements;
+  }
+
+ private:
+  std::optional<std::int64_t> low_;
+  std::optional<std::int64_t> high_;
+};
 
 class Checker {
  public:
@@ -25,14 +50,19 @@ class Checker {
     for (const BufferId b : program_.inputs) require(has_role(b, Buffer::Role::Input), Input);
     for (const BufferId b : program_.outputs) require(has_role(b, Buffer::Role::Output), Output);
     for (const loop::Kernel& k : program_.kernels) check(k);
-    for (const Step& step : program_.steps) {
-      std::visit([&](const auto& what) { check(what); }, step.what);
+    for (std::size_t s = 0; s < program_.steps.size(); ++s) {
+      try {
+        std::visit([&](const auto& what) { check(what); }, program_.steps[s].what);
+      } catch (const Fault& fault) {
+        throw Fault{fmt::format("step {} ({}): {}", s, program_.steps[s].label, fault.what)};
+      }
     }
   }
 
  private:
   static constexpr const char* Input = "an input is not one";
   static constexpr const char* Output = "an output is not one";
+  static constexpr const char* OtherType = "a buffer is used as if it were of another type";
 
   [[nodiscard]] bool exists(BufferId b) const {
     return b >= 0 && static_cast<std::size_t>(b) < program_.buffers.size();
@@ -75,9 +105,9 @@ class Checker {
 
   // Does nothing that `a` writes lie where `b` reads or writes? Pieces of one array may.
   void check_apart(const Launch& a, const Launch& b) const {
-    for_arguments(program_, a, [&](BufferId x, bool written) {
+    schedule::for_arguments(program_, a, [&](BufferId x, bool written) {
       if (!written) return;
-      for_arguments(program_, b, [&](BufferId y, bool also_written) {
+      schedule::for_arguments(program_, b, [&](BufferId y, bool also_written) {
         require(x == y ? also_written : !overlap(buffer(x), buffer(y)),
                 "launches side by side depend on each other");
       });
@@ -95,13 +125,17 @@ class Checker {
     for (std::size_t i = 0; i < s.buffers.size(); ++i) {
       const bool local = k.arguments[i].role == loop::ArgumentRole::Local;
       require(!local || s.buffers[i] < 0, "a kernel's own array is a buffer");
-      if (!local) use(s.buffers[i]);
+      if (local) continue;
+      use(s.buffers[i]);
+      require(buffer(s.buffers[i]).dtype == k.arguments[i].dtype, OtherType);
     }
-  }
-
-  void check(const CallStep& s) const {
-    check_views(s.operands, s.results);
-    if (s.after) check_attached(s, *s.after);
+    // A kernel that was read has no code: that is machine code by now.
+    for (const loop::Instr& instr : k.code) {
+      if (instr.code == loop::Code::Load) check(instr.access, k, s);
+    }
+    for (const loop::Stage& stage : k.stages) {
+      for (const loop::Store& store : stage.stores) check(store.access, k, s);
+    }
   }
 
   // A kernel that runs on parts of a call's result while others are computed.
@@ -111,13 +145,53 @@ class Checker {
     require(!s.results.empty() && s.results[0].buffer >= 0 && k.accumulators.empty() &&
                 k.rows() * k.row_elements() == *s.results[0].type.numel(),
             "a kernel is attached to a result it does not fit");
-    for_arguments(program_, after, [&](BufferId written, bool is_written) {
+    schedule::for_arguments(program_, after, [&](BufferId written, bool is_written) {
       if (!is_written) return;
       for (const BufferView& v : s.operands) {
         require(v.buffer != written && !overlap(buffer(v.buffer), buffer(written)),
                 "what is attached to a call overwrites its operands");
       }
     });
+  }
+
+  void check(const loop::Access& a, const loop::Kernel& k, const Launch& s) const {
+    if (std::ranges::find(k.extents, 0) != k.extents.end()) return;
+    const auto argument = static_cast<std::size_t>(a.argument);
+    require(argument < s.buffers.size(), "a kernel reads or writes an argument there is not");
+    Reach reach(a.offset);
+    for (std::size_t axis = 0; axis < a.strides.size(); ++axis) {
+      reach.add(a.strides[axis], k.extents[axis]);
+    }
+    for (const loop::Term& t : a.terms) reach.add(t.stride, t.limit);
+    const BufferId b = s.buffers[argument];
+    require(reach.is_inside(b < 0 ? k.arguments[argument].elements : buffer(b).elements),
+            "a kernel reads or writes outside a buffer");
+  }
+
+  void check(const CallStep& s) const {
+    check_views(s.operands, s.results);
+    check_types(s);
+    if (s.after) check_attached(s, *s.after);
+  }
+
+  // As many operands as the op takes, and results as it gives, of the types it gives.
+  void check_types(const CallStep& s) const {
+    std::vector<Type> operands;
+    for (const BufferView& v : s.operands) operands.push_back(v.type);
+    const Registry& registry = program_.graph ? program_.graph->registry() : default_registry();
+    try {
+      check_signature(s.op, operands.size(), {});
+      const std::vector<Type> types = infer_types(s.op, operands, {}, &registry).types;
+      require(types.size() == s.results.size(), "a call gives another number of results");
+      for (std::size_t r = 0; r < types.size(); ++r) {
+        require(s.results[r].buffer < 0 || s.results[r].type == types[r],
+                "a call gives another type");
+      }
+    } catch (const Rejection& rejection) {
+      throw Fault{rejection.message};
+    } catch (const UserError& error) {
+      throw Fault{error.diagnostic().message};
+    }
   }
 
   void check(const ControlStep& s) const {
@@ -127,7 +201,7 @@ class Checker {
       for (const BufferId b : pair) use(b);
     }
     for (const auto& [role, body] : s.bodies) {
-      check_program(*body);
+      Checker(*body).run();
       require(body->arena_bytes <= buffer(s.workspace).bytes(), "a body has too little room");
     }
     check_shape(s);
@@ -167,8 +241,17 @@ class Checker {
     for (const BufferView& v : results) check(v, false);
   }
   void check(const BufferView& v, bool needed) const {
-    if (needed || v.buffer >= 0) use(v.buffer);
     require(v.layout.strides.size() == v.type.rank(), "a view has a stride per axis");
+    if (!needed && v.buffer < 0) return;
+    use(v.buffer);
+    require(buffer(v.buffer).dtype == v.type.dtype, OtherType);
+    const StaticDims dims = v.type.static_dims();
+    if (std::ranges::find(dims, 0) != dims.end()) return;
+    Reach reach(v.layout.offset);
+    for (std::size_t axis = 0; axis < dims.size(); ++axis) {
+      reach.add(v.layout.strides[axis], dims[axis]);
+    }
+    require(reach.is_inside(buffer(v.buffer).elements), "a view reaches outside its buffer");
   }
 
   const Program& program_;
@@ -176,6 +259,19 @@ class Checker {
 
 }  // namespace
 
-void check_program(const Program& program) { Checker(program).run(); }
+std::optional<std::string> find_fault(const Program& program) {
+  try {
+    Checker(program).run();
+    return std::nullopt;
+  } catch (Fault& fault) {
+    return std::move(fault.what);
+  }
+}
 
-}  // namespace ricci::schedule
+void verify(const Program& program) {
+  if (const std::optional<std::string> fault = find_fault(program)) {
+    throw InternalError(fmt::format("the program '{}' is not one: {}", program.name, *fault));
+  }
+}
+
+}  // namespace ricci
