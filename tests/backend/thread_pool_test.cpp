@@ -57,6 +57,7 @@ TEST(BackendThreadPool, ThreadsThatCannotStartAreAnError) {
     const ErrorCode code = refusal(100000);
     std::_Exit(code == ErrorCode::OutOfMemory ? 0 : 1);
   };
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // other tests may have left threads
   EXPECT_EXIT(out_of_room(), ::testing::ExitedWithCode(0), "");
 }
 #endif

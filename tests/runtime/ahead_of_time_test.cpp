@@ -346,8 +346,8 @@ TEST(RuntimeAheadOfTime, TheCompilerInTheEnvironmentMayHaveArguments) {
   ::setenv("CXX", " env  c++ ", 1);
   const std::string path = scratch("libwords.so");
   EXPECT_NO_THROW(io::write_shared_library(compile_object(graph_named("product")), path));
-  EXPECT_EQ(read_text(path).substr(1, 3), "ELF");
   before == nullptr ? ::unsetenv("CXX") : ::setenv("CXX", kept.c_str(), 1);
+  EXPECT_EQ(read_text(path).substr(1, 3), "ELF");
 }
 
 TEST(RuntimeAheadOfTime, AHeaderNeverTakesThePlaceOfItsProgram) {

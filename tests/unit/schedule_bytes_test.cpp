@@ -207,6 +207,11 @@ TEST(ScheduleBytesDamaged, WrongNumbersNeverCrashTheReader) {
       ++(is_refused(schedule::sealed(schedule::ProgramSeal, other)) ? refused : read);
     }
   }
+  for (std::size_t size = 0; size < body.size(); ++size) {
+    EXPECT_TRUE(is_refused(schedule::sealed(
+        schedule::ProgramSeal, {body.begin(), body.begin() + static_cast<std::ptrdiff_t>(size)})))
+        << size;
+  }
   EXPECT_GT(refused, 100U);
   EXPECT_GT(read, 100U) << "labels and constants may be anything";
 }
