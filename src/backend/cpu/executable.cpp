@@ -130,8 +130,9 @@ Executable::ReadyLaunch Executable::prepare(const Launch& launch, const KernelCo
 
 void Executable::prepare(std::span<const Launch> launches, std::span<const KernelCode> code,
                          Ready& ready) {
-  // What several kernels of a tile or less each do is soon done.
-  constexpr std::int64_t LittleWork = 1 << 15;
+  // Arguments times elements: what kernels of one tile each do within some 100 µs is done before
+  // another thread, which may have to be woken, would have been of use.
+  constexpr std::int64_t LittleWork = 1 << 20;
   std::int64_t work = 0;
   std::size_t arguments = 0;
   ready.alone = true;
