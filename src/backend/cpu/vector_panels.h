@@ -105,25 +105,44 @@ void pack_transposed_strip(const T* b, std::int64_t column, std::int64_t depth, 
   }
 }
 
+// Strips of B whose rows have their numbers behind each other: row by row, so that memory is read
+// in order.
+template <class T, int Strips>
+void pack_plain_strips(const T* b, std::int64_t row, std::int64_t depth, T* to) {
+  for (std::int64_t k = 0; k < depth; ++k, b += row, to += StripColumns<T>) {
+#pragma GCC unroll 4
+    for (int strip = 0; strip < Strips; ++strip) {
+#pragma GCC unroll 4
+      for (int v = 0; v < ColumnVectors; ++v) {
+        const std::int64_t at = v * LaneCount<T>;
+        store(to + strip * StripColumns<T> * depth + at, load(b + strip * StripColumns<T> + at));
+      }
+    }
+  }
+}
+
 template <class T>
 void pack_columns(const T* from, std::int64_t row, std::int64_t column, std::int64_t columns,
                   std::int64_t depth, T* to) {
-  for (std::int64_t n = 0; n < columns; n += StripColumns<T>, to += StripColumns<T> * depth) {
+  constexpr int Together = 4;
+  std::int64_t n = 0;
+  if (column == 1) {
+    for (; columns - n >= Together * StripColumns<T>; n += Together * StripColumns<T>) {
+      pack_plain_strips<T, Together>(from + n, row, depth, to + n * depth);
+    }
+  }
+  for (; n < columns; n += StripColumns<T>) {
     const T* b = from + n * column;
+    T* strip = to + n * depth;
     const std::int64_t left = columns - n;
     if (left >= StripColumns<T> && column == 1) {
-      for (std::int64_t k = 0; k < depth; ++k) {
-#pragma GCC unroll 4
-        for (int v = 0; v < ColumnVectors; ++v) {
-          store(to + k * StripColumns<T> + v * LaneCount<T>, load(b + k * row + v * LaneCount<T>));
-        }
-      }
+      pack_plain_strips<T, 1>(b, row, depth, strip);
     } else if (left >= StripColumns<T> && row == 1) {
-      pack_transposed_strip(b, column, depth, to);
+      pack_transposed_strip(b, column, depth, strip);
     } else {
       for (std::int64_t k = 0; k < depth; ++k) {
         for (std::int64_t j = 0; j < StripColumns<T>; ++j) {
-          to[k * StripColumns<T> + j] = j < left ? b[k * row + j * column] : T{};
+          strip[k * StripColumns<T> + j] = j < left ? b[k * row + j * column] : T{};
         }
       }
     }
