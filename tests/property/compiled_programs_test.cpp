@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "ricci/rewrite/canonicalize.h"
 #include "ricci/rewrite/cleanup.h"
 
 #include "backend/agreement.h"
@@ -29,7 +30,12 @@ std::string check_compiled(const Program& p) {
   const Outcome expected = reference_outcome(graph, p.feeds);
   for (const bool fuse : {false, true}) {
     const Outcome actual = compiled_outcome(graph, p.feeds, fuse);
-    const std::string wrong = disagreement(graph, p.feeds, actual, expected, &counts());
+    std::string wrong = disagreement(graph, p.feeds, actual, expected, &counts());
+    if (!wrong.empty() && std::holds_alternative<ErrorCode>(expected)) {
+      // Nor does it compute what is read by a branch that is never taken.
+      const Graph read = dead_code_elimination(canonicalize(graph).graph).graph;
+      wrong = disagreement(graph, p.feeds, actual, reference_outcome(read, p.feeds), &counts());
+    }
     if (!wrong.empty()) return fmt::format("{}: {}", fuse ? "fused" : "op by op", wrong);
   }
   return {};
