@@ -73,7 +73,7 @@ fuzz: ## run every fuzz harness for FUZZ_SECONDS (default 30)
 
 install: setup ## build for release and install under PREFIX (default /usr/local)
 	cmake --preset release
-	cmake --build --preset release -j $(JOBS) --target ricci ricci_tool
+	cmake --build --preset release -j $(JOBS) --target ricci ricci_runtime_archive ricci_tool
 	cmake --install build/release --prefix $(PREFIX)
 
 clean: ## remove the build tree

@@ -41,8 +41,11 @@ TOLERANCE = 2e-5  # of the largest element, between two systems' f32 results
 class Worker:
     """A process that answers requests, one JSON object a line."""
 
+    alive = []  # to be ended with the benchmark, however it ends
+
     def __init__(self, system, log):
         self.system = system
+        Worker.alive.append(self)
         command = [str(RUNNER)] if system == "ours" else [
             str(PYTHON), str(ROOT / f"bench/peers/{system}_peer.py")]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -65,6 +68,7 @@ class Worker:
         self.process.send_signal(signal.SIGCONT)
 
     def close(self):
+        Worker.alive.remove(self)
         self.wake()
         self.process.stdin.close()
         self.process.wait()
@@ -115,7 +119,11 @@ class Contender:
 def install_peers(wanted):
     """A private environment with those of the peers that can be had; gives their names."""
     if not PYTHON.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(ENVIRONMENT)], check=True)
+        made = subprocess.run([sys.executable, "-m", "venv", str(ENVIRONMENT)])
+        if made.returncode != 0:
+            print("bench: no environment for the peers (Debian: apt-get install python3-venv); "
+                  "going on without them")
+            return []
     found = []
     for peer in wanted:
         importable = lambda: subprocess.run([PYTHON, "-c", f"import {peer}"],
@@ -326,4 +334,8 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    finally:
+        for worker in list(Worker.alive):
+            worker.process.kill()  # one that rests would not hear anything else

@@ -38,9 +38,8 @@ if(BUILD_SHARED_LIBS)
   set(RICCI_PC_REQUIRES "")
   set(RICCI_PC_REQUIRES_PRIVATE "fmt zlib")
 endif()
-# Libraries without a pkg-config file of their own, by file.
-find_package(LLVM 19.1 REQUIRED CONFIG)
-set(RICCI_PC_LIBS "-L${LLVM_LIBRARY_DIRS} -lLLVM -ldnnl ${RICCI_GOMP} ${RICCI_OPENBLAS} -pthread")
+# Libraries without a pkg-config file of their own.
+set(RICCI_PC_LIBS "${RICCI_LIBRARY_LINK_FLAGS}")
 set(RICCI_PC_LIBS_PRIVATE "")
 if(BUILD_SHARED_LIBS)
   set(RICCI_PC_LIBS_PRIVATE "${RICCI_PC_LIBS}")

@@ -91,3 +91,15 @@ foreach(snippet IN LISTS snippets)
   set_tests_properties(compile_fail.${name}.refused PROPERTIES WILL_FAIL ON LABELS none)
   set_tests_properties(compile_fail.${name}.accepted PROPERTIES LABELS none)
 endforeach()
+
+# What is installed works for others. They compile without the options of a sanitizer or of
+# coverage.
+if(RICCI_INSTALL AND TARGET ricci_tool AND NOT CMAKE_CXX_FLAGS)
+  add_test(
+    NAME install
+    COMMAND
+      "${CMAKE_COMMAND}" "-DBUILD=${PROJECT_BINARY_DIR}" "-DSOURCES=${tests_dir}/install"
+      "-DSCRATCH=${PROJECT_BINARY_DIR}/install-check" "-DCXX=${CMAKE_CXX_COMPILER}" -P
+      "${tests_dir}/install/check.cmake")
+  set_tests_properties(install PROPERTIES LABELS none)
+endif()

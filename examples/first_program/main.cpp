@@ -1,5 +1,5 @@
-// A first program: a two-layer network and its loss, built in C++, printed as text, checked and run
-// by the reference interpreter.
+// A first program: a two-layer network and its loss, built in C++, printed as text, checked,
+// compiled and run.
 #include <cstdio>
 
 #include "ricci/ricci.h"
@@ -27,7 +27,7 @@ int main() {
                        {"w1", Tensor::splat(f32({3, 8}), 0.1)},
                        {"b1", Tensor::splat(f32({8}), 0.0)},
                        {"w2", Tensor::splat(f32({8, 1}), 0.25)}};
-  const std::vector<Tensor> out = interpret(g, feeds);
+  const std::vector<Tensor> out = compile(g).run(feeds);
   std::printf("loss   = %s\nhidden = %s\n", out[0].to_string().c_str(), out[1].to_string().c_str());
 
   // Mistakes are explained where they are made.

@@ -27,13 +27,21 @@ std::int64_t bytes_of(std::span<const Port> ports) {
 std::string describe(const TrainingStep& training) {
   const Program& program = training.compiled().program();
   std::size_t kernels = 0;
+  std::size_t calls = 0;
   std::size_t largest = 0;
   std::set<NodeId> fused;  // ops that share a kernel with others; some are computed in several
   for (const Step& step : program.steps) {
-    if (!std::holds_alternative<KernelStep>(step.what)) continue;
-    ++kernels;
-    largest = std::max(largest, step.nodes.size());
-    if (step.nodes.size() > 1) fused.insert(step.nodes.begin(), step.nodes.end());
+    const auto* step_kernels = std::get_if<KernelStep>(&step.what);
+    if (step_kernels == nullptr) {
+      ++calls;
+      continue;
+    }
+    for (const Launch& launch : step_kernels->launches) {
+      ++kernels;
+      const std::vector<NodeId>& nodes = launch.from.nodes;
+      largest = std::max(largest, nodes.size());
+      if (nodes.size() > 1) fused.insert(nodes.begin(), nodes.end());
+    }
   }
 
   std::array<char, 512> text{};
@@ -43,8 +51,7 @@ std::string describe(const TrainingStep& training) {
                 "  %zu ops share a kernel with others; the largest has %zu\n"
                 "  memory: %.1f MB of params, optimiser state and inputs, updated in place;\n"
                 "  %.1f MB for everything else at the peak (it cannot be less than %.1f MB)\n",
-                program.graph->size(), program.steps.size(), kernels,
-                program.steps.size() - kernels, fused.size(), largest,
+                program.graph->size(), program.steps.size(), kernels, calls, fused.size(), largest,
                 megabytes(bytes_of(training.compiled().inputs())), megabytes(program.arena_bytes),
                 megabytes(program.live_bytes));
   return text.data();

@@ -12,11 +12,15 @@
 #include <exception>
 #include <limits>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <sched.h>
+
+#include "ricci/support/error.h"
 
 namespace ricci {
 namespace {
@@ -214,10 +218,34 @@ void ThreadPool::State::run(const Job& opened) {
   if (failed) std::rethrow_exception(failed);
 }
 
-ThreadPool::ThreadPool(int threads)
-    : state_(std::make_unique<State>(threads > 0 ? threads : usable_cores())) {
-  for (int i = 1; i < state_->threads_wanted; ++i) {
-    state_->workers.emplace_back([state = state_.get()] { state->serve(); });
+namespace {
+
+int threads_for(int wanted) {
+  if (wanted >= 0) return wanted > 0 ? wanted : usable_cores();
+  throw UserError(Diagnostic{ErrorCode::Attr,
+                             "threads",
+                             fmt::format("{} is not a number of threads", wanted),
+                             {},
+                             {},
+                             "use 0 for one per core, or 1 and more"});
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>(threads_for(threads))) {
+  const int count = state_->threads_wanted;
+  try {
+    for (int i = 1; i < count; ++i) {
+      state_->workers.emplace_back([state = state_.get()] { state->serve(); });
+    }
+  } catch (const std::exception& error) {  // no room for its stack, or one more than is allowed
+    throw UserError(Diagnostic{ErrorCode::OutOfMemory,
+                               "threads",
+                               fmt::format("cannot start {} threads: after {}, {}", count,
+                                           state_->workers.size() + 1, error.what()),
+                               {},
+                               {},
+                               "use fewer: one per core is the most that pays"});
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include "ricci/io/file.h"
@@ -43,23 +44,29 @@ class ScratchFolder {
   fs::path path_;
 };
 
-// The runtime archive beside this program, as it is built or installed.
-std::string runtime_archive() {
-  std::error_code none;
-  const fs::path folder = fs::read_symlink("/proc/self/exe", none).parent_path();
-  for (const fs::path& place :
-       {folder / "lib", folder / ".." / "lib", folder / ".." / RICCI_LIBRARY_FOLDER}) {
-    const fs::path archive = place / "libricci_runtime.a";
-    if (!none && fs::exists(archive, none)) return archive.lexically_normal().string();
+// Where the code of this function lies: the shared library it is part of, or the program.
+fs::path own_file() {
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<const void*>(&own_file), &info) != 0 && info.dli_fname != nullptr) {
+    const fs::path file = info.dli_fname;  // of a program: how it was called
+    std::error_code none;
+    const fs::path full = file.has_parent_path() ? fs::canonical(file, none) : fs::path();
+    if (!full.empty()) return full;
   }
-  return "-lricci_runtime";
+  std::error_code none;
+  return fs::read_symlink("/proc/self/exe", none);
 }
 
-std::vector<std::string> compilers(const LinkOptions& options) {
-  if (!options.compiler.empty()) return {options.compiler};
-  const std::string wanted = from_environment("CXX");
-  if (!wanted.empty()) return {wanted};
-  return {"c++", "g++", "clang++"};
+// The runtime archive beside this library or program, as it is built or installed.
+std::string runtime_archive() {
+  const fs::path folder = own_file().parent_path();
+  std::error_code none;
+  for (const fs::path& place :
+       {folder, folder / "lib", folder / ".." / "lib", folder / ".." / RICCI_LIBRARY_FOLDER}) {
+    const fs::path archive = place / "libricci_runtime.a";
+    if (!folder.empty() && fs::exists(archive, none)) return archive.lexically_normal().string();
+  }
+  return "-lricci_runtime";
 }
 
 std::vector<std::string> words(std::string_view text) {
@@ -72,22 +79,39 @@ std::vector<std::string> words(std::string_view text) {
   return out;
 }
 
-void link(std::vector<std::string> arguments, const LinkOptions& options,
+// What a command to link with can begin with, in words. CXX is how a shell would be told.
+std::vector<std::vector<std::string>> compilers(const LinkOptions& options) {
+  if (!options.compiler.empty()) return {{options.compiler}};
+  std::vector<std::string> wanted = words(from_environment("CXX"));
+  if (!wanted.empty()) return {std::move(wanted)};
+  return {{"c++"}, {"g++"}, {"clang++"}};
+}
+
+void link(const std::vector<std::string>& arguments, const LinkOptions& options,
           const std::string& log_file) {
-  const std::vector<std::string> drivers = compilers(options);
-  for (const std::string& driver : drivers) {
-    arguments.front() = driver;
-    const std::optional<int> status = run_program(arguments, log_file);
+  std::vector<std::string> tried;
+  for (std::vector<std::string>& command : compilers(options)) {
+    tried.push_back(join(command, " "));
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    const std::optional<int> status = run_program(command, log_file);
     if (!status) continue;  // there is no such program
     if (*status == 0) return;
     const std::vector<std::byte> log = read_file(log_file);
-    throw DeviceError(fmt::format("'{}' could not link the shared library", driver),
+    throw DeviceError(fmt::format("'{}' could not link the shared library", tried.back()),
                       {reinterpret_cast<const char*>(log.data()), log.size()});
   }
   throw UserError(
       ErrorCode::File,
-      fmt::format("there is no compiler to link with: {} cannot be run", join(drivers, ", ")),
+      fmt::format("there is no compiler to link with: {} cannot be run", join(tried, ", ")),
       "install one, name it in CXX, or write an object and link it elsewhere");
+}
+
+// Nothing is written when the header would take the place of the program.
+void require_own_header(const std::string& path, const char* ending) {
+  if (header_path(path) != path) return;
+  throw UserError(
+      ErrorCode::File, fmt::format("'{}' is where the header of the program goes", path),
+      fmt::format("name the program '{}'", fs::path(path).replace_extension(ending).string()));
 }
 
 }  // namespace
@@ -97,12 +121,14 @@ std::string header_path(const std::string& path) {
 }
 
 void write_object(const ObjectFile& program, const std::string& path) {
+  require_own_header(path, ".o");
   write_file(path, program.object);
   write_file(header_path(path), program.header);
 }
 
 void write_shared_library(const ObjectFile& program, const std::string& path,
                           const LinkOptions& options) {
+  require_own_header(path, ".so");
   const ScratchFolder scratch;
   const std::string object = scratch.file("program.o");
   const std::string library = scratch.file("program.so");
@@ -110,11 +136,11 @@ void write_shared_library(const ObjectFile& program, const std::string& path,
   std::string runtime = options.runtime;
   if (runtime.empty()) runtime = from_environment("RICCI_RUNTIME");
   if (runtime.empty()) runtime = runtime_archive();
-  std::vector<std::string> arguments = {"", "-shared", "-o", library, object, runtime,
+  std::vector<std::string> arguments = {"-shared", "-o", library, object, runtime,
                                         // Exports are the program's: the runtime is its own.
                                         "-Wl,--exclude-libs,ALL", "-Wl,-z,defs"};
   for (std::string& flag : words(RICCI_RUNTIME_LINK_FLAGS)) arguments.push_back(std::move(flag));
-  link(std::move(arguments), options, scratch.file("log.txt"));
+  link(arguments, options, scratch.file("log.txt"));
   write_file(path, read_file(library));
   write_file(header_path(path), program.header);
 }

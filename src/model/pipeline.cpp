@@ -29,26 +29,42 @@ FusionReport fusion_report(const Graph& before, const Program& program) {
   report.nodes_after = count_nodes(*program.graph);
   for_steps(program, [&](const Program&, const Step& step) {
     ++report.steps;
-    if (!std::holds_alternative<KernelStep>(step.what)) return;
-    ++report.kernels;
-    if (step.nodes.size() > 1) report.fused_nodes += step.nodes.size();
-    if (!step.apart_because.empty()) {
-      report.misses.push_back({step.label, step.apart_because, step.where});
+    const auto* call = std::get_if<CallStep>(&step.what);
+    if (call != nullptr && call->after) {
+      ++report.kernels;
+      ++report.attached;
+      report.fused_nodes += call->after->from.nodes.size() + 1;
+    }
+    const auto* kernels = std::get_if<KernelStep>(&step.what);
+    if (kernels == nullptr) return;
+    if (kernels->launches.size() > 1) report.side_by_side += kernels->launches.size();
+    for (const Launch& launch : kernels->launches) {
+      ++report.kernels;
+      const Origin& from = launch.from;
+      if (from.nodes.size() > 1) report.fused_nodes += from.nodes.size();
+      if (!from.apart_because.empty()) {
+        report.misses.push_back({from.label, from.apart_because, from.where});
+      }
     }
   });
   return report;
 }
 
-// Which way each kind of op of a prepared graph went.
+// Which way each kind of op of a prepared graph went; in each dtype, for some have a kernel in one
+// and not in another.
 class Dispatch {
  public:
   explicit Dispatch(const Program& program) {
     for_steps(program, [&](const Program& p, const Step& step) {
       for (const NodeId id : step.nodes) {
-        const std::string op(p.graph->node(id).op.mnemonic());
+        const Kind op = kind_of(p.graph->node(id));
         if (std::holds_alternative<KernelStep>(step.what)) {
           ways_[op] = &DispatchReport::Count::kernel;
-        } else if (std::holds_alternative<CallStep>(step.what)) {
+        } else if (const auto* call = std::get_if<CallStep>(&step.what)) {
+          if (call->after && std::ranges::count(call->after->from.nodes, id) > 0) {
+            ways_[op] = &DispatchReport::Count::kernel;
+            continue;
+          }
           const Node& node = p.graph->node(id);
           ways_[op] = cpu::has_kernel(*p.graph, node) ? &DispatchReport::Count::native
                                                       : &DispatchReport::Count::reference;
@@ -63,9 +79,8 @@ class Dispatch {
   void count(const Graph& graph, DispatchReport& report) const {
     for (const Node& node : graph.nodes()) {
       if (node.op.op_class() == OpClass::Leaf) continue;
-      const std::string op(node.op.mnemonic());
-      DispatchReport::Count& c = report.ops[op];
-      const auto way = ways_.find(op);
+      DispatchReport::Count& c = report.ops[std::string(node.op.mnemonic())];
+      const auto way = ways_.find(kind_of(node));
       if (way != ways_.end()) {
         ++(c.*way->second);
       } else if (has_expansion(node.op.kind()) || node.op.is<op::CustomFn>() ||
@@ -79,7 +94,11 @@ class Dispatch {
   }
 
  private:
-  std::map<std::string, std::size_t DispatchReport::Count::*> ways_;
+  using Kind = std::pair<std::string, DType>;
+  static Kind kind_of(const Node& node) {
+    return {std::string(node.op.mnemonic()), node.types.empty() ? DType::F32 : node.types[0].dtype};
+  }
+  std::map<Kind, std::size_t DispatchReport::Count::*> ways_;
 };
 
 void require_clean(const FusionReport& report, const std::string& module) {
@@ -101,8 +120,9 @@ void require_clean(const FusionReport& report, const std::string& module) {
 
 std::string FusionReport::to_string() const {
   std::string text =
-      fmt::format("{} nodes, {} after preparation; {} steps, {} of them kernels; {} nodes fused\n",
-                  nodes_before, nodes_after, steps, kernels, fused_nodes);
+      fmt::format("{} nodes, {} after preparation; {} steps, {} kernels in them, {} side by side "
+                  "and {} attached to calls; {} nodes fused\n",
+                  nodes_before, nodes_after, steps, kernels, side_by_side, attached, fused_nodes);
   for (const Miss& m : misses) {
     text += fmt::format("  {} stays apart: {}", m.label, m.reason);
     if (m.where.known()) text += fmt::format("  ({})", m.where.to_string());

@@ -85,19 +85,11 @@ std::string name_of(const Graph& graph, const ObjectOptions& options) {
   return options.name;
 }
 
-void require_static(const Graph& graph) {
-  if (graph.symbols().empty()) return;
-  throw UserError(
-      ErrorCode::NeedsStaticDim,
-      fmt::format("'{}' has symbolic dimensions: its program depends on their sizes", graph.name()),
-      "bind them first: graph.bind({{\"n\", 32}})");
-}
-
 }  // namespace
 
 ObjectFile compile_object(const Graph& graph, const ObjectOptions& options) {
-  require_static(graph);
-  const cpu::TargetInfo& target = cpu::target_named(options.target);
+  runtime::require_static(graph);
+  const cpu::TargetInfo target = cpu::target_for_objects(options.target);
   const std::vector<Port> ports = runtime::ports_of(graph);
   const std::vector<int> donors = runtime::donors_of(graph, ports, options.donations);
   const Program program =

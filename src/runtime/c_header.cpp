@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+#include <span>
 #include <string_view>
 
 #include <fmt/args.h>
@@ -12,18 +12,55 @@ namespace ricci::runtime {
 namespace {
 
 // Words of C and C++, and macros of the headers that are included.
-constexpr auto Reserved = std::to_array<std::string_view>(
-    {"alignas",   "alignof",   "and",      "asm",       "auto",         "bool",     "break",
-     "case",      "catch",     "char",     "class",     "concept",      "const",    "consteval",
-     "constexpr", "constinit", "continue", "decltype",  "default",      "delete",   "do",
-     "double",    "else",      "enum",     "explicit",  "export",       "extern",   "false",
-     "float",     "for",       "friend",   "goto",      "if",           "inline",   "int",
-     "linux",     "long",      "mutable",  "namespace", "new",          "noexcept", "not",
-     "nullptr",   "operator",  "or",       "private",   "protected",    "public",   "register",
-     "requires",  "restrict",  "return",   "short",     "signed",       "sizeof",   "static",
-     "struct",    "switch",    "template", "this",      "thread_local", "throw",    "true",
-     "try",       "typedef",   "typeid",   "typename",  "typeof",       "union",    "unix",
-     "unsigned",  "using",     "virtual",  "void",      "volatile",     "while",    "xor"});
+constexpr auto Reserved = std::to_array<std::string_view>({"alignas",     "alignof",
+                                                           "and",         "and_eq",
+                                                           "asm",         "auto",
+                                                           "bitand",      "bitor",
+                                                           "bool",        "break",
+                                                           "case",        "catch",
+                                                           "char",        "char16_t",
+                                                           "char32_t",    "char8_t",
+                                                           "class",       "co_await",
+                                                           "co_return",   "co_yield",
+                                                           "compl",       "concept",
+                                                           "const",       "const_cast",
+                                                           "consteval",   "constexpr",
+                                                           "constinit",   "continue",
+                                                           "decltype",    "default",
+                                                           "delete",      "do",
+                                                           "double",      "dynamic_cast",
+                                                           "else",        "enum",
+                                                           "explicit",    "export",
+                                                           "extern",      "false",
+                                                           "float",       "for",
+                                                           "friend",      "goto",
+                                                           "if",          "inline",
+                                                           "int",         "linux",
+                                                           "long",        "mutable",
+                                                           "namespace",   "new",
+                                                           "noexcept",    "not",
+                                                           "not_eq",      "nullptr",
+                                                           "operator",    "or",
+                                                           "or_eq",       "private",
+                                                           "protected",   "public",
+                                                           "register",    "reinterpret_cast",
+                                                           "requires",    "restrict",
+                                                           "return",      "short",
+                                                           "signed",      "sizeof",
+                                                           "static",      "static_assert",
+                                                           "static_cast", "struct",
+                                                           "switch",      "template",
+                                                           "this",        "thread_local",
+                                                           "throw",       "true",
+                                                           "try",         "typedef",
+                                                           "typeid",      "typename",
+                                                           "typeof",      "typeof_unqual",
+                                                           "union",       "unix",
+                                                           "unsigned",    "using",
+                                                           "virtual",     "void",
+                                                           "volatile",    "wchar_t",
+                                                           "while",       "xor",
+                                                           "xor_eq"});
 
 struct CType {
   std::string_view name;
@@ -141,6 +178,8 @@ void {name}_destroy({name}_program* program);
 
 }  // namespace
 
+std::span<const std::string_view> reserved_words() noexcept { return Reserved; }
+
 std::string c_identifier(const std::string& name) {
   std::string out;
   for (const char c : name) {
@@ -149,6 +188,10 @@ std::string c_identifier(const std::string& name) {
   }
   if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out.insert(out.begin(), '_');
   if (std::ranges::find(Reserved, out) != Reserved.end()) out += '_';
+  // Compilers may use any name like _Complex or __linux__ for themselves.
+  const bool theirs =
+      out.size() > 1 && out[0] == '_' && (out[1] == '_' || (out[1] >= 'A' && out[1] <= 'Z'));
+  if (theirs) out.insert(out.begin(), 'x');
   return out;
 }
 

@@ -1,7 +1,9 @@
 // The C header of a program compiled ahead of time.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ricci/type/type.h"
@@ -17,7 +19,11 @@ struct DocumentedArray {
   std::string what;  ///< "input 'x'", "param 'w', updated in place", …
 };
 
-/// A name C and C++ accept: what they do not have becomes `_`, and keywords get one.
+/// Words of C and C++ that cannot be names, besides those that begin with `__`, or `_` and a
+/// capital letter.
+[[nodiscard]] std::span<const std::string_view> reserved_words() noexcept;
+/// A name C and C++ accept: what they do not have becomes `_`, keywords get one, and names that are
+/// kept for compilers begin with `x`.
 [[nodiscard]] std::string c_identifier(const std::string& name);
 
 /// `arrays` in the order of `interface.arrays`.

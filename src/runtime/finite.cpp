@@ -93,15 +93,17 @@ Found look_at(const loop::Kernel& kernel, const loop::Access& access, bool per_e
 }
 
 // Looks at what the accesses of a launch touch.
-class Launch {
+class Touched {
  public:
-  Launch(const Program& program, const KernelStep& step, const cpu::Frame& frame)
+  Touched(const Program& program, const Launch& step, const cpu::Frame& frame)
       : program_(program), kernel_(program.kernels[step.kernel]), step_(step), frame_(frame) {}
 
-  [[nodiscard]] Found read() const {
+  /// But for what is in buffer `made`: it is not there yet.
+  [[nodiscard]] Found read(BufferId made = -1) const {
     Found found;
     for (const loop::Instr& i : kernel_.code) {
-      if (i.code == loop::Code::Load) add(found, at(i.access, i.per_element));
+      if (i.code == loop::Code::Load && buffer_of(i.access) != made)
+        add(found, at(i.access, i.per_element));
       const auto* number = std::get_if<double>(&i.number);
       if (i.code != loop::Code::Constant || number == nullptr) continue;
       found.nan = found.nan || std::isnan(*number);
@@ -123,8 +125,11 @@ class Launch {
   }
 
  private:
+  [[nodiscard]] BufferId buffer_of(const loop::Access& access) const {
+    return step_.buffers[static_cast<std::size_t>(access.argument)];
+  }
   [[nodiscard]] Found at(const loop::Access& access, bool per_element) const {
-    const BufferId b = step_.buffers[static_cast<std::size_t>(access.argument)];
+    const BufferId b = buffer_of(access);
     if (b < 0) return {};
     return look_at(kernel_, access, per_element, buffer(b), data(b));
   }
@@ -137,7 +142,7 @@ class Launch {
 
   const Program& program_;
   const loop::Kernel& kernel_;
-  const KernelStep& step_;
+  const Launch& step_;
   const cpu::Frame& frame_;
 };
 
@@ -149,17 +154,33 @@ Found look_at(const std::vector<BufferView>& views, const cpu::Frame& frame) {
   return found;
 }
 
-Found read_by(const Program& program, const Step& step, const cpu::Frame& frame) {
-  if (const auto* k = std::get_if<KernelStep>(&step.what)) return Launch(program, *k, frame).read();
-  if (const auto* c = std::get_if<CallStep>(&step.what)) return look_at(c->operands, frame);
-  return look_at(std::get<ControlStep>(step.what).operands, frame);
-}
+// What computes for itself in a step, and what it reads or has written: each of several launches
+// side by side, or all of it.
+struct Part {
+  const Origin* from = nullptr;
+  Found found;
+};
 
-Found written_by(const Program& program, const Step& step, const cpu::Frame& frame) {
-  if (const auto* k = std::get_if<KernelStep>(&step.what))
-    return Launch(program, *k, frame).written();
-  if (const auto* c = std::get_if<CallStep>(&step.what)) return look_at(c->results, frame);
-  return look_at(std::get<ControlStep>(step.what).results, frame);
+std::vector<Part> look_at(const Program& program, const Step& step, const cpu::Frame& frame,
+                          bool written) {
+  std::vector<Part> parts;
+  if (const auto* k = std::get_if<KernelStep>(&step.what)) {
+    for (const Launch& l : k->launches) {
+      const Touched touched(program, l, frame);
+      parts.push_back({&l.from, written ? touched.written() : touched.read()});
+    }
+  } else if (const auto* c = std::get_if<CallStep>(&step.what)) {
+    Found found = look_at(written ? c->results : c->operands, frame);
+    if (c->after) {
+      const Touched touched(program, *c->after, frame);
+      add(found, written ? touched.written() : touched.read(c->results[0].buffer));
+    }
+    parts.push_back({&step, found});
+  } else {
+    const auto& control = std::get<ControlStep>(step.what);
+    parts.push_back({&step, look_at(written ? control.results : control.operands, frame)});
+  }
+  return parts;
 }
 
 }  // namespace
@@ -167,26 +188,35 @@ Found written_by(const Program& program, const Step& step, const cpu::Frame& fra
 // A result may take the place of an operand, so operands are looked at first.
 void FiniteObserver::before(const Program& program, std::size_t step, const cpu::Frame& frame) {
   const Step& s = program.steps[step];
-  const Found in = read_by(program, s, frame);
-  around_.push_back(
-      {s.where.known() ? fmt::format("{} at {}", s.label, s.where.to_string()) : s.label, in.nan,
-       in.infinite});
+  Around around{s.where.known() ? fmt::format("{} at {}", s.label, s.where.to_string()) : s.label,
+                {}};
+  for (const Part& p : look_at(program, s, frame, false)) {
+    around.operands.push_back({p.found.nan, p.found.infinite});
+  }
+  around_.push_back(std::move(around));
 }
 
 void FiniteObserver::after(const Program& program, std::size_t step, const cpu::Frame& frame) {
-  const Step& s = program.steps[step];
-  const Around in = around_.back();
+  const Around around = std::move(around_.back());
   around_.pop_back();
-  const Found out = written_by(program, s, frame);
-  // Infinities are often meant (masks): they are reported where they arise, not where they go.
+  const std::vector<Part> parts = look_at(program, program.steps[step], frame, true);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Found& out = parts[i].found;
+    judge(*parts[i].from, around.operands[i], {out.nan, out.infinite}, out.first);
+  }
+}
+
+// Infinities are often meant (masks): they are reported where they arise, not where they go.
+void FiniteObserver::judge(const Origin& made_by, const Held& in, const Held& out,
+                           std::int64_t element) const {
   const bool nan = out.nan && !in.nan;
   const bool infinity = out.infinite && !in.infinite && !in.nan;
   if (!nan && !infinity) return;
   Diagnostic d{ErrorCode::Refused,
                "not_finite",
-               fmt::format("{} makes {} (element {} of its result)", s.label,
-                           nan ? "a NaN" : "an infinity", out.first),
-               s.where,
+               fmt::format("{} makes {} (element {} of its result)", made_by.label,
+                           nan ? "a NaN" : "an infinity", element),
+               made_by.where,
                {},
                "RunOptions::check_finite asked to stop here"};
   if (in.infinite) d.notes.emplace_back("an operand is infinite");

@@ -64,12 +64,17 @@ class FiniteObserver final : public cpu::StepObserver {
                            const std::vector<std::string>& names);
 
  private:
-  // A step that has begun, and what its operands hold.
-  struct Around {
-    std::string what;
+  struct Held {
     bool nan = false;
     bool infinite = false;
   };
+  // A step that has begun, and what the operands of its launches hold.
+  struct Around {
+    std::string what;
+    std::vector<Held> operands;
+  };
+  void judge(const Origin& made_by, const Held& in, const Held& out, std::int64_t element) const;
+
   std::vector<Around> around_;
 };
 

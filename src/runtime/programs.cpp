@@ -74,6 +74,15 @@ void BoundProgram::forget_contexts() {
   idle_.clear();
 }
 
+void require_static(const Graph& graph, std::string_view help) {
+  if (graph.symbols().empty()) return;
+  const std::string symbol = *graph.symbols().begin();
+  throw UserError(ErrorCode::NeedsStaticDim,
+                  fmt::format("the program of '{}' depends on the size of '{}', which is not given",
+                              graph.name(), symbol),
+                  fmt::format("give it one first: {}", fmt::format(fmt::runtime(help), symbol)));
+}
+
 std::vector<Port> ports_of(const Graph& graph) {
   std::vector<Port> ports;
   for (const Node& node : graph.nodes()) {
@@ -162,11 +171,8 @@ std::shared_ptr<BoundProgram> Programs::bound(const SymbolBindings& bindings) {
 }
 
 std::shared_ptr<BoundProgram> Programs::only() {
-  if (only_) return only_;
-  throw UserError(ErrorCode::NeedsStaticDim,
-                  fmt::format("'{}' has symbolic dimensions: its program depends on their sizes",
-                              graph_.name()),
-                  "bind them first: graph.bind({{\"n\", 32}})");
+  require_static(graph_);
+  return only_;
 }
 
 std::shared_ptr<BoundProgram> Programs::op_by_op(const SymbolBindings& bindings) {

@@ -14,6 +14,9 @@
 
 namespace ricci::runtime {
 
+/// UserError(needs_static_dim) when the sizes of a graph are not all numbers. `help` says how to
+/// give one, with `{}` for its name.
+void require_static(const Graph& graph, std::string_view help = R"(graph.bind({{{{"{}", 32}}}}))");
 /// Inputs and params, in order of creation.
 [[nodiscard]] std::vector<Port> ports_of(const Graph& graph);
 /// For each output the input whose value it replaces, or -1. UserError when a donation names

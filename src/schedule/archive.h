@@ -106,7 +106,7 @@ class ArchiveReader {
     value = static_cast<T>(wide);
   }
   [[nodiscard]] std::span<const std::byte> raw(std::size_t count) {
-    at_ += (ArchiveAlignment - at_ % ArchiveAlignment) % ArchiveAlignment;
+    (void)next((ArchiveAlignment - at_ % ArchiveAlignment) % ArchiveAlignment);
     return next(count);
   }
   [[nodiscard]] std::size_t left() const noexcept {

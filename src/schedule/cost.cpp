@@ -33,7 +33,8 @@ double reach(const loop::Kernel& k, const loop::Access& a) {
   return n;
 }
 
-StepCost kernel_cost(const Program& p, const KernelStep& step) {
+// `made` was made by the call it is attached to, and is in the cache.
+StepCost launch_cost(const Program& p, const Launch& step, BufferId made = -1) {
   const loop::Kernel& k = p.kernels[step.kernel];
   const auto rows = static_cast<double>(k.rows());
   const double elements = rows * static_cast<double>(k.row_elements());
@@ -60,6 +61,7 @@ StepCost kernel_cost(const Program& p, const KernelStep& step) {
     const loop::Argument& a = k.arguments[static_cast<std::size_t>(argument)];
     const BufferId b = step.buffers[static_cast<std::size_t>(argument)];
     if (a.role == loop::ArgumentRole::Local || b < 0) continue;
+    if (a.role == loop::ArgumentRole::In && b == made) continue;
     const Buffer& buffer = p.buffers[static_cast<std::size_t>(b)];
     const double bytes = std::min(count, static_cast<double>(buffer.elements)) *
                          static_cast<double>(size_of(a.dtype));
@@ -128,9 +130,18 @@ StepCost& StepCost::operator+=(const StepCost& other) {
 }
 
 StepCost estimate_cost(const Program& program, const Step& step) {
-  if (const auto* k = std::get_if<KernelStep>(&step.what)) return kernel_cost(program, *k);
+  if (const auto* k = std::get_if<KernelStep>(&step.what)) {
+    StepCost cost;
+    for (const Launch& launch : k->launches) cost += launch_cost(program, launch);
+    return cost;
+  }
   if (const auto* c = std::get_if<CallStep>(&step.what)) {
-    return {call_flops(*c), bytes_of(c->operands), bytes_of(c->results)};
+    StepCost cost{call_flops(*c), bytes_of(c->operands), bytes_of(c->results)};
+    if (!c->after) return cost;
+    // Where the attached kernel overwrites what the call makes, that is written once.
+    if (std::ranges::count(c->after->buffers, c->results[0].buffer) > 1) cost.bytes_written = 0;
+    cost += launch_cost(program, *c->after, c->results[0].buffer);
+    return cost;
   }
   return control_cost(std::get<ControlStep>(step.what));
 }

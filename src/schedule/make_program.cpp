@@ -1,15 +1,20 @@
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 
 #include "ricci/op/ops.h"
 #include "ricci/schedule/program.h"
+#include "ricci/schedule/verify.h"
 #include "ricci/support/text.h"
 
+#include "schedule/attach.h"
 #include "schedule/fuse.h"
 #include "schedule/kernel_builder.h"
 #include "schedule/memory_plan.h"
+#include "schedule/side_by_side.h"
+#include "schedule/step_buffers.h"
 
 namespace ricci {
 namespace {
@@ -42,6 +47,11 @@ class Assembler {
       }
     }
     copy_donations();
+    if (options_.fuse) {
+      const auto replaced = replaced_buffers();
+      schedule::attach_kernels(program_, replaced);
+      schedule::put_side_by_side(program_, replaced);
+    }
     plan();
     return std::move(program_);
   }
@@ -80,6 +90,14 @@ class Assembler {
     return out;
   }
 
+  [[nodiscard]] std::vector<std::pair<BufferId, BufferId>> replaced_buffers() const {
+    std::vector<std::pair<BufferId, BufferId>> out;
+    for (const Donated& d : options_.donated) {
+      out.emplace_back(program_.outputs[d.output], program_.inputs[d.input]);
+    }
+    return out;
+  }
+
   // Outputs that cannot be computed where their input lies are computed elsewhere, and copied there
   // when all is done.
   void copy_donations() {
@@ -94,22 +112,17 @@ class Assembler {
       program_.buffers.push_back(whole);
       program_.outputs[d.output] = static_cast<BufferId>(program_.buffers.size() - 1);
       if (whole.elements == 0) continue;
-      Step step{KernelStep{program_.kernels.size(), {output, program_.outputs[d.output]}},
-                {},
-                "copy",
-                {},
-                {}};
-      program_.kernels.push_back(loop::copying_kernel(whole.dtype, whole.elements,
-                                                      fmt::format("k{}", program_.kernels.size())));
-      program_.steps.push_back(std::move(step));
+      add_launch({0, {output, program_.outputs[d.output]}, {{}, "copy", {}, {}}},
+                 loop::copying_kernel(whole.dtype, whole.elements, next_name()));
     }
   }
 
   // Does the kernel that fills `output` allow it to lie where `input` does?
   [[nodiscard]] bool overwrites(BufferId output, BufferId input) const {
     for (const Step& step : program_.steps) {
-      const auto* k = std::get_if<KernelStep>(&step.what);
-      if (k == nullptr) continue;
+      const auto* kernels = std::get_if<KernelStep>(&step.what);
+      if (kernels == nullptr) continue;
+      const Launch* k = &kernels->launches.front();  // there is one yet
       const auto out = std::ranges::find(k->buffers, output);
       if (out == k->buffers.end()) continue;
       const auto o = static_cast<std::size_t>(out - k->buffers.begin());
@@ -142,8 +155,8 @@ class Assembler {
     return used;
   }
 
-  Step described(const std::vector<std::size_t>& items) const {
-    Step step;
+  Origin described(const std::vector<std::size_t>& items) const {
+    Origin step;
     std::set<NodeId> seen;
     std::vector<std::string> ops;
     for (const std::size_t i : items) {
@@ -166,32 +179,32 @@ class Assembler {
     return step;
   }
 
+  [[nodiscard]] std::string next_name() const {
+    return fmt::format("k{}", program_.kernels.size());
+  }
+
+  void add_launch(Launch launch, loop::Kernel kernel) {
+    launch.kernel = program_.kernels.size();
+    program_.kernels.push_back(std::move(kernel));
+    program_.steps.push_back(schedule::kernel_step({std::move(launch)}));
+  }
+
   void add_kernel(std::size_t g, const std::vector<bool>& outside) {
-    auto built = schedule::build_kernel(items_, fusion_, g, outside,
-                                        fmt::format("k{}", program_.kernels.size()));
-    Step step = described(fusion_.groups[g].items);
-    step.apart_because = fusion_.groups[g].apart_because;
-    KernelStep launch{program_.kernels.size(), built.storages};
+    auto built = schedule::build_kernel(items_, fusion_, g, outside, next_name());
+    Launch launch{0, built.storages, described(fusion_.groups[g].items)};
+    Origin combined = launch.from;
+    combined.label += " (combine)";
+    combined.where = {};
+    launch.from.apart_because = fusion_.groups[g].apart_because;
     for (const auto& partial : built.partials) {
       launch.buffers[partial.argument] =
           temporary(partial.dtype, partial.kept * partial.chunks * partial.length);
     }
-    program_.kernels.push_back(std::move(built.kernel));
     const std::vector<BufferId> buffers = launch.buffers;
-    step.what = std::move(launch);
-    const std::string label = step.label;
-    const std::vector<NodeId> nodes = step.nodes;
-    program_.steps.push_back(std::move(step));
+    add_launch(std::move(launch), std::move(built.kernel));
     for (const auto& partial : built.partials) {
-      Step combine{
-          KernelStep{program_.kernels.size(), {buffers[partial.argument], partial.result, -1}},
-          nodes,
-          label + " (combine)",
-          {},
-          {}};
-      program_.kernels.push_back(
-          combining_kernel(partial, fmt::format("k{}", program_.kernels.size())));
-      program_.steps.push_back(std::move(combine));
+      add_launch({0, {buffers[partial.argument], partial.result, -1}, combined},
+                 combining_kernel(partial, next_name()));
     }
   }
 
@@ -207,7 +220,7 @@ class Assembler {
 
   void add_call(const Item& item) {
     const Node& node = graph_->nodes()[item.node];
-    Step step = described({static_cast<std::size_t>(&item - items_.items.data())});
+    Step step{described({static_cast<std::size_t>(&item - items_.items.data())}), {}};
     std::vector<BufferView> operands;
     for (std::size_t k = 0; k < item.reads.size(); ++k) {
       const auto& s = std::get<schedule::Stored>(item.reads[k]);
@@ -240,31 +253,11 @@ class Assembler {
     program_.steps.push_back(std::move(step));
   }
 
-  template <class F>
-  static void for_buffers(const Step& step, F&& f) {
-    if (const auto* k = std::get_if<KernelStep>(&step.what)) {
-      for (const BufferId b : k->buffers) f(b);
-    } else if (const auto* c = std::get_if<CallStep>(&step.what)) {
-      for (const auto* views : {&c->operands, &c->results}) {
-        for (const BufferView& v : *views) f(v.buffer);
-      }
-    } else {
-      const auto& control = std::get<ControlStep>(step.what);
-      for (const auto* views : {&control.operands, &control.results}) {
-        for (const BufferView& v : *views) f(v.buffer);
-      }
-      f(control.workspace);
-      for (const auto& pair : control.carries) {
-        for (const BufferId b : pair) f(b);
-      }
-    }
-  }
-
   void plan() {
     constexpr std::size_t Never = ~std::size_t{0};
     std::vector<schedule::Lifetime> lives(program_.buffers.size(), {0, Never, 0});
     for (std::size_t s = 0; s < program_.steps.size(); ++s) {
-      for_buffers(program_.steps[s], [&](BufferId b) {
+      schedule::for_buffers(program_.steps[s], [&](BufferId b) {
         if (b < 0) return;
         schedule::Lifetime& l = lives[static_cast<std::size_t>(b)];
         l.first = std::min(l.first, s);
@@ -293,28 +286,56 @@ class Assembler {
     std::vector<std::size_t> place(lives.size());
     for (std::size_t b = 0; b < place.size(); ++b) place[b] = b;
     for (std::size_t s = 0; s < program_.steps.size(); ++s) {
-      const auto* k = std::get_if<KernelStep>(&program_.steps[s].what);
-      if (k == nullptr) continue;
-      const loop::Kernel& kernel = program_.kernels[k->kernel];
-      for (std::size_t o = 0; o < k->buffers.size(); ++o) {
-        if (kernel.arguments[o].role != loop::ArgumentRole::Out) continue;
-        const auto out = static_cast<std::size_t>(k->buffers[o]);
-        if (lives[out].bytes == 0 || lives[out].first != s) continue;
-        for (std::size_t i = 0; i < k->buffers.size(); ++i) {
-          if (kernel.arguments[i].role != loop::ArgumentRole::In) continue;
-          const std::size_t in = place[static_cast<std::size_t>(k->buffers[i])];
-          if (lives[in].bytes != lives[out].bytes || lives[in].last != s || lives[in].first == s) {
-            continue;
-          }
-          if (!loop::can_overwrite(kernel, o, i)) continue;
-          lives[in].last = lives[out].last;
-          lives[out].bytes = 0;
-          place[out] = in;
-          break;
-        }
+      const Step& step = program_.steps[s];
+      const auto* call = std::get_if<CallStep>(&step.what);
+      const auto* kernels = std::get_if<KernelStep>(&step.what);
+      if (kernels == nullptr && (call == nullptr || !call->after)) continue;
+      const std::span<const Launch> launches =
+          kernels != nullptr ? std::span(kernels->launches) : std::span(&*call->after, 1);
+      std::vector<std::size_t> used;  // places, once for each launch that uses them
+      for (const Launch& launch : launches) add_places(launch.buffers, place, used);
+      if (call != nullptr) {
+        std::vector<BufferId> own;
+        for (const BufferView& v : call->operands) own.push_back(v.buffer);
+        for (const BufferView& v : call->results) own.push_back(v.buffer);
+        add_places(own, place, used);
       }
+      for (const Launch& launch : launches) share_places(launch, s, used, lives, place);
     }
     return place;
+  }
+
+  static void add_places(const std::vector<BufferId>& buffers,
+                         const std::vector<std::size_t>& place, std::vector<std::size_t>& to) {
+    std::set<std::size_t> own;
+    for (const BufferId b : buffers) {
+      if (b >= 0) own.insert(place[static_cast<std::size_t>(b)]);
+    }
+    to.insert(to.end(), own.begin(), own.end());
+  }
+
+  // What runs in one step runs at the same time: what several parts of it use stays as it is.
+  void share_places(const Launch& launch, std::size_t s, const std::vector<std::size_t>& used,
+                    std::vector<schedule::Lifetime>& lives, std::vector<std::size_t>& place) const {
+    const loop::Kernel& kernel = program_.kernels[launch.kernel];
+    for (std::size_t o = 0; o < launch.buffers.size(); ++o) {
+      if (kernel.arguments[o].role != loop::ArgumentRole::Out) continue;
+      const auto out = static_cast<std::size_t>(launch.buffers[o]);
+      if (lives[out].bytes == 0 || lives[out].first != s) continue;
+      for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
+        if (kernel.arguments[i].role != loop::ArgumentRole::In) continue;
+        const std::size_t in = place[static_cast<std::size_t>(launch.buffers[i])];
+        if (lives[in].bytes != lives[out].bytes || lives[in].last != s || lives[in].first == s ||
+            std::ranges::count(used, in) > 1 || std::ranges::count(used, out) > 1) {
+          continue;
+        }
+        if (!loop::can_overwrite(kernel, o, i)) continue;
+        lives[in].last = lives[out].last;
+        lives[out].bytes = 0;
+        place[out] = in;
+        break;
+      }
+    }
   }
 
   std::shared_ptr<const Graph> graph_;
@@ -331,7 +352,11 @@ Program program_of(Graph prepared, const ProgramOptions& options) {
 }  // namespace
 
 Program make_program(const Graph& graph, const ProgramOptions& options) {
-  return program_of(prepare_for_device(graph, options), options);
+  Program program = program_of(prepare_for_device(graph, options), options);
+#ifndef NDEBUG
+  verify(program);
+#endif
+  return program;
 }
 
 }  // namespace ricci

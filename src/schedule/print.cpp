@@ -7,6 +7,8 @@
 #include "ricci/schedule/program.h"
 #include "ricci/support/text.h"
 
+#include "schedule/step_buffers.h"
+
 namespace ricci {
 namespace {
 
@@ -48,18 +50,25 @@ std::string_view role_name(Buffer::Role role) {
   return "?";
 }
 
+std::string launch_text(const Program& p, const Launch& launch) {
+  std::vector<std::string> names;
+  for (const BufferId b : launch.buffers) names.push_back(buffer_name(b));
+  return fmt::format("{}({})  // {}\n", p.kernels[launch.kernel].name, join(names, ", "),
+                     launch.from.label);
+}
+
 void print_step(std::string& text, const Program& p, const Step& step) {
   auto out = std::back_inserter(text);
   if (const auto* k = std::get_if<KernelStep>(&step.what)) {
-    std::vector<std::string> names;
-    for (const BufferId b : k->buffers) names.push_back(buffer_name(b));
-    fmt::format_to(out, "  launch {}({})  // {}\n", p.kernels[k->kernel].name, join(names, ", "),
-                   step.label);
+    const bool alone = k->launches.size() == 1;
+    text += alone ? "  launch " : "  launch side by side\n";
+    for (const Launch& l : k->launches) text += (alone ? "" : "    ") + launch_text(p, l);
     return;
   }
   if (const auto* c = std::get_if<CallStep>(&step.what)) {
     fmt::format_to(out, "  call {}({}) -> ({})\n", c->op.mnemonic(), views_text(c->operands),
                    views_text(c->results));
+    if (c->after) text += "    then " + launch_text(p, *c->after);
     return;
   }
   const auto& control = std::get<ControlStep>(step.what);
@@ -78,22 +87,8 @@ void print_step(std::string& text, const Program& p, const Step& step) {
 // Values that stay inside a kernel have a temporary too, which no step names: it takes no place.
 std::set<BufferId> named_by_steps(const Program& p) {
   std::set<BufferId> named;
-  const auto add = [&](const std::vector<BufferView>& views) {
-    for (const BufferView& v : views) named.insert(v.buffer);
-  };
   for (const Step& step : p.steps) {
-    if (const auto* k = std::get_if<KernelStep>(&step.what)) {
-      named.insert(k->buffers.begin(), k->buffers.end());
-    } else if (const auto* c = std::get_if<CallStep>(&step.what)) {
-      add(c->operands);
-      add(c->results);
-    } else {
-      const auto& control = std::get<ControlStep>(step.what);
-      add(control.operands);
-      add(control.results);
-      named.insert(control.workspace);
-      for (const auto& pair : control.carries) named.insert(pair.begin(), pair.end());
-    }
+    schedule::for_buffers(step, [&](BufferId b) { named.insert(b); });
   }
   return named;
 }

@@ -8,10 +8,10 @@
 
 #include "ricci/op/ops.h"
 #include "ricci/op/table.h"
+#include "ricci/schedule/verify.h"
 #include "ricci/support/checked.h"
 
 #include "schedule/archive.h"
-#include "schedule/check_program.h"
 
 namespace ricci::schedule {
 
@@ -187,12 +187,32 @@ static void fields(A& a, Either<loop::Kernel> auto& k) {
 }
 
 template <class A>
+static void fields(A& a, Either<SourcePosition> auto& p) {
+  a(p.file, p.line, p.column);
+}
+// Nodes are those of a graph that is not kept, and reasons are for reports.
+template <class A>
+static void fields(A& a, Either<Origin> auto& o) {
+  a(o.label, o.where);
+}
+
+template <class A>
+static void fields(A& a, Either<Launch> auto& l) {
+  a(l.kernel, l.buffers, l.from);
+}
+template <class A>
 static void fields(A& a, Either<KernelStep> auto& s) {
-  a(s.kernel, s.buffers);
+  a(s.launches);
 }
 template <class A>
 static void fields(A& a, Either<CallStep> auto& s) {
   a(s.op, s.operands, s.results);
+  bool attached = s.after.has_value();
+  a(attached);
+  if constexpr (A::reading) {
+    if (attached) s.after.emplace();
+  }
+  if (attached) a(*s.after);
 }
 
 template <class A>
@@ -210,11 +230,6 @@ static void fields(A& a, Either<ControlStep> auto& s) {
 }
 
 template <class A>
-static void fields(A& a, Either<SourcePosition> auto& p) {
-  a(p.file, p.line, p.column);
-}
-
-template <class A>
 static void fields(A& a, Either<Step> auto& s) {
   a(s.label, s.where);
   if constexpr (A::reading) {
@@ -222,7 +237,7 @@ static void fields(A& a, Either<Step> auto& s) {
     std::size_t kind = 0;
     a.bounded(kind, 2);
     if (kind == 0) s.what = KernelStep{};
-    if (kind == 1) s.what = CallStep{none, {}, {}};
+    if (kind == 1) s.what = CallStep{none, {}, {}, {}};
     if (kind == 2) s.what = ControlStep{none, {}, {}, {}};
   } else {
     a.bounded(s.what.index(), 2);
@@ -247,7 +262,9 @@ Program program_from_bytes(std::span<const std::byte> bytes) {
   Program program;
   archive(program);
   if (archive.left() > 0) ArchiveReader::fail("something follows it");
-  check_program(program);
+  if (std::optional<std::string> fault = find_fault(program)) {
+    ArchiveReader::fail(std::move(*fault));
+  }
   return program;
 }
 

@@ -202,6 +202,9 @@ std::vector<PoolCase> pool_cases() {
   };
   add({.planes = 1, .size_in = {1, 1}, .kernel = {1, 1}});
   add({.planes = 6, .size_in = {7, 9}, .kernel = {2, 2}, .stride = {2, 2}});
+  // Rows of windows longer than a vector, whose images they cover, and do not.
+  add({.planes = 3, .size_in = {38, 70}, .kernel = {2, 2}, .stride = {2, 2}});
+  add({.planes = 3, .size_in = {39, 71}, .kernel = {2, 2}, .stride = {2, 2}});
   add({.planes = 5, .size_in = {8, 9}, .kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}});
   add({.planes = 5, .size_in = {8, 9}, .kernel = {3, 2}, .stride = {1, 3}, .padding = {2, 1}});
   add({.planes = 2, .size_in = {3, 600}, .kernel = {3, 5}, .stride = {1, 1}, .padding = {1, 4}});

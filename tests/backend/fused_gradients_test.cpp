@@ -18,10 +18,16 @@ Steps steps_of(const Graph& graph) {
   Steps out;
   const Program program = make_program(graph);
   for (const Step& step : program.steps) {
-    // Adding up what the tiles of one kernel have summed is not a pass over an array.
-    if (step.label.ends_with("(combine)")) continue;
-    if (std::holds_alternative<KernelStep>(step.what)) ++out.kernels;
-    if (std::holds_alternative<CallStep>(step.what)) ++out.calls;
+    if (const auto* call = std::get_if<CallStep>(&step.what)) {
+      ++out.calls;
+      if (call->after) ++out.kernels;
+    }
+    const auto* kernels = std::get_if<KernelStep>(&step.what);
+    if (kernels == nullptr) continue;
+    for (const Launch& launch : kernels->launches) {
+      // Adding up what the tiles of one kernel have summed is not a pass over an array.
+      if (!launch.from.label.ends_with("(combine)")) ++out.kernels;
+    }
   }
   return out;
 }

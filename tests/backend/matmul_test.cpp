@@ -1,8 +1,11 @@
 #include "backend/cpu/matmul.h"
 
 #include <array>
+#include <bit>
+#include <cmath>
 #include <complex>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -244,6 +247,46 @@ TEST(BackendMatmulTiles, LargerShapesAreCutAndStayRight) {
   }
 }
 
+// Several tiles down and across, and more than one block of the depth, at sizes no strip divides.
+TEST(BackendMatmulTiles, ManyTilesAndBlocksOfTheDepthStayRight) {
+  for (const Order a : {Order::Rows, Order::Columns}) {
+    for (const Order b : {Order::Rows, Order::Columns}) {
+      for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{
+               {20, 2000, 300}, {130, 200, 601}, {64, 257, 513}, {3, 4000, 300}, {301, 67, 259}}) {
+        const MatmulPlan plan(
+            {.m = m, .n = n, .k = k, .a = {{}, k, 1}, .b = {{}, n, 1}, .c = {{}, n, 1}});
+        EXPECT_GT(plan.tiles(), 1) << m << " " << n << " " << k;
+        check<float>({.m = m, .n = n, .k = k, .a = a, .b = b});
+      }
+      check<double>({.m = 130, .n = 200, .k = 301, .a = a, .b = b});
+      check<BFloat16>({.m = 70, .n = 150, .k = 300, .a = a, .b = b});
+      check<std::complex<float>>({.m = 70, .n = 150, .k = 300, .a = a, .b = b});
+      check<std::int32_t>({.m = 70, .n = 150, .k = 300, .a = a, .b = b});
+    }
+  }
+}
+
+// One column, or one row, in each of many batches that share the other factor is one product.
+TEST(BackendMatmulTiles, BatchesOfVectorsBecomeOneMatrix) {
+  const MatmulPlan columns({.batch = {32},
+                            .m = 40,
+                            .n = 1,
+                            .k = 50,
+                            .a = {{0}, 1, 40},
+                            .b = {{50}, 1, 0},
+                            .c = {{40}, 1, 1}});
+  EXPECT_EQ(columns.batches(), 1);
+  const MatmulPlan rows({.batch = {32},
+                         .m = 1,
+                         .n = 40,
+                         .k = 50,
+                         .a = {{50}, 0, 1},
+                         .b = {{0}, 40, 1},
+                         .c = {{40}, 40, 1}});
+  EXPECT_EQ(rows.batches(), 1);
+  EXPECT_EQ(rows.rows(), 32);
+}
+
 TEST(BackendMatmulTiles, CoverEveryElementOnce) {
   for (const bool whole_rows : {false, true}) {
     for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{
@@ -285,6 +328,83 @@ TEST(BackendMatmulTiles, BatchesOfOneMatrixBecomeRows) {
                          .c = {{8 * 16 * 64, 16 * 64}, 64, 1}});
   EXPECT_EQ(plan.batches(), 1);
   EXPECT_EQ(plan.rows(), 4 * 8 * 16);
+}
+
+TEST(BackendVectorKernels, ProductsAreRightInEveryTable) {
+  for (const VectorKernels* kernels : {&vector_base::kernels, &vector_kernels()}) {
+    for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{
+             {1, 1, 1}, {6, 16, 8}, {7, 17, 300}, {70, 130, 65}, {13, 64, 5}}) {
+      const auto ramp = [](std::int64_t count, int step) {
+        std::vector<float> x(static_cast<std::size_t>(count));
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          x[i] = static_cast<float>(static_cast<int>(i) * step % 7 - 3);
+        }
+        return x;
+      };
+      const std::vector<float> a = ramp(m * k, 3);
+      const std::vector<float> b = ramp(k * n, 5);
+      for (const bool transposed : {false, true}) {
+        std::vector<float> c(static_cast<std::size_t>(m * n), 1.0F);
+        kernels->f32.packed({.m = m,
+                             .n = n,
+                             .k = k,
+                             .a = a.data(),
+                             .a_row = transposed ? 1 : k,
+                             .a_column = transposed ? m : 1,
+                             .b = b.data(),
+                             .b_row = transposed ? 1 : n,
+                             .b_column = transposed ? k : 1,
+                             .c = c.data(),
+                             .c_row = n,
+                             .accumulate = true});
+        for (std::int64_t i = 0; i < m; ++i) {
+          for (std::int64_t j = 0; j < n; ++j) {
+            float sum = 1;  // whole numbers: exact in any order
+            for (std::int64_t x = 0; x < k; ++x) {
+              sum += a[static_cast<std::size_t>(transposed ? x * m + i : i * k + x)] *
+                     b[static_cast<std::size_t>(transposed ? j * k + x : x * n + j)];
+            }
+            ASSERT_EQ(c[static_cast<std::size_t>(i * n + j)], sum) << kernels->name << i << j;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(BackendVectorKernels, PairsArePooledInEveryTable) {
+  constexpr std::size_t Count = 37;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::array<float, 7> values = {0.0F, -0.0F, 1.0F, nan, -2.0F, 1.0F, 3.0F};
+  std::vector<float> upper(2 * Count);
+  std::vector<float> lower(2 * Count);
+  std::vector<float> dy(Count);
+  for (std::size_t i = 0; i < 2 * Count; ++i) {
+    upper[i] = values[i * i % 7];
+    lower[i] = values[(3 * i + 1) % 7];
+    dy[i / 2] = static_cast<float>(i + 1);
+  }
+  for (const VectorKernels* kernels : {&vector_base::kernels, &vector_kernels()}) {
+    std::vector<float> y(Count);
+    std::vector<float> du(2 * Count);
+    std::vector<float> dl(2 * Count);
+    kernels->max_of_pairs(upper.data(), lower.data(), Count, y.data());
+    kernels->max_of_pairs_backward(upper.data(), lower.data(), dy.data(), Count, du.data(),
+                                   dl.data());
+    for (std::size_t i = 0; i < Count; ++i) {
+      const std::array<float, 4> x = {upper[2 * i], upper[2 * i + 1], lower[2 * i],
+                                      lower[2 * i + 1]};
+      const std::array<float, 4> d = {du[2 * i], du[2 * i + 1], dl[2 * i], dl[2 * i + 1]};
+      float best = x[0];
+      std::size_t first = 0;
+      for (std::size_t k = 1; k < 4; ++k) {
+        if (x[k] > x[first] || (std::isnan(x[k]) && !std::isnan(x[first]))) first = k;
+        if (!(best > x[k] || std::isnan(best))) best = x[k];
+      }
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(y[i]), std::bit_cast<std::uint32_t>(best)) << i;
+      for (std::size_t k = 0; k < 4; ++k) EXPECT_EQ(d[k], k == first ? dy[i] : 0.0F) << i;
+    }
+  }
 }
 
 TEST(BackendVectorKernels, HalvesConvertBothWaysInEveryTable) {

@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <limits>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -10,6 +12,9 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include "ricci/support/error.h"
 
 namespace ricci {
 namespace {
@@ -27,6 +32,35 @@ TEST(BackendThreadPool, RunsEveryTileOnce) {
 }
 
 TEST(BackendThreadPool, ZeroMeansOnePerUsableCore) { EXPECT_GE(ThreadPool().threads(), 1); }
+
+ErrorCode refusal(int threads) {
+  try {
+    const ThreadPool pool(threads);
+  } catch (const UserError& e) {
+    return e.code();
+  }
+  return ErrorCode::Internal;
+}
+
+TEST(BackendThreadPool, NegativeNumbersAreRefused) {
+  EXPECT_EQ(refusal(-3), ErrorCode::Attr);
+  EXPECT_EQ(refusal(std::numeric_limits<int>::min()), ErrorCode::Attr);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)
+// A sanitizer's shadow memory (Clang is the one that builds with it) is larger than the limit.
+TEST(BackendThreadPool, ThreadsThatCannotStartAreAnError) {
+  // In a process of its own: a limit on memory leaves no room for the stacks of many threads.
+  const auto out_of_room = [] {
+    const rlimit little{rlim_t{2} << 30, rlim_t{2} << 30};
+    ::setrlimit(RLIMIT_AS, &little);
+    const ErrorCode code = refusal(100000);
+    std::_Exit(code == ErrorCode::OutOfMemory ? 0 : 1);
+  };
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // other tests may have left threads
+  EXPECT_EXIT(out_of_room(), ::testing::ExitedWithCode(0), "");
+}
+#endif
 
 TEST(BackendThreadPool, ResultsAreVisibleToTheCallerAndToTheNextJob) {
   ThreadPool pool(3);

@@ -12,6 +12,7 @@
 #include "ricci/op/ops.h"
 
 #include "backend/cpu/cpu_features.h"
+#include "runtime/c_header.h"
 #include "runtime/models.h"
 #include "runtime/packaged_program.h"
 #include "schedule/program_bytes.h"
@@ -268,8 +269,12 @@ TEST(RuntimeAheadOfTime, EveryTypeAndNameHasOneInC) {
   for (const DType dtype : AllDTypes) {
     outputs.push_back(g.input(fmt::format("of {}", name(dtype)), {dtype, {3}}));
   }
-  for (const char* odd : {"float", "new", "a b", "a_b", "1st", "*/ int", "of_f32_2"}) {
+  for (const char* odd :
+       {"a b", "a_b", "1st", "*/ int", "of_f32_2", "_Complex", "__linux__", "_"}) {
     outputs.push_back(g.input(odd, f32({})));
+  }
+  for (const std::string_view word : runtime::reserved_words()) {
+    outputs.push_back(g.input(std::string(word), f32({})));
   }
   g.set_outputs(outputs);
   const ObjectFile program = compile_object(g);
@@ -281,9 +286,11 @@ TEST(RuntimeAheadOfTime, EveryTypeAndNameHasOneInC) {
   expect_line("  const float* of_c64; /* input 'of c64': c64[3]; real and imaginary parts in turn");
   expect_line("#define _2_odd_names_of_c64_elements INT64_C(6)");
   expect_line("  const float* new_; /* input 'new': f32[] */");
+  expect_line("  const float* x_Complex; /* input '_Complex': f32[] */");
   expect_line("  const float* a_b_2; /* input 'a_b': f32[] */");
   io::write_file(scratch("odd.h"), std::string_view(program.header));
-  for (const char* compiler : {"cc -std=c99", "c++ -x c++ -std=c++11"}) {
+  for (const char* compiler :
+       {"cc -std=c99", "cc -std=gnu17", "c++ -x c++ -std=c++11", "c++ -x c++ -std=gnu++20"}) {
     const ToolRun run = run_shell(fmt::format(
         "{} -Wall -Wextra -Wpedantic -Werror -fsyntax-only '{}'", compiler, scratch("odd.h")));
     EXPECT_EQ(run.status, 0) << run.err;
@@ -331,6 +338,33 @@ TEST(RuntimeAheadOfTime, WithoutACompilerThereIsNoSharedLibrary) {
     EXPECT_NE(std::string(e.what()).find("no-such-compiler"), std::string::npos) << e.what();
   }
 }
+
+TEST(RuntimeAheadOfTime, TheCompilerInTheEnvironmentMayHaveArguments) {
+  if (!PlainBuild) return;
+  const char* before = std::getenv("CXX");
+  const std::string kept = before == nullptr ? "" : before;
+  ::setenv("CXX", " env  c++ ", 1);
+  const std::string path = scratch("libwords.so");
+  EXPECT_NO_THROW(io::write_shared_library(compile_object(graph_named("product")), path));
+  before == nullptr ? ::unsetenv("CXX") : ::setenv("CXX", kept.c_str(), 1);
+  EXPECT_EQ(read_text(path).substr(1, 3), "ELF");
+}
+
+TEST(RuntimeAheadOfTime, AHeaderNeverTakesThePlaceOfItsProgram) {
+  const ObjectFile program = compile_object(graph_named("product"));
+  const auto refused = [&](auto write, const std::string& mended) {
+    try {
+      write(program, scratch("program.h"));
+      ADD_FAILURE() << "it was written";
+    } catch (const UserError& e) {
+      EXPECT_EQ(e.code(), ErrorCode::File);
+      EXPECT_NE(std::string(e.what()).find(mended), std::string::npos) << e.what();
+    }
+  };
+  refused([](const auto& p, const auto& to) { io::write_object(p, to); }, "program.o'");
+  refused([](const auto& p, const auto& to) { io::write_shared_library(p, to); }, "program.so'");
+}
+
 ErrorCode refusal(const Graph& graph, const ObjectOptions& options) {
   try {
     (void)compile_object(graph, options);

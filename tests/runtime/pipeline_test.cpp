@@ -28,7 +28,9 @@ TEST(RuntimePipeline, LeadsFromBlocksToAProgram) {
   EXPECT_NE(c.module.inspect().find("stage lir"), std::string::npos);
   EXPECT_GT(c.fusion.nodes_before, 5U);
   EXPECT_GT(c.fusion.kernels, 0U);
-  EXPECT_GE(c.fusion.steps, c.fusion.kernels + 2);  // two matrix products
+  EXPECT_GT(c.fusion.attached, 0U);
+  // Two matrix products.
+  EXPECT_GE(c.fusion.steps + c.fusion.attached, c.fusion.kernels + 2);
   EXPECT_GT(c.fusion.fused_nodes, 0U);
   EXPECT_NE(c.fusion.to_string().find("kernels"), std::string::npos);
   EXPECT_EQ(c.dispatch.ops.at("matmul").native, 1U);
@@ -41,6 +43,21 @@ TEST(RuntimePipeline, LeadsFromBlocksToAProgram) {
   const Compiled again = CompilePipeline().compile_module(c.module);
   EXPECT_EQ(again.module.as_lir(), c.module.as_lir());
   EXPECT_GT(GraphModule(c.module).into_mir().size(), 0U);
+}
+
+// Attention has a kernel in f32 and is written out in f64: the report says both.
+TEST(RuntimePipeline, CountsTheWaysOfEachDtype) {
+  const auto module = GraphModule::define("both", [](Graph& g) {
+    const auto mixed = [&](const char* name, DType dtype) {
+      const Value x = g.input(name, Type{dtype, {2, 8, 4}});
+      return attention(x, x, x, {.num_heads = 1, .head_dim = 4});
+    };
+    const Value single = mixed("x", DType::F32);
+    return cast(mixed("y", DType::F64), {.to = DType::F32}) + single;
+  });
+  const Compiled c = CompilePipeline().compile_module(module);
+  EXPECT_EQ(c.dispatch.ops.at("attention").native, 1U);
+  EXPECT_EQ(c.dispatch.ops.at("attention").expanded, 1U);
 }
 
 TEST(RuntimePipeline, CanBeToldNotToFuse) {

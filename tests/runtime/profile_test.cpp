@@ -36,7 +36,8 @@ TEST(RuntimeProfile, TellsStepsWithTheirPlaces) {
     sum += r.seconds;
     if (r.kind != "matmul") continue;
     found = true;
-    EXPECT_EQ(r.flops, 2 * 32 * 48 * 16);
+    EXPECT_EQ(r.label, "matmul, then tanh+add");
+    EXPECT_EQ(r.flops, 2 * 32 * 48 * 16 + 2 * 32 * 16);
     EXPECT_EQ(r.bytes, 4 * (32 * 48 + 48 * 16 + 32 * 16));
     EXPECT_EQ(r.where.line, static_cast<std::uint32_t>(line));
   }

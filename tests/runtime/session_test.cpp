@@ -123,14 +123,14 @@ class RuntimeCodeCache : public ::testing::Test {
   }
 
   // What compiling the graph with no code in memory made and loaded.
-  cpu::CodeStatistics compile_afresh() {
+  cpu::CodeStatistics compile_afresh(const Graph& graph = dense_graph()) {
     cpu::forget_code();
     const cpu::CodeStatistics before = cpu::code_statistics();
     Session session(Device::default_cpu(), {.code_cache = folder_});
-    const CompiledGraph f = session.compile(dense_graph());
+    const CompiledGraph f = session.compile(graph);
     const cpu::CodeStatistics after = cpu::code_statistics();
-    const Feeds feeds = random_feeds(dense_graph());
-    EXPECT_TRUE(close(f.run(feeds)[0], interpret(dense_graph(), feeds)[0]));
+    const Feeds feeds = random_feeds(graph);
+    EXPECT_TRUE(close(f.run(feeds)[0], interpret(graph, feeds)[0]));
     return {after.compiled - before.compiled, after.loaded - before.loaded};
   }
 
@@ -143,6 +143,24 @@ class RuntimeCodeCache : public ::testing::Test {
 
   std::string folder_;
 };
+
+// A loop that is one function is code like any other.
+TEST_F(RuntimeCodeCache, KeepsLoopsInMemoryAndInTheFolder) {
+  Graph g("loop");
+  const Value start = g.input("c", f32({4}));
+  const Value last = scan(
+      start, [](Graph&, std::span<const Value> in) { return std::vector{tanh(in[0]) * 0.5}; }, 20);
+  g.set_outputs({last});
+  const cpu::CodeStatistics first = compile_afresh(g);
+  EXPECT_GT(first.compiled, 0);
+  const cpu::CodeStatistics second = compile_afresh(g);
+  EXPECT_EQ(second.compiled, 0);
+  EXPECT_EQ(second.loaded, first.compiled);
+  const cpu::CodeStatistics before = cpu::code_statistics();
+  const CompiledGraph again = compile(g);
+  EXPECT_EQ(again.served_by(0), "loop");
+  EXPECT_EQ(cpu::code_statistics().compiled, before.compiled);
+}
 
 TEST_F(RuntimeCodeCache, SecondProcessCompilesNothing) {
   const cpu::CodeStatistics first = compile_afresh();

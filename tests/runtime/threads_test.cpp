@@ -26,7 +26,7 @@ namespace {
 // Large enough for several tiles: a matrix product, rows, columns, and a loop around all.
 Graph wide_graph() {
   Graph g("wide");
-  const Value x = g.input("x", f32({96, 128}));
+  const Value x = g.input("x", f32({256, 128}));
   const Value w = g.param("w", f32({128, 128}));
   const Value h = softmax(tanh(matmul(x, w)), {.axis = 1});
   const Value columns = reduce(h * x, {.op = ReduceKind::Sum, .axes = {0}});
@@ -192,6 +192,55 @@ TEST(RuntimeMemory, ATinyProgramAllocatesNothing) {
   for (int i = 0; i < 100; ++i) f.run(context, in, out);
   EXPECT_EQ(counted.count(), 0);
   EXPECT_EQ(sum, 14);
+}
+
+// Products and loops are our own code: they allocate no more than kernels do.
+TEST(RuntimeMemory, ProductsAndLoopsAllocateNothing) {
+  Graph g("step");
+  const Value x = g.input("x", f32({3, 40, 64}));
+  const Value w = g.param("w", f32({64, 64}));
+  const Value small = g.input("small", f32({5, 4, 4}));
+  const Value h = relu(matmul(x, w) + 1.0);
+  const Value loop = scan(
+      reshape_to(narrow(h, {.axis = 0, .start = 0, .len = 1}), {40, 64}) * 0.01,
+      [](Graph&, std::span<const Value> in) { return std::vector{in[0] * 0.5}; }, 3);
+  g.set_outputs({h, matmul(small, small), loop});
+  const CompiledGraph f = compile(g, Device::cpu(1));
+  ExecutionContext context = f.make_context();
+  const Feeds feeds = random_feeds(g);
+  std::vector<const void*> in;
+  for (const Port& p : f.inputs()) in.push_back(feeds.at(p.name).data());
+  std::vector<Tensor> results;
+  std::vector<void*> out;
+  for (const Type& t : f.outputs()) results.push_back(Tensor::zeros(t));
+  for (Tensor& t : results) out.push_back(t.mutable_data());
+  f.run(context, in, out);
+  const CountedAllocations counted;
+  for (int i = 0; i < 10; ++i) f.run(context, in, out);
+  EXPECT_EQ(counted.count(), 0);
+}
+
+// Bad indices in many tiles: the message is that of the first, whoever meets one first.
+TEST(RuntimeThreads, TheFirstBadIndexIsReported) {
+  Graph g("gather");
+  const Value table = g.input("table", f32({16}));
+  const Value ids = g.input("ids", i32({1 << 18}));
+  g.set_outputs({gather(table, ids) * 2.0});
+  std::vector<std::int32_t> bad(1 << 18, 3);
+  for (std::size_t i = 1000; i < bad.size(); i += 1000) bad[i] = static_cast<std::int32_t>(i);
+  const Feeds feeds = {{"table", Tensor::splat(f32({16}), 1.0)},
+                       {"ids", Tensor::of<std::int32_t>({1 << 18}, bad)}};
+  for (const int threads : {1, 2, 8}) {
+    const CompiledGraph f = compile(g, Device::cpu(threads));
+    for (int i = 0; i < 5; ++i) {
+      try {
+        static_cast<void>(f.run(feeds));
+        FAIL();
+      } catch (const UserError& error) {
+        EXPECT_NE(std::string(error.what()).find("index 1000 "), std::string::npos) << error.what();
+      }
+    }
+  }
 }
 
 void expect_predicted_peak(const Graph& g, const Device& device) {

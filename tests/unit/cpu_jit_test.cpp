@@ -1,10 +1,12 @@
 // Compiling, linking and keeping machine code.
+#include <sstream>
 #include <thread>
 
 #include <gtest/gtest.h>
 
 #include "ricci/support/error.h"
 
+#include "backend/cpu/cpu_features.h"
 #include "backend/cpu/jit.h"
 
 namespace ricci::cpu {
@@ -46,6 +48,25 @@ TEST(CpuJit, RunsAKernelAtEveryLevelAndTarget) {
       expect_scales(
           *jit_compile_text(ScaleText, {.level = level, .target = &target_named(target)}));
     }
+  }
+}
+
+TEST(CpuJit, ObjectsUseOnlyInstructionsThatAreChecked) {
+  constexpr std::string_view Everywhere = "64bit cmov cx8 evex512 fxsr mmx sse sse2 x87";
+  const TargetInfo host = target_for_objects("host");
+  EXPECT_EQ(host.cpu, host_target().cpu);
+  std::istringstream flags(host.features);
+  std::vector<std::string> used;
+  for (std::string flag; std::getline(flags, flag, ',');) {
+    const std::string feature = flag.substr(1);
+    if (flag[0] != '+' || Everywhere.find(feature) != std::string_view::npos) continue;
+    EXPECT_TRUE(can_check_feature(feature)) << feature;
+    EXPECT_TRUE(cpu_has(feature)) << feature;
+    used.push_back(feature);
+  }
+  EXPECT_EQ(required_features(host), used);
+  for (const char* feature : {"avx512fp16", "vaes", "vpclmulqdq"}) {
+    EXPECT_TRUE(can_check_feature(feature)) << feature;
   }
 }
 

@@ -1,6 +1,7 @@
 // Programs as bytes: nothing is lost, and bytes that are not a program are refused.
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include "ricci/ir/text.h"
 #include "ricci/op/table.h"
 #include "ricci/schedule/program.h"
+#include "ricci/schedule/verify.h"
 
 #include "backend/cpu/executable.h"
 #include "ops/cases.h"
@@ -110,6 +112,61 @@ graph @varied {
                       {.fuse = true, .claims = cpu::claims});
 }
 
+TEST(ScheduleVerify, FindsWhatIsWrong) {
+  const auto call_of = [](Program& p) -> CallStep& {
+    const auto step = std::ranges::find_if(
+        p.steps, [](const Step& s) { return std::holds_alternative<CallStep>(s.what); });
+    return std::get<CallStep>(step->what);
+  };
+  const struct {
+    const char* says;
+    std::function<void(Program&)> damage;
+  } faults[] = {
+      {"a view reaches outside", [&](Program& p) { call_of(p).operands[0].layout.offset = 1; }},
+      {"a view reaches outside", [&](Program& p) { call_of(p).operands[0].layout.offset = -1; }},
+      {"a view reaches outside",
+       [&](Program& p) { call_of(p).operands[0].layout.strides[0] = std::int64_t{1} << 62; }},
+      {"a view reaches outside",
+       [&](Program& p) { call_of(p).operands[0].layout.strides[1] = -1; }},
+      {"takes 1 operand",
+       [&](Program& p) { call_of(p).operands.push_back(call_of(p).operands[0]); }},
+      {"number of results", [&](Program& p) { call_of(p).results.pop_back(); }},
+      {"gives another type",
+       [&](Program& p) { call_of(p).results[0].type.dims = {Dim(4), Dim(16)}; }},
+      {"of another type",
+       [&](Program& p) {
+         p.buffers[static_cast<std::size_t>(call_of(p).operands[0].buffer)].dtype = DType::I32;
+       }},
+      {"outside the arena", [](Program& p) { p.arena_bytes = 0; }},
+      {"an output is not one", [](Program& p) { p.outputs[0] = p.inputs[0]; }},
+  };
+  EXPECT_NO_THROW(verify(varied_program()));
+  for (const auto& f : faults) {
+    Program program = varied_program();
+    f.damage(program);
+    const std::string found = find_fault(program).value_or("nothing");
+    EXPECT_NE(found.find(f.says), std::string::npos) << f.says << ", but: " << found;
+    EXPECT_THROW(verify(program), InternalError) << f.says;
+  }
+}
+
+TEST(ScheduleVerify, FindsKernelsThatLeaveTheirBuffers) {
+  const Graph graph = parse_graph(R"(
+graph @flip {
+  %x = input "x" : f32[8]
+  %r = reverse %x {axes = [0]}
+  %y = exp %r
+  return %y
+}
+)");
+  Program program = make_program(graph);
+  ASSERT_EQ(program.kernels.size(), 1U);
+  EXPECT_EQ(find_fault(program), std::nullopt);
+  program.buffers[static_cast<std::size_t>(program.inputs[0])].elements = 7;
+  EXPECT_NE(find_fault(program).value_or("").find("a kernel reads or writes outside"),
+            std::string::npos);
+}
+
 bool is_refused(std::span<const std::byte> bytes) {
   try {
     (void)program_from_bytes(bytes);
@@ -149,6 +206,11 @@ TEST(ScheduleBytesDamaged, WrongNumbersNeverCrashTheReader) {
       other[at] = static_cast<std::byte>(value);
       ++(is_refused(schedule::sealed(schedule::ProgramSeal, other)) ? refused : read);
     }
+  }
+  for (std::size_t size = 0; size < body.size(); ++size) {
+    EXPECT_TRUE(is_refused(schedule::sealed(
+        schedule::ProgramSeal, {body.begin(), body.begin() + static_cast<std::ptrdiff_t>(size)})))
+        << size;
   }
   EXPECT_GT(refused, 100U);
   EXPECT_GT(read, 100U) << "labels and constants may be anything";

@@ -1,4 +1,5 @@
 // `ricci compile` and `ricci bench`: what they print, and how they end.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "support/tool.h"
@@ -35,11 +36,11 @@ bool has(const std::string& text, const std::string& part) {
 TEST(ToolCompile, ReportsStepsCostsAndMemory) {
   const auto run = run_tool("compile - --size n=4", Net);
   EXPECT_EQ(run.status, 0) << run.err;
-  EXPECT_TRUE(run.out.starts_with("@net: 3 ops in 2 steps: 1 kernel, 1 matmul; ")) << run.out;
+  EXPECT_TRUE(run.out.starts_with("@net: 3 ops in 1 step: 1 matmul; ")) << run.out;
   EXPECT_TRUE(has(run.out, "memory: arena ")) << run.out;
   EXPECT_TRUE(has(run.out, "(lower bound ")) << run.out;
-  EXPECT_TRUE(has(run.out, "add+tanh")) << run.out;
-  EXPECT_TRUE(has(run.out, "192")) << run.out;  // 2·4·8·3 flops
+  EXPECT_TRUE(has(run.out, "matmul, then add+tanh")) << run.out;
+  EXPECT_TRUE(has(run.out, "256 flops")) << run.out;  // 2·4·8·3 + 2·4·8
   EXPECT_EQ(run.out, run_tool("compile - --size n=4 --report", Net).out);
   EXPECT_TRUE(has(run_tool("compile - --size n=4 --no-fuse", Net).out, "in 3 steps: 2 kernels"));
 }
@@ -76,6 +77,33 @@ TEST(ToolCompile, EmitsLirAndCode) {
       run_tool("compile - --size n=4 --emit object --target avx512 -o " + file, Net);
   EXPECT_EQ(object.status, 0) << object.err;
   EXPECT_EQ(read_text(file).substr(1, 3), "ELF");
+}
+
+TEST(ToolCompile, EmitsTheCodeOfLoopsThatRuns) {
+  const auto text = [](int size) {
+    return fmt::format(R"(
+graph @loop {{
+  %x = input "x" : f32[{0}]
+  %y = scan %x {{length = 3}} body {{
+    %c = input "c" : f32[{0}]
+    %n = exp %c
+    return %n
+  }}
+  return %y
+}}
+)",
+                       size);
+  };
+  // A small body is written out in the loop's own function, a large one is run step by step.
+  for (const char* kind : {"asm", "llvm"}) {
+    const std::string command = fmt::format("compile - --emit {} --target portable", kind);
+    const auto small = run_tool(command, text(4));
+    EXPECT_TRUE(has(small.out, "s0_scan")) << small.out << small.err;
+    EXPECT_FALSE(has(small.out, "k0")) << small.out;
+    const auto large = run_tool(command, text(100000));
+    EXPECT_TRUE(has(large.out, "s0_body_k0")) << large.out << large.err;
+    EXPECT_FALSE(has(large.out, "s0_scan")) << large.out;
+  }
 }
 
 TEST(ToolCompile, WritesProgramsWithTheirHeaders) {

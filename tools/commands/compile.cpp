@@ -1,7 +1,6 @@
 // ricci compile: what the compiler makes of a graph, as a report, as LIR, as code, or as a program
 // that runs without the compiler.
 #include <memory>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -10,10 +9,10 @@
 #include "ricci/model/training.h"
 #include "ricci/runtime/compiled_graph.h"
 
-#include "backend/cpu/executable.h"
-#include "backend/cpu/kernel_code.h"
+#include "backend/cpu/object_code.h"
 #include "commands/commands.h"
 #include "feeds.h"
+#include "runtime/programs.h"
 #include "source.h"
 
 namespace ricci::tool {
@@ -40,11 +39,7 @@ Graph bound(const CompileCommand& command) {
   verify(graph);
   const SymbolBindings sizes = given_sizes(graph, command.sizes);
   Graph out = sizes.empty() ? graph : graph.bind(sizes);
-  if (!out.symbols().empty()) {
-    throw UserError(ErrorCode::NeedsStaticDim,
-                    fmt::format("the size of '{}' is not given", *out.symbols().begin()),
-                    fmt::format("say --size {}=32", *out.symbols().begin()));
-  }
+  runtime::require_static(out, "--size {}=32");
   return out;
 }
 
@@ -72,26 +67,8 @@ Optimizer optimizer_of(const CompileCommand& command) {
   return with_rate(AdamW{});
 }
 
-// The kernels of a program and of its bodies, each piece of code once.
-void collect(const Program& program, const std::string& prefix, std::set<std::string>& known,
-             std::vector<cpu::KernelSource>& out) {
-  for (const loop::Kernel& k : program.kernels) {
-    if (known.insert(cpu::code_key(k)).second) out.push_back({&k, prefix + k.name});
-  }
-  for (std::size_t s = 0; s < program.steps.size(); ++s) {
-    const auto* control = std::get_if<ControlStep>(&program.steps[s].what);
-    if (control == nullptr) continue;
-    for (const auto& [role, body] : control->bodies) {
-      collect(*body, fmt::format("{}s{}_{}_", prefix, s, role), known, out);
-    }
-  }
-}
-
 std::string code_of(const Program& program, const CompileCommand& command) {
-  std::set<std::string> known;
-  std::vector<cpu::KernelSource> kernels;
-  collect(program, {}, known, kernels);
-  cpu::EmittedCode code = cpu::emit_kernels(kernels, {.target = &cpu::target_named(command.target),
+  cpu::EmittedCode code = cpu::emit_program(program, {.target = &cpu::target_named(command.target),
                                                       .keep_llvm = command.emit == "llvm",
                                                       .keep_assembly = command.emit == "asm"});
   if (command.emit == "llvm") return std::move(code.llvm_text);
@@ -165,7 +142,7 @@ void add_compile(CLI::App& app, Action& action) {
                                    "steps, costs and memory, for people (the default)");
   auto* emit = command
                    ->add_option("--emit", options->emit,
-                                "instead: lir; the kernels as llvm or asm; or a program that runs "
+                                "instead: lir; the code as llvm or asm; or a program that runs "
                                 "without the compiler, with a C header beside it: object, to be "
                                 "linked with libricci_runtime.a, or shared, a library")
                    ->type_name("WHAT")

@@ -16,7 +16,8 @@ namespace ricci {
 
 class ThreadPool {
  public:
-  /// `threads` counts the calling thread; at least 1. 0 means one per core this process may use.
+  /// `threads` counts the calling thread; 0 means one per core this process may use. UserError
+  /// when it is negative, or so many cannot be started (out_of_memory).
   explicit ThreadPool(int threads = 0);
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

@@ -117,8 +117,8 @@ class CompiledGraph {
   [[nodiscard]] ExecutionContext make_context() const;
   /// Runs with pointers to row-major elements, aligned for their dtype. An output may be the buffer
   /// of a donated input (see `CompileOptions::donations`), and must overlap nothing else. Null
-  /// stands for the kept value of a param; null for a donated output updates that in place. There
-  /// is no allocation for programs without library calls and control flow.
+  /// stands for the kept value of a param; null for a donated output updates that in place.
+  /// Kernels, matrix products and loops that are one function allocate nothing.
   void run(ExecutionContext& context, std::span<const void* const> inputs,
            std::span<void* const> outputs, const RunOptions& options = {}) const;
 
@@ -126,7 +126,8 @@ class CompiledGraph {
   [[nodiscard]] const Program& program() const;
   /// What the compiler made of the graph, for people. Static graphs only.
   [[nodiscard]] std::string report() const;
-  /// How a step of the program is served: `kernel`, `host`, `control`, `reference`, a library.
+  /// How a step of the program is served: `kernel` or `loop` (generated code), `matmul`, `conv`,
+  /// `pool`, `attention`, `host`, `control` or `reference`.
   [[nodiscard]] std::string_view served_by(std::size_t step) const;
   /// Bytes a run needs besides inputs and outputs. Static graphs only.
   [[nodiscard]] std::int64_t workspace_bytes() const;

@@ -35,7 +35,7 @@ struct ProfileRow {
 
 class Profile {
  public:
-  /// Of each run's events, the first `max_events` are kept for the trace; all count in the rows.
+  /// The first `max_events` events of all runs are kept for the trace; all count in the rows.
   explicit Profile(std::size_t max_events = 100'000);
   ~Profile();
   Profile(const Profile&) = delete;

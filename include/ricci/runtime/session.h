@@ -33,8 +33,8 @@ class Session {
   explicit Session(Device device = Device::default_cpu(), SessionOptions options = {});
 
   [[nodiscard]] const Device& device() const noexcept;
-  /// Every call gives a compiled graph with params of its own. Graphs with ops of a registry other
-  /// than the default one are compiled each time.
+  /// Every call gives a compiled graph with params of its own. Graphs with ops registered at run
+  /// time are compiled each time.
   [[nodiscard]] CompiledGraph compile(const Graph& graph, const CompileOptions& options = {});
 
   struct CacheStatistics {

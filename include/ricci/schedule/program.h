@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -47,10 +48,25 @@ struct BufferView {
 
 struct Program;
 
-/// One launch of a kernel.
-struct KernelStep {
+/// What a step, or one launch of it, computes.
+struct Origin {
+  std::vector<NodeId> nodes;  ///< of the prepared graph
+  std::string label;          ///< for profiles: ops, and the user's own words
+  std::string apart_because;  ///< why it is not part of an earlier kernel; may be empty
+  SourcePosition where;
+};
+
+/// A kernel and what it is given.
+struct Launch {
   std::size_t kernel = 0;
   std::vector<BufferId> buffers;  ///< one per argument; -1 for local ones
+  Origin from = {};
+};
+
+/// One kernel, or several side by side: no one writes where another reads or writes, so their tiles
+/// may run in any order.
+struct KernelStep {
+  std::vector<Launch> launches;
 };
 
 /// An op with a kernel of its own on each device.
@@ -58,6 +74,9 @@ struct CallStep {
   Op op;
   std::vector<BufferView> operands;
   std::vector<BufferView> results;
+  /// A kernel whose element e reads element e of the first result and no other: a device may run
+  /// its rows as soon as theirs are there, or all of them when the call is done.
+  std::optional<Launch> after = {};
 };
 
 /// `if`, `while` and `scan`: an op whose bodies are programs. A body's inputs are its buffers of
@@ -72,12 +91,9 @@ struct ControlStep {
   std::vector<std::array<BufferId, 2>> carries = {};
 };
 
-struct Step {
+/// Its origin speaks for all its launches.
+struct Step : Origin {
   std::variant<KernelStep, CallStep, ControlStep> what;
-  std::vector<NodeId> nodes;  ///< what it computes, in the prepared graph
-  std::string label;          ///< for profiles: ops, and the user's own words
-  std::string apart_because;  ///< why it is not part of an earlier kernel; may be empty
-  SourcePosition where;
 };
 
 struct Program {

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -17,7 +18,23 @@ namespace {
 struct Cache {
   std::mutex mutex;
   std::map<std::string, KernelCode> kernels;
+  std::map<std::string, ScanCode> scans;
   CodeStatistics statistics;
+
+  void count(const CodeStatistics& more) {
+    statistics.compiled += more.compiled;
+    statistics.loaded += more.loaded;
+  }
+  void forget() {
+    kernels.clear();
+    scans.clear();
+  }
+  // A process that goes on compiling new sizes would never stop growing. Programs that use the code
+  // keep it.
+  void make_room() {
+    constexpr std::size_t Most = 4096;
+    if (kernels.size() + scans.size() > Most) forget();
+  }
 };
 
 Cache& cache() {
@@ -136,8 +153,8 @@ std::vector<KernelCode> compile_all(std::span<const loop::Kernel> kernels, Threa
   const std::map<std::string, KernelCode> made = missing.code(pool, statistics);
   if (!made.empty()) {
     const std::lock_guard lock(cache().mutex);
-    cache().statistics.compiled += statistics.compiled;
-    cache().statistics.loaded += statistics.loaded;
+    cache().count(statistics);
+    cache().make_room();
     for (const auto& [key, compiled] : made) {
       cache().kernels[key] = compiled;
       known[key] = compiled;
@@ -153,7 +170,35 @@ std::vector<KernelCode> JitSource::kernels(std::span<const loop::Kernel> kernels
 }
 
 ScanCode JitSource::scan(const Program& program, const ControlStep& step) {
-  return program.fused ? compile_scan(step) : ScanCode{};
+  if (!program.fused) return {};
+  const std::string text = scan_text(step);
+  if (text.empty()) return {};
+  const std::string key = "scan " + text;
+  {
+    const std::lock_guard lock(cache().mutex);
+    const auto found = cache().scans.find(key);
+    if (found != cache().scans.end()) return found->second;
+  }
+  std::optional<ObjectCache> disk;
+  if (!folder_.empty()) disk.emplace(folder_);
+  CodeStatistics statistics;
+  std::shared_ptr<const JitCode> code;
+  if (disk) code = disk->load(std::span(&key, 1))[0].code;
+  if (code != nullptr) {
+    statistics.loaded = 1;
+  } else {
+    JitOptions options;
+    options.keep_object = disk.has_value();
+    code = compile_scan(step, options);
+    statistics.compiled = 1;
+    const ObjectCache::Entry entry{key, ScanSymbol};
+    if (disk) disk->store(std::span(&entry, 1), code->kept().object);
+  }
+  const ScanCode made{code, reinterpret_cast<ScanFunction>(code->find(ScanSymbol))};
+  const std::lock_guard lock(cache().mutex);
+  cache().count(statistics);
+  cache().make_room();
+  return cache().scans.emplace(key, made).first->second;
 }
 
 CodeStatistics code_statistics() {
@@ -163,7 +208,7 @@ CodeStatistics code_statistics() {
 
 void forget_code() {
   const std::lock_guard lock(cache().mutex);
-  cache().kernels.clear();
+  cache().forget();
 }
 
 }  // namespace ricci::cpu

@@ -1,4 +1,5 @@
-// Compiled kernels, shared by all programs of this process: the same code is compiled once.
+// Compiled kernels and loops, shared by all programs of this process: the same code is compiled
+// once, as long as there is room.
 #pragma once
 
 #include <cstdint>

@@ -40,13 +40,14 @@ ConvPlan::ConvPlan(const ConvGeometry& geometry, Kind kind) : dtype_(geometry.dt
     offsets_[i] = method_scratch_;
     method_scratch_ += (elements_[i] * 4 + Alignment - 1) / Alignment * Alignment;
   }
+  tells_images_ = !is_narrow(dtype_) && kind != Kind::BackwardWeight;
   scratch_bytes_ = checked_add(method_scratch_, method_->scratch_bytes());
 }
 
-void ConvPlan::run(ThreadPool& pool, const void* lhs, const void* rhs, void* out,
-                   void* scratch) const {
+void ConvPlan::run(ThreadPool& pool, const void* lhs, const void* rhs, void* out, void* scratch,
+                   const ImagesDone& done) const {
   auto* bytes = static_cast<std::byte*>(scratch);
-  if (!is_narrow(dtype_)) return method_->run(pool, lhs, rhs, out, bytes + method_scratch_);
+  if (!is_narrow(dtype_)) return method_->run(pool, lhs, rhs, out, bytes + method_scratch_, done);
   const VectorKernels& k = vector_kernels();
   const bool half = dtype_ == DType::F16;
   std::array<float*, 3> wide{};
@@ -54,7 +55,7 @@ void ConvPlan::run(ThreadPool& pool, const void* lhs, const void* rhs, void* out
   const auto widen = half ? k.widen_f16 : k.widen_bf16;
   convert_all(pool, widen, static_cast<const std::uint16_t*>(lhs), wide[0], elements_[0]);
   convert_all(pool, widen, static_cast<const std::uint16_t*>(rhs), wide[1], elements_[1]);
-  method_->run(pool, wide[0], wide[1], wide[2], bytes + method_scratch_);
+  method_->run(pool, wide[0], wide[1], wide[2], bytes + method_scratch_, {});
   const auto narrow = half ? k.narrow_f16 : k.narrow_bf16;
   convert_all(pool, narrow, wide[2], static_cast<std::uint16_t*>(out), elements_[2]);
 }

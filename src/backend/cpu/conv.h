@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "ricci/device/thread_pool.h"
@@ -54,13 +55,17 @@ ConvGeometry conv_geometry(const Op& op, DType dtype, const StaticDims& x, const
           .dilation = {op.dilation[0], op.dilation[1]}};
 }
 
+/// Called by tiles with images [first, last) that they have finished; may be empty.
+using ImagesDone = std::function<void(std::int64_t first, std::int64_t last)>;
+
 /// One way of computing: what a plan delegates to.
 class ConvMethod {
  public:
   virtual ~ConvMethod() = default;
   [[nodiscard]] virtual std::int64_t scratch_bytes() const = 0;
+  /// `done` is told which images of the result are there; never for the gradient of the weights.
   virtual void run(ThreadPool& pool, const void* lhs, const void* rhs, void* out,
-                   std::byte* scratch) const = 0;
+                   std::byte* scratch, const ImagesDone& done) const = 0;
 };
 
 class ConvPlan {
@@ -71,7 +76,10 @@ class ConvPlan {
   ConvPlan(const ConvGeometry& geometry, Kind kind);
 
   [[nodiscard]] std::int64_t scratch_bytes() const noexcept { return scratch_bytes_; }
-  void run(ThreadPool& pool, const void* lhs, const void* rhs, void* out, void* scratch) const;
+  /// Does `run` say which images are done?
+  [[nodiscard]] bool tells_images() const noexcept { return tells_images_; }
+  void run(ThreadPool& pool, const void* lhs, const void* rhs, void* out, void* scratch,
+           const ImagesDone& done = {}) const;
 
  private:
   std::shared_ptr<const ConvMethod> method_;
@@ -80,6 +88,7 @@ class ConvPlan {
   std::array<std::int64_t, 3> offsets_{};   ///< of their f32 copies in scratch, for narrow floats
   std::int64_t method_scratch_ = 0;         ///< where the method's own scratch begins
   std::int64_t scratch_bytes_ = 0;
+  bool tells_images_ = false;
 };
 
 /// oneDNN's convolution of f32; null when it has none for this geometry.

@@ -181,8 +181,8 @@ class LibraryConv final : public ConvMethod {
     return checked_add(weights_bytes_, checked_mul(tiles_, tile_bytes_));
   }
 
-  void run(ThreadPool& pool, const void* lhs, const void* rhs, void* out,
-           std::byte* scratch) const override {
+  void run(ThreadPool& pool, const void* lhs, const void* rhs, void* out, std::byte* scratch,
+           const ImagesDone& done) const override {
     auto* l = static_cast<float*>(const_cast<void*>(lhs));
     auto* r = static_cast<float*>(const_cast<void*>(rhs));
     auto* o = static_cast<float*>(out);
@@ -194,8 +194,11 @@ class LibraryConv final : public ConvMethod {
       }
     }
     std::byte* tiles = scratch + weights_bytes_;
-    pool.run(tiles_,
-             [&](std::int64_t t) { run_tile(t, l, r, o, weights, tiles + t * tile_bytes_); });
+    pool.run(tiles_, [&](std::int64_t t) {
+      run_tile(t, l, r, o, weights, tiles + t * tile_bytes_);
+      const std::int64_t size = primitives_[0].images;
+      if (done && by_images_) done(t * size, std::min((t + 1) * size, g_.images));
+    });
     if (!by_images_) add_partials(pool, tiles, o);
   }
 

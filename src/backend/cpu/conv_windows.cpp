@@ -66,19 +66,21 @@ class WindowConv final : public ConvMethod {
     return checked_mul(checked_mul(tiles_, strip_ + partial_), sizeof(R));
   }
 
-  void run(ThreadPool& pool, const void* lhs, const void* rhs, void* out,
-           std::byte* scratch) const override {
+  void run(ThreadPool& pool, const void* lhs, const void* rhs, void* out, std::byte* scratch,
+           const ImagesDone& done) const override {
     auto* space = reinterpret_cast<R*>(scratch);
     auto* result = static_cast<R*>(out);
     pool.run(tiles_, [&](std::int64_t tile) {
       R* windows = space + tile * (strip_ + partial_);
       R* partial = windows + strip_;
       std::fill_n(partial, partial_, R(0));
+      const std::int64_t first = tile * g_.images / tiles_;
       const std::int64_t end = (tile + 1) * g_.images / tiles_;
-      for (std::int64_t n = tile * g_.images / tiles_; n < end; ++n) {
+      for (std::int64_t n = first; n < end; ++n) {
         run_image(n, static_cast<const R*>(lhs), static_cast<const R*>(rhs),
                   partial_ > 0 ? partial : result, windows);
       }
+      if (done && partial_ == 0) done(first, end);
     });
     if (kind_ == ConvPlan::Kind::BackwardWeight) add_partials(pool, space, result);
   }

@@ -26,14 +26,16 @@ std::span<const Feature> features() noexcept {
         RICCI_FEATURE("movbe"),        RICCI_FEATURE("bmi"),
         RICCI_FEATURE("bmi2"),         RICCI_FEATURE("avx"),
         RICCI_FEATURE("avx2"),         RICCI_FEATURE("fma"),
-        RICCI_FEATURE("f16c"),         RICCI_FEATURE("gfni"),
+        RICCI_FEATURE("f16c"),         RICCI_FEATURE("aes"),
+        RICCI_FEATURE("vaes"),         RICCI_FEATURE("pclmul"),
+        RICCI_FEATURE("vpclmulqdq"),   RICCI_FEATURE("gfni"),
         RICCI_FEATURE("avxvnni"),      RICCI_FEATURE("avx512f"),
         RICCI_FEATURE("avx512bw"),     RICCI_FEATURE("avx512cd"),
         RICCI_FEATURE("avx512dq"),     RICCI_FEATURE("avx512vl"),
         RICCI_FEATURE("avx512ifma"),   RICCI_FEATURE("avx512vbmi"),
         RICCI_FEATURE("avx512vbmi2"),  RICCI_FEATURE("avx512vnni"),
         RICCI_FEATURE("avx512bitalg"), RICCI_FEATURE("avx512vpopcntdq"),
-        RICCI_FEATURE("avx512bf16"),
+        RICCI_FEATURE("avx512bf16"),   RICCI_FEATURE("avx512fp16"),
     };
   }();
   return all;

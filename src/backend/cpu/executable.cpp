@@ -17,6 +17,8 @@
 namespace ricci::cpu {
 namespace {
 
+constexpr std::size_t MostArguments = 256;
+
 // Local arguments lie one behind the other in the tile's room.
 std::vector<std::int64_t> local_offsets(const loop::Kernel& k, std::int64_t& total) {
   std::vector<std::int64_t> offsets;
@@ -29,7 +31,7 @@ std::vector<std::int64_t> local_offsets(const loop::Kernel& k, std::int64_t& tot
   return offsets;
 }
 
-[[noreturn]] void fail_index(const Fault& fault, const Step& step) {
+[[noreturn]] void fail_index(const Fault& fault, const Origin& step) {
   Diagnostic d{ErrorCode::IndexOutOfRange,
                {},
                fmt::format("index {} is outside [0, {})", fault.index, fault.limit),
@@ -41,7 +43,8 @@ std::vector<std::int64_t> local_offsets(const loop::Kernel& k, std::int64_t& tot
 }
 
 // Something that is not ours was thrown: by a kernel of the user's, or for want of memory.
-[[noreturn]] void fail_kernel(const std::exception& error, std::string_view op, const Step& step) {
+[[noreturn]] void fail_kernel(const std::exception& error, std::string_view op,
+                              const Origin& step) {
   const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
   Diagnostic d{memory ? ErrorCode::OutOfMemory : ErrorCode::Refused,
                std::string(op),
@@ -55,12 +58,22 @@ std::vector<std::int64_t> local_offsets(const loop::Kernel& k, std::int64_t& tot
 
 }  // namespace
 
-struct Executable::Ready {
-  // Kernel.
+struct Executable::ReadyLaunch {
   KernelCode code;
-  std::vector<TileRange> tiles;
-  std::vector<std::int64_t> locals;
+  std::vector<std::int64_t> locals;  ///< where each local argument lies in a tile's room
   std::int64_t local_bytes = 0;
+  std::size_t first_argument = 0;  ///< among those of the step
+};
+
+struct Executable::Ready {
+  // Kernels.
+  struct Tile {
+    TileRange range;
+    std::size_t launch = 0;
+  };
+  std::vector<ReadyLaunch> launches;
+  std::vector<Tile> tiles;  ///< of all launches
+  bool alone = false;       ///< too little work for a second thread
   // Call.
   std::unique_ptr<CallKernel> call;
   // Control: a loop as one function, or bodies that are run.
@@ -74,16 +87,15 @@ Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code)
   const Registry& registry = program_->graph ? program_->graph->registry() : default_registry();
   for (const Step& step : program_->steps) {
     Ready ready;
-    if (const auto* launch = std::get_if<KernelStep>(&step.what)) {
-      const loop::Kernel& k = program_->kernels[launch->kernel];
-      ready.code = kernels[launch->kernel];
-      for (std::int64_t t = 0; t < k.tiles; ++t) ready.tiles.push_back(tile_range(k, t));
-      ready.locals = local_offsets(k, ready.local_bytes);
-      if (ready.local_bytes > 0) {
-        thread_bytes_ = std::max(thread_bytes_, thread_scratch_bytes(ready.local_bytes));
-      }
+    if (const auto* step_kernels = std::get_if<KernelStep>(&step.what)) {
+      prepare(step_kernels->launches, kernels, ready);
     } else if (const auto* call = std::get_if<CallStep>(&step.what)) {
-      ready.call = make_call_kernel(*call, registry);
+      const loop::Kernel* after = nullptr;
+      if (call->after) {
+        prepare({&*call->after, 1}, kernels, ready);
+        after = &program_->kernels[call->after->kernel];
+      }
+      ready.call = make_call_kernel(*call, registry, after);
       scratch_bytes_ = std::max(scratch_bytes_, ready.call->scratch_bytes());
       thread_bytes_ = std::max(thread_bytes_, thread_scratch_bytes(ready.call->thread_bytes()));
     } else {
@@ -106,10 +118,43 @@ Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code)
 
 Executable::~Executable() = default;
 
+Executable::ReadyLaunch Executable::prepare(const Launch& launch, const KernelCode& code) {
+  check_internal(launch.buffers.size() <= MostArguments, "a kernel has too many arguments");
+  ReadyLaunch ready{.code = code};
+  ready.locals = local_offsets(program_->kernels[launch.kernel], ready.local_bytes);
+  if (ready.local_bytes > 0) {
+    thread_bytes_ = std::max(thread_bytes_, thread_scratch_bytes(ready.local_bytes));
+  }
+  return ready;
+}
+
+void Executable::prepare(std::span<const Launch> launches, std::span<const KernelCode> code,
+                         Ready& ready) {
+  // Arguments times elements: what kernels of one tile each do within some 100 µs is done before
+  // another thread, which may have to be woken, would have been of use.
+  constexpr std::int64_t LittleWork = 1 << 20;
+  std::int64_t work = 0;
+  std::size_t arguments = 0;
+  ready.alone = true;
+  for (const Launch& launch : launches) {
+    const loop::Kernel& k = program_->kernels[launch.kernel];
+    for (std::int64_t t = 0; t < k.tiles; ++t) {
+      ready.tiles.push_back({tile_range(k, t), ready.launches.size()});
+    }
+    ready.launches.push_back(prepare(launch, code[launch.kernel]));
+    ready.launches.back().first_argument = arguments;
+    arguments += launch.buffers.size();
+    work += k.rows() * k.row_elements() * static_cast<std::int64_t>(k.arguments.size());
+    if (k.tiles > 1 || work > LittleWork) ready.alone = false;
+  }
+  if (ready.tiles.size() == 1) ready.alone = true;
+  most_arguments_ = std::max(most_arguments_, arguments);
+}
+
 std::string_view Executable::how(std::size_t step) const {
-  if (steps_[step].code.function != nullptr) return "kernel";
   if (steps_[step].scan.function != nullptr) return "loop";
-  return steps_[step].call ? steps_[step].call->how() : "control";
+  if (steps_[step].call) return steps_[step].call->how();
+  return steps_[step].launches.empty() ? "control" : "kernel";
 }
 
 bool Executable::is_written_out(std::size_t step) const {
@@ -126,6 +171,17 @@ void Executable::prepare_frame(Frame& frame, std::byte* arena) const {
     if (b.role == Buffer::Role::Temporary) at = arena + b.offset;
     if (b.role == Buffer::Role::Constant) at = const_cast<std::byte*>(b.constant.data());
     frame.buffers.push_back(at);
+  }
+  frame.arguments.resize(most_arguments_);
+  for (const Step& step : program_->steps) {
+    std::visit(
+        [&]<class S>(const S& s) {
+          if constexpr (!std::is_same_v<S, KernelStep>) {
+            const std::size_t count = s.operands.size() + s.results.size();
+            frame.operands.resize(std::max(frame.operands.size(), count));
+          }
+        },
+        step.what);
   }
   frame.bodies.resize(steps_.size());
   for (std::size_t s = 0; s < steps_.size(); ++s) {
@@ -178,49 +234,82 @@ class Runner {
   void step(const Executable& e, std::size_t s, Frame& frame) {
     const Step& what = e.program_->steps[s];
     const Executable::Ready& ready = e.steps_[s];
-    if (const auto* launch = std::get_if<KernelStep>(&what.what)) {
-      this->launch(ready, *launch, frame, what);
+    if (const auto* kernels = std::get_if<KernelStep>(&what.what)) {
+      launch(ready, kernels->launches, frame, what);
     } else if (const auto* call = std::get_if<CallStep>(&what.what)) {
-      this->call(ready, *call, frame, what);
+      this->call(e, ready, *call, frame, what);
     } else {
       control(e, s, frame);
     }
   }
 
-  void launch(const Executable::Ready& ready, const KernelStep& step, const Frame& frame,
-              const Step& what) {
-    constexpr std::size_t Most = 256;
-    check_internal(step.buffers.size() <= Most, "a kernel has too many arguments");
-    std::array<void*, Most> arguments;  // NOLINT: filled below as far as it is read
-    for (std::size_t a = 0; a < step.buffers.size(); ++a) {
-      const BufferId b = step.buffers[a];
-      arguments[a] = b < 0 ? nullptr : frame.buffers[static_cast<std::size_t>(b)];
+  // What each launch is given.
+  static void set_arguments(std::span<const Launch> launches, Frame& frame) {
+    void** next = frame.arguments.data();
+    for (const Launch& l : launches) {
+      for (const BufferId b : l.buffers) {
+        *next++ = b < 0 ? nullptr : frame.buffers[static_cast<std::size_t>(b)];
+      }
     }
-    Fault fault;
-    const auto run_tile = [&](std::int64_t tile) {
-      const TileRange& range = ready.tiles[static_cast<std::size_t>(tile)];
-      if (ready.local_bytes == 0) {
-        ready.code.function(arguments.data(), &range, &fault);
-        return;
-      }
-      std::array<void*, Most> own;  // NOLINT: filled below as far as it is read
-      std::byte* room = thread_scratch(ready.local_bytes);
-      for (std::size_t a = 0; a < step.buffers.size(); ++a) {
-        own[a] = step.buffers[a] < 0 ? room + ready.locals[a] : arguments[a];
-      }
-      ready.code.function(own.data(), &range, &fault);
+  }
+
+  void launch(const Executable::Ready& ready, std::span<const Launch> launches, Frame& frame,
+              const Step& what) {
+    set_arguments(launches, frame);
+    const auto run = [&](std::int64_t number) {
+      const Executable::Ready::Tile& tile = ready.tiles[static_cast<std::size_t>(number)];
+      const Executable::ReadyLaunch& of = ready.launches[tile.launch];
+      run_tile(of, launches[tile.launch], tile.range, frame.arguments.data() + of.first_argument);
     };
+    const auto tiles = static_cast<std::int64_t>(ready.tiles.size());
     try {
-      if (ready.tiles.size() == 1) {
-        run_tile(0);
+      if (ready.alone) {
+        for (std::int64_t t = 0; t < tiles; ++t) run(t);
       } else {
-        pool_.run(static_cast<std::int64_t>(ready.tiles.size()), run_tile);
+        pool_.run(tiles, run);
       }
     } catch (const std::bad_alloc& error) {
       fail_kernel(error, "kernel", what);
     }
-    if (fault.happened != 0) fail_index(fault, what);
   }
+
+  // A tile that meets a bad index says so itself: the pool tells of the lowest one, whichever
+  // thread was first.
+  static void run_tile(const Executable::ReadyLaunch& ready, const Launch& launch,
+                       const TileRange& range, void* const* arguments) {
+    std::array<void*, MostArguments> own;  // NOLINT: filled below as far as it is read
+    if (ready.local_bytes > 0) {
+      std::byte* room = thread_scratch(ready.local_bytes);
+      for (std::size_t a = 0; a < launch.buffers.size(); ++a) {
+        own[a] = launch.buffers[a] < 0 ? room + ready.locals[a] : arguments[a];
+      }
+      arguments = own.data();
+    }
+    Fault fault;
+    ready.code.function(arguments, &range, &fault);
+    if (fault.happened != 0) fail_index(fault, launch.from);
+  }
+
+  // The kernel attached to a call, for parts of its result.
+  class AttachedLaunch final : public Attached {
+   public:
+    AttachedLaunch(const Executable::ReadyLaunch& ready, const Launch& launch,
+                   const loop::Kernel& kernel, Frame& frame)
+        : ready_(ready),
+          launch_(launch),
+          frame_(frame),
+          row_(kernel.by_columns ? 1 : kernel.row_elements()) {}
+    void run(std::int64_t first, std::int64_t last) const override {
+      run_tile(ready_, launch_, {.first = first / row_, .last = last / row_},
+               frame_.arguments.data());
+    }
+
+   private:
+    const Executable::ReadyLaunch& ready_;
+    const Launch& launch_;
+    Frame& frame_;
+    std::int64_t row_;
+  };
 
   static std::byte* first_element(const BufferView& v, const Frame& frame) {
     if (v.buffer < 0) return nullptr;
@@ -228,14 +317,35 @@ class Runner {
            v.layout.offset * size_of(v.type.dtype);
   }
 
-  void call(const Executable::Ready& ready, const CallStep& step, const Frame& frame,
+  struct Pointers {
+    std::span<std::byte* const> operands;
+    std::span<std::byte* const> results;
+  };
+  // Where the operands and results of a call, or of a loop, begin.
+  template <class S>
+  static Pointers pointers(const S& step, Frame& frame) {
+    std::byte** next = frame.operands.data();
+    for (const BufferView& v : step.operands) *next++ = first_element(v, frame);
+    for (const BufferView& v : step.results) *next++ = first_element(v, frame);
+    const std::span<std::byte* const> all(frame.operands);
+    return {all.first(step.operands.size()),
+            all.subspan(step.operands.size(), step.results.size())};
+  }
+
+  void call(const Executable& e, const Executable::Ready& ready, const CallStep& step, Frame& frame,
             const Step& what) {
-    std::vector<std::byte*> operands;
-    std::vector<std::byte*> results;
-    for (const BufferView& v : step.operands) operands.push_back(first_element(v, frame));
-    for (const BufferView& v : step.results) results.push_back(first_element(v, frame));
+    const auto [operands, results] = pointers(step, frame);
     try {
-      ready.call->run({operands, results, pool_, arguments_.seed, context_.scratch()});
+      const CallArguments given{operands, results, pool_, arguments_.seed, context_.scratch()};
+      if (!step.after) {
+        ready.call->run(given);
+        return;
+      }
+      const std::span<const Launch> after(&*step.after, 1);
+      set_arguments(after, frame);
+      const AttachedLaunch attached(ready.launches[0], *step.after,
+                                    e.program_->kernels[step.after->kernel], frame);
+      if (!ready.call->run_with(given, attached)) launch(ready, after, frame, what);
     } catch (const UserError& error) {
       std::vector<Diagnostic> ds = error.diagnostics();
       Diagnostic& d = ds.front();
@@ -252,11 +362,9 @@ class Runner {
   void control(const Executable& e, std::size_t s, Frame& frame) {
     const auto& step = std::get<ControlStep>(e.program_->steps[s].what);
     if (const ScanFunction scan = e.steps_[s].scan.function) {
-      std::vector<void*> operands;
-      std::vector<void*> results;
-      for (const BufferView& v : step.operands) operands.push_back(first_element(v, frame));
-      for (const BufferView& v : step.results) results.push_back(first_element(v, frame));
-      scan(operands.data(), results.data());
+      const auto [operands, results] = pointers(step, frame);
+      scan(reinterpret_cast<void* const*>(operands.data()),
+           reinterpret_cast<void* const*>(results.data()));
       return;
     }
     std::vector<Frame>& frames = frame.bodies[s];

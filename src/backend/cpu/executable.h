@@ -20,9 +20,11 @@ namespace ricci::cpu {
 
 class Executable;
 
-/// The buffers of one program in one context.
+/// The buffers of one program in one context, and what its launches are handed.
 struct Frame {
   std::vector<std::byte*> buffers;
+  std::vector<void*> arguments;            ///< room for those of any step
+  std::vector<std::byte*> operands;        ///< room for the operands and results of any call
   std::vector<std::vector<Frame>> bodies;  ///< per step, per body
 };
 
@@ -82,7 +84,6 @@ class Executable {
   void run(Context& context, ThreadPool& pool, const RunArguments& arguments) const;
   /// How each step is served, for reports.
   [[nodiscard]] std::string_view how(std::size_t step) const;
-  /// A body of a control step.
   /// Is a loop's body part of the loop's own function?
   [[nodiscard]] bool is_written_out(std::size_t step) const;
   /// The body of a control step that is not written out.
@@ -91,7 +92,10 @@ class Executable {
  private:
   friend class Context;
   friend class Runner;
+  struct ReadyLaunch;
   struct Ready;
+  ReadyLaunch prepare(const Launch& launch, const KernelCode& code);
+  void prepare(std::span<const Launch> launches, std::span<const KernelCode> code, Ready& ready);
   void prepare_frame(Frame& frame, std::byte* arena) const;
 
   std::shared_ptr<const Program> program_;
@@ -99,6 +103,7 @@ class Executable {
   std::int64_t scratch_bytes_ = 0;
   std::int64_t thread_bytes_ = 0;
   std::int64_t spare_bytes_ = 0;
+  std::size_t most_arguments_ = 0;  ///< of one step
 };
 
 }  // namespace ricci::cpu

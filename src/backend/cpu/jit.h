@@ -44,7 +44,12 @@ struct TargetInfo {
 /// Throws UserError for any other name.
 [[nodiscard]] const TargetInfo& target_named(std::string_view name);
 
-/// The instruction sets code made for a target uses, as far as `cpu_has` knows them.
+/// The same for code that is to run elsewhere: without instructions whose presence nobody can check
+/// there (`cpu_has`).
+[[nodiscard]] TargetInfo target_for_objects(std::string_view name);
+
+/// The instruction sets that code made for a target uses and `cpu_has` knows; all of them, for a
+/// target of `target_for_objects`, besides those that every x86-64 has.
 [[nodiscard]] std::vector<std::string> required_features(const TargetInfo& target);
 
 /// Whether this machine can run code made for a target.

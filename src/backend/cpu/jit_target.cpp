@@ -61,6 +61,24 @@ const std::array<TargetInfo, 3>& fixed_targets() {
   return targets;
 }
 
+std::vector<std::string_view> flags_of(std::string_view features) {
+  std::vector<std::string_view> out;
+  while (!features.empty()) {
+    const std::size_t end = std::min(features.find(','), features.size());
+    out.push_back(features.substr(0, end));
+    features.remove_prefix(std::min(end + 1, features.size()));
+  }
+  return out;
+}
+
+// What every x86-64 has; and evex512, which is not an instruction set of its own but says that
+// those of AVX-512 have registers of 512 bits.
+bool needs_no_check(std::string_view feature) {
+  constexpr auto Always = std::to_array<std::string_view>(
+      {"64bit", "cmov", "cx8", "evex512", "fxsr", "mmx", "sse", "sse2", "x87"});
+  return std::ranges::find(Always, feature) != Always.end();
+}
+
 }  // namespace
 
 const TargetInfo& host_target() {
@@ -77,17 +95,26 @@ const TargetInfo& target_named(std::string_view name) {
                   "use host, portable, avx2 or avx512");
 }
 
+TargetInfo target_for_objects(std::string_view name) {
+  TargetInfo target = target_named(name);
+  if (target.name != "host") return target;
+  std::vector<std::string> flags;
+  for (const std::string_view flag : flags_of(target.features)) {
+    const std::string_view feature = flag.substr(1);
+    const bool kept = can_check_feature(feature) || needs_no_check(feature);
+    flags.push_back(fmt::format("{}{}", kept ? flag.front() : '-', feature));
+  }
+  target.features = fmt::format("{}", fmt::join(flags, ","));
+  return target;
+}
+
 std::vector<std::string> required_features(const TargetInfo& target) {
   std::vector<std::string> out;
   const auto add = [&](std::initializer_list<const char*> names) {
     out.insert(out.end(), names.begin(), names.end());
   };
   if (target.name == "host") {
-    std::string_view rest = target.features;
-    while (!rest.empty()) {
-      const std::size_t end = std::min(rest.find(','), rest.size());
-      const std::string_view flag = rest.substr(0, end);
-      rest.remove_prefix(std::min(end + 1, rest.size()));
+    for (const std::string_view flag : flags_of(target.features)) {
       if (flag.starts_with('+') && can_check_feature(flag.substr(1)))
         out.emplace_back(flag.substr(1));
     }

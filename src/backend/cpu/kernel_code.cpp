@@ -198,15 +198,9 @@ class KernelEmitter {
 
   void accumulate(const loop::Accumulator& acc, Value* at, Value* value) {
     const DType held = widened(acc.dtype);
-    if (mask_ != nullptr) {
-      Value* old = lanes_.load(held, at, lane_count_, mask_);
-      lanes_.store(held, lanes_.combine(acc.kind, held, old, lanes_.spread(value, lane_count_)), at,
-                   lane_count_, mask_);
-      return;
-    }
-    Value* old = lanes_.load(held, at, lane_count_, nullptr);
-    lanes_.store(held, lanes_.combine(acc.kind, held, old, lanes_.spread(value, lane_count_)), at,
-                 lane_count_, nullptr);
+    Value* old = lanes_.load(held, at, lane_count_, mask_);
+    Value* now = lanes_.combine(acc.kind, held, old, lanes_.spread(value, lane_count_));
+    lanes_.store(held, now, at, lane_count_, mask_);
   }
 
   void emit_elements(const Stage& stage) {
@@ -518,6 +512,10 @@ class KernelEmitter {
       which = b_.CreateExtractElement(index, lane);
     }
     Value* out = function_->getArg(2);
+    // The first one stays.
+    BasicBlock* first = block("first");
+    b_.CreateCondBr(b_.CreateICmpEQ(b_.CreateLoad(b_.getInt64Ty(), out), number(0)), first, fine);
+    b_.SetInsertPoint(first);
     b_.CreateStore(number(1), out);
     b_.CreateStore(which, element(out, number(1), 8));
     b_.CreateStore(number(limit), element(out, number(2), 8));
@@ -566,20 +564,6 @@ class KernelEmitter {
   int unroll_ = 1;
 };
 
-struct Emitted {
-  std::unique_ptr<llvm::LLVMContext> context;
-  std::unique_ptr<llvm::Module> module;
-};
-
-Emitted module_of(const std::vector<KernelSource>& kernels, const JitOptions& options) {
-  Emitted e;
-  e.context = std::make_unique<llvm::LLVMContext>();
-  e.module = std::make_unique<llvm::Module>("kernels", *e.context);
-  const TargetInfo& target = options.target != nullptr ? *options.target : host_target();
-  add_kernels(*e.module, kernels, target);
-  return e;
-}
-
 }  // namespace
 
 void add_kernels(llvm::Module& module, const std::vector<KernelSource>& kernels,
@@ -589,13 +573,10 @@ void add_kernels(llvm::Module& module, const std::vector<KernelSource>& kernels,
 
 std::shared_ptr<JitCode> compile_kernels(const std::vector<KernelSource>& kernels,
                                          const JitOptions& options) {
-  Emitted e = module_of(kernels, options);
-  return jit_compile(std::move(e.module), std::move(e.context), options);
-}
-
-EmittedCode emit_kernels(const std::vector<KernelSource>& kernels, const JitOptions& options) {
-  Emitted e = module_of(kernels, options);
-  return emit_code(std::move(e.module), std::move(e.context), options);
+  auto context = std::make_unique<llvm::LLVMContext>();
+  auto module = std::make_unique<llvm::Module>("kernels", *context);
+  add_kernels(*module, kernels, options.target != nullptr ? *options.target : host_target());
+  return jit_compile(std::move(module), std::move(context), options);
 }
 
 }  // namespace ricci::cpu

@@ -37,8 +37,5 @@ void add_kernels(llvm::Module& module, const std::vector<KernelSource>& kernels,
 /// Compiles kernels into one piece of code; each can be found by its symbol.
 [[nodiscard]] std::shared_ptr<JitCode> compile_kernels(const std::vector<KernelSource>& kernels,
                                                        const JitOptions& options);
-/// The same without linking.
-[[nodiscard]] EmittedCode emit_kernels(const std::vector<KernelSource>& kernels,
-                                       const JitOptions& options);
 
 }  // namespace ricci::cpu

@@ -1,6 +1,5 @@
-// What of a kernel its tiles and its code depend on.
+// What of a kernel its code depends on.
 #include <algorithm>
-#include <tuple>
 
 #include "backend/cpu/kernel_code.h"
 
@@ -11,11 +10,6 @@ using loop::Code;
 using loop::Instr;
 using loop::Kernel;
 using loop::Reg;
-
-// [0, n) cut in `parts`, part number p.
-std::pair<std::int64_t, std::int64_t> cut(std::int64_t n, std::int64_t parts, std::int64_t p) {
-  return {n / parts * p + std::min(p, n % parts), n / parts * (p + 1) + std::min(p + 1, n % parts)};
-}
 
 }  // namespace
 
@@ -53,27 +47,6 @@ int unroll_for(const Kernel& kernel, const loop::Stage& stage) {
   if (stage.reductions.empty()) return total > 8 ? 1 : 2;
   if (total > 24) return 1;
   return total > 8 ? 2 : 4;
-}
-
-TileRange tile_range(const Kernel& k, std::int64_t tile) {
-  TileRange r;
-  if (k.by_columns) {
-    // Cut at multiples of a cache line, whatever the dtype.
-    constexpr std::int64_t Grain = 64;
-    const std::int64_t n = k.extents[0];
-    const auto [a, b] = cut((n + Grain - 1) / Grain, k.tiles, tile);
-    r.first = std::min(a * Grain, n);
-    r.last = std::min(b * Grain, n);
-    return r;
-  }
-  if (k.accumulators.empty()) {
-    std::tie(r.first, r.last) = cut(k.rows(), k.tiles, tile);
-    return r;
-  }
-  std::tie(r.first, r.last) = cut(k.kept_rows(), k.tiles / k.chunks, tile / k.chunks);
-  std::tie(r.inner_first, r.inner_last) = cut(k.accumulated_rows(), k.chunks, tile % k.chunks);
-  r.slot = r.first * k.chunks + tile % k.chunks;
-  return r;
 }
 
 std::string code_key(const Kernel& kernel) {

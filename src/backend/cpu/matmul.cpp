@@ -116,8 +116,9 @@ void MatmulPlan::run_small(std::int64_t batch, const void* a, const void* b, voi
   void* to = element(dtype_, c, offset_of(c_, batch));
   const bool direct_c = native_ && c_.column == 1;
   alignas(64) R held[7 * Plane];
-  Side x = a_;
-  Side y = b_;
+  // Strides only: copies of whole sides would allocate.
+  Side x{.from = {{}, a_.from.row, a_.from.column}};
+  Side y{.from = {{}, b_.from.row, b_.from.column}};
   const R* x_data = static_cast<const R*>(from_a);
   const R* y_data = static_cast<const R*>(from_b);
   if (!native_) {
@@ -238,12 +239,6 @@ void MatmulPlan::run_tile(std::int64_t index, const void* a, const void* b, void
       }
     }
   });
-}
-
-void MatmulPlan::run(ThreadPool& pool, const void* a, const void* b, void* c, void* scratch) const {
-  pool.run(prepare_tiles(), [&](std::int64_t t) { prepare_tile(t, a, b, scratch); });
-  pool.run(pack_tiles(), [&](std::int64_t t) { pack_tile(t, a, b, scratch); });
-  pool.run(tiles(), [&](std::int64_t t) { run_tile(t, a, b, c, scratch); });
 }
 
 }  // namespace ricci::cpu

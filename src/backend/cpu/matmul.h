@@ -77,7 +77,20 @@ class MatmulPlan {
   [[nodiscard]] MatmulTile tile(std::int64_t index) const noexcept;
   void run_tile(std::int64_t tile, const void* a, const void* b, void* c, void* scratch) const;
 
-  void run(ThreadPool& pool, const void* a, const void* b, void* c, void* scratch) const;
+  void run(ThreadPool& pool, const void* a, const void* b, void* c, void* scratch) const {
+    run(pool, a, b, c, scratch, [](std::int64_t) {});
+  }
+  /// Calls `done(t)` when tile t is.
+  template <class Done>
+  void run(ThreadPool& pool, const void* a, const void* b, void* c, void* scratch,
+           Done&& done) const {
+    pool.run(prepare_tiles(), [&](std::int64_t t) { prepare_tile(t, a, b, scratch); });
+    pool.run(pack_tiles(), [&](std::int64_t t) { pack_tile(t, a, b, scratch); });
+    pool.run(tiles(), [&](std::int64_t t) {
+      run_tile(t, a, b, c, scratch);
+      done(t);
+    });
+  }
 
  private:
   enum class Method : std::uint8_t { Fill, Small, Blocks, Rows, Dots, Panels };

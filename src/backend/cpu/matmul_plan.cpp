@@ -14,7 +14,7 @@ namespace ricci::cpu {
 namespace {
 
 // Where one method overtakes another, measured; sizes in elements, work in multiplications.
-constexpr std::int64_t SmallSize = 32;              // m, n, k up to here: registers, no library
+constexpr std::int64_t SmallSize = 32;              // m, n, k up to here: registers, nothing packed
 constexpr std::int64_t FewRows = 4;                 // read B once, row by row
 constexpr std::int64_t UnpackedRows = 12;           // B is read too seldom to be packed
 constexpr std::int64_t TileWork = 8 << 20;          // enough to hide what a tile costs

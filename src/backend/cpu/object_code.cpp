@@ -14,13 +14,57 @@
 namespace ricci::cpu {
 namespace {
 
+// The functions of a program, in the order the executor asks for them (see CodeSource). Equal
+// kernels share one.
+class ProgramCode {
+ public:
+  ProgramCode(llvm::Module& module, const TargetInfo& target) : module_(module), target_(target) {}
+
+  /// `prefix` tells the functions of a body from others.
+  void add(const Program& program, const std::string& prefix = {}) {
+    for (const loop::Kernel& k : program.kernels) {
+      llvm::Function*& function = kernels_[code_key(k)];
+      if (function == nullptr) {
+        add_kernels(module_, {{&k, prefix + k.name}}, target_);
+        function = module_.getFunction(prefix + k.name);
+      }
+      functions_.push_back(function);
+    }
+    for (std::size_t s = 0; s < program.steps.size(); ++s) {
+      const auto* control = std::get_if<ControlStep>(&program.steps[s].what);
+      if (control != nullptr) add(program, *control, fmt::format("{}s{}_", prefix, s));
+    }
+  }
+  /// Null where a control step is not one function.
+  [[nodiscard]] const std::vector<llvm::Constant*>& functions() const noexcept {
+    return functions_;
+  }
+
+ private:
+  void add(const Program& program, const ControlStep& step, const std::string& prefix) {
+    const std::string symbol = prefix + std::string(step.op.mnemonic());
+    if (program.fused && add_scan(module_, step, symbol, target_)) {
+      functions_.push_back(module_.getFunction(symbol));
+      return;
+    }
+    functions_.push_back(
+        llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(module_.getContext())));
+    for (const auto& [role, body] : step.bodies) add(*body, fmt::format("{}{}_", prefix, role));
+  }
+
+  llvm::Module& module_;
+  const TargetInfo& target_;
+  std::map<std::string, llvm::Function*> kernels_;
+  std::vector<llvm::Constant*> functions_;
+};
+
 class ObjectEmitter {
  public:
   ObjectEmitter(llvm::Module& module, const ObjectParts& parts, const TargetInfo& target)
-      : module_(module), parts_(parts), target_(target), b_(module.getContext()) {}
+      : module_(module), parts_(parts), code_(module, target), b_(module.getContext()) {}
 
   void run(const Program& program) {
-    add_code(program);
+    code_.add(program);
     // Nobody outside calls these by name, so that any number of objects can be linked together.
     for (llvm::Function& f : module_) {
       if (!f.isDeclaration()) f.setLinkage(llvm::GlobalValue::InternalLinkage);
@@ -34,30 +78,6 @@ class ObjectEmitter {
   }
 
  private:
-  // In the order the executor asks for code (see CodeSource); equal kernels share a function.
-  void add_code(const Program& program) {
-    for (const loop::Kernel& k : program.kernels) {
-      const auto [known, is_new] = kernels_.try_emplace(code_key(k), nullptr);
-      if (is_new) {
-        const std::string symbol = fmt::format("kernel_{}", kernels_.size());
-        add_kernels(module_, {{&k, symbol}}, target_);
-        known->second = module_.getFunction(symbol);
-      }
-      functions_.push_back(known->second);
-    }
-    for (const Step& step : program.steps) {
-      const auto* control = std::get_if<ControlStep>(&step.what);
-      if (control == nullptr) continue;
-      const std::string symbol = fmt::format("loop_{}", functions_.size());
-      if (program.fused && add_scan(module_, *control, symbol, target_)) {
-        functions_.push_back(module_.getFunction(symbol));
-        continue;
-      }
-      functions_.push_back(llvm::ConstantPointerNull::get(b_.getPtrTy()));
-      for (const auto& [role, body] : control->bodies) add_code(*body);
-    }
-  }
-
   llvm::GlobalVariable* constant(llvm::Constant* value) {
     auto* global = new llvm::GlobalVariable(module_, value->getType(), true,
                                             llvm::GlobalValue::PrivateLinkage, value);
@@ -72,12 +92,13 @@ class ObjectEmitter {
 
   // A Package, field by field.
   llvm::GlobalVariable* package() {
-    auto* table = llvm::ArrayType::get(b_.getPtrTy(), functions_.size());
+    const std::vector<llvm::Constant*>& functions = code_.functions();
+    auto* table = llvm::ArrayType::get(b_.getPtrTy(), functions.size());
     return constant(llvm::ConstantStruct::getAnon(
         {b_.getInt64(PackageVersion), bytes(parts_.interface_bytes),
          b_.getInt64(parts_.interface_bytes.size()), bytes(parts_.program_bytes),
          b_.getInt64(parts_.program_bytes.size()),
-         constant(llvm::ConstantArray::get(table, functions_)), b_.getInt64(functions_.size())}));
+         constant(llvm::ConstantArray::get(table, functions)), b_.getInt64(functions.size())}));
   }
 
   // A function of the interface: it calls the runtime's, with the package in front where that is
@@ -104,14 +125,19 @@ class ObjectEmitter {
 
   llvm::Module& module_;
   const ObjectParts& parts_;
-  const TargetInfo& target_;
+  ProgramCode code_;
   llvm::IRBuilder<> b_;
-  std::map<std::string, llvm::Function*> kernels_;
-  std::vector<llvm::Constant*> functions_;
   llvm::GlobalVariable* package_ = nullptr;
 };
 
 }  // namespace
+
+EmittedCode emit_program(const Program& program, const JitOptions& options) {
+  auto context = std::make_unique<llvm::LLVMContext>();
+  auto module = std::make_unique<llvm::Module>(program.name, *context);
+  ProgramCode(*module, options.target != nullptr ? *options.target : host_target()).add(program);
+  return emit_code(std::move(module), std::move(context), options);
+}
 
 std::vector<std::byte> emit_object(const Program& program, const ObjectParts& parts,
                                    const TargetInfo& target) {

@@ -14,6 +14,10 @@
 
 namespace ricci::cpu {
 
+/// The functions that run when a program does, each once: its kernels and loops, and those of
+/// bodies that are not part of a loop's own function.
+[[nodiscard]] EmittedCode emit_program(const Program& program, const JitOptions& options);
+
 struct ObjectParts {
   std::string name;  ///< what the C functions begin with: an identifier
   std::span<const std::byte> interface_bytes;

@@ -32,7 +32,21 @@ class RowMajorCall : public CallKernel {
     }
   }
 
-  void run(const CallArguments& a) const final {
+  void run(const CallArguments& a) const final { (void)run_plan(a, nullptr); }
+  bool run_with(const CallArguments& a, const Attached& after) const final {
+    return run_plan(a, &after);
+  }
+  [[nodiscard]] std::int64_t scratch_bytes() const final { return copies_bytes_ + plan_bytes(); }
+
+ protected:
+  /// Was what is attached run as well?
+  virtual bool run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
+                        std::span<std::byte* const> out, std::byte* scratch,
+                        const Attached* after) const = 0;
+  [[nodiscard]] virtual std::int64_t plan_bytes() const { return 0; }
+
+ private:
+  bool run_plan(const CallArguments& a, const Attached* after) const {
     std::vector<const std::byte*> in;
     for (std::size_t k = 0; k < operands_.size(); ++k) {
       const Operand& o = operands_[k];
@@ -45,16 +59,9 @@ class RowMajorCall : public CallKernel {
                    a.pool);
       in.push_back(copy);
     }
-    run_plan(a.pool, in, a.results, a.scratch + copies_bytes_);
+    return run_plan(a.pool, in, a.results, a.scratch + copies_bytes_, after);
   }
-  [[nodiscard]] std::int64_t scratch_bytes() const final { return copies_bytes_ + plan_bytes(); }
 
- protected:
-  virtual void run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
-                        std::span<std::byte* const> out, std::byte* scratch) const = 0;
-  [[nodiscard]] virtual std::int64_t plan_bytes() const { return 0; }
-
- private:
   struct Operand {
     DType dtype;
     StaticDims dims;
@@ -119,24 +126,37 @@ bool all_finite(const std::byte* data, std::int64_t n, Bits exponent) {
 
 class ConvCall final : public RowMajorCall {
  public:
-  ConvCall(const CallStep& step, const ConvGeometry& geometry, ConvPlan::Kind kind)
+  ConvCall(const CallStep& step, const ConvGeometry& geometry, ConvPlan::Kind kind,
+           const loop::Kernel* after)
       : RowMajorCall(step),
         plan_(geometry, kind),
         plain_(step, host_kernel(step.op.kind())),
         dtype_(geometry.dtype),
         factors_(*step.operands[1].type.numel()),
         pads_(kind != ConvPlan::Kind::BackwardInput &&
-              (geometry.padding[0] != 0 || geometry.padding[1] != 0)) {}
+              (geometry.padding[0] != 0 || geometry.padding[1] != 0)) {
+    const std::int64_t image =
+        kind == ConvPlan::Kind::BackwardInput ? geometry.x_image() : geometry.y_image();
+    if (after != nullptr && plan_.tells_images() && has_whole_rows(*after, image)) image_ = image;
+  }
   [[nodiscard]] std::string_view how() const override { return "conv"; }
 
  private:
-  void run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
-                std::span<std::byte* const> out, std::byte* scratch) const override {
+  bool run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
+                std::span<std::byte* const> out, std::byte* scratch,
+                const Attached* after) const override {
     if (pads_ && !is_finite(in[1])) {
       plain_.run(pool, in, out);
-      return;
+      return false;
     }
-    plan_.run(pool, in[0], in[1], out[0], scratch);
+    if (after == nullptr || image_ == 0) {
+      plan_.run(pool, in[0], in[1], out[0], scratch);
+      return false;
+    }
+    plan_.run(pool, in[0], in[1], out[0], scratch, [&](std::int64_t first, std::int64_t last) {
+      after->run(first * image_, last * image_);
+    });
+    return true;
   }
   [[nodiscard]] bool is_finite(const std::byte* data) const {
     switch (dtype_) {
@@ -152,6 +172,7 @@ class ConvCall final : public RowMajorCall {
   DType dtype_;
   std::int64_t factors_;  ///< elements of the operand that meets the padding
   bool pads_;
+  std::int64_t image_ = 0;  ///< elements of an image, when what is attached can run on images
 };
 
 class PoolCall final : public RowMajorCall {
@@ -161,8 +182,8 @@ class PoolCall final : public RowMajorCall {
   [[nodiscard]] std::string_view how() const override { return "pool"; }
 
  private:
-  void run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
-                std::span<std::byte* const> out, std::byte*) const override {
+  bool run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
+                std::span<std::byte* const> out, std::byte*, const Attached*) const override {
     if (const auto* op = op_.as<op::Pool>()) {
       pool_forward(pool, geometry_, op->kind, op->count_include_pad, in[0], out[0]);
     } else if (op_.is<op::MaxPool2dBackward>()) {
@@ -170,6 +191,7 @@ class PoolCall final : public RowMajorCall {
     } else {
       max_pool_select(pool, geometry_, in[0], in[1], out[0]);
     }
+    return false;
   }
   Op op_;
   PoolGeometry geometry_;
@@ -234,13 +256,15 @@ class AttentionCall final : public RowMajorCall {
   }
 
  private:
-  void run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
-                std::span<std::byte* const> out, std::byte* scratch) const override {
+  bool run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
+                std::span<std::byte* const> out, std::byte* scratch,
+                const Attached*) const override {
     const auto f = [&](std::size_t k) { return reinterpret_cast<const float*>(in[k]); };
     plan_.forward(pool, {f(0), f(1), f(2), has_mask_ ? in[3] : nullptr},
                   reinterpret_cast<float*>(out[0]),
                   out.size() > 1 ? reinterpret_cast<float*>(out[1]) : nullptr, scratch);
     infinite_.repair(pool, in, out);
+    return false;
   }
   [[nodiscard]] std::int64_t plan_bytes() const override { return plan_.forward_scratch_bytes(); }
   AttentionPlan plan_;
@@ -265,8 +289,9 @@ class AttentionBackwardCall final : public RowMajorCall {
   [[nodiscard]] std::string_view how() const override { return "attention"; }
 
  private:
-  void run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
-                std::span<std::byte* const> out, std::byte* scratch) const override {
+  bool run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
+                std::span<std::byte* const> out, std::byte* scratch,
+                const Attached*) const override {
     const auto f = [&](std::size_t k) { return reinterpret_cast<const float*>(in[k]); };
     const auto d = [&](std::size_t r) {
       return r < out.size() ? reinterpret_cast<float*>(out[r]) : nullptr;
@@ -274,6 +299,7 @@ class AttentionBackwardCall final : public RowMajorCall {
     plan_.backward(pool, {f(0), f(1), f(2), has_mask_ ? in[4] : nullptr}, f(3),
                    has_lse_ ? f(has_mask_ ? 5 : 4) : nullptr, {d(0), d(1), d(2), d(3)}, scratch);
     infinite_.repair(pool, in, out);
+    return false;
   }
   [[nodiscard]] std::int64_t plan_bytes() const override { return plan_.backward_scratch_bytes(); }
   bool has_mask_;
@@ -286,14 +312,16 @@ class AttentionBackwardCall final : public RowMajorCall {
 
 bool has_plan(const Graph& graph, const Node& node) {
   const bool attention = node.op.is<op::Attention>() || node.op.is<op::AttentionBackward>();
-  return attention && graph.type(node.operands[0]).dtype == DType::F32;
+  if (attention) return graph.type(node.operands[0]).dtype == DType::F32;
+  return node.op.is<op::Pool>() || node.op.is<op::MaxPool2dBackward>() ||
+         node.op.is<op::MaxPool2dSelect>();
 }
 
-std::unique_ptr<CallKernel> make_plan_call(const CallStep& step) {
+std::unique_ptr<CallKernel> make_plan_call(const CallStep& step, const loop::Kernel* after) {
   const DType dtype = step.operands.empty() ? DType::F32 : step.operands[0].type.dtype;
   const auto sizes = [&](std::size_t k) { return dims_of(step.operands[k]); };
   const auto conv = [&](const ConvGeometry& g, ConvPlan::Kind kind) {
-    return std::make_unique<ConvCall>(step, g, kind);
+    return std::make_unique<ConvCall>(step, g, kind, after);
   };
   if (const auto* op = step.op.as<op::Conv>()) {
     return conv(conv_geometry(*op, dtype, sizes(0), sizes(1), dims_of(step.results[0])),

@@ -10,6 +10,7 @@ namespace ricci::cpu {
 /// Does a plan serve this node?
 [[nodiscard]] bool has_plan(const Graph& graph, const Node& node);
 /// The plan's call; null when there is none.
-[[nodiscard]] std::unique_ptr<CallKernel> make_plan_call(const CallStep& step);
+[[nodiscard]] std::unique_ptr<CallKernel> make_plan_call(const CallStep& step,
+                                                         const loop::Kernel* after);
 
 }  // namespace ricci::cpu

@@ -124,9 +124,9 @@ void pool_part(const PoolGeometry& g, ReduceKind kind, bool count_padding, const
     combine_part(g, part, x, total, combine);
   };
   switch (kind) {
-    // A NaN wins: nothing is larger than it, and it is taken when it comes.
-    case ReduceKind::Max: run(-Inf, [](S a, S b) { return b > a || b != b ? b : a; }); break;
-    case ReduceKind::Min: run(Inf, [](S a, S b) { return b < a || b != b ? b : a; }); break;
+    // The later of equals, which may be zeros of different signs; a NaN stays.
+    case ReduceKind::Max: run(-Inf, [](S a, S b) { return a > b || a != a ? a : b; }); break;
+    case ReduceKind::Min: run(Inf, [](S a, S b) { return a < b || a != a ? a : b; }); break;
     case ReduceKind::Prod: run(1, [](S a, S b) { return a * b; }); break;
     case ReduceKind::Sum:
     case ReduceKind::Mean: run(0, [](S a, S b) { return a + b; }); break;

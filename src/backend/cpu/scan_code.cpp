@@ -3,8 +3,10 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
+#include <llvm/Support/raw_ostream.h>
 
 #include "ricci/op/ops.h"
+#include "ricci/support/error.h"
 
 #include "backend/cpu/unrolled.h"
 
@@ -163,13 +165,21 @@ bool add_scan(llvm::Module& module, const ControlStep& step, const std::string& 
   return true;
 }
 
-ScanCode compile_scan(const ControlStep& step) {
+std::string scan_text(const ControlStep& step) {
+  llvm::LLVMContext context;
+  llvm::Module module("scan", context);
+  if (!add_scan(module, step, ScanSymbol, host_target())) return {};
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  module.print(out, nullptr);
+  return text;
+}
+
+std::shared_ptr<JitCode> compile_scan(const ControlStep& step, const JitOptions& options) {
   auto context = std::make_unique<llvm::LLVMContext>();
   auto module = std::make_unique<llvm::Module>("scan", *context);
-  if (!add_scan(*module, step, "scan", host_target())) return {};
-  const std::shared_ptr<const JitCode> code =
-      jit_compile(std::move(module), std::move(context), {});
-  return {code, reinterpret_cast<ScanFunction>(code->find("scan"))};
+  check_internal(add_scan(*module, step, ScanSymbol, host_target()), "this loop has no code");
+  return jit_compile(std::move(module), std::move(context), options);
 }
 
 }  // namespace ricci::cpu

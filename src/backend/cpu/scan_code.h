@@ -16,7 +16,11 @@ namespace ricci::cpu {
 /// has what cannot be written out.
 [[nodiscard]] bool add_scan(llvm::Module& module, const ControlStep& step,
                             const std::string& symbol, const TargetInfo& target);
-/// Nothing (a null function) when the body is too large or has what cannot be written out.
-[[nodiscard]] ScanCode compile_scan(const ControlStep& step);
+inline constexpr const char* ScanSymbol = "scan";
+/// All that a loop's code depends on; empty when `add_scan` would add nothing.
+[[nodiscard]] std::string scan_text(const ControlStep& step);
+/// The loop as the function ScanSymbol, for this machine; scan_text is not empty.
+[[nodiscard]] std::shared_ptr<JitCode> compile_scan(const ControlStep& step,
+                                                    const JitOptions& options);
 
 }  // namespace ricci::cpu

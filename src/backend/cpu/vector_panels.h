@@ -200,7 +200,7 @@ void panel_product(const Panels<T>& p) {
 // A product of its own, with what it packs on the stack.
 template <class T>
 void product_by_panels(const Product<T>& p) {
-  constexpr std::int64_t RowsAtOnce = 11 * RowBlock;
+  constexpr std::int64_t RowsAtOnce = 6 * RowBlock;  // more would need much stack
   alignas(64) T rows[RowsAtOnce * StripRow<T> + LaneCount<T>];
   alignas(64) T columns[StripColumns<T> * PanelDepth<T>];
   for (std::int64_t k = 0; k < p.k; k += PanelDepth<T>) {

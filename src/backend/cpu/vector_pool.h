@@ -50,14 +50,8 @@ inline Flags is_better(Floats here, Floats best) {
   return (here > best) | ((here != here) & (best == best));
 }
 
-float maximum_of(const float* upper, const float* lower) {
-  const float at[4] = {upper[0], upper[1], lower[0], lower[1]};
-  float best = at[0];
-  for (int i = 1; i < 4; ++i) {
-    if (at[i] > best || (at[i] != at[i] && best == best)) best = at[i];
-  }
-  return best;
-}
+/// What a maximum keeps when another number comes: itself if it is larger or a NaN.
+inline Flags stays(Floats best, Floats here) { return (best > here) | (best != best); }
 
 /// One row of windows from two rows of an image.
 void max_of_pairs(const float* upper, const float* lower, std::int64_t count, float* y) {
@@ -65,10 +59,15 @@ void max_of_pairs(const float* upper, const float* lower, std::int64_t count, fl
   for (; i + FloatCount <= count; i += FloatCount) {
     const Windows w = windows(upper + 2 * i, lower + 2 * i);
     Floats best = w.at[0];
-    for (int k = 1; k < 4; ++k) best = pick(is_better(w.at[k], best), w.at[k], best);
+    for (int k = 1; k < 4; ++k) best = pick(stays(best, w.at[k]), best, w.at[k]);
     store(y + i, best);
   }
-  for (; i < count; ++i) y[i] = maximum_of(upper + 2 * i, lower + 2 * i);
+  for (; i < count; ++i) {
+    const float at[4] = {upper[2 * i], upper[2 * i + 1], lower[2 * i], lower[2 * i + 1]};
+    float best = at[0];
+    for (int k = 1; k < 4; ++k) best = best > at[k] || best != best ? best : at[k];
+    y[i] = best;
+  }
 }
 
 void gradient_of_pair(const float* upper, const float* lower, float dy, float* d_upper,

@@ -66,18 +66,9 @@ namespace ricci::cpu {
 // reduce.cpp
 [[nodiscard]] HostKernel reduce_kernel() noexcept;
 
-// product.cpp
-[[nodiscard]] HostKernel matmul_kernel() noexcept;
-[[nodiscard]] HostKernel dot_general_kernel() noexcept;
-
 // conv.cpp
 [[nodiscard]] HostKernel conv_kernel() noexcept;
 [[nodiscard]] HostKernel conv2d_backward_input_kernel() noexcept;
 [[nodiscard]] HostKernel conv2d_backward_weight_kernel() noexcept;
-
-// pool.cpp
-[[nodiscard]] HostKernel pool_kernel() noexcept;
-[[nodiscard]] HostKernel max_pool2d_backward_kernel() noexcept;
-[[nodiscard]] HostKernel max_pool2d_select_kernel() noexcept;
 
 }  // namespace ricci::cpu

@@ -37,17 +37,12 @@ HostKernel host_kernel(OpKind kind) noexcept {
     case OpKind::TopK: return top_k_kernel();
     case OpKind::ArgReduce: return arg_reduce_kernel();
     case OpKind::Sample: return sample_kernel();
-    case OpKind::Matmul: return matmul_kernel();
-    case OpKind::DotGeneral: return dot_general_kernel();
     case OpKind::DenseSolve:
     case OpKind::BatchedDenseSolve: return dense_solve_kernel();
     case OpKind::TriangularSolve: return triangular_solve_kernel();
     case OpKind::Conv: return conv_kernel();
     case OpKind::Conv2dBackwardInput: return conv2d_backward_input_kernel();
     case OpKind::Conv2dBackwardWeight: return conv2d_backward_weight_kernel();
-    case OpKind::Pool: return pool_kernel();
-    case OpKind::MaxPool2dBackward: return max_pool2d_backward_kernel();
-    case OpKind::MaxPool2dSelect: return max_pool2d_select_kernel();
     case OpKind::SelectiveScan: return selective_scan_kernel();
     case OpKind::SelectiveScanBackward: return selective_scan_backward_kernel();
     case OpKind::GatedDeltaNet: return gated_delta_net_kernel();

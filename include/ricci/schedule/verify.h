@@ -1,0 +1,21 @@
+// The verifier of programs: can this one be run without touching memory that is not its own? Runs
+// on every program that is made in debug builds, and on every one that is read from bytes.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "ricci/schedule/program.h"
+
+namespace ricci {
+
+/// What is wrong with a program, or with one of its bodies; nothing when it is well formed:
+/// - steps name buffers, kernels and bodies that exist, as many as their op or kernel takes;
+/// - calls have the types their op gives them;
+/// - temporaries lie inside the arena, views inside their buffers, and what kernels read and write
+///   at places that are known beforehand inside their arguments.
+[[nodiscard]] std::optional<std::string> find_fault(const Program& program);
+/// Throws InternalError that says what is wrong.
+void verify(const Program& program);
+
+}  // namespace ricci

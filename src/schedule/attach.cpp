@@ -1,0 +1,183 @@
+#include "schedule/attach.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "ricci/op/ops.h"
+
+#include "schedule/step_buffers.h"
+
+namespace ricci::schedule {
+namespace {
+
+// Ops whose results are large, and whose kernels finish them part by part.
+bool comes_in_parts(const Op& op) {
+  return op.is<op::Matmul>() || op.is<op::Conv>() || op.is<op::Conv2dBackwardInput>();
+}
+
+// Does element e of the kernel see element e of the argument and no other?
+bool reads_in_order(const loop::Kernel& k, std::size_t argument) {
+  const std::vector<std::int64_t> in_order = loop::contiguous(k.extents).strides;
+  return std::ranges::all_of(k.code, [&](const loop::Instr& i) {
+    if (i.code != loop::Code::Load || i.access.argument != static_cast<std::int32_t>(argument)) {
+      return true;
+    }
+    return i.per_element && i.access.offset == 0 && i.access.terms.empty() &&
+           i.access.strides == in_order;
+  });
+}
+
+class Attacher {
+ public:
+  Attacher(Program& program, const std::vector<std::pair<BufferId, BufferId>>& replaced)
+      : program_(program), place_(program.buffers.size()), readers_(program.buffers.size(), 0) {
+    for (std::size_t b = 0; b < place_.size(); ++b) place_[b] = static_cast<BufferId>(b);
+    for (const auto& [output, input] : replaced) place_[at(output)] = input;
+    for (const Step& step : program.steps) {
+      for_reads(step, [&](BufferId b) { ++readers_[at(b)]; });
+    }
+  }
+
+  void run() {
+    std::vector<bool> gone(program_.steps.size(), false);
+    for (std::size_t c = 0; c < program_.steps.size(); ++c) {
+      const auto* call = std::get_if<CallStep>(&program_.steps[c].what);
+      if (call == nullptr || !comes_in_parts(call->op) || call->results[0].buffer < 0) continue;
+      const auto k = reader(c, gone);
+      if (!k) continue;
+      attach(c, *k);
+      gone[*k] = true;
+    }
+    std::vector<Step> steps;
+    for (std::size_t s = 0; s < gone.size(); ++s) {
+      if (!gone[s]) steps.push_back(std::move(program_.steps[s]));
+    }
+    program_.steps = std::move(steps);
+  }
+
+ private:
+  static std::size_t at(BufferId b) { return static_cast<std::size_t>(b); }
+
+  // What a step reads, or what it writes. Control steps may do both with all they name.
+  template <class F>
+  void for_uses(const Step& step, bool writes, F&& f) const {
+    const auto launched = [&](const Launch& launch) {
+      for_arguments(program_, launch, [&](BufferId b, bool written) {
+        if (written == writes) f(b);
+      });
+    };
+    if (const auto* k = std::get_if<KernelStep>(&step.what)) {
+      for (const Launch& launch : k->launches) launched(launch);
+    } else if (const auto* call = std::get_if<CallStep>(&step.what)) {
+      for (const BufferView& v : writes ? call->results : call->operands) {
+        if (v.buffer >= 0) f(v.buffer);
+      }
+      if (call->after) launched(*call->after);
+    } else {
+      for_buffers(step, [&](BufferId b) {
+        if (b >= 0) f(b);
+      });
+    }
+  }
+  template <class F>
+  void for_reads(const Step& step, F&& f) const {
+    for_uses(step, false, std::forward<F>(f));
+  }
+
+  // The first kernel that reads what call `c` makes, if it comes soon and can run with the call.
+  [[nodiscard]] std::optional<std::size_t> reader(std::size_t c,
+                                                  const std::vector<bool>& gone) const {
+    constexpr std::size_t Soon = 8;  // what it writes lives so much longer
+    const BufferId made = std::get<CallStep>(program_.steps[c].what).results[0].buffer;
+    const std::size_t end = std::min(program_.steps.size(), c + 1 + Soon);
+    for (std::size_t s = c + 1; s < end; ++s) {
+      if (gone[s]) continue;
+      bool reads = false;
+      for_reads(program_.steps[s], [&](BufferId b) { reads = reads || b == made; });
+      if (!reads) continue;
+      if (fits(program_.steps[s], made) && can_move(c, s, gone)) return s;
+      return std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] bool fits(const Step& step, BufferId made) const {
+    const auto* kernels = std::get_if<KernelStep>(&step.what);
+    if (kernels == nullptr) return false;
+    const Launch& launch = kernels->launches.front();
+    const loop::Kernel& k = program_.kernels[launch.kernel];
+    const std::int64_t elements = program_.buffers[at(made)].elements;
+    if (elements == 0 || !k.accumulators.empty() || k.rows() * k.row_elements() != elements) {
+      return false;
+    }
+    for (std::size_t a = 0; a < launch.buffers.size(); ++a) {
+      if (launch.buffers[a] == made && !reads_in_order(k, a)) return false;
+    }
+    return true;
+  }
+
+  // Can step `s` run where the call `c` does? What else it reads must be there, and what lies where
+  // it writes must have been read.
+  [[nodiscard]] bool can_move(std::size_t c, std::size_t s, const std::vector<bool>& gone) const {
+    const Launch& launch = std::get<KernelStep>(program_.steps[s].what).launches.front();
+    const BufferId made = std::get<CallStep>(program_.steps[c].what).results[0].buffer;
+    bool free = true;
+    for_arguments(program_, launch, [&](BufferId mine, bool written) {
+      for (std::size_t t = c; t < s && free; ++t) {
+        if (gone[t]) continue;
+        const auto meets = [&](BufferId b) {
+          if (place_[at(b)] == place_[at(mine)]) free = false;
+        };
+        if (mine != made) for_uses(program_.steps[t], !written, meets);
+      }
+    });
+    return free;
+  }
+
+  void attach(std::size_t c, std::size_t s) {
+    Step& step = program_.steps[c];
+    auto& call = std::get<CallStep>(step.what);
+    Launch launch = std::move(std::get<KernelStep>(program_.steps[s].what).launches.front());
+    overwrite(call, launch);
+    step.label += ", then " + launch.from.label;
+    step.nodes.insert(step.nodes.end(), launch.from.nodes.begin(), launch.from.nodes.end());
+    call.after = std::move(launch);
+  }
+
+  // Makes the call compute where the kernel's result will be, when only the kernel reads it.
+  void overwrite(CallStep& call, Launch& launch) const {
+    const BufferId made = call.results[0].buffer;
+    const Buffer& from = program_.buffers[at(made)];
+    const auto in =
+        static_cast<std::size_t>(std::ranges::find(launch.buffers, made) - launch.buffers.begin());
+    if (from.role != Buffer::Role::Temporary || readers_[at(made)] != 1) return;
+    const loop::Kernel& k = program_.kernels[launch.kernel];
+    for (std::size_t o = 0; o < launch.buffers.size(); ++o) {
+      if (k.arguments[o].role != loop::ArgumentRole::Out) continue;
+      const BufferId out = launch.buffers[o];
+      const Buffer& to = program_.buffers[at(out)];
+      const bool alone = std::ranges::none_of(launch.buffers, [&](BufferId b) {
+        return b >= 0 && b != out && place_[at(b)] == place_[at(out)];
+      });
+      if (!alone || to.dtype != from.dtype || to.elements != from.elements ||
+          !loop::can_overwrite(k, o, in)) {
+        continue;
+      }
+      call.results[0].buffer = out;
+      launch.buffers[in] = out;
+      return;
+    }
+  }
+
+  Program& program_;
+  std::vector<BufferId> place_;       ///< per buffer: the one whose memory it is
+  std::vector<std::size_t> readers_;  ///< per buffer: arguments and operands that read it
+};
+
+}  // namespace
+
+void attach_kernels(Program& program, const std::vector<std::pair<BufferId, BufferId>>& replaced) {
+  Attacher(program, replaced).run();
+}
+
+}  // namespace ricci::schedule

@@ -1,0 +1,23 @@
+// Kernels that wait for nothing of each other become one step: their tiles are shared out together,
+// with one start and one end for all.
+//
+//   launch k0(…)                launch side by side
+//   launch k1(…)        →         k0(…)
+//   launch k2(…)                  k1(…)
+//                                 k2(…)
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "ricci/schedule/program.h"
+
+namespace ricci::schedule {
+
+/// A step of launches that are independent of each other.
+[[nodiscard]] Step kernel_step(std::vector<Launch> launches);
+
+/// `replaced`: outputs, each with the input whose memory it fills. Comes before memory is planned.
+void put_side_by_side(Program& program, const std::vector<std::pair<BufferId, BufferId>>& replaced);
+
+}  // namespace ricci::schedule

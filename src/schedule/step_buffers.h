@@ -1,0 +1,45 @@
+// The buffers a step names.
+#pragma once
+
+#include "ricci/schedule/program.h"
+
+namespace ricci::schedule {
+
+/// Calls `f` with every buffer of a step, and with -1 for what is none; some more than once.
+template <class F>
+void for_buffers(const Step& step, F&& f) {
+  const auto views = [&](const std::vector<BufferView>& all) {
+    for (const BufferView& v : all) f(v.buffer);
+  };
+  if (const auto* k = std::get_if<KernelStep>(&step.what)) {
+    for (const Launch& launch : k->launches) {
+      for (const BufferId b : launch.buffers) f(b);
+    }
+  } else if (const auto* c = std::get_if<CallStep>(&step.what)) {
+    views(c->operands);
+    views(c->results);
+    if (c->after) {
+      for (const BufferId b : c->after->buffers) f(b);
+    }
+  } else {
+    const auto& control = std::get<ControlStep>(step.what);
+    views(control.operands);
+    views(control.results);
+    f(control.workspace);
+    for (const auto& pair : control.carries) {
+      for (const BufferId b : pair) f(b);
+    }
+  }
+}
+
+/// Calls `f(buffer, written)` with every buffer of a launch; what is not written is read.
+template <class F>
+void for_arguments(const Program& program, const Launch& launch, F&& f) {
+  const loop::Kernel& kernel = program.kernels[launch.kernel];
+  for (std::size_t a = 0; a < launch.buffers.size(); ++a) {
+    if (launch.buffers[a] < 0) continue;
+    f(launch.buffers[a], kernel.arguments[a].role == loop::ArgumentRole::Out);
+  }
+}
+
+}  // namespace ricci::schedule

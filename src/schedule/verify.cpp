@@ -1,0 +1,277 @@
+#include "ricci/schedule/verify.h"
+
+#include <algorithm>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "ricci/op/ops.h"
+#include "ricci/op/table.h"
+#include "ricci/support/checked.h"
+#include "ricci/support/error.h"
+
+#include "schedule/step_buffers.h"
+
+namespace ricci {
+namespace {
+
+struct Fault {
+  std::string what;
+};
+
+void require(bool holds, const char* what) {
+  if (!holds) throw Fault{what};
+}
+
+// The places a walk over axes can reach: [low, high], as long as they are numbers at all.
+class Reach {
+ public:
+  explicit Reach(std::int64_t start) : low_(start), high_(start) {}
+  void add(std::int64_t stride, std::int64_t count) {
+    std::optional<std::int64_t>& end = stride < 0 ? low_ : high_;
+    const std::optional<std::int64_t> far = try_mul(stride, count - 1);
+    end = end && far ? try_add(*end, *far) : std::nullopt;
+  }
+  [[nodiscard]] bool is_inside(std::int64_t elements) const {
+    return low_ && high_ && *low_ >= 0 && *high_ < elements;
+  }
+
+ private:
+  std::optional<std::int64_t> low_;
+  std::optional<std::int64_t> high_;
+};
+
+class Checker {
+ public:
+  explicit Checker(const Program& program) : program_(program) {}
+
+  void run() const {
+    require(program_.arena_bytes >= 0, "its arena has a negative size");
+    for (const BufferId b : program_.inputs) require(has_role(b, Buffer::Role::Input), Input);
+    for (const BufferId b : program_.outputs) require(has_role(b, Buffer::Role::Output), Output);
+    for (const loop::Kernel& k : program_.kernels) check(k);
+    for (std::size_t s = 0; s < program_.steps.size(); ++s) {
+      try {
+        std::visit([&](const auto& what) { check(what); }, program_.steps[s].what);
+      } catch (const Fault& fault) {
+        throw Fault{fmt::format("step {} ({}): {}", s, program_.steps[s].label, fault.what)};
+      }
+    }
+  }
+
+ private:
+  static constexpr const char* Input = "an input is not one";
+  static constexpr const char* Output = "an output is not one";
+  static constexpr const char* OtherType = "a buffer is used as if it were of another type";
+
+  [[nodiscard]] bool exists(BufferId b) const {
+    return b >= 0 && static_cast<std::size_t>(b) < program_.buffers.size();
+  }
+  [[nodiscard]] const Buffer& buffer(BufferId b) const {
+    return program_.buffers[static_cast<std::size_t>(b)];
+  }
+  // What a step uses must be in memory; a temporary that fusion left over has no place.
+  void use(BufferId b) const {
+    require(exists(b), "a step uses a buffer there is not");
+    const Buffer& used = buffer(b);
+    if (used.role != Buffer::Role::Temporary) return;
+    require(used.offset >= 0 && used.bytes() <= program_.arena_bytes &&
+                used.offset <= program_.arena_bytes - used.bytes(),
+            "a buffer lies outside the arena");
+  }
+  [[nodiscard]] bool has_role(BufferId b, Buffer::Role role) const {
+    return exists(b) && buffer(b).role == role;
+  }
+
+  static void check(const loop::Kernel& k) {
+    constexpr std::int64_t MostTiles = std::int64_t{1} << 24;
+    require(k.kept <= k.outer && k.outer <= k.extents.size(), "a kernel's axes are out of order");
+    require(std::ranges::all_of(k.extents, [](std::int64_t n) { return n >= 0; }),
+            "a kernel walks a negative size");
+    require(k.tiles >= 1 && k.tiles <= MostTiles && k.chunks >= 1 && k.tiles % k.chunks == 0,
+            "a kernel's work is cut in no sensible way");
+    require(!k.by_columns || k.extents.size() == 1, "a kernel cut by columns has one axis");
+  }
+
+  void check(const KernelStep& s) const {
+    require(!s.launches.empty(), "a step launches nothing");
+    for (const Launch& launch : s.launches) check(launch);
+    for (const Launch& a : s.launches) {
+      for (const Launch& b : s.launches) {
+        if (&a != &b) check_apart(a, b);
+      }
+    }
+  }
+
+  // Does nothing that `a` writes lie where `b` reads or writes? Pieces of one array may.
+  void check_apart(const Launch& a, const Launch& b) const {
+    schedule::for_arguments(program_, a, [&](BufferId x, bool written) {
+      if (!written) return;
+      schedule::for_arguments(program_, b, [&](BufferId y, bool also_written) {
+        require(x == y ? also_written : !overlap(buffer(x), buffer(y)),
+                "launches side by side depend on each other");
+      });
+    });
+  }
+  static bool overlap(const Buffer& a, const Buffer& b) {
+    return a.role == Buffer::Role::Temporary && b.role == Buffer::Role::Temporary &&
+           a.offset < b.offset + b.bytes() && b.offset < a.offset + a.bytes();
+  }
+
+  void check(const Launch& s) const {
+    require(s.kernel < program_.kernels.size(), "a step launches a kernel there is not");
+    const loop::Kernel& k = program_.kernels[s.kernel];
+    require(s.buffers.size() == k.arguments.size(), "a kernel is given too many or too few arrays");
+    for (std::size_t i = 0; i < s.buffers.size(); ++i) {
+      const bool local = k.arguments[i].role == loop::ArgumentRole::Local;
+      require(!local || s.buffers[i] < 0, "a kernel's own array is a buffer");
+      if (local) continue;
+      use(s.buffers[i]);
+      require(buffer(s.buffers[i]).dtype == k.arguments[i].dtype, OtherType);
+    }
+    // A kernel that was read has no code: that is machine code by now.
+    for (const loop::Instr& instr : k.code) {
+      if (instr.code == loop::Code::Load) check(instr.access, k, s);
+    }
+    for (const loop::Stage& stage : k.stages) {
+      for (const loop::Store& store : stage.stores) check(store.access, k, s);
+    }
+  }
+
+  // A kernel that runs on parts of a call's result while others are computed.
+  void check_attached(const CallStep& s, const Launch& after) const {
+    check(after);
+    const loop::Kernel& k = program_.kernels[after.kernel];
+    require(!s.results.empty() && s.results[0].buffer >= 0 && k.accumulators.empty() &&
+                k.rows() * k.row_elements() == *s.results[0].type.numel(),
+            "a kernel is attached to a result it does not fit");
+    schedule::for_arguments(program_, after, [&](BufferId written, bool is_written) {
+      if (!is_written) return;
+      for (const BufferView& v : s.operands) {
+        require(v.buffer != written && !overlap(buffer(v.buffer), buffer(written)),
+                "what is attached to a call overwrites its operands");
+      }
+    });
+  }
+
+  void check(const loop::Access& a, const loop::Kernel& k, const Launch& s) const {
+    if (std::ranges::find(k.extents, 0) != k.extents.end()) return;
+    const auto argument = static_cast<std::size_t>(a.argument);
+    require(argument < s.buffers.size(), "a kernel reads or writes an argument there is not");
+    Reach reach(a.offset);
+    for (std::size_t axis = 0; axis < a.strides.size(); ++axis) {
+      reach.add(a.strides[axis], k.extents[axis]);
+    }
+    for (const loop::Term& t : a.terms) reach.add(t.stride, t.limit);
+    const BufferId b = s.buffers[argument];
+    require(reach.is_inside(b < 0 ? k.arguments[argument].elements : buffer(b).elements),
+            "a kernel reads or writes outside a buffer");
+  }
+
+  void check(const CallStep& s) const {
+    check_views(s.operands, s.results);
+    check_types(s);
+    if (s.after) check_attached(s, *s.after);
+  }
+
+  // As many operands as the op takes, and results as it gives, of the types it gives.
+  void check_types(const CallStep& s) const {
+    std::vector<Type> operands;
+    for (const BufferView& v : s.operands) operands.push_back(v.type);
+    const Registry& registry = program_.graph ? program_.graph->registry() : default_registry();
+    try {
+      check_signature(s.op, operands.size(), {});
+      const std::vector<Type> types = infer_types(s.op, operands, {}, &registry).types;
+      require(types.size() == s.results.size(), "a call gives another number of results");
+      for (std::size_t r = 0; r < types.size(); ++r) {
+        require(s.results[r].buffer < 0 || s.results[r].type == types[r],
+                "a call gives another type");
+      }
+    } catch (const Rejection& rejection) {
+      throw Fault{rejection.message};
+    } catch (const UserError& error) {
+      throw Fault{error.diagnostic().message};
+    }
+  }
+
+  void check(const ControlStep& s) const {
+    check_views(s.operands, s.results);
+    use(s.workspace);
+    for (const auto& pair : s.carries) {
+      for (const BufferId b : pair) use(b);
+    }
+    for (const auto& [role, body] : s.bodies) {
+      Checker(*body).run();
+      require(body->arena_bytes <= buffer(s.workspace).bytes(), "a body has too little room");
+    }
+    check_shape(s);
+  }
+
+  // Do the bodies take and give as many values as the op hands them?
+  static void check_shape(const ControlStep& s) {
+    const auto fits = [&](std::size_t body, std::size_t inputs, std::size_t outputs) {
+      require(s.bodies[body].second->inputs.size() == inputs &&
+                  s.bodies[body].second->outputs.size() == outputs,
+              "a body takes or gives another number of values");
+    };
+    if (const auto* scan = s.op.as<op::Scan>()) {
+      require(s.bodies.size() == 1 && scan->num_carry >= 0 &&
+                  static_cast<std::size_t>(scan->num_carry) == s.carries.size() &&
+                  s.carries.size() <= s.results.size() && s.carries.size() <= s.operands.size(),
+              "a scan is not one");
+      fits(0, s.operands.size(), s.results.size());
+    } else if (s.op.is<op::While>()) {
+      require(s.bodies.size() == 2 && s.carries.size() == s.operands.size() &&
+                  s.results.size() >= s.operands.size(),
+              "a while is not one");
+      const std::size_t cond = s.bodies[0].first == "cond" ? 0 : 1;
+      fits(cond, s.operands.size(), 1);
+      fits(1 - cond, s.operands.size(), s.operands.size());
+    } else {
+      require(s.op.is<op::If>() && s.bodies.size() == 2 && !s.operands.empty(),
+              "a control step is of no known kind");
+      for (std::size_t body = 0; body < 2; ++body)
+        fits(body, s.operands.size() - 1, s.results.size());
+    }
+  }
+
+  void check_views(const std::vector<BufferView>& operands,
+                   const std::vector<BufferView>& results) const {
+    for (const BufferView& v : operands) check(v, true);
+    for (const BufferView& v : results) check(v, false);
+  }
+  void check(const BufferView& v, bool needed) const {
+    require(v.layout.strides.size() == v.type.rank(), "a view has a stride per axis");
+    if (!needed && v.buffer < 0) return;
+    use(v.buffer);
+    require(buffer(v.buffer).dtype == v.type.dtype, OtherType);
+    const StaticDims dims = v.type.static_dims();
+    if (std::ranges::find(dims, 0) != dims.end()) return;
+    Reach reach(v.layout.offset);
+    for (std::size_t axis = 0; axis < dims.size(); ++axis) {
+      reach.add(v.layout.strides[axis], dims[axis]);
+    }
+    require(reach.is_inside(buffer(v.buffer).elements), "a view reaches outside its buffer");
+  }
+
+  const Program& program_;
+};
+
+}  // namespace
+
+std::optional<std::string> find_fault(const Program& program) {
+  try {
+    Checker(program).run();
+    return std::nullopt;
+  } catch (Fault& fault) {
+    return std::move(fault.what);
+  }
+}
+
+void verify(const Program& program) {
+  if (const std::optional<std::string> fault = find_fault(program)) {
+    throw InternalError(fmt::format("the program '{}' is not one: {}", program.name, *fault));
+  }
+}
+
+}  // namespace ricci

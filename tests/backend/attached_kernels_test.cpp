@@ -1,0 +1,189 @@
+// Kernels attached to calls: they compute what they would have computed after them, to the bit, on
+// any number of threads.
+#include <array>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "ricci/runtime/compiled_graph.h"
+#include "ricci/runtime/device.h"
+#include "ricci/transform/grad.h"
+
+#include "backend/cpu/code_cache.h"
+#include "backend/cpu/executable.h"
+#include "runtime/models.h"
+#include "schedule/program_bytes.h"
+#include "schedule/side_by_side.h"
+
+namespace ricci::testing {
+namespace {
+
+Program program_of(const Graph& graph) {
+  return make_program(graph, {.fuse = true, .claims = cpu::claims});
+}
+
+std::size_t attached(const Program& program) {
+  std::size_t n = 0;
+  for (const Step& step : program.steps) {
+    const auto* call = std::get_if<CallStep>(&step.what);
+    if (call != nullptr && call->after) ++n;
+  }
+  return n;
+}
+
+// The same steps with the kernels behind the calls.
+Program detached(Program program) {
+  std::vector<Step> steps;
+  for (Step& step : program.steps) {
+    auto* call = std::get_if<CallStep>(&step.what);
+    std::optional<Launch> after;
+    if (call != nullptr) after = std::exchange(call->after, std::nullopt);
+    steps.push_back(std::move(step));
+    if (after) steps.push_back(schedule::kernel_step({*after}));
+  }
+  program.steps = std::move(steps);
+  return program;
+}
+
+std::vector<Tensor> run(const Graph& graph, const Program& program, const Feeds& feeds,
+                        int threads) {
+  const Device device = Device::cpu(threads);
+  const cpu::Executable executable(std::make_shared<const Program>(program),
+                                   cpu::JitSource(device.pool()));
+  cpu::Context context(executable);
+  const std::vector<Tensor> values = check_feeds(graph, feeds).values;
+  std::vector<const std::byte*> inputs;
+  for (const Tensor& t : values) inputs.push_back(t.data());
+  std::vector<Tensor> results;
+  std::vector<std::byte*> outputs;
+  for (const ValueId v : graph.outputs()) results.push_back(Tensor::zeros(graph.type(v)));
+  for (Tensor& t : results) outputs.push_back(t.mutable_data());
+  executable.run(context, device.pool(), {inputs, outputs, 0, nullptr});
+  return results;
+}
+
+void expect_same_bits(const Graph& graph, std::size_t wanted) {
+  SCOPED_TRACE(graph.name());
+  const Program together = program_of(graph);
+  EXPECT_GE(attached(together), wanted) << to_string(together);
+  EXPECT_NO_THROW((void)schedule::program_from_bytes(schedule::to_bytes(together)));
+  const Program apart = detached(together);
+  const Feeds feeds = random_feeds(graph);
+  const std::vector<Tensor> expected = run(graph, apart, feeds, 1);
+  for (const int threads : {1, 2, 3, 8}) {
+    const std::vector<Tensor> actual = run(graph, together, feeds, threads);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_TRUE(actual[i].identical(expected[i])) << "output " << i << ", " << threads;
+    }
+  }
+  // And what is computed is right: op by op, without any of this.
+  const std::vector<Tensor> plain = compile(graph, Device::cpu(1), {.fuse = false}).run(feeds);
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    EXPECT_TRUE(close(expected[i], plain[i], {.relative = 1e-2, .absolute = 1e-2}));
+  }
+}
+
+Graph dense(DType dtype, std::vector<Dim> x, std::int64_t out) {
+  Graph g(fmt::format("dense_{}_{}", name(dtype), out));
+  const Value a = g.input("x", {dtype, x});
+  const Value w = g.param("w", {dtype, {x.back(), out}});
+  const Value b = g.param("b", {dtype, {out}});
+  const Value y = gelu(matmul(a, w) + b);
+  g.set_outputs({y});
+  return g;
+}
+
+TEST(BackendAttached, BiasAndActivation) {
+  expect_same_bits(dense(DType::F32, {512, 96}, 320), 1);
+  expect_same_bits(dense(DType::F32, {4, 130, 64}, 193), 1);
+  expect_same_bits(dense(DType::F32, {700, 300}, 3), 1);
+  expect_same_bits(dense(DType::F32, {3, 5}, 7), 1);
+  expect_same_bits(dense(DType::F64, {300, 65}, 129), 1);
+  expect_same_bits(dense(DType::BF16, {300, 64}, 130), 1);
+}
+
+TEST(BackendAttached, FlatKernelsResidualsAndKeptResults) {
+  Graph g("flat");
+  const Value x = g.input("x", f32({6, 90, 70}));
+  const Value w = g.param("w", f32({70, 70}));
+  const Value p = matmul(x, w);
+  const Value y = tanh(p) + x;
+  const Value q = matmul(y, w);
+  g.set_outputs({p, y, relu(q) * 0.5 + x, gt(q, scalar_like(q, 0))});
+  expect_same_bits(g, 2);
+}
+
+TEST(BackendAttached, RowsThatAreReduced) {
+  Graph g("rows");
+  const Value x = g.input("x", f32({8, 64, 100}));
+  const Value w = g.param("w", f32({100, 77}));
+  const Value p = matmul(x, w);
+  const Value n = layer_norm(p + g.param("b", f32({77})), g.param("gamma", f32({77})),
+                             g.param("beta", f32({77})));
+  const Value scores = matmul(n, transpose(n, {.perm = {0, 2, 1}}));
+  g.set_outputs({softmax(scores * 0.1, {.axis = 2})});
+  expect_same_bits(g, 2);
+}
+
+// Many matrices, of which several make a tile; one a for all of them, which are columns then.
+TEST(BackendAttached, BatchesInEveryWay) {
+  Graph g("batches");
+  const Value a = g.input("a", f32({5, 33, 40, 12}));
+  const Value b = g.input("b", f32({5, 33, 12, 9}));
+  const Value one = g.input("one", f32({40, 12}));
+  const Value c = g.input("c", f32({3, 12, 50}));
+  g.set_outputs({exp(matmul(a, b)), sin(matmul(one, c))});
+  expect_same_bits(g, 1);
+}
+
+Graph convolution(bool padded, DType dtype) {
+  Graph g(fmt::format("conv_{}_{}", padded, name(dtype)));
+  const Value x = g.input("x", {dtype, {7, 3, 18, 20}});
+  const Value w = g.param("w", {dtype, {16, 3, 3, 3}});
+  const Value b = g.param("b", {dtype, {16, 1, 1}});
+  const std::int64_t p = padded ? 1 : 0;
+  const Value y = conv(x, w, {.stride = {1, 1}, .padding = {p, p}});
+  g.set_outputs({relu(y + b)});
+  return g;
+}
+
+TEST(BackendAttached, Convolutions) {
+  for (const bool padded : {false, true}) {
+    for (const DType dtype : {DType::F32, DType::F64, DType::BF16}) {
+      expect_same_bits(convolution(padded, dtype), 1);
+    }
+  }
+}
+
+// A weight that is not finite sends a padded convolution another way, which has no tiles.
+TEST(BackendAttached, RunsBehindACallThatTakesAnotherWay) {
+  const Graph g = convolution(true, DType::F32);
+  const Program together = program_of(g);
+  ASSERT_EQ(attached(together), 1U);
+  Feeds feeds = random_feeds(g);
+  std::vector<float> w = feeds.at("w").elements<float>();
+  w[5] = std::numeric_limits<float>::infinity();
+  feeds["w"] = Tensor::of<float>({16, 3, 3, 3}, w);
+  const std::vector<Tensor> expected = run(g, detached(together), feeds, 1);
+  EXPECT_TRUE(run(g, together, feeds, 3)[0].identical(expected[0]));
+}
+
+TEST(BackendAttached, FaultsAndInfinitiesAreFound) {
+  Graph g("faults");
+  const Value x = g.input("x", f32({40, 30}));
+  const Value y = log(matmul(x, g.param("w", f32({30, 20}))));
+  g.set_outputs({y});
+  const CompiledGraph f = compile(g);
+  ASSERT_EQ(attached(f.program()), 1U);
+  const Feeds zeros = {{"x", Tensor::zeros(f32({40, 30}))}, {"w", Tensor::zeros(f32({30, 20}))}};
+  EXPECT_NO_THROW((void)f.run(zeros));
+  try {
+    (void)f.run(zeros, {.check_finite = true});
+    FAIL() << "the logarithm of 0 passed";
+  } catch (const UserError& e) {
+    EXPECT_TRUE(e.diagnostic().message.starts_with("log makes an infinity")) << e.what();
+  }
+}
+
+}  // namespace
+}  // namespace ricci::testing
