@@ -127,6 +127,17 @@ class Sweep {
   std::size_t dcarries_ = 0;
 };
 
+// The trip count, looked up among those the tape was made for: a scan makes no more trips than it
+// has rows, and a count beyond them must be an error, not a gradient of something else.
+Value checked_count(const ExpandContext& c, Value trip_count, std::int64_t max_iterations) {
+  Provenance provenance = c.node.provenance ? *c.node.provenance : Provenance();
+  provenance.label = "the trip count of while_backward";
+  const ProvenanceScope scope(c.graph, std::move(provenance));
+  const Value possible =
+      iota(c.graph, {.shape = {max_iterations + 1}, .dtype = trip_count.dtype()});
+  return gather(possible, trip_count, {.axis = 0});
+}
+
 }  // namespace
 
 std::vector<Value> sweep_back(Graph& graph, const ReverseTrips& trips) {
@@ -137,7 +148,7 @@ std::vector<Value> expand(const op::WhileBackward& op, const ExpandContext& c) {
   const LoopLayout layout = *layout_of(op, types_of(c.operands));
   ReverseTrips trips{.carries = part(c.operands, 0, layout.carries),
                      .tapes = part(c.operands, layout.carries, layout.carries),
-                     .trip_count = c[layout.trip_count()],
+                     .trip_count = checked_count(c, c[layout.trip_count()], op.max_iterations),
                      .upstreams = {},
                      .tape_upstreams = {},
                      .max_iterations = op.max_iterations,

@@ -11,8 +11,9 @@ namespace ricci::rule {
 
 /// A scan over the segments between kept carries, the last one first; each recomputes its own
 /// carries and takes its own steps back, so that no more than one segment's carries are there at a
-/// time, also when it is differentiated again. Nothing when all carries are kept, when segments
-/// differ in length, or when the sum over steps of a bcast's cotangent would be rounded for each.
+/// time, also when it is differentiated again. Nothing when all carries are kept, when the
+/// length is not known, or when the sum over steps of a bcast's cotangent would be rounded for
+/// each.
 [[nodiscard]] std::optional<std::vector<Value>> expand_by_segments(const op::ScanBackward& op,
                                                                    const ExpandContext& c);
 

@@ -1,5 +1,6 @@
 // What the scheduler is given: a graph of primitives, structured ops the device claims, and loops.
 #include "ricci/build/build.h"
+#include "ricci/build/reduce.h"
 #include "ricci/op/ops.h"
 #include "ricci/rewrite/canonicalize.h"
 #include "ricci/rewrite/cleanup.h"
@@ -54,22 +55,112 @@ NewResults reduced_by_sums(const NodeVisit& v) {
   return std::vector{result};
 }
 
+bool is_attention(const Op& op) { return op.is<op::Attention>() || op.is<op::AttentionBackward>(); }
+
 bool must_expand(const Graph& graph, const Node& node, const ProgramOptions& options) {
   if (!has_expansion(node.op.kind()) || node.op.is<op::Checkpoint>()) return false;
+  if (is_attention(node.op)) return false;  // in the end: see expand_attention
   if (options.claims != nullptr && options.claims(graph, node)) return false;
   return true;
+}
+
+// The node's op on other operands, with the same results wanted: an invalid Value for the others.
+std::vector<Value> same_op(const Node& node, std::span<const Value> operands, Graph& graph) {
+  NodeSpec spec{.op = node.op, .operands = {}, .wanted = node.wanted};
+  for (const Value& v : operands) spec.operands.push_back(v.id());
+  const NodeId id = graph.add(std::move(spec));
+  std::vector<Value> results;
+  for (std::uint32_t r = 0; r < node.types.size(); ++r) {
+    results.push_back(node.wanted[r] ? graph.value({id, r}) : Value());
+  }
+  return results;
+}
+
+// Attention in a small dtype is attention in f32, which devices have kernels for.
+NewResults attention_in_f32(const NodeVisit& v) {
+  if (!is_attention(v.node.op) || !is_small_float(v.operands[0].dtype())) return std::nullopt;
+  std::vector<Value> wide = v.operands;
+  for (Value& x : wide) {
+    if (is_small_float(x.dtype())) x = cast(x, {.to = DType::F32});
+  }
+  std::vector<Value> results = same_op(v.node, wide, v.graph());
+  for (std::size_t r = 0; r < results.size(); ++r) {
+    const DType dtype = v.node.types[r].dtype;
+    if (results[r].valid() && results[r].dtype() != dtype) {
+      results[r] = cast(results[r], {.to = dtype});
+    }
+  }
+  return results;
+}
+
+Value any_element(Value flags) {
+  Axes all;
+  for (std::size_t i = 0; i < flags.rank(); ++i) all.emplace_back(static_cast<std::int64_t>(i));
+  return all.empty() ? flags : reduce_any(flags, all);
+}
+
+// Written out, attention multiplies a weight of zero with whatever its key has: NaN where that is
+// infinite, nothing for the op itself. Where NaN comes out and an infinity went in, the op is
+// computed as it is.
+NewResults expanded_attention(const NodeVisit& v) {
+  std::vector<Value> fast = expand_node(v.node, v.operands, v.graph());
+  const std::size_t operands = v.operands.size();
+  std::vector<Value> captures = v.operands;
+  Value odd;
+  for (const Value& x : fast) {
+    if (!x.valid()) continue;
+    captures.push_back(x);
+    const Value found = any_element(is_nan(x));
+    odd = odd.valid() ? logical_or(odd, found) : found;
+  }
+  Value infinite;
+  for (std::size_t k = 0; k < (v.node.op.is<op::Attention>() ? 3U : 4U); ++k) {
+    const Value x = v.operands[k];
+    const Value neither = logical_or(is_finite(x), is_nan(x));
+    const Value found = any_element(logical_not(neither));
+    infinite = infinite.valid() ? logical_or(infinite, found) : found;
+  }
+  const auto careful = [&](Graph& graph, std::span<const Value> in) {
+    std::vector<Value> wanted;
+    for (const Value& x : same_op(v.node, in.first(operands), graph)) {
+      if (x.valid()) wanted.push_back(x);
+    }
+    return wanted;
+  };
+  const auto given = [&](Graph&, std::span<const Value> in) {
+    return std::vector<Value>(in.begin() + static_cast<std::ptrdiff_t>(operands), in.end());
+  };
+  const std::vector<Value> chosen = cond(logical_and(odd, infinite), captures, careful, given);
+  for (std::size_t r = 0, next = 0; r < fast.size(); ++r) {
+    if (fast[r].valid()) fast[r] = chosen[next++];
+  }
+  return fast;
 }
 
 PassResult expand_unclaimed(const Graph& graph, const ProgramOptions& options) {
   return replace_nodes(
       graph, "prepare_for_device",
       [&](const NodeVisit& v) -> NewResults {
+        if (NewResults wide = attention_in_f32(v)) return wide;
         if (must_expand(v.rebuild.from(), v.node, options)) {
           return expand_node(v.node, v.operands, v.graph());
         }
         return reduced_by_sums(v);
       },
       [&](const Graph& body) { return expand_unclaimed(body, options); });
+}
+
+// Once: what it builds has attention in it again.
+Graph expand_attention(const Graph& graph, const ProgramOptions& options) {
+  return replace_nodes(graph, "prepare_for_device",
+                       [&](const NodeVisit& v) -> NewResults {
+                         if (!is_attention(v.node.op)) return std::nullopt;
+                         const bool claimed =
+                             options.claims != nullptr && options.claims(v.rebuild.from(), v.node);
+                         if (claimed) return std::nullopt;
+                         return expanded_attention(v);
+                       })
+      .graph;
 }
 
 // A function with rules of its own is, once differentiated, the function.
@@ -104,6 +195,7 @@ Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
     now = std::move(expanded.graph);
     if (!functions.changed && !expanded.changed) break;
   }
+  now = expand_attention(now, options);
   now = tidied(constant_folding(now).graph);
   // What a checkpoint computes again must not be merged with what it computed first: no merging of
   // common subexpressions from here on.

@@ -19,6 +19,11 @@ bool is_fault_of_values(const UserError& e) {
   return e.code() == ErrorCode::Attr && e.diagnostic().message.starts_with("integer ");
 }
 
+std::uint64_t first_seed() {
+  const char* given = std::getenv("RICCI_PROPERTY_FIRST");
+  return given == nullptr ? 0 : std::strtoull(given, nullptr, 10);
+}
+
 }  // namespace
 
 std::uint64_t program_count(std::uint64_t usual) {
@@ -35,7 +40,8 @@ void for_programs(std::uint64_t count, const GeneratorOptions& options, const Ch
       return e.what();
     }
   };
-  for (std::uint64_t seed = 0; seed < count; ++seed) {
+  const std::uint64_t first = first_seed();
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const Program p = generate(seed, options);
     if (guarded(p).empty()) continue;
     const Program small = shrink(p, [&](const Program& q) { return !guarded(q).empty(); });

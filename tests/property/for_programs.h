@@ -12,7 +12,7 @@
 namespace ricci::testing {
 
 /// RICCI_PROPERTY_COUNT is the number of programs for the cheap properties, usually 10,000; the
-/// others scale with it.
+/// others scale with it. RICCI_PROPERTY_FIRST is the first seed, usually 0.
 [[nodiscard]] std::uint64_t program_count(std::uint64_t usual);
 
 /// Gives the empty text, or what is wrong.

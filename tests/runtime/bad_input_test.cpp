@@ -9,6 +9,7 @@
 #include "ricci/rule/eval.h"
 #include "ricci/runtime/session.h"
 
+#include "ops/control_bodies.h"
 #include "runtime/models.h"
 
 namespace ricci::testing {
@@ -210,6 +211,44 @@ TEST(RuntimeBadInput, IndexOutOfRange) {
   });
   const Feeds good = {{"table", values}, {"ids", Tensor::of<std::int32_t>({3}, {0, 9, 1})}};
   EXPECT_TRUE(close(f.run(good)[0], interpret(g, good)[0]));
+}
+
+// A taped loop's gradient is a loop over its tape; a count of trips that the tape has no rows for
+// is the fault it is for the reference.
+TEST(RuntimeBadInput, TripCountBeyondTheTape) {
+  const Type vec = f32({2});
+  for (const std::int64_t checkpoints : {0, 2}) {
+    Graph g("trips");
+    const Value x = g.input("x", vec);
+    const Value tape = g.input("tape", f32({checkpoints == 0 ? 4 : checkpoints, 2}));
+    const Value count = g.input("count", i32());
+    const Value upstream = g.input("upstream", vec);
+    const auto doubled = [](Graph&, Inputs in) { return Values{in[0] * 2.0}; };
+    g.set_outputs(while_backward(
+        {.carries = {x},
+         .tapes = {tape},
+         .trip_count = count,
+         .upstreams = {upstream},
+         .max_iterations = 4,
+         .checkpoints = checkpoints,
+         .body_vjp = rule_body("body_vjp", {vec}, {d_output(0, vec)},
+                               [](Graph&, Inputs in) { return Values{in[1] * 2.0}; })
+                         .graph,
+         .forward_body = checkpoints == 0 ? nullptr : body("forward_body", {vec}, doubled).graph}));
+    const CompiledGraph f = compile(g);
+    Feeds feeds = random_feeds(g);
+    for (const std::int32_t trips : {5, 77, -1}) {
+      feeds["count"] = Tensor::of<std::int32_t>({}, {trips});
+      expect_error(ErrorCode::IndexOutOfRange, std::to_string(trips),
+                   [&] { (void)interpret(g, feeds); });
+      expect_error(ErrorCode::IndexOutOfRange, std::to_string(trips), [&] { (void)f.run(feeds); });
+      expect_error(ErrorCode::IndexOutOfRange, "trip count", [&] { (void)f.run(feeds); });
+    }
+    for (const std::int32_t trips : {0, 3, 4}) {
+      feeds["count"] = Tensor::of<std::int32_t>({}, {trips});
+      EXPECT_TRUE(same(f.run(feeds)[0], interpret(g, feeds)[0])) << trips;
+    }
+  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "backend/cpu/host_call.h"
 #include "backend/cpu/matmul_call.h"
 #include "backend/cpu/plan_calls.h"
+#include "backend/cpu/reference_call.h"
 
 namespace ricci::cpu {
 namespace {
@@ -61,40 +62,6 @@ class HostCallKernel final : public CallKernel {
   std::int64_t scratch_bytes_ = 0;
 };
 
-// The reference kernel: slow, but there is one for every op.
-class ReferenceKernel final : public CallKernel {
- public:
-  ReferenceKernel(const CallStep& step, const Registry& registry)
-      : graph_("call", registry), node_{.op = step.op}, operands_(step.operands) {
-    for (const BufferView& v : step.results) {
-      node_.types.push_back(v.type);
-      node_.wanted.push_back(v.buffer >= 0);
-    }
-  }
-
-  void run(const CallArguments& a) const override {
-    std::vector<Tensor> operands;
-    for (std::size_t k = 0; k < operands_.size(); ++k) {
-      operands.push_back(
-          Tensor::borrow(operands_[k].type, a.operands[k], operands_[k].layout.strides, nullptr));
-    }
-    EvalContext context(node_, graph_, std::move(operands), a.seed, {});
-    evaluate(context);
-    const std::vector<Tensor> results = context.take_results();
-    for (std::size_t r = 0; r < a.results.size(); ++r) {
-      if (a.results[r] == nullptr) continue;
-      const Tensor plain = results[r].contiguous();
-      std::memcpy(a.results[r], plain.data(), plain.bytes().size());
-    }
-  }
-  [[nodiscard]] std::string_view how() const override { return "reference"; }
-
- private:
-  Graph graph_;  // empty: it says where registered ops are found
-  Node node_;
-  std::vector<BufferView> operands_;
-};
-
 }  // namespace
 
 bool claims(const Graph& graph, const Node& node) {
@@ -114,7 +81,7 @@ std::unique_ptr<CallKernel> make_call_kernel(const CallStep& step, const Registr
   if (auto plan = make_plan_call(step, after)) return plan;
   const HostKernel host = host_kernel(step.op.kind());
   if (host.run != nullptr) return std::make_unique<HostCallKernel>(step, host);
-  return std::make_unique<ReferenceKernel>(step, registry);
+  return make_reference_call(step, registry);
 }
 
 }  // namespace ricci::cpu

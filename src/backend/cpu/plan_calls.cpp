@@ -1,6 +1,7 @@
 #include "backend/cpu/plan_calls.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "ricci/op/ops.h"
@@ -9,6 +10,7 @@
 #include "backend/cpu/conv.h"
 #include "backend/cpu/host_call.h"
 #include "backend/cpu/pooling.h"
+#include "backend/cpu/reference_call.h"
 #include "backend/cpu/strided_copy.h"
 #include "support/align.h"
 
@@ -195,13 +197,57 @@ class PoolCall final : public RowMajorCall {
   PoolGeometry geometry_;
 };
 
+// Plans multiply a weight of zero with whatever its key has: NaN where that is infinite, nothing
+// for the reference. NaN in a result and an infinity in an operand say that it may have happened;
+// then the reference computes the results again.
+class InfiniteOperands {
+ public:
+  /// Looks at the first `count` operands.
+  InfiniteOperands(const CallStep& step, std::size_t count) {
+    CallStep plain = step;
+    for (BufferView& v : plain.operands) v.layout = loop::contiguous(dims_of(v));
+    for (std::size_t k = 0; k < count; ++k) operands_.push_back(*step.operands[k].type.numel());
+    for (const BufferView& v : step.results) results_.push_back(*v.type.numel());
+    careful_ = make_reference_call(plain, default_registry());
+  }
+  void repair(ThreadPool& pool, std::span<const std::byte* const> in,
+              std::span<std::byte* const> out) const {
+    if (!any(out, results_, [](float x) { return std::isnan(x); })) return;
+    if (!any(in, operands_, [](float x) { return std::isinf(x); })) return;
+    std::vector<std::byte*> operands;
+    for (const std::byte* p : in) operands.push_back(const_cast<std::byte*>(p));
+    careful_->run({operands, out, pool});
+  }
+
+ private:
+  // Whole blocks are looked at before one is asked, so that the loop is one of vectors.
+  template <class Arrays, class F>
+  static bool any(const Arrays& arrays, const std::vector<std::int64_t>& counts, F&& is) {
+    constexpr std::int64_t Block = 4096;
+    for (std::size_t k = 0; k < counts.size() && k < arrays.size(); ++k) {
+      const auto* x = reinterpret_cast<const float*>(arrays[k]);
+      for (std::int64_t at = 0; x != nullptr && at < counts[k]; at += Block) {
+        int found = 0;
+        const std::int64_t end = std::min(at + Block, counts[k]);
+        for (std::int64_t i = at; i < end; ++i) found |= is(x[i]) ? 1 : 0;
+        if (found != 0) return true;
+      }
+    }
+    return false;
+  }
+  std::vector<std::int64_t> operands_;  // numbers of elements
+  std::vector<std::int64_t> results_;
+  std::unique_ptr<CallKernel> careful_;
+};
+
 class AttentionCall final : public RowMajorCall {
  public:
   explicit AttentionCall(const CallStep& step)
       : RowMajorCall(step),
         plan_(*step.op.as<op::Attention>(), dims_of(step.operands[0]), dims_of(step.operands[1]),
               mask_of(step, 3, step.operands.size() > 3)),
-        has_mask_(step.operands.size() > 3) {}
+        has_mask_(step.operands.size() > 3),
+        infinite_(step, 3) {}
   [[nodiscard]] std::string_view how() const override { return "attention"; }
 
   static AttentionMask mask_of(const CallStep& step, std::size_t at, bool present) {
@@ -217,11 +263,13 @@ class AttentionCall final : public RowMajorCall {
     plan_.forward(pool, {f(0), f(1), f(2), has_mask_ ? in[3] : nullptr},
                   reinterpret_cast<float*>(out[0]),
                   out.size() > 1 ? reinterpret_cast<float*>(out[1]) : nullptr, scratch);
+    infinite_.repair(pool, in, out);
     return false;
   }
   [[nodiscard]] std::int64_t plan_bytes() const override { return plan_.forward_scratch_bytes(); }
   AttentionPlan plan_;
   bool has_mask_;
+  InfiniteOperands infinite_;
 };
 
 // Custom masks and biases are operands; the other kinds are rules.
@@ -236,7 +284,8 @@ class AttentionBackwardCall final : public RowMajorCall {
         has_mask_(has_mask_operand(step.op.as<op::AttentionBackward>()->mask_kind)),
         has_lse_(step.operands.size() > (has_mask_ ? 5U : 4U)),
         plan_(step.op.as<op::AttentionBackward>()->forward(), dims_of(step.operands[0]),
-              dims_of(step.operands[1]), AttentionCall::mask_of(step, 4, has_mask_)) {}
+              dims_of(step.operands[1]), AttentionCall::mask_of(step, 4, has_mask_)),
+        infinite_(step, 4) {}
   [[nodiscard]] std::string_view how() const override { return "attention"; }
 
  private:
@@ -249,12 +298,14 @@ class AttentionBackwardCall final : public RowMajorCall {
     };
     plan_.backward(pool, {f(0), f(1), f(2), has_mask_ ? in[4] : nullptr}, f(3),
                    has_lse_ ? f(has_mask_ ? 5 : 4) : nullptr, {d(0), d(1), d(2), d(3)}, scratch);
+    infinite_.repair(pool, in, out);
     return false;
   }
   [[nodiscard]] std::int64_t plan_bytes() const override { return plan_.backward_scratch_bytes(); }
   bool has_mask_;
   bool has_lse_;
   AttentionPlan plan_;
+  InfiniteOperands infinite_;
 };
 
 }  // namespace
