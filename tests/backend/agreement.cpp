@@ -147,8 +147,7 @@ bool is_nan(Complex c) { return std::isnan(c.real()) || std::isnan(c.imag()); }
 
 std::string beyond_spread(const Tensor& actual, const Tensor& expected,
                           const std::vector<double>& spread, bool infinities) {
-  // Eight runs find a part of the spread, and none of what an op loses inside by cancellation.
-  constexpr double Margin = 16;
+  constexpr double Margin = 8;  // eight runs find a part of the spread
   const Tolerance t = tolerance(expected.dtype());
   const auto a = actual.numbers<Complex>();
   const auto e = expected.numbers<Complex>();

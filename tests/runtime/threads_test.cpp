@@ -194,6 +194,19 @@ TEST(RuntimeMemory, ATinyProgramAllocatesNothing) {
   EXPECT_EQ(sum, 14);
 }
 
+// Values for a graph's inputs and room for its outputs, by position.
+struct Bound {
+  Bound(const CompiledGraph& f, const Graph& g) : feeds(random_feeds(g)) {
+    for (const Port& p : f.inputs()) in.push_back(feeds.at(p.name).data());
+    for (const Type& t : f.outputs()) results.push_back(Tensor::zeros(t));
+    for (Tensor& t : results) out.push_back(t.mutable_data());
+  }
+  Feeds feeds;
+  std::vector<Tensor> results;
+  std::vector<const void*> in;
+  std::vector<void*> out;
+};
+
 // Products and loops are our own code: they allocate no more than kernels do.
 TEST(RuntimeMemory, ProductsAndLoopsAllocateNothing) {
   Graph g("step");
@@ -207,16 +220,10 @@ TEST(RuntimeMemory, ProductsAndLoopsAllocateNothing) {
   g.set_outputs({h, matmul(small, small), loop});
   const CompiledGraph f = compile(g, Device::cpu(1));
   ExecutionContext context = f.make_context();
-  const Feeds feeds = random_feeds(g);
-  std::vector<const void*> in;
-  for (const Port& p : f.inputs()) in.push_back(feeds.at(p.name).data());
-  std::vector<Tensor> results;
-  std::vector<void*> out;
-  for (const Type& t : f.outputs()) results.push_back(Tensor::zeros(t));
-  for (Tensor& t : results) out.push_back(t.mutable_data());
-  f.run(context, in, out);
+  const Bound with(f, g);
+  f.run(context, with.in, with.out);
   const CountedAllocations counted;
-  for (int i = 0; i < 10; ++i) f.run(context, in, out);
+  for (int i = 0; i < 10; ++i) f.run(context, with.in, with.out);
   EXPECT_EQ(counted.count(), 0);
 }
 
@@ -245,16 +252,10 @@ TEST(RuntimeThreads, TheFirstBadIndexIsReported) {
 
 void expect_predicted_peak(const Graph& g, const Device& device) {
   const CompiledGraph f = compile(g, device);
-  const Feeds feeds = random_feeds(g);
-  std::vector<const void*> in;
-  for (const Port& p : f.inputs()) in.push_back(feeds.at(p.name).data());
-  std::vector<Tensor> results;
-  std::vector<void*> out;
-  for (const Type& t : f.outputs()) results.push_back(Tensor::zeros(t));
-  for (Tensor& t : results) out.push_back(t.mutable_data());
+  const Bound with(f, g);
   const CountedAllocations counted;
   ExecutionContext context = f.make_context();
-  f.run(context, in, out);
+  f.run(context, with.in, with.out);
   const auto predicted = static_cast<double>(f.workspace_bytes());
   const auto measured = static_cast<double>(counted.peak_bytes());
   EXPECT_NEAR(measured / predicted, 1, 0.02)

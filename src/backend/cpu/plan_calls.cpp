@@ -1,6 +1,7 @@
 #include "backend/cpu/plan_calls.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 
@@ -212,8 +213,8 @@ class InfiniteOperands {
   }
   void repair(ThreadPool& pool, std::span<const std::byte* const> in,
               std::span<std::byte* const> out) const {
-    if (!any(out, results_, [](float x) { return std::isnan(x); })) return;
-    if (!any(in, operands_, [](float x) { return std::isinf(x); })) return;
+    if (!any(pool, out, results_, [](float x) { return std::isnan(x); })) return;
+    if (!any(pool, in, operands_, [](float x) { return std::isinf(x); })) return;
     std::vector<std::byte*> operands;
     for (const std::byte* p : in) operands.push_back(const_cast<std::byte*>(p));
     careful_->run({operands, out, pool});
@@ -222,18 +223,21 @@ class InfiniteOperands {
  private:
   // Whole blocks are looked at before one is asked, so that the loop is one of vectors.
   template <class Arrays, class F>
-  static bool any(const Arrays& arrays, const std::vector<std::int64_t>& counts, F&& is) {
-    constexpr std::int64_t Block = 4096;
+  static bool any(ThreadPool& pool, const Arrays& arrays, const std::vector<std::int64_t>& counts,
+                  F&& is) {
+    constexpr std::int64_t Block = 1 << 16;
+    std::atomic<bool> found = false;
     for (std::size_t k = 0; k < counts.size() && k < arrays.size(); ++k) {
       const auto* x = reinterpret_cast<const float*>(arrays[k]);
-      for (std::int64_t at = 0; x != nullptr && at < counts[k]; at += Block) {
-        int found = 0;
-        const std::int64_t end = std::min(at + Block, counts[k]);
-        for (std::int64_t i = at; i < end; ++i) found |= is(x[i]) ? 1 : 0;
-        if (found != 0) return true;
-      }
+      if (x == nullptr) continue;
+      pool.run((counts[k] + Block - 1) / Block, [&](std::int64_t block) {
+        int here = 0;
+        const std::int64_t end = std::min((block + 1) * Block, counts[k]);
+        for (std::int64_t i = block * Block; i < end; ++i) here |= is(x[i]) ? 1 : 0;
+        if (here != 0) found.store(true, std::memory_order_relaxed);
+      });
     }
-    return false;
+    return found;
   }
   std::vector<std::int64_t> operands_;  // numbers of elements
   std::vector<std::int64_t> results_;
