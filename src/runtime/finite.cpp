@@ -154,6 +154,11 @@ Found look_at(const std::vector<BufferView>& views, const cpu::Frame& frame) {
   return found;
 }
 
+// The operands of a call but for what its own step makes.
+std::vector<BufferView> there_at_start(const CallStep& call) {
+  return {call.operands.begin() + (call.before ? 1 : 0), call.operands.end()};
+}
+
 // What computes for itself in a step, and what it reads or has written: each of several launches
 // side by side, or all of it.
 struct Part {
@@ -170,7 +175,11 @@ std::vector<Part> look_at(const Program& program, const Step& step, const cpu::F
       parts.push_back({&l.from, written ? touched.written() : touched.read()});
     }
   } else if (const auto* c = std::get_if<CallStep>(&step.what)) {
-    Found found = look_at(written ? c->results : c->operands, frame);
+    Found found = look_at(written ? c->results : there_at_start(*c), frame);
+    if (c->before) {
+      const Touched touched(program, *c->before, frame);
+      add(found, written ? touched.written() : touched.read());
+    }
     if (c->after) {
       const Touched touched(program, *c->after, frame);
       add(found, written ? touched.written() : touched.read(c->results[0].buffer));

@@ -10,7 +10,7 @@
 namespace ricci::schedule {
 namespace {
 
-// Ops whose results are large, and whose kernels finish them part by part.
+// Ops whose operands and results are large, and whose kernels go through them part by part.
 bool comes_in_parts(const Op& op) {
   return op.is<op::Matmul>() || op.is<op::Conv>() || op.is<op::Conv2dBackwardInput>();
 }
@@ -25,6 +25,30 @@ bool reads_in_order(const loop::Kernel& k, std::size_t argument) {
     return i.per_element && i.access.offset == 0 && i.access.terms.empty() &&
            i.access.strides == in_order;
   });
+}
+
+// Does element e of the kernel write element e of the argument, and no other write it?
+bool writes_in_order(const loop::Kernel& k, std::size_t argument) {
+  const std::vector<std::int64_t> in_order = loop::contiguous(k.extents).strides;
+  std::size_t stores = 0;
+  for (const loop::Stage& stage : k.stages) {
+    for (const loop::Store& store : stage.stores) {
+      const loop::Access& a = store.access;
+      if (a.argument != static_cast<std::int32_t>(argument)) continue;
+      ++stores;
+      if (!stage.per_element || a.offset != 0 || !a.terms.empty() || a.strides != in_order) {
+        return false;
+      }
+    }
+  }
+  return stores == 1;
+}
+
+// May it report an index that is out of range?
+bool can_fault(const loop::Kernel& k) {
+  const auto checked = [](const loop::Term& t) { return !t.clamp; };
+  return std::ranges::any_of(
+      k.code, [&](const loop::Instr& i) { return std::ranges::any_of(i.access.terms, checked); });
 }
 
 class Attacher {
@@ -43,10 +67,14 @@ class Attacher {
     for (std::size_t c = 0; c < program_.steps.size(); ++c) {
       const auto* call = std::get_if<CallStep>(&program_.steps[c].what);
       if (call == nullptr || !comes_in_parts(call->op) || call->results[0].buffer < 0) continue;
-      const auto k = reader(c, gone);
-      if (!k) continue;
-      attach(c, *k);
-      gone[*k] = true;
+      if (const auto k = reader(c, gone)) {
+        attach_after(c, *k);
+        gone[*k] = true;
+      }
+      if (const auto k = maker(c, gone)) {
+        attach_before(c, *k);
+        gone[*k] = true;
+      }
     }
     std::vector<Step> steps;
     for (std::size_t s = 0; s < gone.size(); ++s) {
@@ -72,7 +100,7 @@ class Attacher {
       for (const BufferView& v : writes ? call->results : call->operands) {
         if (v.buffer >= 0) f(v.buffer);
       }
-      if (call->after) launched(*call->after);
+      for_attached(*call, launched);
     } else {
       for_buffers(step, [&](BufferId b) {
         if (b >= 0) f(b);
@@ -101,19 +129,78 @@ class Attacher {
     return std::nullopt;
   }
 
-  [[nodiscard]] bool fits(const Step& step, BufferId made) const {
+  // The kernel that makes the first operand of call `c`, if it comes soon before it and can run
+  // with the call.
+  [[nodiscard]] std::optional<std::size_t> maker(std::size_t c,
+                                                 const std::vector<bool>& gone) const {
+    constexpr std::size_t Soon = 8;  // what it reads lives so much longer
+    const auto& call = std::get<CallStep>(program_.steps[c].what);
+    const BufferView& wanted = call.operands[0];
+    const std::int64_t elements = program_.buffers[at(wanted.buffer)].elements;
+    if (*wanted.type.numel() != elements ||
+        !loop::is_contiguous(wanted.layout, wanted.type.static_dims())) {
+      return std::nullopt;
+    }
+    for (std::size_t s = c; s-- > 0 && s + Soon >= c;) {
+      if (gone[s]) continue;
+      bool makes = false;
+      for_uses(program_.steps[s], true, [&](BufferId b) { makes = makes || b == wanted.buffer; });
+      if (!makes) continue;
+      if (fits(program_.steps[s], wanted.buffer) && can_wait(s, c, gone)) return s;
+      return std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  // A kernel that goes through the elements of a buffer in order.
+  [[nodiscard]] bool fits(const Step& step, BufferId buffer) const {
     const auto* kernels = std::get_if<KernelStep>(&step.what);
     if (kernels == nullptr) return false;
     const Launch& launch = kernels->launches.front();
     const loop::Kernel& k = program_.kernels[launch.kernel];
-    const std::int64_t elements = program_.buffers[at(made)].elements;
+    const std::int64_t elements = program_.buffers[at(buffer)].elements;
     if (elements == 0 || !k.accumulators.empty() || k.rows() * k.row_elements() != elements) {
       return false;
     }
     for (std::size_t a = 0; a < launch.buffers.size(); ++a) {
-      if (launch.buffers[a] == made && !reads_in_order(k, a)) return false;
+      if (launch.buffers[a] != buffer) continue;
+      const bool written = k.arguments[a].role == loop::ArgumentRole::Out;
+      if (!(written ? writes_in_order(k, a) : reads_in_order(k, a))) return false;
     }
     return true;
+  }
+
+  // Can step `s` run with the call `c` behind it? Nobody in between may need what it writes or
+  // change what it reads, and in the call only the first operand may: its parts are made while
+  // others are already read and their results written.
+  [[nodiscard]] bool can_wait(std::size_t s, std::size_t c, const std::vector<bool>& gone) const {
+    const Launch& launch = std::get<KernelStep>(program_.steps[s].what).launches.front();
+    const auto& call = std::get<CallStep>(program_.steps[c].what);
+    if (call.after && can_fault(program_.kernels[launch.kernel]) &&
+        can_fault(program_.kernels[call.after->kernel])) {
+      return false;  // which of them would be told of?
+    }
+    bool free = true;
+    for_arguments(program_, launch, [&](BufferId mine, bool written) {
+      const auto meets = [&](BufferId b) {
+        if (b >= 0 && place_[at(b)] == place_[at(mine)]) free = false;
+      };
+      for (std::size_t t = s + 1; t < c && free; ++t) {
+        if (gone[t]) continue;
+        for_uses(program_.steps[t], true, meets);
+        if (written) for_uses(program_.steps[t], false, meets);
+      }
+      for (const BufferView& v : call.results) meets(v.buffer);
+      if (call.after) {
+        for_arguments(program_, *call.after, [&](BufferId b, bool also_written) {
+          if (written || also_written) meets(b);
+        });
+      }
+      if (!written) return;
+      for (std::size_t k = 1; k < call.operands.size(); ++k) meets(call.operands[k].buffer);
+      if (mine != call.operands[0].buffer) meets(call.operands[0].buffer);
+    });
+    return free;
   }
 
   // Can step `s` run where the call `c` does? What else it reads must be there, and what lies where
@@ -134,7 +221,15 @@ class Attacher {
     return free;
   }
 
-  void attach(std::size_t c, std::size_t s) {
+  void attach_before(std::size_t c, std::size_t s) {
+    Step& step = program_.steps[c];
+    Launch launch = std::move(std::get<KernelStep>(program_.steps[s].what).launches.front());
+    step.label = launch.from.label + ", then " + step.label;
+    step.nodes.insert(step.nodes.begin(), launch.from.nodes.begin(), launch.from.nodes.end());
+    std::get<CallStep>(step.what).before = std::move(launch);
+  }
+
+  void attach_after(std::size_t c, std::size_t s) {
     Step& step = program_.steps[c];
     auto& call = std::get<CallStep>(step.what);
     Launch launch = std::move(std::get<KernelStep>(program_.steps[s].what).launches.front());

@@ -1,10 +1,12 @@
-// Kernels that go on with what a call makes, element by element, become part of the call's step: a
-// device runs them on each part of the result while it is in the cache.
+// Kernels that make what a call reads, or go on with what it makes, element by element, become part
+// of the call's step: a device runs them on each part of the operand or the result while it is in
+// the cache.
 //
-//   call matmul(…) -> (b3)          call matmul(…) -> (b5)
-//   launch k0(b3, b2, b5)     →       then k0(b5, b2, b5)
+//   launch k0(b0, b2)               first k0(b0, b2)
+//   call matmul(b2, …) -> (b3)  →   then call matmul(b2, …) -> (b5)
+//   launch k1(b3, b4, b5)             then k1(b5, b4, b5)
 //
-// Where nobody else wants the result of the call, the kernel overwrites it.
+// Where nobody else wants the result of the call, the kernel behind it overwrites it.
 #pragma once
 
 #include <utility>

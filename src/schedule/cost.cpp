@@ -137,10 +137,15 @@ StepCost estimate_cost(const Program& program, const Step& step) {
   }
   if (const auto* c = std::get_if<CallStep>(&step.what)) {
     StepCost cost{call_flops(*c), bytes_of(c->operands), bytes_of(c->results)};
-    if (!c->after) return cost;
-    // Where the attached kernel overwrites what the call makes, that is written once.
-    if (std::ranges::count(c->after->buffers, c->results[0].buffer) > 1) cost.bytes_written = 0;
-    cost += launch_cost(program, *c->after, c->results[0].buffer);
+    if (c->after) {
+      // Where the attached kernel overwrites what the call makes, that is written once.
+      if (std::ranges::count(c->after->buffers, c->results[0].buffer) > 1) cost.bytes_written = 0;
+      cost += launch_cost(program, *c->after, c->results[0].buffer);
+    }
+    if (c->before) {
+      cost.bytes_read -= bytes_of({c->operands[0]});  // in the cache when it is read
+      cost += launch_cost(program, *c->before);
+    }
     return cost;
   }
   return control_cost(std::get<ControlStep>(step.what));

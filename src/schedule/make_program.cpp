@@ -289,18 +289,20 @@ class Assembler {
       const Step& step = program_.steps[s];
       const auto* call = std::get_if<CallStep>(&step.what);
       const auto* kernels = std::get_if<KernelStep>(&step.what);
-      if (kernels == nullptr && (call == nullptr || !call->after)) continue;
-      const std::span<const Launch> launches =
-          kernels != nullptr ? std::span(kernels->launches) : std::span(&*call->after, 1);
+      std::vector<const Launch*> launches;
+      const auto add = [&](const Launch& launch) { launches.push_back(&launch); };
+      if (kernels != nullptr) std::ranges::for_each(kernels->launches, add);
+      if (call != nullptr) schedule::for_attached(*call, add);
+      if (launches.empty()) continue;
       std::vector<std::size_t> used;  // places, once for each launch that uses them
-      for (const Launch& launch : launches) add_places(launch.buffers, place, used);
+      for (const Launch* launch : launches) add_places(launch->buffers, place, used);
       if (call != nullptr) {
         std::vector<BufferId> own;
         for (const BufferView& v : call->operands) own.push_back(v.buffer);
         for (const BufferView& v : call->results) own.push_back(v.buffer);
         add_places(own, place, used);
       }
-      for (const Launch& launch : launches) share_places(launch, s, used, lives, place);
+      for (const Launch* launch : launches) share_places(*launch, s, used, lives, place);
     }
     return place;
   }

@@ -66,8 +66,9 @@ void print_step(std::string& text, const Program& p, const Step& step) {
     return;
   }
   if (const auto* c = std::get_if<CallStep>(&step.what)) {
-    fmt::format_to(out, "  call {}({}) -> ({})\n", c->op.mnemonic(), views_text(c->operands),
-                   views_text(c->results));
+    if (c->before) text += "  first " + launch_text(p, *c->before);
+    fmt::format_to(out, "  {} {}({}) -> ({})\n", c->before ? "then call" : "call", c->op.mnemonic(),
+                   views_text(c->operands), views_text(c->results));
     if (c->after) text += "    then " + launch_text(p, *c->after);
     return;
   }

@@ -207,12 +207,16 @@ static void fields(A& a, Either<KernelStep> auto& s) {
 template <class A>
 static void fields(A& a, Either<CallStep> auto& s) {
   a(s.op, s.operands, s.results);
-  bool attached = s.after.has_value();
-  a(attached);
-  if constexpr (A::reading) {
-    if (attached) s.after.emplace();
-  }
-  if (attached) a(*s.after);
+  const auto attached = [&](auto& launch) {
+    bool there = launch.has_value();
+    a(there);
+    if constexpr (A::reading) {
+      if (there) launch.emplace();
+    }
+    if (there) a(*launch);
+  };
+  attached(s.before);
+  attached(s.after);
 }
 
 template <class A>

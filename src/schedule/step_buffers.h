@@ -5,6 +5,13 @@
 
 namespace ricci::schedule {
 
+/// Calls `f` with the kernels attached to a call, in the order in which they run.
+template <class F>
+void for_attached(const CallStep& call, F&& f) {
+  if (call.before) f(*call.before);
+  if (call.after) f(*call.after);
+}
+
 /// Calls `f` with every buffer of a step, and with -1 for what is none; some more than once.
 template <class F>
 void for_buffers(const Step& step, F&& f) {
@@ -18,9 +25,9 @@ void for_buffers(const Step& step, F&& f) {
   } else if (const auto* c = std::get_if<CallStep>(&step.what)) {
     views(c->operands);
     views(c->results);
-    if (c->after) {
-      for (const BufferId b : c->after->buffers) f(b);
-    }
+    for_attached(*c, [&](const Launch& launch) {
+      for (const BufferId b : launch.buffers) f(b);
+    });
   } else {
     const auto& control = std::get<ControlStep>(step.what);
     views(control.operands);

@@ -138,13 +138,36 @@ class Checker {
     }
   }
 
-  // A kernel that runs on parts of a call's result while others are computed.
-  void check_attached(const CallStep& s, const Launch& after) const {
-    check(after);
-    const loop::Kernel& k = program_.kernels[after.kernel];
-    require(!s.results.empty() && s.results[0].buffer >= 0 && k.accumulators.empty() &&
-                k.rows() * k.row_elements() == *s.results[0].type.numel(),
-            "a kernel is attached to a result it does not fit");
+  // A kernel that runs on parts of a call's operand or result while others are computed.
+  void check_attached(const Launch& launch, const BufferView& passed) const {
+    check(launch);
+    const loop::Kernel& k = program_.kernels[launch.kernel];
+    require(passed.buffer >= 0 && k.accumulators.empty() &&
+                k.rows() * k.row_elements() == *passed.type.numel(),
+            "a kernel is attached to an array it does not fit");
+  }
+  void check_before(const CallStep& s, const Launch& before) const {
+    require(!s.operands.empty(), "a kernel comes before a call that reads nothing");
+    check_attached(before, s.operands[0]);
+    const BufferId made = s.operands[0].buffer;
+    schedule::for_arguments(program_, before, [&](BufferId mine, bool written) {
+      const auto apart = [&](BufferId b) {
+        require(b < 0 || (b != mine && !overlap(buffer(b), buffer(mine))),
+                "what comes before a call meets the rest of it");
+      };
+      for (const BufferView& v : s.results) apart(v.buffer);
+      for (std::size_t k = 0; written && k < s.operands.size(); ++k) {
+        if (k > 0 || mine != made) apart(s.operands[k].buffer);
+      }
+      if (!s.after) return;
+      schedule::for_arguments(program_, *s.after, [&](BufferId b, bool also_written) {
+        if (written || also_written) apart(b);
+      });
+    });
+  }
+  void check_after(const CallStep& s, const Launch& after) const {
+    require(!s.results.empty(), "a kernel comes after a call that makes nothing");
+    check_attached(after, s.results[0]);
     schedule::for_arguments(program_, after, [&](BufferId written, bool is_written) {
       if (!is_written) return;
       for (const BufferView& v : s.operands) {
@@ -171,7 +194,8 @@ class Checker {
   void check(const CallStep& s) const {
     check_views(s.operands, s.results);
     check_types(s);
-    if (s.after) check_attached(s, *s.after);
+    if (s.before) check_before(s, *s.before);
+    if (s.after) check_after(s, *s.after);
   }
 
   // As many operands as the op takes, and results as it gives, of the types it gives.

@@ -22,22 +22,26 @@ Program program_of(const Graph& graph) {
   return make_program(graph, {.fuse = true, .claims = cpu::claims});
 }
 
-std::size_t attached(const Program& program) {
+std::size_t attached(const Program& program, std::optional<Launch> CallStep::* where) {
   std::size_t n = 0;
   for (const Step& step : program.steps) {
     const auto* call = std::get_if<CallStep>(&step.what);
-    if (call != nullptr && call->after) ++n;
+    if (call != nullptr && call->*where) ++n;
   }
   return n;
 }
 
-// The same steps with the kernels behind the calls.
+// The same steps with the kernels before and behind the calls.
 Program detached(Program program) {
   std::vector<Step> steps;
   for (Step& step : program.steps) {
     auto* call = std::get_if<CallStep>(&step.what);
     std::optional<Launch> after;
-    if (call != nullptr) after = std::exchange(call->after, std::nullopt);
+    if (call != nullptr) {
+      after = std::exchange(call->after, std::nullopt);
+      const std::optional<Launch> before = std::exchange(call->before, std::nullopt);
+      if (before) steps.push_back(schedule::kernel_step({*before}));
+    }
     steps.push_back(std::move(step));
     if (after) steps.push_back(schedule::kernel_step({*after}));
   }
@@ -62,10 +66,11 @@ std::vector<Tensor> run(const Graph& graph, const Program& program, const Feeds&
   return results;
 }
 
-void expect_same_bits(const Graph& graph, std::size_t wanted) {
+void expect_same_bits(const Graph& graph, std::size_t wanted, std::size_t wanted_before = 0) {
   SCOPED_TRACE(graph.name());
   const Program together = program_of(graph);
-  EXPECT_GE(attached(together), wanted) << to_string(together);
+  EXPECT_GE(attached(together, &CallStep::after), wanted) << to_string(together);
+  EXPECT_EQ(attached(together, &CallStep::before), wanted_before) << to_string(together);
   EXPECT_NO_THROW((void)schedule::program_from_bytes(schedule::to_bytes(together)));
   const Program apart = detached(together);
   const Feeds feeds = random_feeds(graph);
@@ -155,11 +160,77 @@ TEST(BackendAttached, Convolutions) {
   }
 }
 
+// y = f(gelu(x))·w, or the same with normalised rows.
+Graph activated(DType dtype, std::vector<Dim> x, std::int64_t out, bool normalised) {
+  Graph g(fmt::format("activated_{}_{}", name(dtype), out));
+  const Value a = g.input("x", {dtype, x});
+  const Value w = g.param("w", {dtype, {x.back(), out}});
+  const Value h =
+      normalised ? softmax(a, {.axis = static_cast<std::int64_t>(x.size()) - 1}) : gelu(a);
+  g.set_outputs({matmul(h, w)});
+  return g;
+}
+
+TEST(BackendAttached, WhatComesBeforeAProduct) {
+  for (const bool normalised : {false, true}) {
+    expect_same_bits(activated(DType::F32, {512, 96}, 320, normalised), 0, 1);
+    expect_same_bits(activated(DType::F32, {4, 130, 64}, 193, normalised), 0, 1);
+    expect_same_bits(activated(DType::F32, {700, 300}, 3, normalised), 0, 1);
+    expect_same_bits(activated(DType::F32, {3, 5}, 7, normalised), 0, 1);
+    expect_same_bits(activated(DType::F32, {40, 30}, 0, normalised), 0, 1);
+    expect_same_bits(activated(DType::F64, {300, 65}, 129, normalised), 0, 1);
+    expect_same_bits(activated(DType::BF16, {300, 64}, 130, normalised), 0, 1);
+  }
+}
+
+TEST(BackendAttached, BeforeAndAfterAndWhatIsKept) {
+  Graph g("both_sides");
+  const Value x = g.input("x", f32({6, 90, 70}));
+  const Value h = layer_norm(x, g.param("gamma", f32({70})), g.param("beta", f32({70})));
+  const Value y = gelu(matmul(h, g.param("w", f32({70, 110}))) + g.param("b", f32({110})));
+  g.set_outputs({h, y});
+  expect_same_bits(g, 1, 1);
+}
+
+// What multiplies itself, or is read again behind the product, is there before it begins.
+TEST(BackendAttached, MakersThatStayApart) {
+  Graph g("apart");
+  const Value x = g.input("x", f32({80, 80}));
+  const Value h = exp(x);
+  const Value q = sin(x);
+  g.set_outputs({matmul(h, h), matmul(q, g.param("w", f32({80, 80}))) * q});
+  expect_same_bits(g, 1, 0);
+}
+
+// One a for several matrices, and one for all of them.
+TEST(BackendAttached, MakersOfSharedOperands) {
+  Graph g("shared");
+  const Value one = g.input("one", f32({40, 12}));
+  const Value a = g.input("a", f32({3, 1, 40, 12}));
+  g.set_outputs({matmul(cos(one), g.input("c", f32({3, 12, 50}))),
+                 matmul(tanh(a), g.input("d", f32({1, 4, 12, 9})))});
+  expect_same_bits(g, 0, 2);
+}
+
+TEST(BackendAttached, WhatComesBeforeAConvolution) {
+  for (const bool padded : {false, true}) {
+    for (const DType dtype : {DType::F32, DType::F64, DType::BF16}) {
+      Graph g = Graph(fmt::format("before_conv_{}_{}", padded, name(dtype)));
+      const Value x = g.input("x", {dtype, {7, 3, 18, 20}});
+      const Value w = g.param("w", {dtype, {16, 3, 3, 3}});
+      const std::int64_t p = padded ? 1 : 0;
+      const Value y = conv(tanh(x), w, {.stride = {1, 1}, .padding = {p, p}});
+      g.set_outputs({relu(y)});
+      expect_same_bits(g, 1, 1);
+    }
+  }
+}
+
 // A weight that is not finite sends a padded convolution another way, which has no tiles.
 TEST(BackendAttached, RunsBehindACallThatTakesAnotherWay) {
   const Graph g = convolution(true, DType::F32);
   const Program together = program_of(g);
-  ASSERT_EQ(attached(together), 1U);
+  ASSERT_EQ(attached(together, &CallStep::after), 1U);
   Feeds feeds = random_feeds(g);
   std::vector<float> w = feeds.at("w").elements<float>();
   w[5] = std::numeric_limits<float>::infinity();
@@ -174,7 +245,7 @@ TEST(BackendAttached, FaultsAndInfinitiesAreFound) {
   const Value y = log(matmul(x, g.param("w", f32({30, 20}))));
   g.set_outputs({y});
   const CompiledGraph f = compile(g);
-  ASSERT_EQ(attached(f.program()), 1U);
+  ASSERT_EQ(attached(f.program(), &CallStep::after), 1U);
   const Feeds zeros = {{"x", Tensor::zeros(f32({40, 30}))}, {"w", Tensor::zeros(f32({30, 20}))}};
   EXPECT_NO_THROW((void)f.run(zeros));
   try {

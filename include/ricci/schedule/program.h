@@ -74,6 +74,9 @@ struct CallStep {
   Op op;
   std::vector<BufferView> operands;
   std::vector<BufferView> results;
+  /// A kernel whose element e is element e of the first operand: a device may run its rows just
+  /// before the part of the call that reads them, or all of them before the call begins.
+  std::optional<Launch> before = {};
   /// A kernel whose element e reads element e of the first result and no other: a device may run
   /// its rows as soon as theirs are there, or all of them when the call is done.
   std::optional<Launch> after = {};

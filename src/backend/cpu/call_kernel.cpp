@@ -76,9 +76,9 @@ bool has_kernel(const Graph& graph, const Node& node) {
 }
 
 std::unique_ptr<CallKernel> make_call_kernel(const CallStep& step, const Registry& registry,
-                                             const loop::Kernel* after) {
-  if (step.op.is<op::Matmul>()) return make_matmul_call(step, after);
-  if (auto plan = make_plan_call(step, after)) return plan;
+                                             const AttachedKernels& attached) {
+  if (step.op.is<op::Matmul>()) return make_matmul_call(step, attached);
+  if (auto plan = make_plan_call(step, attached)) return plan;
   const HostKernel host = host_kernel(step.op.kind());
   if (host.run != nullptr) return std::make_unique<HostCallKernel>(step, host);
   return make_reference_call(step, registry);

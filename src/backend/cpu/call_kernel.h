@@ -20,12 +20,21 @@ struct CallArguments {
   std::byte* scratch = nullptr;  ///< 64-aligned, as many bytes as the kernel asked for
 };
 
-/// The kernel attached to a call, as the call sees it: work for parts of its first result.
+/// A kernel attached to a call, as the call sees it: work for parts of its first operand or result.
 class Attached {
  public:
   virtual ~Attached() = default;
-  /// For elements [first, last), which are there; whole rows of the attached kernel.
+  /// For elements [first, last): whole rows of the attached kernel.
   virtual void run(std::int64_t first, std::int64_t last) const = 0;
+  /// For all of them, on all threads.
+  virtual void run_all() const = 0;
+};
+
+/// What runs with a call: a part of `before` before that part of the first operand is read, and a
+/// part of `after` when that part of the first result is there. Either may be missing.
+struct RunWith {
+  const Attached* before = nullptr;
+  const Attached* after = nullptr;
 };
 
 /// Immutable; any number of threads may run one.
@@ -33,11 +42,11 @@ class CallKernel {
  public:
   virtual ~CallKernel() = default;
   virtual void run(const CallArguments& arguments) const = 0;
-  /// The same, and what is attached for every element of the result, from inside its tiles. False
-  /// when that is left to the caller.
-  virtual bool run_with(const CallArguments& arguments, const Attached&) const {
+  /// The same, and what is attached for every element: from inside its tiles where it can.
+  virtual void run_with(const CallArguments& arguments, const RunWith& attached) const {
+    if (attached.before != nullptr) attached.before->run_all();
     run(arguments);
-    return false;
+    if (attached.after != nullptr) attached.after->run_all();
   }
   [[nodiscard]] virtual std::int64_t scratch_bytes() const { return 0; }
   /// What each thread keeps of `thread_scratch` for it.
@@ -46,12 +55,17 @@ class CallKernel {
   [[nodiscard]] virtual std::string_view how() const = 0;
 };
 
+/// The kernels attached to a call; null where there is none.
+struct AttachedKernels {
+  const loop::Kernel* before = nullptr;
+  const loop::Kernel* after = nullptr;
+};
+
 /// The best kernel there is for a call; there always is one. Ops registered at run time are looked
-/// up in `registry`, which must outlive the kernel. `after` is the attached kernel, if there is
-/// one.
+/// up in `registry`, which must outlive the kernel.
 [[nodiscard]] std::unique_ptr<CallKernel> make_call_kernel(const CallStep& step,
                                                            const Registry& registry,
-                                                           const loop::Kernel* after = nullptr);
+                                                           const AttachedKernels& attached = {});
 
 /// Are tiles that end at multiples of `part` elements made of whole rows of a kernel?
 [[nodiscard]] inline bool has_whole_rows(const loop::Kernel& kernel, std::int64_t part) {

@@ -45,9 +45,9 @@ ConvPlan::ConvPlan(const ConvGeometry& geometry, Kind kind) : dtype_(geometry.dt
 }
 
 void ConvPlan::run(ThreadPool& pool, const void* lhs, const void* rhs, void* out, void* scratch,
-                   const ImagesDone& done) const {
+                   const ImageHooks& hooks) const {
   auto* bytes = static_cast<std::byte*>(scratch);
-  if (!is_narrow(dtype_)) return method_->run(pool, lhs, rhs, out, bytes + method_scratch_, done);
+  if (!is_narrow(dtype_)) return method_->run(pool, lhs, rhs, out, bytes + method_scratch_, hooks);
   const VectorKernels& k = vector_kernels();
   const bool half = dtype_ == DType::F16;
   std::array<float*, 3> wide{};

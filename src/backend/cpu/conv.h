@@ -55,17 +55,22 @@ ConvGeometry conv_geometry(const Op& op, DType dtype, const StaticDims& x, const
           .dilation = {op.dilation[0], op.dilation[1]}};
 }
 
-/// Called by tiles with images [first, last) that they have finished; may be empty.
-using ImagesDone = std::function<void(std::int64_t first, std::int64_t last)>;
+/// Called by tiles with images [first, last): of lhs before they read them, and of the result when
+/// they have finished them. Either may be empty.
+struct ImageHooks {
+  using Hook = std::function<void(std::int64_t first, std::int64_t last)>;
+  Hook before = {};
+  Hook done = {};
+};
 
 /// One way of computing: what a plan delegates to.
 class ConvMethod {
  public:
   virtual ~ConvMethod() = default;
   [[nodiscard]] virtual std::int64_t scratch_bytes() const = 0;
-  /// `done` is told which images of the result are there; never for the gradient of the weights.
+  /// The gradient of the weights is not made of images: it calls no hooks.
   virtual void run(ThreadPool& pool, const void* lhs, const void* rhs, void* out,
-                   std::byte* scratch, const ImagesDone& done) const = 0;
+                   std::byte* scratch, const ImageHooks& hooks) const = 0;
 };
 
 class ConvPlan {
@@ -76,10 +81,10 @@ class ConvPlan {
   ConvPlan(const ConvGeometry& geometry, Kind kind);
 
   [[nodiscard]] std::int64_t scratch_bytes() const noexcept { return scratch_bytes_; }
-  /// Does `run` say which images are done?
+  /// Does `run` call hooks?
   [[nodiscard]] bool tells_images() const noexcept { return tells_images_; }
   void run(ThreadPool& pool, const void* lhs, const void* rhs, void* out, void* scratch,
-           const ImagesDone& done = {}) const;
+           const ImageHooks& hooks = {}) const;
 
  private:
   std::shared_ptr<const ConvMethod> method_;

@@ -182,7 +182,7 @@ class LibraryConv final : public ConvMethod {
   }
 
   void run(ThreadPool& pool, const void* lhs, const void* rhs, void* out, std::byte* scratch,
-           const ImagesDone& done) const override {
+           const ImageHooks& hooks) const override {
     auto* l = static_cast<float*>(const_cast<void*>(lhs));
     auto* r = static_cast<float*>(const_cast<void*>(rhs));
     auto* o = static_cast<float*>(out);
@@ -195,9 +195,11 @@ class LibraryConv final : public ConvMethod {
     }
     std::byte* tiles = scratch + weights_bytes_;
     pool.run(tiles_, [&](std::int64_t t) {
+      const std::int64_t first = t * primitives_[0].images;
+      const std::int64_t end = std::min(first + primitives_[0].images, g_.images);
+      if (hooks.before && by_images_) hooks.before(first, end);
       run_tile(t, l, r, o, weights, tiles + t * tile_bytes_);
-      const std::int64_t size = primitives_[0].images;
-      if (done && by_images_) done(t * size, std::min((t + 1) * size, g_.images));
+      if (hooks.done && by_images_) hooks.done(first, end);
     });
     if (!by_images_) add_partials(pool, tiles, o);
   }

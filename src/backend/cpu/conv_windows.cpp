@@ -67,7 +67,7 @@ class WindowConv final : public ConvMethod {
   }
 
   void run(ThreadPool& pool, const void* lhs, const void* rhs, void* out, std::byte* scratch,
-           const ImagesDone& done) const override {
+           const ImageHooks& hooks) const override {
     auto* space = reinterpret_cast<R*>(scratch);
     auto* result = static_cast<R*>(out);
     pool.run(tiles_, [&](std::int64_t tile) {
@@ -76,11 +76,13 @@ class WindowConv final : public ConvMethod {
       std::fill_n(partial, partial_, R(0));
       const std::int64_t first = tile * g_.images / tiles_;
       const std::int64_t end = (tile + 1) * g_.images / tiles_;
+      const bool by_images = kind_ != ConvPlan::Kind::BackwardWeight;
+      if (hooks.before && by_images) hooks.before(first, end);
       for (std::int64_t n = first; n < end; ++n) {
         run_image(n, static_cast<const R*>(lhs), static_cast<const R*>(rhs),
                   partial_ > 0 ? partial : result, windows);
       }
-      if (done && partial_ == 0) done(first, end);
+      if (hooks.done && by_images) hooks.done(first, end);
     });
     if (kind_ == ConvPlan::Kind::BackwardWeight) add_partials(pool, space, result);
   }

@@ -65,8 +65,8 @@ struct Executable::ReadyLaunch {
   std::size_t first_argument = 0;  ///< among those of the step
 };
 
-struct Executable::Ready {
-  // Kernels.
+/// Launches that run at the same time.
+struct Executable::ReadyLaunches {
   struct Tile {
     TileRange range;
     std::size_t launch = 0;
@@ -74,8 +74,14 @@ struct Executable::Ready {
   std::vector<ReadyLaunch> launches;
   std::vector<Tile> tiles;  ///< of all launches
   bool alone = false;       ///< too little work for a second thread
-  // Call.
+};
+
+struct Executable::Ready {
+  ReadyLaunches kernels;
+  // Call, and what is attached to it.
   std::unique_ptr<CallKernel> call;
+  ReadyLaunches before;
+  ReadyLaunches after;
   // Control: a loop as one function, or bodies that are run.
   ScanCode scan;
   std::vector<std::unique_ptr<Executable>> bodies;
@@ -88,14 +94,19 @@ Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code)
   for (const Step& step : program_->steps) {
     Ready ready;
     if (const auto* step_kernels = std::get_if<KernelStep>(&step.what)) {
-      prepare(step_kernels->launches, kernels, ready);
+      ready.kernels = prepare(step_kernels->launches, kernels, 0);
     } else if (const auto* call = std::get_if<CallStep>(&step.what)) {
-      const loop::Kernel* after = nullptr;
-      if (call->after) {
-        prepare({&*call->after, 1}, kernels, ready);
-        after = &program_->kernels[call->after->kernel];
+      AttachedKernels attached;
+      if (call->before) {
+        ready.before = prepare({&*call->before, 1}, kernels, 0);
+        attached.before = &program_->kernels[call->before->kernel];
       }
-      ready.call = make_call_kernel(*call, registry, after);
+      if (call->after) {
+        const std::size_t first = call->before ? call->before->buffers.size() : 0;
+        ready.after = prepare({&*call->after, 1}, kernels, first);
+        attached.after = &program_->kernels[call->after->kernel];
+      }
+      ready.call = make_call_kernel(*call, registry, attached);
       scratch_bytes_ = std::max(scratch_bytes_, ready.call->scratch_bytes());
       thread_bytes_ = std::max(thread_bytes_, thread_scratch_bytes(ready.call->thread_bytes()));
     } else {
@@ -128,14 +139,15 @@ Executable::ReadyLaunch Executable::prepare(const Launch& launch, const KernelCo
   return ready;
 }
 
-void Executable::prepare(std::span<const Launch> launches, std::span<const KernelCode> code,
-                         Ready& ready) {
+Executable::ReadyLaunches Executable::prepare(std::span<const Launch> launches,
+                                              std::span<const KernelCode> code,
+                                              std::size_t first_argument) {
   // Arguments times elements: what kernels of one tile each do within some 100 µs is done before
   // another thread, which may have to be woken, would have been of use.
   constexpr std::int64_t LittleWork = 1 << 20;
   std::int64_t work = 0;
-  std::size_t arguments = 0;
-  ready.alone = true;
+  std::size_t arguments = first_argument;
+  ReadyLaunches ready{.alone = true};
   for (const Launch& launch : launches) {
     const loop::Kernel& k = program_->kernels[launch.kernel];
     for (std::int64_t t = 0; t < k.tiles; ++t) {
@@ -149,12 +161,13 @@ void Executable::prepare(std::span<const Launch> launches, std::span<const Kerne
   }
   if (ready.tiles.size() == 1) ready.alone = true;
   most_arguments_ = std::max(most_arguments_, arguments);
+  return ready;
 }
 
 std::string_view Executable::how(std::size_t step) const {
   if (steps_[step].scan.function != nullptr) return "loop";
   if (steps_[step].call) return steps_[step].call->how();
-  return steps_[step].launches.empty() ? "control" : "kernel";
+  return steps_[step].kernels.launches.empty() ? "control" : "kernel";
 }
 
 bool Executable::is_written_out(std::size_t step) const {
@@ -235,7 +248,7 @@ class Runner {
     const Step& what = e.program_->steps[s];
     const Executable::Ready& ready = e.steps_[s];
     if (const auto* kernels = std::get_if<KernelStep>(&what.what)) {
-      launch(ready, kernels->launches, frame, what);
+      launch(ready.kernels, kernels->launches, frame, what);
     } else if (const auto* call = std::get_if<CallStep>(&what.what)) {
       this->call(e, ready, *call, frame, what);
     } else {
@@ -244,20 +257,26 @@ class Runner {
   }
 
   // What each launch is given.
-  static void set_arguments(std::span<const Launch> launches, Frame& frame) {
-    void** next = frame.arguments.data();
-    for (const Launch& l : launches) {
-      for (const BufferId b : l.buffers) {
+  static void set_arguments(const Executable::ReadyLaunches& ready,
+                            std::span<const Launch> launches, Frame& frame) {
+    for (std::size_t l = 0; l < launches.size(); ++l) {
+      void** next = frame.arguments.data() + ready.launches[l].first_argument;
+      for (const BufferId b : launches[l].buffers) {
         *next++ = b < 0 ? nullptr : frame.buffers[static_cast<std::size_t>(b)];
       }
     }
   }
 
-  void launch(const Executable::Ready& ready, std::span<const Launch> launches, Frame& frame,
-              const Step& what) {
-    set_arguments(launches, frame);
+  void launch(const Executable::ReadyLaunches& ready, std::span<const Launch> launches,
+              Frame& frame, const Step& what) {
+    set_arguments(ready, launches, frame);
+    run_launches(ready, launches, frame, what);
+  }
+
+  void run_launches(const Executable::ReadyLaunches& ready, std::span<const Launch> launches,
+                    Frame& frame, const Step& what) {
     const auto run = [&](std::int64_t number) {
-      const Executable::Ready::Tile& tile = ready.tiles[static_cast<std::size_t>(number)];
+      const Executable::ReadyLaunches::Tile& tile = ready.tiles[static_cast<std::size_t>(number)];
       const Executable::ReadyLaunch& of = ready.launches[tile.launch];
       run_tile(of, launches[tile.launch], tile.range, frame.arguments.data() + of.first_argument);
     };
@@ -290,25 +309,30 @@ class Runner {
     if (fault.happened != 0) fail_index(fault, launch.from);
   }
 
-  // The kernel attached to a call, for parts of its result.
+  // A kernel attached to a call, for parts of the array they share.
   class AttachedLaunch final : public Attached {
    public:
-    AttachedLaunch(const Executable::ReadyLaunch& ready, const Launch& launch,
-                   const loop::Kernel& kernel, Frame& frame)
-        : ready_(ready),
-          launch_(launch),
-          frame_(frame),
-          row_(kernel.by_columns ? 1 : kernel.row_elements()) {}
-    void run(std::int64_t first, std::int64_t last) const override {
-      run_tile(ready_, launch_, {.first = first / row_, .last = last / row_},
-               frame_.arguments.data());
+    AttachedLaunch(Runner& runner, const Executable::ReadyLaunches& ready, const Launch& launch,
+                   const Program& program, Frame& frame, const Step& what)
+        : runner_(runner), ready_(ready), launch_(launch), frame_(frame), what_(what) {
+      const loop::Kernel& kernel = program.kernels[launch.kernel];
+      row_ = kernel.by_columns ? 1 : kernel.row_elements();
+      set_arguments(ready, {&launch, 1}, frame);
     }
+    void run(std::int64_t first, std::int64_t last) const override {
+      const Executable::ReadyLaunch& ready = ready_.launches[0];
+      run_tile(ready, launch_, {.first = first / row_, .last = last / row_},
+               frame_.arguments.data() + ready.first_argument);
+    }
+    void run_all() const override { runner_.run_launches(ready_, {&launch_, 1}, frame_, what_); }
 
    private:
-    const Executable::ReadyLaunch& ready_;
+    Runner& runner_;
+    const Executable::ReadyLaunches& ready_;
     const Launch& launch_;
     Frame& frame_;
-    std::int64_t row_;
+    const Step& what_;
+    std::int64_t row_ = 1;
   };
 
   static std::byte* first_element(const BufferView& v, const Frame& frame) {
@@ -337,15 +361,11 @@ class Runner {
     const auto [operands, results] = pointers(step, frame);
     try {
       const CallArguments given{operands, results, pool_, arguments_.seed, context_.scratch()};
-      if (!step.after) {
-        ready.call->run(given);
-        return;
-      }
-      const std::span<const Launch> after(&*step.after, 1);
-      set_arguments(after, frame);
-      const AttachedLaunch attached(ready.launches[0], *step.after,
-                                    e.program_->kernels[step.after->kernel], frame);
-      if (!ready.call->run_with(given, attached)) launch(ready, after, frame, what);
+      std::optional<AttachedLaunch> before;
+      std::optional<AttachedLaunch> after;
+      if (step.before) before.emplace(*this, ready.before, *step.before, *e.program_, frame, what);
+      if (step.after) after.emplace(*this, ready.after, *step.after, *e.program_, frame, what);
+      ready.call->run_with(given, {before ? &*before : nullptr, after ? &*after : nullptr});
     } catch (const UserError& error) {
       std::vector<Diagnostic> ds = error.diagnostics();
       Diagnostic& d = ds.front();

@@ -93,9 +93,11 @@ class Executable {
   friend class Context;
   friend class Runner;
   struct ReadyLaunch;
+  struct ReadyLaunches;
   struct Ready;
   ReadyLaunch prepare(const Launch& launch, const KernelCode& code);
-  void prepare(std::span<const Launch> launches, std::span<const KernelCode> code, Ready& ready);
+  ReadyLaunches prepare(std::span<const Launch> launches, std::span<const KernelCode> code,
+                        std::size_t first_argument);
   void prepare_frame(Frame& frame, std::byte* arena) const;
 
   std::shared_ptr<const Program> program_;

@@ -63,6 +63,9 @@ class MatmulPlan {
   [[nodiscard]] std::int64_t batches() const noexcept { return batches_; }
   [[nodiscard]] std::int64_t rows() const noexcept { return swapped_ ? n_ : m_; }
 
+  /// Is a read by tiles only, each its own rows?
+  [[nodiscard]] bool reads_a_in_tiles() const noexcept { return !swapped_ && !a_.copied; }
+
   /// What each thread that runs tiles keeps for itself.
   [[nodiscard]] std::int64_t thread_bytes() const noexcept { return thread_bytes_; }
 
@@ -78,15 +81,17 @@ class MatmulPlan {
   void run_tile(std::int64_t tile, const void* a, const void* b, void* c, void* scratch) const;
 
   void run(ThreadPool& pool, const void* a, const void* b, void* c, void* scratch) const {
-    run(pool, a, b, c, scratch, [](std::int64_t) {});
+    const auto nothing = [](std::int64_t) {};
+    run(pool, a, b, c, scratch, nothing, nothing);
   }
-  /// Calls `done(t)` when tile t is.
-  template <class Done>
-  void run(ThreadPool& pool, const void* a, const void* b, void* c, void* scratch,
+  /// Calls `before(t)` when tile t begins and `done(t)` when it is done.
+  template <class Before, class Done>
+  void run(ThreadPool& pool, const void* a, const void* b, void* c, void* scratch, Before&& before,
            Done&& done) const {
     pool.run(prepare_tiles(), [&](std::int64_t t) { prepare_tile(t, a, b, scratch); });
     pool.run(pack_tiles(), [&](std::int64_t t) { pack_tile(t, a, b, scratch); });
     pool.run(tiles(), [&](std::int64_t t) {
+      before(t);
       run_tile(t, a, b, c, scratch);
       done(t);
     });

@@ -1,7 +1,6 @@
 #include "backend/cpu/matmul_call.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "backend/cpu/matmul.h"
 
@@ -38,64 +37,77 @@ MatmulShape shape_of(const CallStep& step) {
   return shape;
 }
 
-// Tiles of whole rows, when what is attached can run in them and enough threads still have work.
-std::optional<MatmulPlan> plan_in_rows(const CallStep& step, const loop::Kernel& after,
-                                       const MatmulPlan& free) {
-  constexpr std::int64_t EnoughTiles = 8;
-  MatmulShape shape = shape_of(step);
-  const std::int64_t columns = shape.n;
-  const std::int64_t rows = columns == 0 ? 0 : *step.results[0].type.numel() / columns;
-  shape.whole_rows = true;
-  MatmulPlan plan(std::move(shape));
-  // Batches that share one a are columns to the plan: no row of its tiles is a row of the result.
-  if (rows == 0 || plan.batches() * plan.rows() != rows || !has_whole_rows(after, columns)) {
-    return std::nullopt;
-  }
-  const std::int64_t wanted = std::min(std::max(free.tiles(), after.tiles), EnoughTiles);
-  if (plan.tiles() < wanted) return std::nullopt;
-  return plan;
+std::int64_t rows_of(const BufferView& v) {
+  const std::int64_t columns = v.type.static_dims().back();
+  return columns == 0 ? 0 : *v.type.numel() / columns;
+}
+
+// Can a kernel that goes through an operand or a result run in tiles of whole rows? Batches that
+// share one operand are rows or columns to a plan: its tiles may have other rows than the array.
+bool fits(const loop::Kernel* kernel, const BufferView& v, const MatmulPlan& plan) {
+  return kernel != nullptr && rows_of(v) != 0 && plan.batches() * plan.rows() == rows_of(v) &&
+         has_whole_rows(*kernel, v.type.static_dims().back());
 }
 
 class MatmulCall final : public CallKernel {
  public:
-  MatmulCall(const CallStep& step, const loop::Kernel* after) : plan_(shape_of(step)) {
-    if (after == nullptr) return;
-    if (auto plan = plan_in_rows(step, *after, plan_)) {
-      plan_ = std::move(*plan);
-      columns_ = step.results[0].type.static_dims().back();
-    }
+  MatmulCall(const CallStep& step, const AttachedKernels& attached) : plan_(shape_of(step)) {
+    if (attached.before == nullptr && attached.after == nullptr) return;
+    MatmulShape shape = shape_of(step);
+    shape.whole_rows = true;
+    MatmulPlan plan(std::move(shape));
+    const BufferView& a = step.operands[0];
+    const BufferView& c = step.results[0];
+    const bool before = plan.reads_a_in_tiles() && fits(attached.before, a, plan);
+    const bool after = fits(attached.after, c, plan);
+    if (!before && !after) return;
+    // Enough threads must still have work.
+    constexpr std::int64_t EnoughTiles = 8;
+    std::int64_t wanted = plan_.tiles();
+    if (before) wanted = std::max(wanted, attached.before->tiles);
+    if (after) wanted = std::max(wanted, attached.after->tiles);
+    if (plan.tiles() < std::min(wanted, EnoughTiles)) return;
+    plan_ = std::move(plan);
+    if (before) columns_before_ = a.type.static_dims().back();
+    if (after) columns_after_ = c.type.static_dims().back();
   }
 
-  void run(const CallArguments& a) const override {
-    plan_.run(a.pool, a.operands[0], a.operands[1], a.results[0], a.scratch);
-  }
-  bool run_with(const CallArguments& a, const Attached& after) const override {
-    if (columns_ == 0) {
-      run(a);
-      return false;
-    }
-    plan_.run(a.pool, a.operands[0], a.operands[1], a.results[0], a.scratch, [&](std::int64_t t) {
-      const MatmulTile tile = plan_.tile(t);
-      for (std::int64_t batch = tile.batch0; batch < tile.batch1; ++batch) {
-        const std::int64_t first = batch * plan_.rows();
-        after.run((first + tile.row0) * columns_, (first + tile.row1) * columns_);
-      }
-    });
-    return true;
+  void run(const CallArguments& a) const override { run_with(a, {}); }
+  void run_with(const CallArguments& a, const RunWith& attached) const override {
+    const auto& [before, after] = attached;
+    if (before != nullptr && columns_before_ == 0) before->run_all();
+    plan_.run(
+        a.pool, a.operands[0], a.operands[1], a.results[0], a.scratch,
+        [&](std::int64_t t) { run_rows(t, before, columns_before_); },
+        [&](std::int64_t t) { run_rows(t, after, columns_after_); });
+    if (after != nullptr && columns_after_ == 0) after->run_all();
   }
   [[nodiscard]] std::int64_t scratch_bytes() const override { return plan_.scratch_bytes(); }
   [[nodiscard]] std::int64_t thread_bytes() const override { return plan_.thread_bytes(); }
   [[nodiscard]] std::string_view how() const override { return "matmul"; }
 
  private:
+  // What is attached, for the rows of a tile.
+  void run_rows(std::int64_t t, const Attached* attached, std::int64_t columns) const {
+    if (attached == nullptr || columns == 0) return;
+    const MatmulTile tile = plan_.tile(t);
+    for (std::int64_t batch = tile.batch0; batch < tile.batch1; ++batch) {
+      const std::int64_t first = batch * plan_.rows();
+      attached->run((first + tile.row0) * columns, (first + tile.row1) * columns);
+    }
+  }
+
   MatmulPlan plan_;
-  std::int64_t columns_ = 0;  ///< of a row, when tiles are whole rows
+  // Of a row, when tiles are whole rows and what is attached runs in them.
+  std::int64_t columns_before_ = 0;
+  std::int64_t columns_after_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<CallKernel> make_matmul_call(const CallStep& step, const loop::Kernel* after) {
-  return std::make_unique<MatmulCall>(step, after);
+std::unique_ptr<CallKernel> make_matmul_call(const CallStep& step,
+                                             const AttachedKernels& attached) {
+  return std::make_unique<MatmulCall>(step, attached);
 }
 
 }  // namespace ricci::cpu

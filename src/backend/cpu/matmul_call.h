@@ -8,6 +8,6 @@ namespace ricci::cpu {
 
 /// A call of `matmul` as a plan for its shapes and strides.
 [[nodiscard]] std::unique_ptr<CallKernel> make_matmul_call(const CallStep& step,
-                                                           const loop::Kernel* after);
+                                                           const AttachedKernels& attached);
 
 }  // namespace ricci::cpu

@@ -33,21 +33,28 @@ class RowMajorCall : public CallKernel {
     }
   }
 
-  void run(const CallArguments& a) const final { (void)run_plan(a, nullptr); }
-  bool run_with(const CallArguments& a, const Attached& after) const final {
-    return run_plan(a, &after);
+  void run(const CallArguments& a) const final { run_with(a, {}); }
+  void run_with(const CallArguments& a, const RunWith& attached) const final {
+    RunWith inside;
+    if (runs_before()) inside.before = attached.before;
+    if (runs_after()) inside.after = attached.after;
+    if (attached.before != inside.before) attached.before->run_all();
+    run_plan(a, inside);
+    if (attached.after != inside.after) attached.after->run_all();
   }
   [[nodiscard]] std::int64_t scratch_bytes() const final { return copies_bytes_ + plan_bytes(); }
 
  protected:
-  /// Was what is attached run as well?
-  virtual bool run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
+  /// `attached`: what is to be run from inside.
+  virtual void run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
                         std::span<std::byte* const> out, std::byte* scratch,
-                        const Attached* after) const = 0;
+                        const RunWith& attached) const = 0;
   [[nodiscard]] virtual std::int64_t plan_bytes() const { return 0; }
+  [[nodiscard]] virtual bool runs_before() const { return false; }
+  [[nodiscard]] virtual bool runs_after() const { return false; }
 
  private:
-  bool run_plan(const CallArguments& a, const Attached* after) const {
+  void run_plan(const CallArguments& a, const RunWith& attached) const {
     std::vector<const std::byte*> in;
     for (std::size_t k = 0; k < operands_.size(); ++k) {
       const Operand& o = operands_[k];
@@ -60,7 +67,7 @@ class RowMajorCall : public CallKernel {
                    a.pool);
       in.push_back(copy);
     }
-    return run_plan(a.pool, in, a.results, a.scratch + copies_bytes_, after);
+    run_plan(a.pool, in, a.results, a.scratch + copies_bytes_, attached);
   }
 
   struct Operand {
@@ -128,7 +135,7 @@ bool all_finite(const std::byte* data, std::int64_t n, Bits exponent) {
 class ConvCall final : public RowMajorCall {
  public:
   ConvCall(const CallStep& step, const ConvGeometry& geometry, ConvPlan::Kind kind,
-           const loop::Kernel* after)
+           const AttachedKernels& attached)
       : RowMajorCall(step),
         plan_(geometry, kind),
         plain_(step, host_kernel(step.op.kind())),
@@ -136,29 +143,38 @@ class ConvCall final : public RowMajorCall {
         factors_(*step.operands[1].type.numel()),
         pads_(kind != ConvPlan::Kind::BackwardInput &&
               (geometry.padding[0] != 0 || geometry.padding[1] != 0)) {
-    const std::int64_t image =
-        kind == ConvPlan::Kind::BackwardInput ? geometry.x_image() : geometry.y_image();
-    if (after != nullptr && plan_.tells_images() && has_whole_rows(*after, image)) image_ = image;
+    const bool forward = kind == ConvPlan::Kind::Forward;
+    const auto size_for = [&](const loop::Kernel* kernel, std::int64_t image) {
+      const bool can = kernel != nullptr && plan_.tells_images() && has_whole_rows(*kernel, image);
+      return can ? image : 0;
+    };
+    image_before_ = size_for(attached.before, forward ? geometry.x_image() : geometry.y_image());
+    image_after_ = size_for(attached.after, forward ? geometry.y_image() : geometry.x_image());
   }
   [[nodiscard]] std::string_view how() const override { return "conv"; }
 
  private:
-  bool run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
+  void run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
                 std::span<std::byte* const> out, std::byte* scratch,
-                const Attached* after) const override {
+                const RunWith& attached) const override {
+    const auto& [before, after] = attached;
     if (pads_ && !is_finite(in[1])) {
+      if (before != nullptr) before->run_all();
       plain_.run(pool, in, out);
-      return false;
+      if (after != nullptr) after->run_all();
+      return;
     }
-    if (after == nullptr || image_ == 0) {
-      plan_.run(pool, in[0], in[1], out[0], scratch);
-      return false;
-    }
-    plan_.run(pool, in[0], in[1], out[0], scratch, [&](std::int64_t first, std::int64_t last) {
-      after->run(first * image_, last * image_);
-    });
-    return true;
+    plan_.run(pool, in[0], in[1], out[0], scratch,
+              {on_images(before, image_before_), on_images(after, image_after_)});
   }
+  static ImageHooks::Hook on_images(const Attached* attached, std::int64_t image) {
+    if (attached == nullptr) return {};
+    return [attached, image](std::int64_t first, std::int64_t last) {
+      attached->run(first * image, last * image);
+    };
+  }
+  [[nodiscard]] bool runs_before() const override { return image_before_ != 0; }
+  [[nodiscard]] bool runs_after() const override { return image_after_ != 0; }
   [[nodiscard]] bool is_finite(const std::byte* data) const {
     switch (dtype_) {
       case DType::F64: return all_finite<std::uint64_t>(data, factors_, 0x7ff0000000000000);
@@ -173,7 +189,9 @@ class ConvCall final : public RowMajorCall {
   DType dtype_;
   std::int64_t factors_;  ///< elements of the operand that meets the padding
   bool pads_;
-  std::int64_t image_ = 0;  ///< elements of an image, when what is attached can run on images
+  // Elements of an image, when what is attached can run on images.
+  std::int64_t image_before_ = 0;
+  std::int64_t image_after_ = 0;
 };
 
 class PoolCall final : public RowMajorCall {
@@ -183,8 +201,8 @@ class PoolCall final : public RowMajorCall {
   [[nodiscard]] std::string_view how() const override { return "pool"; }
 
  private:
-  bool run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
-                std::span<std::byte* const> out, std::byte*, const Attached*) const override {
+  void run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
+                std::span<std::byte* const> out, std::byte*, const RunWith&) const override {
     if (const auto* op = op_.as<op::Pool>()) {
       pool_forward(pool, geometry_, op->kind, op->count_include_pad, in[0], out[0]);
     } else if (op_.is<op::MaxPool2dBackward>()) {
@@ -192,7 +210,6 @@ class PoolCall final : public RowMajorCall {
     } else {
       max_pool_select(pool, geometry_, in[0], in[1], out[0]);
     }
-    return false;
   }
   Op op_;
   PoolGeometry geometry_;
@@ -260,15 +277,14 @@ class AttentionCall final : public RowMajorCall {
   }
 
  private:
-  bool run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
+  void run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
                 std::span<std::byte* const> out, std::byte* scratch,
-                const Attached*) const override {
+                const RunWith&) const override {
     const auto f = [&](std::size_t k) { return reinterpret_cast<const float*>(in[k]); };
     plan_.forward(pool, {f(0), f(1), f(2), has_mask_ ? in[3] : nullptr},
                   reinterpret_cast<float*>(out[0]),
                   out.size() > 1 ? reinterpret_cast<float*>(out[1]) : nullptr, scratch);
     infinite_.repair(pool, in, out);
-    return false;
   }
   [[nodiscard]] std::int64_t plan_bytes() const override { return plan_.forward_scratch_bytes(); }
   AttentionPlan plan_;
@@ -293,9 +309,9 @@ class AttentionBackwardCall final : public RowMajorCall {
   [[nodiscard]] std::string_view how() const override { return "attention"; }
 
  private:
-  bool run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
+  void run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
                 std::span<std::byte* const> out, std::byte* scratch,
-                const Attached*) const override {
+                const RunWith&) const override {
     const auto f = [&](std::size_t k) { return reinterpret_cast<const float*>(in[k]); };
     const auto d = [&](std::size_t r) {
       return r < out.size() ? reinterpret_cast<float*>(out[r]) : nullptr;
@@ -303,7 +319,6 @@ class AttentionBackwardCall final : public RowMajorCall {
     plan_.backward(pool, {f(0), f(1), f(2), has_mask_ ? in[4] : nullptr}, f(3),
                    has_lse_ ? f(has_mask_ ? 5 : 4) : nullptr, {d(0), d(1), d(2), d(3)}, scratch);
     infinite_.repair(pool, in, out);
-    return false;
   }
   [[nodiscard]] std::int64_t plan_bytes() const override { return plan_.backward_scratch_bytes(); }
   bool has_mask_;
@@ -321,11 +336,11 @@ bool has_plan(const Graph& graph, const Node& node) {
          node.op.is<op::MaxPool2dSelect>();
 }
 
-std::unique_ptr<CallKernel> make_plan_call(const CallStep& step, const loop::Kernel* after) {
+std::unique_ptr<CallKernel> make_plan_call(const CallStep& step, const AttachedKernels& attached) {
   const DType dtype = step.operands.empty() ? DType::F32 : step.operands[0].type.dtype;
   const auto sizes = [&](std::size_t k) { return dims_of(step.operands[k]); };
   const auto conv = [&](const ConvGeometry& g, ConvPlan::Kind kind) {
-    return std::make_unique<ConvCall>(step, g, kind, after);
+    return std::make_unique<ConvCall>(step, g, kind, attached);
   };
   if (const auto* op = step.op.as<op::Conv>()) {
     return conv(conv_geometry(*op, dtype, sizes(0), sizes(1), dims_of(step.results[0])),

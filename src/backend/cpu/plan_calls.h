@@ -11,6 +11,6 @@ namespace ricci::cpu {
 [[nodiscard]] bool has_plan(const Graph& graph, const Node& node);
 /// The plan's call; null when there is none.
 [[nodiscard]] std::unique_ptr<CallKernel> make_plan_call(const CallStep& step,
-                                                         const loop::Kernel* after);
+                                                         const AttachedKernels& attached);
 
 }  // namespace ricci::cpu
