@@ -19,18 +19,18 @@ double sigmoid_of(double x) {
 double softplus_of(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }
 
 double gelu_of(double x) {
-  if (x == -std::numeric_limits<double>::infinity()) return 0;
+  if (x == -std::numeric_limits<double>::infinity()) return -0.0;  // the limit, and its sign
   return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
 }
 
 double gelu_approx_of(double x) {
-  if (x == -std::numeric_limits<double>::infinity()) return 0;
+  if (x == -std::numeric_limits<double>::infinity()) return -0.0;
   const double c = std::sqrt(2 / std::numbers::pi);
   return 0.5 * x * (1 + std::tanh(c * (x + 0.044715 * x * x * x)));
 }
 
 double silu_of(double x) {
-  return x == -std::numeric_limits<double>::infinity() ? 0 : x * sigmoid_of(x);
+  return x == -std::numeric_limits<double>::infinity() ? -0.0 : x * sigmoid_of(x);
 }
 
 double sign_of(double x) { return std::isnan(x) ? x : static_cast<double>((x > 0) - (x < 0)); }

@@ -23,11 +23,11 @@ Extended softplus(Extended x) { return (x > 0 ? x : 0) + std::log1p(std::exp(-st
 
 /// x·σ(v), which is 0 at the left end.
 Extended gated(Extended x, Extended v) {
-  return x == -std::numeric_limits<Extended>::infinity() ? 0 : x * sigmoid(v);
+  return x == -std::numeric_limits<Extended>::infinity() ? Extended(-0.0) : x * sigmoid(v);
 }
 
 Extended gelu(Extended x) {
-  if (x == -std::numeric_limits<Extended>::infinity()) return 0;
+  if (x == -std::numeric_limits<Extended>::infinity()) return -0.0L;
   return 0.5L * x * std::erfc(-x / std::numbers::sqrt2_v<Extended>);
 }
 

@@ -35,19 +35,17 @@ Real erf_single_far(Real a) {
   return 1.0 - p * power_of_two(n.integer);
 }
 
-/// x·Φ(x) = x·E to the left of zero and x − x·E to the right, with E = Φ(−|x|). With h = 0.3·|x|,
-/// E·e^(x²/2) is 1/(1 + h) times a short polynomial in (h − 1)/(h + 1), so one division does.
+/// x·Φ(x) = max(x, 0) − |x|·E with E = Φ(−|x|). With h = 0.3·|x|, E·e^(x²/2) is 1/(1 + h) times a
+/// short polynomial in (h − 1)/(h + 1), so one division does.
 Real gelu_single(Real x) {
-  const Real bounded = at_least(at_most(x, 14.5), -14.5);  // beyond, E·x is no number but zero
-  const Real a = abs(bounded);
-  const Pair square = two_product(a, a);
-  const ExpParts e = exp_less_one_near(square.hi * -0.5, square.lo * -0.5);
-  const Real h = a * 0.3;
-  const Real t = 1.0 / (h + 1.0);
-  const Real g = bounded * t * evaluate(polynomial::NormalTail.single, (h - 1.0) * t);
+  const Real a = at_most(abs(x), 14.5);  // beyond, |x|·E is no number but zero
+  const Pair square = two_product(a, a * -0.5);
+  const ExpParts e = exp_less_one_near(square.hi, square.lo);
+  const Real t = 1.0 / fma(a, 0.3, 1.0);
+  const Real g = a * t * evaluate(polynomial::NormalTail.single, fma(a, 0.3, -1.0) * t);
   // The exponent is never positive: one half of it can be a constant.
-  const Real part = fma(e.p, g, g) * power_of_two(e.n + 64U) * 0x1p-64;
-  return select(x > 0.0, x - part, select(x == -Infinity, 0.0, part));
+  const Real part = fma(e.p, g, g) * power_of_two(e.n + 64U);
+  return fma(part, -0x1p-64, at_least(x, -0.0));
 }
 
 }  // namespace
@@ -75,7 +73,7 @@ Real gelu(Real x) {
   const ExpParts e = gauss(a, 0.5);
   const Real half = bounded * 0.5 * scaled_erfc(a * (1 / std::numbers::sqrt2));
   const Real part = scale(fma(e.p, half, half), e.n);
-  const Real far = select(x == -Infinity, 0.0, select(x > 0.0, x - part, part));
+  const Real far = select(x == -Infinity, -0.0, select(x > 0.0, x - part, part));
   if (x.c->single) return far;
   const Real z = x * (1 / std::numbers::sqrt2);
   const Real near = fma(z, evaluate(polynomial::Erf, z * z), z);

@@ -90,7 +90,7 @@ ExpParts exp_less_one(Real x) {
 ExpParts exp_less_one_near(Real x, Real correction) {
   const Ln2 ln2 = ln2_for(*x.c);
   const Whole n = nearest(x, Log2E);
-  const Real r = fma(n.number, -ln2.lo, fma(n.number, -ln2.hi, x)) + correction;
+  const Real r = fma(n.number, -ln2.hi, x) + fma(n.number, -ln2.lo, correction);
   return {fma(r * r, evaluate(polynomial::Exp, r), r), n.integer};
 }
 
@@ -120,12 +120,14 @@ ExpParts expm1_parts(Real x) {
 
 Real exp(Real x) {
   const Lanes& c = *x.c;
-  const ExpParts e = exp_parts(at_least(at_most(x, c.pick(89, 710)), c.pick(-105, -746)));
-  return scale(e.p, e.n);
+  const Real inside = at_least(at_most(x, c.pick(89, 710)), c.pick(-105, -746));
+  const ExpParts e = exp_less_one(inside);
+  return scale_one_and(e.p, e.n, inside.as_bits().is_negative());
 }
 
 Real exp2_of(Whole n, Real f) {
-  return scale(fma(f, evaluate(polynomial::Exp2, f), 1.0), n.integer);
+  const Real x = fma(f, evaluate(polynomial::Exp2, f), 1.0);
+  return scale_near_one(x, n.integer, n.integer.is_negative());
 }
 
 Real exp2(Real x) {
@@ -151,7 +153,7 @@ Real sigmoid(Real x) {
 Real silu(Real x) {
   const Real bounded = at_least(x, x.c->pick(-130, -800));
   const Real y = logistic_product(bounded, x < 0.0, exp_less_one(logistic_exponent(-x)));
-  return select(x == -Infinity, 0.0, y);
+  return select(x == -Infinity, -0.0, y);
 }
 
 Real gelu_approx(Real x) {
@@ -163,7 +165,7 @@ Real gelu_approx(Real x) {
   const ExpParts e =
       x.c->is_f32() ? exp_less_one_near(minus_v.hi, minus_v.lo) : exp_less_one(minus_v);
   const Real y = logistic_product(bounded, x < 0.0, e);
-  return select(x == -Infinity, 0.0, y);
+  return select(x == -Infinity, -0.0, y);
 }
 
 Real tanh(Real x) {

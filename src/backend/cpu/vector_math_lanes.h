@@ -81,6 +81,8 @@ class Bits {
   [[nodiscard]] Bits shift_arithmetic(unsigned n) const { return {*c, c->b.CreateAShr(v, n)}; }
   Mask operator==(Bits o) const { return {*c, c->b.CreateICmpEQ(v, o.v)}; }
   Mask operator!=(Bits o) const { return {*c, c->b.CreateICmpNE(v, o.v)}; }
+  /// The highest bit, which is that of a number's sign.
+  [[nodiscard]] Mask is_negative() const { return {*c, c->b.CreateICmpSLT(v, c->bits(0).v)}; }
   [[nodiscard]] Real as_real() const;
 
   const Lanes* c;
@@ -243,6 +245,35 @@ inline Real scale(Real x, Bits n) {
   const Lanes& c = *x.c;
   const Bits half = c.is_f32() ? n.shift_arithmetic(1) : ((n + 4096U) >> 1) - 2048U;
   return x * power_of_two(half) * power_of_two(n - half);
+}
+
+/// 2^n as a product of two numbers; the second is one of two constants, by the sign of n, so x·2^n
+/// takes fewer steps than `scale`. Their order matters to an x far from 1.
+struct TwoFactors {
+  Real first;
+  Real second;
+};
+inline TwoFactors factors_of_power(Bits n, Mask negative) {
+  const Lanes& c = *n.c;
+  const int shift = c.is_f32() ? 64 : 512;
+  const auto exponent_of_one = [&](int more) {
+    return c.bits(static_cast<std::uint64_t>(c.bias() + more) << c.fraction());
+  };
+  const Bits one = select(negative, exponent_of_one(shift), exponent_of_one(-shift));
+  const Real second = select(negative, std::ldexp(1.0, -shift), c.real(std::ldexp(1.0, shift)));
+  return {((n << c.fraction()) + one).as_real(), second};
+}
+/// x·2^n, x about 1; `negative` is the sign of n, either for 0.
+inline Real scale_near_one(Real x, Bits n, Mask negative) {
+  if (x.c->scales_in_one()) return scale_in_one(x, n);
+  const TwoFactors power = factors_of_power(n, negative);
+  return x * power.first * power.second;
+}
+/// The same of 1 + p.
+inline Real scale_one_and(Real p, Bits n, Mask negative) {
+  if (p.c->scales_in_one()) return scale_in_one(p + 1.0, n);
+  const TwoFactors power = factors_of_power(n, negative);
+  return fma(p, power.first, power.first) * power.second;
 }
 
 /// The same function on doubles, rounded once: what single precision cannot do alone.
