@@ -58,6 +58,11 @@ def footnotes(results):
         if row["workload"] == "fused_rows_fwd" and row["ours_ms"]:
             share = FUSED_ROWS_BYTES / (row["ours_ms"] * 1e-3) / bandwidth
             notes.append(f"fused_rows_fwd: {share:.3f} of that")
+    alone = [f"{row['workload']} {row['compile_alone_ms']:.0f} ms" for row in results["workloads"]
+             if row["workload"].endswith("_train") and row.get("compile_alone_ms")]
+    if alone:
+        notes.append(f"compiling alone, without building, differentiating and the first run: "
+                     f"{', '.join(alone)}")
     curve = results.get("compile_curve")
     if curve:
         gpt2 = next(point for point in curve if point["layers"] == 12)

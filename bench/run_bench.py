@@ -77,9 +77,10 @@ class Worker:
 class Contender:
     """One system's variant of a workload, prepared in a process of its own."""
 
-    def __init__(self, worker, variant, first_call_ms, peak_bytes=0):
+    def __init__(self, worker, variant, first_call_ms, peak_bytes=0, compile_alone_ms=None):
         self.worker, self.variant = worker, variant
         self.first_call_ms, self.peak_bytes = first_call_ms, peak_bytes
+        self.compile_alone_ms = compile_alone_ms
         self.medians, self.reps, self.inner = [], 1, 1
 
     @property
@@ -144,7 +145,8 @@ def prepare_ours(workload, scale, log):
     if "error" in reply:
         worker.close()
         raise RuntimeError(f"ours: {reply['error']}")
-    return Contender(worker, reply["variant"], reply["first_call_ms"], reply["peak_bytes"])
+    return Contender(worker, reply["variant"], reply["first_call_ms"], reply["peak_bytes"],
+                     reply["compile_ms"])
 
 
 def prepare_peer(system, workload, feeds, settings, log):
@@ -226,6 +228,7 @@ def row_of(workload, contenders):
         "compile_ms": ours and ours.first_call_ms,
         "peer_first_call_ms": compiler and compiler.first_call_ms,
         "peak_bytes": ours and ours.peak_bytes,
+        "compile_alone_ms": ours and ours.compile_alone_ms,
     }
 
 

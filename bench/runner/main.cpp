@@ -67,6 +67,7 @@ class Server {
     program_.emplace(entry_of(request), scale_of(request));
     return {{"variant", program_->executor().name()},
             {"first_call_ms", program_->first_call_ms()},
+            {"compile_ms", program_->compile_ms()},
             {"peak_bytes", program_->executor().peak_bytes()}};
   }
 

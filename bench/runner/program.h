@@ -20,6 +20,8 @@ class Program {
   [[nodiscard]] const Executor& executor() const { return *executor_; }
   /// Building the graph, compiling it and the first run.
   [[nodiscard]] double first_call_ms() const { return first_call_ms_; }
+  /// Compiling alone, of a graph that is there.
+  [[nodiscard]] double compile_ms() const { return compile_ms_; }
 
   /// Milliseconds per run, from the first state: `reps` numbers, each the mean of `inner` runs.
   [[nodiscard]] std::vector<double> time(std::int64_t reps, std::int64_t inner);
@@ -44,6 +46,7 @@ class Program {
   std::vector<std::byte*> leaves_;
   std::vector<std::byte*> outputs_;
   double first_call_ms_ = 0;
+  double compile_ms_ = 0;
 };
 
 }  // namespace ricci::bench
