@@ -4,7 +4,8 @@
 // The bound is what rounding does to the reference: the program is run again with its inexact ops
 // seeing and giving numbers that are off by a unit in the last place or two. Where such a run moves
 // an output, a device that adds in another order may move it as far; where it does not, not even a
-// sort or a comparison excuses a difference.
+// sort or a comparison excuses a difference. Composite ops are moved as a whole, and written out
+// only where that does not explain a difference.
 #pragma once
 
 #include <string>
