@@ -149,7 +149,6 @@ std::size_t Programs::input_named(std::string_view name) const {
 }
 
 std::shared_ptr<BoundProgram> Programs::found(const SymbolBindings& bindings) {
-  const std::lock_guard lock(mutex_);
   const auto entry = std::ranges::find(recent_, bindings, &Entry::bindings);
   if (entry == recent_.end()) return nullptr;
   recent_.splice(recent_.begin(), recent_, entry);
@@ -158,13 +157,15 @@ std::shared_ptr<BoundProgram> Programs::found(const SymbolBindings& bindings) {
 
 std::shared_ptr<BoundProgram> Programs::bound(const SymbolBindings& bindings) {
   if (only_ && bindings.empty()) return only_;
-  if (auto program = found(bindings)) return program;
+  {
+    const std::lock_guard lock(mutex_);
+    if (auto program = found(bindings)) return program;
+  }
   auto program = std::make_shared<const Program>(
       make_program(bind_sizes(graph_, bindings), {options_.fuse, cpu::claims, donated(donors_)}));
   auto made = std::make_shared<BoundProgram>(std::move(program), device_, options_);
-  // Another thread may have been as fast.
-  if (auto theirs = found(bindings)) return theirs;
   const std::lock_guard lock(mutex_);
+  if (auto theirs = found(bindings)) return theirs;  // another thread was as fast
   recent_.push_front({bindings, made});
   while (recent_.size() > std::max<std::size_t>(options_.max_bindings, 1)) recent_.pop_back();
   return made;

@@ -96,6 +96,7 @@ class Programs {
     SymbolBindings bindings;
     std::shared_ptr<BoundProgram> program;
   };
+  /// The mutex must be held.
   [[nodiscard]] std::shared_ptr<BoundProgram> found(const SymbolBindings& bindings);
 
   Graph graph_;
