@@ -9,6 +9,7 @@
 #include "ricci/rule/expand.h"
 
 #include "backend/cpu/executable.h"
+#include "schedule/step_buffers.h"
 
 namespace ricci {
 namespace {
@@ -30,10 +31,13 @@ FusionReport fusion_report(const Graph& before, const Program& program) {
   for_steps(program, [&](const Program&, const Step& step) {
     ++report.steps;
     const auto* call = std::get_if<CallStep>(&step.what);
-    if (call != nullptr && call->after) {
-      ++report.kernels;
-      ++report.attached;
-      report.fused_nodes += call->after->from.nodes.size() + 1;
+    if (call != nullptr && (call->before || call->after)) {
+      ++report.fused_nodes;
+      schedule::for_attached(*call, [&](const Launch& launch) {
+        ++report.kernels;
+        ++report.attached;
+        report.fused_nodes += launch.from.nodes.size();
+      });
     }
     const auto* kernels = std::get_if<KernelStep>(&step.what);
     if (kernels == nullptr) return;
@@ -61,7 +65,11 @@ class Dispatch {
         if (std::holds_alternative<KernelStep>(step.what)) {
           ways_[op] = &DispatchReport::Count::kernel;
         } else if (const auto* call = std::get_if<CallStep>(&step.what)) {
-          if (call->after && std::ranges::count(call->after->from.nodes, id) > 0) {
+          bool attached = false;
+          schedule::for_attached(*call, [&](const Launch& launch) {
+            attached = attached || std::ranges::count(launch.from.nodes, id) > 0;
+          });
+          if (attached) {
             ways_[op] = &DispatchReport::Count::kernel;
             continue;
           }
@@ -142,6 +150,10 @@ std::string DispatchReport::to_string() const {
                         c.expanded, c.reference, c.view);
   }
   return text;
+}
+
+CompiledGraph Compiled::on(const Device& device, const CompileOptions& options) const {
+  return load(module.graph(), module.as_lir(), device, options);
 }
 
 Compiled CompilePipeline::compile_module(const GraphModule& module) const {

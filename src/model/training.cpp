@@ -147,6 +147,10 @@ const TrainingGraph& TrainingStep::graph() const noexcept { return impl_->graph;
 
 TrainingStep compile_training(Session& session, const GraphModule& module,
                               const TrainingOptions& options) {
+  if (!options.compile.donations.empty()) {
+    throw UserError(ErrorCode::Refused, "a training step decides itself what it updates in place",
+                    "leave TrainingOptions::compile.donations empty");
+  }
   TrainingGraph graph = make_training_graph(module, options);
   CompileOptions compile = options.compile;
   compile.donations = graph.donations;

@@ -137,6 +137,39 @@ CompiledGraph compile(const Graph& graph, const Device& device, const CompileOpt
       std::make_shared<Programs>(graph, device, options), device));
 }
 
+CompiledGraph load(const Graph& graph, std::shared_ptr<const Program> program, const Device& device,
+                   const CompileOptions& options) {
+  if (!options.donations.empty()) {
+    throw UserError(ErrorCode::Refused, "a program that is made cannot be given donations",
+                    "give them to compile, which makes the program with them");
+  }
+  const auto types = [&](const std::vector<BufferId>& ids) {
+    std::vector<std::pair<DType, std::int64_t>> out;
+    for (const BufferId b : ids) {
+      const Buffer& buffer = program->buffers[static_cast<std::size_t>(b)];
+      out.emplace_back(buffer.dtype, buffer.elements);
+    }
+    return out;
+  };
+  runtime::require_static(graph);
+  std::vector<std::pair<DType, std::int64_t>> inputs;
+  std::vector<std::pair<DType, std::int64_t>> outputs;
+  for (const Port& port : runtime::ports_of(graph)) {
+    inputs.emplace_back(port.type.dtype, *port.type.numel());
+  }
+  for (const ValueId v : graph.outputs()) {
+    outputs.emplace_back(graph.type(v).dtype, *graph.type(v).numel());
+  }
+  if (inputs != types(program->inputs) || outputs != types(program->outputs)) {
+    throw UserError(ErrorCode::Shape,
+                    fmt::format("the program '{}' was not made from the graph '{}'", program->name,
+                                graph.name()),
+                    "give the graph that make_program was given");
+  }
+  return CompiledGraph(std::make_shared<CompiledGraph::Impl>(
+      std::make_shared<Programs>(graph, device, options, std::move(program)), device));
+}
+
 std::span<const Port> CompiledGraph::inputs() const noexcept { return impl_->programs->inputs(); }
 std::span<const Type> CompiledGraph::outputs() const noexcept { return impl_->programs->outputs(); }
 

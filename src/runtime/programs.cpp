@@ -129,7 +129,8 @@ std::vector<Donated> donated(std::span<const int> donors) {
   return out;
 }
 
-Programs::Programs(Graph graph, Device device, CompileOptions options)
+Programs::Programs(Graph graph, Device device, CompileOptions options,
+                   std::shared_ptr<const Program> ready)
     : graph_(std::move(graph)),
       device_(std::move(device)),
       options_(std::move(options)),
@@ -141,7 +142,12 @@ Programs::Programs(Graph graph, Device device, CompileOptions options)
     if (input >= 0) donated_[static_cast<std::size_t>(input)] = true;
   }
   is_static_ = graph_.symbols().empty();
-  if (is_static_) only_ = bound({});
+  if (ready) {
+    only_ = std::make_shared<BoundProgram>(std::move(ready), device_, options_);
+    recent_.push_front({{}, only_});
+  } else if (is_static_) {
+    only_ = bound({});
+  }
 }
 
 std::size_t Programs::input_named(std::string_view name) const {

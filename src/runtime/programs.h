@@ -70,7 +70,9 @@ class LeasedContext {
 
 class Programs {
  public:
-  Programs(Graph graph, Device device, CompileOptions options);
+  /// `ready`: the program of a static graph, where it is there already.
+  Programs(Graph graph, Device device, CompileOptions options,
+           std::shared_ptr<const Program> ready = nullptr);
 
   [[nodiscard]] const Graph& graph() const noexcept { return graph_; }
   [[nodiscard]] const CompileOptions& options() const noexcept { return options_; }

@@ -45,6 +45,18 @@ TEST(RuntimePipeline, LeadsFromBlocksToAProgram) {
   EXPECT_GT(GraphModule(c.module).into_mir().size(), 0U);
 }
 
+TEST(RuntimePipeline, ProgramsRunAsTheyAre) {
+  const Compiled c = CompilePipeline().compile_module(perceptron());
+  const CompiledGraph f = c.on(Device::cpu(2));
+  EXPECT_EQ(&f.program(), c.module.as_lir().get());
+  const Feeds feeds = random_feeds(c.module.graph());
+  EXPECT_TRUE(close(f.run(feeds)[0], interpret(c.module.graph(), feeds)[0]));
+  EXPECT_THROW((void)c.on(Device::cpu(1), {.donations = {{0, "x"}}}), UserError);
+  EXPECT_THROW((void)load(dense_graph(), c.module.as_lir()), UserError);
+  EXPECT_THROW((void)compile_training(perceptron(), {.compile = {.donations = {{0, "x"}}}}),
+               UserError);
+}
+
 // Attention has a kernel in f32 and is written out in f64: the report says both.
 TEST(RuntimePipeline, CountsTheWaysOfEachDtype) {
   const auto module = GraphModule::define("both", [](Graph& g) {

@@ -5,6 +5,7 @@
 //   Compiled c = pipeline.compile_module(module);      // HIR or MIR in, LIR out
 //   std::puts(c.fusion.to_string().c_str());
 //   std::puts(c.dispatch.to_string().c_str());
+//   CompiledGraph f = c.on(Device::cpu(4));            // ready to run
 //
 // `compile` and `Session` do the same without the reports.
 #pragma once
@@ -73,6 +74,10 @@ struct Compiled {
   GraphModule module;
   FusionReport fusion;
   DispatchReport dispatch;
+
+  /// The program as it is, ready to run: see `load`.
+  [[nodiscard]] CompiledGraph on(const Device& device = Device::default_cpu(),
+                                 const CompileOptions& options = {}) const;
 };
 
 class CompilePipeline {

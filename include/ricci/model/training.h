@@ -31,7 +31,7 @@ struct TrainingOptions {
   std::optional<double> clip_norm = std::nullopt;
   /// The learning rate is fed with every step, as `learning_rate`, a scalar in f32: for schedules.
   bool learning_rate_input = false;
-  CompileOptions compile = {};
+  CompileOptions compile = {};  ///< without donations: a step knows what it updates in place
 };
 
 /// The graph of a training step, for those who run it themselves: outputs

@@ -137,6 +137,8 @@ class CompiledGraph {
  private:
   friend class Session;
   friend CompiledGraph compile(const Graph&, const Device&, const CompileOptions&);
+  friend CompiledGraph load(const Graph&, std::shared_ptr<const Program>, const Device&,
+                            const CompileOptions&);
   struct Impl;
   explicit CompiledGraph(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;
@@ -145,5 +147,12 @@ class CompiledGraph {
 [[nodiscard]] CompiledGraph compile(const Graph& graph,
                                     const Device& device = Device::default_cpu(),
                                     const CompileOptions& options = {});
+
+/// A program that was made from a graph before: its kernels become machine code, and nothing else
+/// is decided anew. UserError when it was made from another graph, or when the options would have
+/// made another program of it (`donations`).
+[[nodiscard]] CompiledGraph load(const Graph& graph, std::shared_ptr<const Program> program,
+                                 const Device& device = Device::default_cpu(),
+                                 const CompileOptions& options = {});
 
 }  // namespace ricci

@@ -5,11 +5,11 @@
 #include "ricci/support/checked.h"
 
 #include "backend/cpu/vector_kernels.h"
+#include "support/align.h"
 
 namespace ricci::cpu {
 namespace {
 
-constexpr std::int64_t Alignment = 64;
 constexpr std::int64_t Chunk = 1 << 14;  // elements converted in one tile
 
 bool is_narrow(DType dtype) { return dtype == DType::F16 || dtype == DType::BF16; }
@@ -38,7 +38,7 @@ ConvPlan::ConvPlan(const ConvGeometry& geometry, Kind kind) : dtype_(geometry.dt
   }
   for (std::size_t i = 0; is_narrow(dtype_) && i < 3; ++i) {
     offsets_[i] = method_scratch_;
-    method_scratch_ += (elements_[i] * 4 + Alignment - 1) / Alignment * Alignment;
+    method_scratch_ += aligned(elements_[i] * 4);
   }
   tells_images_ = !is_narrow(dtype_) && kind != Kind::BackwardWeight;
   scratch_bytes_ = checked_add(method_scratch_, method_->scratch_bytes());

@@ -10,6 +10,7 @@
 
 #include "backend/cpu/conv.h"
 #include "backend/cpu/library_threads.h"
+#include "support/align.h"
 
 namespace ricci::cpu {
 namespace {
@@ -18,15 +19,14 @@ using dnnl::memory;
 
 constexpr std::int64_t MostTiles = 16;
 constexpr std::int64_t MostPartials = 8;  // of dw, each the size of dw
-constexpr std::int64_t Alignment = 64;
 
 const dnnl::engine& engine() {
   static const dnnl::engine only(dnnl::engine::kind::cpu, 0);
   return only;
 }
 
-std::int64_t aligned(std::size_t bytes) {
-  return (static_cast<std::int64_t>(bytes) + Alignment - 1) / Alignment * Alignment;
+std::int64_t bytes_of(const memory::desc& desc) {
+  return aligned(static_cast<std::int64_t>(desc.get_size()));
 }
 
 memory::desc plain(const memory::dims& dims) {
@@ -54,13 +54,11 @@ struct Reordered {
     const memory::desc& from = to_packed ? caller : packed;
     const memory::desc& to = to_packed ? packed : caller;
     const dnnl::reorder::primitive_desc pd(engine(), from, engine(), to, attributes);
-    scratch = aligned(pd.scratchpad_desc().get_size());
+    scratch = bytes_of(pd.scratchpad_desc());
     pad = pd.scratchpad_desc();
     reorder = dnnl::reorder(pd);
   }
-  [[nodiscard]] std::int64_t bytes() const {
-    return same ? 0 : aligned(packed.get_size()) + scratch;
-  }
+  [[nodiscard]] std::int64_t bytes() const { return same ? 0 : bytes_of(packed) + scratch; }
 
   void run(void* from, const memory::desc& from_desc, void* to, const memory::desc& to_desc,
            std::byte* own_scratch) const {
@@ -72,11 +70,11 @@ struct Reordered {
   // The packed form, at `space` unless it is the caller's.
   void* pack(void* data, std::byte* space) const {
     if (same) return data;
-    run(data, caller, space, packed, space + aligned(packed.get_size()));
+    run(data, caller, space, packed, space + bytes_of(packed));
     return space;
   }
   void unpack(std::byte* space, void* data) const {
-    if (!same) run(space, packed, data, caller, space + aligned(packed.get_size()));
+    if (!same) run(space, packed, data, caller, space + bytes_of(packed));
   }
 
  private:
@@ -93,7 +91,7 @@ struct Primitive {
   std::int64_t images = 0;
 
   Primitive(const ConvGeometry& g, ConvPlan::Kind kind, std::int64_t count);
-  [[nodiscard]] std::int64_t scratch() const { return aligned(scratchpad.get_size()); }
+  [[nodiscard]] std::int64_t scratch() const { return bytes_of(scratchpad); }
 
  private:
   template <class Pd>
@@ -206,7 +204,7 @@ class LibraryConv final : public ConvMethod {
 
  private:
   [[nodiscard]] std::int64_t partial_bytes() const {
-    return by_images_ ? 0 : aligned(static_cast<std::size_t>(g_.weights()) * sizeof(float));
+    return by_images_ ? 0 : aligned(g_.weights() * static_cast<std::int64_t>(sizeof(float)));
   }
 
   void run_tile(std::int64_t tile, float* lhs, float* rhs, float* out,

@@ -9,6 +9,7 @@
 
 #include "backend/cpu/matmul.h"
 #include "backend/cpu/matmul_copy.h"
+#include "support/align.h"
 
 namespace ricci::cpu {
 namespace {
@@ -25,8 +26,6 @@ constexpr std::int64_t TilesPerMatrix = 16;         // and so would more tiles t
 constexpr std::int64_t LeastTileColumns = 128;      // fewer would pack A too often
 constexpr std::int64_t RowStep = 6;                 // whole strips of rows
 constexpr std::int64_t StreamedElements = 1 << 16;  // of B in a tile of few rows
-
-constexpr std::int64_t Alignment = 64;
 
 std::int64_t rounded_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 std::int64_t quotient_up(std::int64_t n, std::int64_t by) {
@@ -139,8 +138,8 @@ void MatmulPlan::plan_copy(Side& side, std::int64_t planes) {
   }
   side.offset = scratch_bytes_;
   const std::int64_t elements = checked_mul(checked_mul(side.plane, planes), side.copies);
-  scratch_bytes_ = checked_add(
-      scratch_bytes_, rounded_up(checked_mul(elements, size_of_arithmetic(dtype_)), Alignment));
+  scratch_bytes_ =
+      checked_add(scratch_bytes_, aligned(checked_mul(elements, size_of_arithmetic(dtype_))));
 }
 
 void MatmulPlan::choose_method() {
@@ -164,8 +163,8 @@ void MatmulPlan::choose_method() {
   c_in_scratch_ = true;
   c_offset_ = scratch_bytes_;
   const std::int64_t elements = checked_mul(checked_mul(m_, n_), batches_ * (complex_ ? 2 : 1));
-  scratch_bytes_ = checked_add(
-      scratch_bytes_, rounded_up(checked_mul(elements, size_of_arithmetic(dtype_)), Alignment));
+  scratch_bytes_ =
+      checked_add(scratch_bytes_, aligned(checked_mul(elements, size_of_arithmetic(dtype_))));
 }
 
 void MatmulPlan::plan_panels() {
@@ -186,8 +185,7 @@ void MatmulPlan::plan_panels() {
     panels_offset_ = scratch_bytes_;
     const auto bytes = static_cast<std::int64_t>(sizeof(R));
     scratch_bytes_ =
-        checked_add(scratch_bytes_,
-                    rounded_up(checked_mul(checked_mul(size, panel_copies_), bytes), Alignment));
+        checked_add(scratch_bytes_, aligned(checked_mul(checked_mul(size, panel_copies_), bytes)));
     const std::int64_t strips = quotient_up(tile_rows_, kernels.rows);
     thread_bytes_ = (strips * kernels.strip_elements + kernels.slack) * bytes;
   });
