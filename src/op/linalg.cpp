@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "op/dot_axes.h"
-#include "op/infer_rules.h"
+#include "op/index_rules.h"
 
 namespace ricci {
 namespace {
@@ -59,6 +59,29 @@ Inferred infer_solve(const InferContext& in, std::size_t batch, bool vectors) {
   }
   require_dtypes(in, "c3", 0, 2, dtypes::floats | dtypes::complexes);
   return in[1];
+}
+
+// Rows x, matrices w and the index of one for every row, or of several; gives the type of the
+// products.
+Type check_grouped(const InferContext& in) {
+  const Dims& x = in[0].dims;
+  const Dims& w = in[1].dims;
+  const Dims& picked = in[2].dims;
+  if (x.size() != 2 || w.size() != 3 || x[1] != w[1]) {
+    in.reject("c1", fmt::format("'x' ({}) and 'w' ({}) are not [M, K] and [E, K, N]",
+                                in[0].to_string(), in[1].to_string()));
+  }
+  if (picked.empty() || picked.size() > 2 || picked[0] != x[0]) {
+    in.reject("c2",
+              fmt::format("'expert_idx' ({}) does not go with 'x' ({})", in[2].to_string(),
+                          in[0].to_string()),
+              "give each row of x one index, or as many as every other row");
+  }
+  require_dtypes(in, "c3", 0, 2, dtypes::floats | dtypes::ints | dtypes::complexes);
+  require_indices(in, "c4", 2);
+  Dims out = picked;
+  out.push_back(w[2]);
+  return in[0].with(std::move(out));
 }
 
 }  // namespace
@@ -118,6 +141,19 @@ Inferred infer(const op::BatchedDenseSolve&, const InferContext& in) {
 }
 Inferred infer(const op::TriangularSolve&, const InferContext& in) {
   return infer_solve(in, in[0].rank() < 2 ? 0 : in[0].rank() - 2, false);
+}
+
+Inferred infer(const op::GroupedMatmul&, const InferContext& in) { return check_grouped(in); }
+
+Inferred infer(const op::GroupedMatmulBackward&, const InferContext& in) {
+  const Type out = check_grouped(in);
+  if (in[3].dtype != out.dtype) {
+    in.reject("c3", fmt::format("dy is {}, but x is {}", name(in[3].dtype), name(out.dtype)));
+  }
+  if (in[3] != out) {
+    in.reject("c5", fmt::format("dy is {} instead of {}", in[3].to_string(), out.to_string()));
+  }
+  return std::vector<Type>{in[0], in[1]};
 }
 
 Inferred infer(const op::LoraMatmul&, const InferContext& in) {

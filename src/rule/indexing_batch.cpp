@@ -3,6 +3,7 @@
 // before that, so one outside of them is reported and never reaches another example's.
 #include "rule/batch_rules.h"
 #include "rule/derivative_parts.h"
+#include "rule/merged_rows.h"
 
 namespace ricci::rule {
 namespace {
@@ -32,18 +33,6 @@ Value split_front(Value v, const Dim& batch, const Dim& size) {
   Dims dims{batch, size};
   dims.insert(dims.end(), v.dims().begin() + 1, v.dims().end());
   return reshape_to(v, std::move(dims));
-}
-
-// Indices [B, k…] into `size` rows of each example as rows of the merged table: b·size + index.
-// Looked up rather than computed, so that each index is checked as the op alone does it.
-Value merged_rows(Value indices, const Dim& size) {
-  const Dim batch = indices.dims()[0];
-  Dim count = 1;
-  for (std::size_t i = 1; i < indices.rank(); ++i) count = count * indices.dims()[i];
-  const Value all = iota(indices.graph(), {.shape = {batch * size}, .dtype = DType::I64});
-  const Value rows = take_along_axis(reshape_to(all, {batch, size}),
-                                     reshape_to(indices, {batch, count}), {.axis = 1});
-  return reshape_to(rows, indices.dims());
 }
 
 // gather of a table that has a batch or not by indices [B, k…]; `axis` is the example's.

@@ -94,6 +94,11 @@ double call_flops(const CallStep& c) {
     return 2 * elements_of(c.operands[0]) * taps(c.operands[1]);
   if (c.op.is<op::Conv2dBackwardWeight>())
     return 2 * elements_of(c.operands[1]) * taps(c.results[0]);
+  if (c.op.is<op::GroupedMatmul>()) return 2 * elements_of(c.results[0]) * size(c.operands[0], 1);
+  if (c.op.is<op::GroupedMatmulBackward>()) {
+    const auto wanted = std::ranges::count_if(c.results, [](auto& v) { return v.buffer >= 0; });
+    return 2 * static_cast<double>(wanted) * elements_of(c.operands[3]) * size(c.operands[0], 1);
+  }
   double flops = 0;
   for (const BufferView& v : c.results) flops += v.buffer < 0 ? 0 : elements_of(v);
   return flops;

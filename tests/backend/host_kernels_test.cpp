@@ -216,6 +216,31 @@ Cases large_cases() {
       {.name = "many",
        .in = {T({70, 6, 6}).between(3, 4), T({70, 6, 2})},
        .dtypes = {DType::F64}}});
+  // Sums of one sign: all but c64's have an error of their own size.
+  const DTypeSet numbers = dtypes::floats | dtypes::ints | DTypeSet{DType::C128};
+  // Experts with many rows and with few, beside one that has none; several picks of a row.
+  add(std::vector<CaseOf<op::GroupedMatmul>>{
+      {.name = "many_rows",
+       .in = {T({150, 40}).between(0, 1), T({3, 40, 70}).between(0, 1), Index({150}, 2)},
+       .dtypes = numbers},
+      {.name = "few_rows",
+       .in = {T({20, 70}).between(0, 1), T({30, 70, 40}).between(0, 1), Index({20, 3}, 30)},
+       .dtypes = numbers},
+      {.name = "tiles",
+       .in = {T({400, 130}).between(0, 1), T({2, 130, 150}).between(0, 1), Index({400}, 2)},
+       .dtypes = {DType::F32}},
+      {.name = "few_columns",
+       .in = {T({90, 70}).between(0, 1), T({3, 70, 2}).between(0, 1), Index({90}, 3)},
+       .dtypes = numbers}});
+  add(std::vector<CaseOf<op::GroupedMatmulBackward>>{
+      {.name = "many_rows",
+       .in = {T({150, 40}).between(0, 1), T({3, 40, 70}).between(0, 1), Index({150}, 2),
+              T({150, 70}).between(0, 1)},
+       .dtypes = numbers},
+      {.name = "several",
+       .in = {T({60, 70}).between(0, 1), T({9, 70, 40}).between(0, 1), Index({60, 3}, 8),
+              T({60, 3, 40}).between(0, 1)},
+       .dtypes = numbers}});
   const In steps = T({2, 23, 70}).between(0, 1);
   const std::vector<In> scan = {T({2, 23, 70}), steps, T({70, 3}).between(-1, 0), T({2, 23, 3}),
                                 T({2, 23, 3})};

@@ -318,6 +318,48 @@ TEST(BackendMatmulTiles, CoverEveryElementOnce) {
   }
 }
 
+// Sums that are not rounded yet: those of f16 in f32, those of i8 in u32.
+TEST(BackendMatmulTiles, WideResultsAreTheSums) {
+  const auto check_wide = []<class T, class R>(std::int64_t m, std::int64_t n, std::int64_t k) {
+    SCOPED_TRACE(::testing::Message() << name(dtype_of<T>) << ' ' << m << ' ' << n << ' ' << k);
+    std::mt19937 random(3);
+    std::vector<T> a(static_cast<std::size_t>(m * k));
+    std::vector<T> b(static_cast<std::size_t>(k * n));
+    for (T& x : a) x = number<T>(random);
+    for (T& x : b) x = number<T>(random);
+    const MatmulPlan plan({.dtype = dtype_of<T>,
+                           .m = m,
+                           .n = n,
+                           .k = k,
+                           .a = {{}, k, 1},
+                           .b = {{}, n, 1},
+                           .c = {{}, n, 1},
+                           .wide_c = true});
+    std::vector<R> c(static_cast<std::size_t>(m * n), R(77));
+    std::vector<std::max_align_t> scratch(
+        static_cast<std::size_t>(plan.scratch_bytes()) / sizeof(std::max_align_t) + 8);
+    ThreadPool pool(1);
+    plan.run(pool, a.data(), b.data(), c.data(), scratch.data());
+    for (std::int64_t i = 0; i < m; ++i) {
+      for (std::int64_t j = 0; j < n; ++j) {
+        R sum{};  // exact: multiples of 2^-12 below 2^12, or wrapped
+        for (std::int64_t l = 0; l < k; ++l) {
+          sum += static_cast<R>(wide(a[static_cast<std::size_t>(i * k + l)])) *
+                 static_cast<R>(wide(b[static_cast<std::size_t>(l * n + j)]));
+        }
+        ASSERT_EQ(c[static_cast<std::size_t>(i * n + j)], sum) << i << ' ' << j;
+      }
+    }
+  };
+  for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{
+           {3, 5, 7}, {2, 3, 0}, {3, 70, 40}, {9, 70, 40}, {40, 70, 50}, {40, 3, 50}}) {
+    check_wide.operator()<Float16, float>(m, n, k);
+    check_wide.operator()<BFloat16, float>(m, n, k);
+    check_wide.operator()<float, float>(m, n, k);
+    check_wide.operator()<std::int8_t, std::uint32_t>(m, n, k);
+  }
+}
+
 TEST(BackendMatmulTiles, BatchesOfOneMatrixBecomeRows) {
   const MatmulPlan plan({.batch = {4, 8},
                          .m = 16,

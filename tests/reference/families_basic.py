@@ -229,7 +229,29 @@ def linalg():
     x, w, a, b = normal(3, 4), normal(4, 5), normal(4, 2), normal(2, 5)
     f.case("lora", "%y = lora_matmul %x, %w, %a, %b {scale = 0.5}", {"x": x, "w": w, "a": a, "b": b},
            x @ w + 0.5 * (x @ a) @ b)
+    grouped(f)
     return f
+
+
+def grouped(f):
+    for dtype in (np.float64, np.float32, np.complex128):
+        n = np.dtype(dtype).name
+        part = lambda *shape: (normal(*shape) + 1j * normal(*shape) if dtype is np.complex128
+                               else normal(*shape).astype(dtype))
+        x, w, dy = part(7, 4), part(5, 4, 3), part(7, 3)
+        ids = np.array([3, 0, 3, 1, 1, 0, 3], np.int32)
+        f.case(f"grouped_matmul_{n}", "%y = grouped_matmul %x, %w, %i", {"x": x, "w": w, "i": ids},
+               np.einsum("mk,mkn->mn", x, w[ids]))
+        y, pull = jax.vjp(lambda x, w: jnp.einsum("mk,mkn->mn", x, w[ids]), x, w)
+        f.case(f"grouped_matmul_backward_{n}", "%dx, %dw = grouped_matmul_backward %x, %w, %i, %dy",
+               {"x": x, "w": w, "i": ids, "dy": dy}, pull(jnp.asarray(dy)), "%dx, %dw")
+    x, w, dy = normal(5, 4), normal(6, 4, 3), normal(5, 2, 3)
+    ids = np.array([[4, 0], [0, 4], [1, 5], [5, 5], [4, 1]], np.int64)
+    f.case("grouped_matmul_top_k", "%y = grouped_matmul %x, %w, %i", {"x": x, "w": w, "i": ids},
+           np.einsum("mk,mjkn->mjn", x, w[ids]))
+    y, pull = jax.vjp(lambda x, w: jnp.einsum("mk,mjkn->mjn", x, w[ids]), x, w)
+    f.case("grouped_matmul_backward_top_k", "%dx, %dw = grouped_matmul_backward %x, %w, %i, %dy",
+           {"x": x, "w": w, "i": ids, "dy": dy}, pull(jnp.asarray(dy)), "%dx, %dw")
 
 
 def families():

@@ -229,7 +229,29 @@ def linalg():
     f.program("lora", "%y = lora_matmul %x, %w, %a, %b {scale = 0.5}",
               lambda x, w, a, b: x @ w + 0.5 * (x @ a) @ b,
               {"x": normal(2, 3), "w": normal(3, 4), "a": normal(3, 2), "b": normal(2, 4)})
+    ids = np.array([2, 0, 2, 0, 1], np.int32)
+    f.program("grouped_matmul", "%y = grouped_matmul %x, %w, %i",
+              lambda x, w, i: jnp.einsum("mk,mkn->mn", x, w[i]),
+              {"x": normal(5, 3), "w": normal(4, 3, 2), "i": ids})
+    mixture(f)
     return f
+
+
+def mixture(f):
+    """Two experts a row: up, an activation, down, and a weighted sum, the rows never repeated."""
+    def mix(x, up, down, gate, i):
+        hidden = jnp.tanh(jnp.einsum("mk,mjkh->mjh", x, up[i]))
+        return jnp.einsum("mj,mjn->mn", gate, jnp.einsum("mjh,mjhn->mjn", hidden, down[i]))
+
+    f.program("mixture_of_experts",
+              "%h = grouped_matmul %x, %up, %i\n%a = tanh %h\n"
+              "%r = reshape %a {new_shape = [10, 4]}\n%f = reshape %i {new_shape = [10]}\n"
+              "%o = grouped_matmul %r, %down, %f\n%p = reshape %o {new_shape = [5, 2, 2]}\n"
+              "%g = reshape %gate {new_shape = [5, 2, 1]}\n%q = mul %p, %g\n"
+              "%y = reduce %q {op = sum, axes = [1]}", mix,
+              {"x": normal(5, 3), "up": normal(4, 3, 4), "down": normal(4, 4, 2),
+               "gate": normal(5, 2),
+               "i": np.array([[0, 3], [3, 0], [1, 3], [0, 1], [1, 1]], np.int32)})
 
 
 def families():

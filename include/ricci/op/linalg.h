@@ -113,6 +113,51 @@ struct TriangularSolve {
   bool operator==(const TriangularSolve&) const = default;
 };
 
+/// Rows times the matrix each of them picks: the experts of a mixture. A row that picks several has
+/// as many results, and is not repeated for that.
+///   x [M, K], w [E, K, N], expert_idx [M]:     out[i] = x[i] · w[expert_idx[i]]
+///                          expert_idx [M, k]:  out[i, j] = x[i] · w[expert_idx[i, j]]
+/// An expert outside [0, E) is a fault of the run: index_out_of_range.
+struct GroupedMatmul {
+  static constexpr OpInfo info{
+      .name = "grouped_matmul",
+      .operands = "x, w, expert_idx",
+      .results = "out",
+      .traits = Trait::Multilinear,
+      .help = "rows times the matrix each of them picks",
+      .formula = "x [M, K], w [E, K, N], expert_idx [M] or [M, k]: "
+                 "out[i, j…] = x[i] · w[expert_idx[i, j…]]",
+      .constraints = "c1 shape: x is [M, K] and w is [E, K, N]\n"
+                     "c2 shape: expert_idx is [M] or [M, k], with x's M\n"
+                     "c3 dtype: x and w have one dtype, not bool\n"
+                     "c4 dtype: expert_idx are integers, or f32 or f64 holding integers",
+      .no_gradient = "expert_idx"};
+  static void fields(auto&, auto&&) {}
+  bool operator==(const GroupedMatmul&) const = default;
+};
+
+/// The transposes of grouped_matmul in both of its factors (not conjugated). An expert that no row
+/// picks has a gradient of exactly 0.
+///   dx[i] = Σ_j dy[i, j] · w[expert_idx[i, j]]ᵀ;  dw[e] = Σ_{i, j: expert_idx[i, j] = e} x[i]ᵀ ·
+///   dy[i, j]
+struct GroupedMatmulBackward {
+  static constexpr OpInfo info{
+      .name = "grouped_matmul_backward",
+      .operands = "x, w, expert_idx, dy",
+      .results = "dx, dw",
+      .help = "derivative of grouped_matmul",
+      .formula = "dx[i] = Σ_j dy[i, j] · w[expert_idx[i, j]]ᵀ; "
+                 "dw[e] = Σ_{i, j: expert_idx[i, j] = e} x[i]ᵀ · dy[i, j]",
+      .constraints = "c1 shape: x is [M, K] and w is [E, K, N]\n"
+                     "c2 shape: expert_idx is [M] or [M, k], with x's M\n"
+                     "c3 dtype: x, w and dy have one dtype, not bool\n"
+                     "c4 dtype: expert_idx are integers, or f32 or f64 holding integers\n"
+                     "c5 shape: dy has the axes of expert_idx and w's N",
+      .no_gradient = "expert_idx"};
+  static void fields(auto&, auto&&) {}
+  bool operator==(const GroupedMatmulBackward&) const = default;
+};
+
 /// A matrix product with a low-rank correction of its weight.   y = x·w + scale · (x·a)·b
 struct LoraMatmul {
   Real scale = 1.0;

@@ -25,6 +25,7 @@ class HostCallKernel final : public CallKernel {
     const std::vector<ArrayView> in = views(operands_, {});
     const std::vector<ArrayView> out = views(results_, {});
     scratch_bytes_ = kernel_.scratch({op_, in, out, none});
+    if (kernel_.thread_bytes != nullptr) thread_bytes_ = kernel_.thread_bytes({op_, in, out, none});
   }
 
   void run(const CallArguments& a) const override {
@@ -34,6 +35,7 @@ class HostCallKernel final : public CallKernel {
         {op_, in, out, a.pool, a.seed, {a.scratch, static_cast<std::size_t>(scratch_bytes_)}});
   }
   [[nodiscard]] std::int64_t scratch_bytes() const override { return scratch_bytes_; }
+  [[nodiscard]] std::int64_t thread_bytes() const override { return thread_bytes_; }
   [[nodiscard]] std::string_view how() const override { return "host"; }
 
  private:
@@ -60,6 +62,7 @@ class HostCallKernel final : public CallKernel {
   std::vector<Shape> operands_;
   std::vector<Shape> results_;
   std::int64_t scratch_bytes_ = 0;
+  std::int64_t thread_bytes_ = 0;
 };
 
 }  // namespace

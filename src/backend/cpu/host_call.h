@@ -46,6 +46,8 @@ struct HostKernel {
   void (*run)(const HostCall& call) = nullptr;
   /// Bytes of scratch the kernel needs for these shapes (data pointers are null); may be null.
   std::int64_t (*scratch)(const HostCall& call) = nullptr;
+  /// What each thread keeps of `thread_scratch` for it; may be null.
+  std::int64_t (*thread_bytes)(const HostCall& call) = nullptr;
 };
 
 /// The kernel for a kind of op; `run` is null when there is none.

@@ -104,7 +104,7 @@ void MatmulPlan::run_matrix(const MatmulTile& t, std::int64_t batch, const void*
     multiply<R>(t, a_, x + a_.plane, b_, y, z + plane, n_, true);
   }
   const MatrixAt at{t.row1 - t.row0, t.column1 - t.column0, c_.row, c_.column};
-  scatter<R>(dtype_, z, n_, plane, element(dtype_, c, c_first), at, accumulate_);
+  scatter<R>(c_dtype_, z, n_, plane, element(c_dtype_, c, c_first), at, accumulate_);
 }
 
 template <class R>
@@ -113,8 +113,8 @@ void MatmulPlan::run_small(std::int64_t batch, const void* a, const void* b, voi
   const MatmulTile whole{batch, batch + 1, 0, m_, 0, n_};
   const void* from_a = element(dtype_, a, offset_of(a_.from, batch));
   const void* from_b = element(dtype_, b, offset_of(b_.from, batch));
-  void* to = element(dtype_, c, offset_of(c_, batch));
-  const bool direct_c = native_ && c_.column == 1;
+  void* to = element(c_dtype_, c, offset_of(c_, batch));
+  const bool direct_c = !complex_ && size_of(c_dtype_) == std::int64_t{sizeof(R)} && c_.column == 1;
   alignas(64) R held[7 * Plane];
   // Strides only: copies of whole sides would allocate.
   Side x{.from = {{}, a_.from.row, a_.from.column}};
@@ -144,15 +144,15 @@ void MatmulPlan::run_small(std::int64_t batch, const void* a, const void* b, voi
     multiply<R>(whole, x, x_data, y, y_data + Plane, z + Plane, n_, false);
     multiply<R>(whole, x, x_data + Plane, y, y_data, z + Plane, n_, true);
   }
-  scatter<R>(dtype_, z, n_, Plane, to, {m_, n_, c_.row, c_.column}, accumulate_);
+  scatter<R>(c_dtype_, z, n_, Plane, to, {m_, n_, c_.row, c_.column}, accumulate_);
 }
 
 void MatmulPlan::fill(const MatmulTile& t, std::int64_t batch, void* c) const {
-  const auto size = static_cast<std::size_t>(size_of(dtype_));
+  const auto size = static_cast<std::size_t>(size_of(c_dtype_));
   for (std::int64_t i = t.row0; i < t.row1; ++i) {
     const std::int64_t row = offset_of(c_, batch) + i * c_.row;
     for (std::int64_t j = t.column0; j < t.column1; ++j) {
-      std::memset(element(dtype_, c, row + j * c_.column), 0, size);
+      std::memset(element(c_dtype_, c, row + j * c_.column), 0, size);
     }
   }
 }

@@ -41,6 +41,7 @@ struct MatmulShape {
   MatmulLayout c;  ///< no two elements of c share memory
   bool accumulate = false;
   bool whole_rows = false;  ///< every tile covers its rows from end to end
+  bool wide_c = false;      ///< c holds what sums of the dtype are computed in, not rounded
 };
 
 /// Rows and columns of c that one tile writes, in each of a range of batches.
@@ -141,6 +142,7 @@ class MatmulPlan {
   void fill(const MatmulTile& t, std::int64_t batch, void* c) const;
 
   DType dtype_;
+  DType c_dtype_;
   bool complex_;
   bool native_;  ///< computed in the dtype itself
   Method method_ = Method::Fill;

@@ -43,6 +43,12 @@ bool is_native(DType dtype) {
   }
 }
 
+// What with_arithmetic computes in; complex numbers are stored as they are computed.
+DType arithmetic_dtype(DType dtype) {
+  if (is_native(dtype) || is_complex(dtype)) return dtype;
+  return is_float(dtype) ? DType::F32 : DType::U32;
+}
+
 // One size per part: about `wanted` parts, each a multiple of `step` and at least `least`.
 std::int64_t part_size(std::int64_t size, std::int64_t wanted, std::int64_t step,
                        std::int64_t least) {
@@ -54,6 +60,7 @@ std::int64_t part_size(std::int64_t size, std::int64_t wanted, std::int64_t step
 
 MatmulPlan::MatmulPlan(MatmulShape s)
     : dtype_(s.dtype),
+      c_dtype_(s.wide_c ? arithmetic_dtype(s.dtype) : s.dtype),
       complex_(is_complex(s.dtype)),
       native_(is_native(s.dtype)),
       batch_(std::move(s.batch)),
@@ -158,7 +165,7 @@ void MatmulPlan::choose_method() {
   if (m_ <= FewRows && b.column != 1 && b.row == 1 && a_.layout().column == 1) {
     method_ = Method::Dots;
   }
-  const bool direct = native_ && c_.column == 1 && (m_ == 1 || c_.row >= n_);
+  const bool direct = is_native(c_dtype_) && c_.column == 1 && (m_ == 1 || c_.row >= n_);
   if (direct) return;
   c_in_scratch_ = true;
   c_offset_ = scratch_bytes_;

@@ -50,6 +50,10 @@ namespace ricci::cpu {
 [[nodiscard]] HostKernel dense_solve_kernel() noexcept;
 [[nodiscard]] HostKernel triangular_solve_kernel() noexcept;
 
+// grouped_matmul.cpp
+[[nodiscard]] HostKernel grouped_matmul_kernel() noexcept;
+[[nodiscard]] HostKernel grouped_matmul_backward_kernel() noexcept;
+
 // selective_scan.cpp, gated_delta_net.cpp
 [[nodiscard]] HostKernel selective_scan_kernel() noexcept;
 [[nodiscard]] HostKernel selective_scan_backward_kernel() noexcept;

@@ -40,6 +40,8 @@ HostKernel host_kernel(OpKind kind) noexcept {
     case OpKind::DenseSolve:
     case OpKind::BatchedDenseSolve: return dense_solve_kernel();
     case OpKind::TriangularSolve: return triangular_solve_kernel();
+    case OpKind::GroupedMatmul: return grouped_matmul_kernel();
+    case OpKind::GroupedMatmulBackward: return grouped_matmul_backward_kernel();
     case OpKind::Conv: return conv_kernel();
     case OpKind::Conv2dBackwardInput: return conv2d_backward_input_kernel();
     case OpKind::Conv2dBackwardWeight: return conv2d_backward_weight_kernel();

@@ -1,0 +1,162 @@
+#include "ops/cases.h"
+
+namespace ricci::testing {
+namespace {
+
+constexpr ErrorCode OutOfRange = ErrorCode::IndexOutOfRange;
+constexpr DTypeSet Numbers = dtypes::floats | dtypes::ints | dtypes::complexes;
+constexpr DTypeSet Fields = dtypes::floats | dtypes::complexes;
+
+In experts(Dims dims, std::vector<double> values, DType dtype = DType::I32) {
+  return Fixed(dtype, std::move(dims)).with(std::move(values));
+}
+
+}  // namespace
+
+Cases cases(const op::GroupedMatmul*) {
+  const Dim m = Dim::symbol("m");
+  return cases_of<op::GroupedMatmul>({
+      {.name = "by_hand",
+       .in = {T({3, 2}).with({1, 2, 3, 4, 5, 6}), T({2, 2, 1}).with({1, 0, 2, 3}),
+              experts({3}, {1, 0, 1})},
+       .dtypes = Numbers,
+       .out = {{8, 3, 28}}},
+      {.name = "several_by_hand",  // [gmm-rest] a row picks experts without being repeated
+       .in = {T({2, 2}).with({1, 2, 3, 4}), T({3, 2, 1}).with({1, 0, 2, 3, 0, 1}),
+              experts({2, 2}, {2, 1, 1, 0})},
+       .dtypes = Numbers,
+       .out = {{2, 8, 18, 3}}},
+      {.name = "mixed", .in = {T({7, 4}), T({3, 4, 5}), Index({7}, 3)}, .dtypes = Numbers},
+      {.name = "several", .in = {T({5, 3}), T({4, 3, 2}), Index({5, 2}, 4)}, .dtypes = Fields},
+      {.name = "sorted", .in = {T({5, 3}), T({3, 3, 2}), experts({5}, {0, 0, 1, 1, 2})}},
+      {.name = "one_expert", .in = {T({4, 3}), T({1, 3, 2}), experts({4}, {0, 0, 0, 0})}},
+      {.name = "one_expert_often",
+       .in = {T({2, 3}), T({1, 3, 2}), experts({2, 3}, {0, 0, 0, 0, 0, 0})}},
+      {.name = "experts_without_rows", .in = {T({4, 3}), T({5, 3, 2}), experts({4}, {3, 1, 3, 3})}},
+      {.name = "one_row", .in = {T({1, 3}), T({4, 3, 2}), experts({1}, {2})}, .dtypes = Fields},
+      {.name = "one_column", .in = {T({9, 3}), T({2, 3, 1}), Index({9}, 2)}, .dtypes = Fields},
+      {.name = "inner_one", .in = {T({6, 1}), T({2, 1, 3}), Index({6}, 2)}},
+      {.name = "indices_i64", .in = {T({4, 2}), T({3, 2, 2}), Index({4}, 3, DType::I64)}},
+      {.name = "indices_u8", .in = {T({4, 2}), T({3, 2, 2}), Index({4}, 3, DType::U8)}},
+      {.name = "indices_in_floats",
+       .in = {T({3, 2}), T({3, 2, 2}), experts({3}, {2, 0, 2}, DType::F32)}},
+      {.name = "empty_inner",
+       .in = {T({2, 0}), T({2, 0, 3}), Index({2}, 2)},
+       .dtypes = Fields,
+       .out = {{0, 0, 0, 0, 0, 0}}},
+      {.name = "no_rows", .in = {T({0, 3}), T({2, 3, 2}), Index({0}, 2)}},
+      {.name = "no_picks", .in = {T({3, 2}), T({2, 2, 2}), Index({3, 0}, 2)}},
+      {.name = "no_columns", .in = {T({3, 2}), T({2, 2, 0}), Index({3}, 2)}},
+      {.name = "no_experts", .in = {T({0, 2}), T({0, 2, 3}), Index({0}, 1)}},
+      {.name = "symbolic", .in = {T({m, 4}), T({Dim::symbol("e"), 4, 3}), Fixed(DType::I32, {m})}},
+      {.name = "too_large",
+       .in = {T({3, 2}), T({2, 2, 1}), experts({3}, {0, 2, 1})},
+       .dtypes = Numbers,
+       .fails = OutOfRange},
+      {.name = "negative",
+       .in = {T({2, 2}), T({2, 2, 1}), experts({2}, {0, -1})},
+       .fails = OutOfRange},
+      {.name = "fraction",
+       .in = {T({2, 2}), T({2, 2, 1}), experts({2}, {0, 0.5}, DType::F64)},
+       .fails = OutOfRange},
+      {.name = "rows_of_no_experts",
+       .in = {T({1, 2}), T({0, 2, 1}), experts({1}, {0})},
+       .fails = OutOfRange},
+      {.name = "not_rows", .in = {T({4}), T({2, 4, 3}), Index({4}, 2)}, .rejects = "c1"},
+      {.name = "one_matrix", .in = {T({2, 4}), T({4, 3}), Index({2}, 2)}, .rejects = "c1"},
+      {.name = "inner_differs", .in = {T({2, 3}), T({2, 4, 3}), Index({2}, 2)}, .rejects = "c1"},
+      {.name = "one_index", .in = {T({2, 3}), T({2, 3, 3}), Index({}, 2)}, .rejects = "c2"},
+      {.name = "rows_differ", .in = {T({2, 3}), T({2, 3, 3}), Index({3}, 2)}, .rejects = "c2"},
+      {.name = "too_many_axes",
+       .in = {T({2, 3}), T({2, 3, 3}), Index({2, 1, 1}, 2)},
+       .rejects = "c2"},
+      {.name = "bools",
+       .in = {T({2, 3}), T({2, 3, 3}), Index({2}, 2)},
+       .dtypes = dtypes::booleans,
+       .rejects = "c3"},
+      {.name = "dtypes_differ",
+       .in = {Fixed(DType::F32, {2, 3}), Fixed(DType::F64, {2, 3, 3}), Index({2}, 2)},
+       .rejects = "c3"},
+      {.name = "indices_in_bf16",
+       .in = {T({2, 3}), T({2, 3, 3}), Index({2}, 2, DType::BF16)},
+       .rejects = "c4"},
+  });
+}
+
+Cases cases(const op::GroupedMatmulBackward*) {
+  const Dim m = Dim::symbol("m");
+  return cases_of<op::GroupedMatmulBackward>({
+      {.name = "by_hand",  // the expert no row picks has 0
+       .in = {T({3, 2}).with({1, 2, 3, 4, 5, 6}), T({3, 2, 1}).with({1, 0, 9, 9, 2, 3}),
+              experts({3}, {2, 0, 2}), T({3, 1}).with({1, 2, 3})},
+       .dtypes = Numbers,
+       .out = {{2, 3, 2, 0, 6, 9}, {6, 8, 0, 0, 16, 20}}},
+      {.name = "several_by_hand",
+       .in = {T({2, 2}).with({1, 2, 3, 4}), T({3, 2, 1}).with({1, 0, 2, 3, 0, 1}),
+              experts({2, 2}, {2, 1, 1, 0}), T({2, 2, 1}).with({1, 2, 3, 4})},
+       .dtypes = Numbers,
+       .out = {{4, 7, 10, 9}, {12, 16, 11, 16, 1, 2}}},
+      {.name = "mixed",
+       .in = {T({7, 4}), T({3, 4, 5}), Index({7}, 3), T({7, 5})},
+       .dtypes = Numbers},
+      {.name = "several",
+       .in = {T({5, 3}), T({4, 3, 2}), Index({5, 2}, 4), T({5, 2, 2})},
+       .dtypes = Fields},
+      {.name = "rows_alone",
+       .in = {T({3, 2}), T({2, 2, 3}), Index({3, 2}, 2), T({3, 2, 3})},
+       .wanted = {true, false}},
+      {.name = "experts_alone",
+       .in = {T({3, 2}), T({2, 2, 3}), Index({3}, 2), T({3, 3})},
+       .wanted = {false, true}},
+      {.name = "sorted", .in = {T({4, 3}), T({3, 3, 2}), experts({4}, {0, 1, 1, 2}), T({4, 2})}},
+      {.name = "one_expert",
+       .in = {T({4, 3}), T({1, 3, 2}), experts({4}, {0, 0, 0, 0}), T({4, 2})},
+       .dtypes = Fields},
+      {.name = "experts_without_rows",  // [gmm-rest]
+       .in = {T({2, 1}).with({1, 2}), T({4, 1, 1}), experts({2}, {1, 1}), T({2, 1}).with({3, 5})},
+       .wanted = {false, true},
+       .out = {{0, 13, 0, 0}}},
+      {.name = "one_pick", .in = {T({4, 3}), T({2, 3, 2}), Index({4, 1}, 2), T({4, 1, 2})}},
+      {.name = "one_column", .in = {T({9, 3}), T({2, 3, 1}), Index({9}, 2), T({9, 1})}},
+      {.name = "indices_in_floats",
+       .in = {T({3, 2}), T({3, 2, 2}), experts({3}, {2, 0, 2}, DType::F64), T({3, 2})}},
+      {.name = "empty_inner", .in = {T({2, 0}), T({2, 0, 3}), Index({2}, 2), T({2, 3})}},
+      {.name = "no_columns",
+       .in = {T({2, 2}), T({1, 2, 0}), experts({2}, {0, 0}), T({2, 0})},
+       .out = {{0, 0, 0, 0}, {}}},
+      {.name = "no_rows",
+       .in = {T({0, 2}), T({1, 2, 1}), Index({0}, 1), T({0, 1})},
+       .out = {{}, {0, 0}}},
+      {.name = "no_picks",
+       .in = {T({2, 1}), T({1, 1, 2}), Index({2, 0}, 1), T({2, 0, 2})},
+       .out = {{0, 0}, {0, 0}}},
+      {.name = "symbolic",
+       .in = {T({m, 4}), T({2, 4, 3}), Fixed(DType::I32, {m, 2}), T({m, 2, 3})}},
+      {.name = "too_large",
+       .in = {T({3, 2}), T({2, 2, 1}), experts({3}, {0, 2, 1}), T({3, 1})},
+       .dtypes = Numbers,
+       .fails = OutOfRange},
+      {.name = "not_rows", .in = {T({4}), T({2, 4, 3}), Index({4}, 2), T({4, 3})}, .rejects = "c1"},
+      {.name = "rows_differ",
+       .in = {T({2, 3}), T({2, 3, 3}), Index({3}, 2), T({3, 3})},
+       .rejects = "c2"},
+      {.name = "bools",
+       .in = {T({2, 3}), T({2, 3, 3}), Index({2}, 2), T({2, 3})},
+       .dtypes = dtypes::booleans,
+       .rejects = "c3"},
+      {.name = "dtypes_differ",
+       .in = {T({2, 3}), T({2, 3, 3}), Index({2}, 2), Fixed(DType::I32, {2, 3})},
+       .rejects = "c3"},
+      {.name = "indices_in_f16",
+       .in = {T({2, 3}), T({2, 3, 3}), Index({2}, 2, DType::F16), T({2, 3})},
+       .rejects = "c4"},
+      {.name = "dy_for_one_pick",
+       .in = {T({2, 3}), T({2, 3, 3}), Index({2, 2}, 2), T({2, 3})},
+       .rejects = "c5"},
+      {.name = "dy_columns_differ",
+       .in = {T({2, 3}), T({2, 3, 3}), Index({2}, 2), T({2, 2})},
+       .rejects = "c5"},
+  });
+}
+
+}  // namespace ricci::testing
