@@ -7,6 +7,15 @@
 
 #include <malloc.h>
 
+// Clang's thread sanitizer comes with operators that cannot be replaced; it tells of allocations
+// itself.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define RICCI_ALLOCATIONS_ARE_TOLD
+#include <sanitizer/allocator_interface.h>
+#endif
+#endif
+
 namespace {
 
 std::atomic<bool> on = false;
@@ -14,14 +23,32 @@ std::atomic<std::int64_t> calls = 0;
 std::atomic<std::int64_t> bytes = 0;
 std::atomic<std::int64_t> peak = 0;
 
-void count(void* p) {
+std::int64_t size_of(const volatile void* p) {
+  return static_cast<std::int64_t>(malloc_usable_size(const_cast<void*>(p)));
+}
+
+void count(const volatile void* p) {
   if (p == nullptr || !on.load(std::memory_order_relaxed)) return;
   ++calls;
-  const std::int64_t now = bytes += static_cast<std::int64_t>(malloc_usable_size(p));
+  const std::int64_t now = bytes += size_of(p);
   std::int64_t most = peak.load();
   while (most < now && !peak.compare_exchange_weak(most, now)) {
   }
 }
+
+void forget(const volatile void* p) {
+  if (p != nullptr && on.load(std::memory_order_relaxed)) bytes -= size_of(p);
+}
+
+#ifdef RICCI_ALLOCATIONS_ARE_TOLD
+
+[[maybe_unused]] const int installed =
+    __sanitizer_install_malloc_and_free_hooks([](const volatile void* p, std::size_t) { count(p); },
+                                              [](const volatile void* p) { forget(p); });
+
+}  // namespace
+
+#else
 
 void* allocate(std::size_t size, std::size_t alignment) {
   if (size == 0) size = 1;
@@ -33,9 +60,7 @@ void* allocate(std::size_t size, std::size_t alignment) {
 }
 
 void release(void* p) noexcept {
-  if (p != nullptr && on.load(std::memory_order_relaxed)) {
-    bytes -= static_cast<std::int64_t>(malloc_usable_size(p));
-  }
+  forget(p);
   std::free(p);
 }
 
@@ -63,6 +88,8 @@ void operator delete(void* p) noexcept { release(p); }
 void operator delete(void* p, std::size_t) noexcept { release(p); }
 void operator delete(void* p, std::align_val_t) noexcept { release(p); }
 void operator delete(void* p, std::size_t, std::align_val_t) noexcept { release(p); }
+
+#endif
 
 namespace ricci::testing {
 
