@@ -227,7 +227,7 @@ class RowProducts {
 
   // Sums to elements, rounded once.
   void store(const std::byte* sums, std::byte* to) const {
-    if (is_complex(w_.dtype)) {
+    if (sum_size_ == size_of(w_.dtype)) {  // nothing to round
       std::memcpy(to, sums, static_cast<std::size_t>(columns_ * sum_size_));
       return;
     }
