@@ -63,3 +63,28 @@ function(ricci_target target)
     set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${RICCI_COMPILER_LAUNCHER}")
   endif()
 endfunction()
+
+# ricci_precompile(<target> <headers>...) parses headers once for all sources of the target, and
+# ricci_precompile(<target> REUSE_FROM <other>) takes those of another. Only where
+# RICCI_PRECOMPILE asks for it, as the dev preset does: builds for release show whether every
+# source includes what it uses.
+set(RICCI_BASE_HEADERS
+    <algorithm> <array> <cmath> <complex> <cstdint> <functional> <limits> <map> <memory>
+    <optional> <set> <span> <string> <string_view> <utility> <variant> <vector> <fmt/format.h>)
+set(RICCI_GRAPH_HEADERS ${RICCI_BASE_HEADERS} [["ricci/op/ops.h"]] [["ricci/ir/graph.h"]]
+                        [["ricci/build/build.h"]])
+
+function(ricci_precompile target)
+  if(NOT RICCI_PRECOMPILE)
+    return()
+  endif()
+  set(CMAKE_PCH_PROLOGUE "") # it would silence warnings in our own headers
+  if(ARGV1 STREQUAL "REUSE_FROM")
+    target_precompile_headers(${target} REUSE_FROM ${ARGV2})
+  else()
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+  endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -fpch-preprocess) # lets the cache see through it
+  endif()
+endfunction()

@@ -13,8 +13,8 @@ foreach(folder unit ops property golden errors reference backend runtime support
 endforeach()
 
 if(sources)
-  # Paths reach the tests through a forced include rather than -D options, so
-  # that files which do not use them stay shared in the compiler cache.
+  # Paths reach the tests through a header rather than -D options, so that files
+  # which do not use them stay shared in the compiler cache.
   set(paths_header "${CMAKE_CURRENT_BINARY_DIR}/test_paths.h")
   set(tool_path "")
   if(TARGET ricci_tool)
@@ -29,14 +29,11 @@ if(sources)
 
   add_executable(ricci_tests ${sources})
   ricci_target(ricci_tests)
-  target_include_directories(ricci_tests PRIVATE "${tests_dir}")
-  target_compile_options(ricci_tests PRIVATE "SHELL:-include \"${paths_header}\"")
+  target_include_directories(ricci_tests PRIVATE "${tests_dir}" "${CMAKE_CURRENT_BINARY_DIR}")
   target_link_libraries(ricci_tests PRIVATE ricci_internal fmt::fmt GTest::gtest
                                             GTest::gtest_main)
-  target_precompile_headers(ricci_tests PRIVATE <gtest/gtest.h>)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(ricci_tests PRIVATE -fpch-preprocess) # lets the cache see through it
-  endif()
+  ricci_precompile(ricci_tests <gtest/gtest.h> ${RICCI_GRAPH_HEADERS}
+                   [["ricci/interp/interpreter.h"]] [["ricci/ir/text.h"]])
   set_target_properties(ricci_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
   if(TARGET ricci_tool)
     add_dependencies(ricci_tests ricci_tool)

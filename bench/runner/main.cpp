@@ -111,7 +111,7 @@ int serve() {
     } catch (const std::exception& error) {
       reply = {{"error", error.what()}};
     }
-    std::cout << reply.dump() << std::endl;  // flushed: someone is waiting for this line
+    std::cout << reply.dump() << '\n' << std::flush;  // someone is waiting for this line
   }
   return 0;
 }

@@ -16,6 +16,7 @@
 #include "ops/cases.h"
 #include "ops/transformed_case.h"
 #include "support/guarded_buffer.h"
+#include "test_paths.h"
 
 namespace ricci::testing {
 namespace {

@@ -15,6 +15,7 @@
 #include "backend/agreement.h"
 #include "ops/cases.h"
 #include "ops/transformed_case.h"
+#include "test_paths.h"
 
 namespace ricci::testing {
 namespace {

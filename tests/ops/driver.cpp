@@ -19,6 +19,7 @@
 
 #include "ops/cases.h"
 #include "support/compare.h"
+#include "test_paths.h"
 
 namespace ricci::testing {
 

@@ -14,6 +14,7 @@
 
 #include "ops/cases.h"
 #include "rule/perturb.h"
+#include "test_paths.h"
 
 namespace ricci::testing {
 namespace {

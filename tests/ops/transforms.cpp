@@ -23,6 +23,7 @@
 #include "ops/cases.h"
 #include "ops/transformed_case.h"
 #include "support/compare.h"
+#include "test_paths.h"
 
 namespace ricci::testing {
 

@@ -10,6 +10,7 @@
 
 #include "backend/agreement.h"
 #include "property/for_programs.h"
+#include "test_paths.h"
 
 namespace ricci::testing {
 namespace {

@@ -22,6 +22,7 @@
 
 #include "support/compare.h"
 #include "support/tool.h"
+#include "test_paths.h"
 
 namespace ricci::testing {
 namespace {

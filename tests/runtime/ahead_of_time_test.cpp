@@ -17,6 +17,7 @@
 #include "runtime/packaged_program.h"
 #include "schedule/program_bytes.h"
 #include "support/c_program.h"
+#include "test_paths.h"
 
 namespace ricci::testing {
 namespace {
@@ -247,7 +248,6 @@ TEST(RuntimeAheadOfTime, HeadersAreGoodInCppToo) {
   const std::string object = scratch("softmax.o");
   io::write_object(program, object);
   io::write_file(scratch("user.cpp"), std::string_view(R"(
-#include "softmax.h"
 #include "softmax.h"
 int main() {
   softmax_program* p = nullptr;

@@ -12,6 +12,7 @@
 #include "ricci/ir/verify.h"
 
 #include "support/golden_stages.h"
+#include "test_paths.h"
 
 namespace ricci::testing {
 namespace {

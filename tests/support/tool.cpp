@@ -9,6 +9,8 @@
 
 #include "ricci/io/file.h"
 
+#include "test_paths.h"
+
 namespace ricci::testing {
 
 std::string scratch(const std::string& file) {

@@ -8,6 +8,7 @@
 #include "ricci/op/table.h"
 
 #include "support/tool.h"
+#include "test_paths.h"
 
 namespace ricci::testing {
 namespace {

@@ -8,6 +8,7 @@
 #include "ricci/io/npy.h"
 
 #include "support/file_faults.h"
+#include "test_paths.h"
 
 namespace ricci {
 namespace {

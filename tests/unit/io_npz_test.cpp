@@ -9,6 +9,7 @@
 
 #include "io/zip.h"
 #include "support/file_faults.h"
+#include "test_paths.h"
 
 namespace ricci {
 namespace {

@@ -7,6 +7,7 @@
 #include "ricci/io/npy.h"
 
 #include "support/tool.h"
+#include "test_paths.h"
 
 namespace ricci {
 namespace {

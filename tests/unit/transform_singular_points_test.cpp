@@ -17,6 +17,7 @@
 #include "support/compare.h"
 #include "support/singular_points.h"
 #include "support/tool.h"
+#include "test_paths.h"
 
 namespace ricci::testing {
 namespace {

@@ -17,8 +17,9 @@ constexpr float Inf = std::numeric_limits<float>::infinity();
 constexpr std::int64_t QueryBlock = ScoreKernels::Queries;
 constexpr std::int64_t KeyBlock = 64;
 constexpr std::int64_t Alignment = 16;  // floats: 64 bytes
-// Forward tiles with heads up to 128 wide work on the stack, which stays in the cache.
-constexpr std::int64_t StackFloats = (2 * 128 + KeyBlock) * QueryBlock;
+// Forward tiles with heads up to this wide work on the stack, which stays in the cache.
+constexpr std::int64_t StackHead = 128;
+constexpr std::int64_t StackFloats = (2 * StackHead + KeyBlock) * QueryBlock;
 
 std::int64_t rounded_up(std::int64_t n) { return (n + Alignment - 1) / Alignment * Alignment; }
 

@@ -50,6 +50,7 @@ class HostCallKernel final : public CallKernel {
   static std::vector<ArrayView> views(const std::vector<Shape>& shapes,
                                       std::span<std::byte* const> data) {
     std::vector<ArrayView> out;
+    out.reserve(shapes.size());
     for (std::size_t k = 0; k < shapes.size(); ++k) {
       out.push_back(
           {data.empty() ? nullptr : data[k], shapes[k].dtype, shapes[k].dims, shapes[k].strides});

@@ -161,6 +161,7 @@ std::vector<KernelCode> compile_all(std::span<const loop::Kernel> kernels, Threa
     }
   }
   std::vector<KernelCode> out;
+  out.reserve(keys.size());
   for (const std::string& key : keys) out.push_back(known.at(key));
   return out;
 }

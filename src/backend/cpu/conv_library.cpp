@@ -55,7 +55,7 @@ struct Reordered {
     const memory::desc& to = to_packed ? packed : caller;
     const dnnl::reorder::primitive_desc pd(engine(), from, engine(), to, attributes);
     scratch = bytes_of(pd.scratchpad_desc());
-    pad = pd.scratchpad_desc();
+    pad_ = pd.scratchpad_desc();
     reorder = dnnl::reorder(pd);
   }
   [[nodiscard]] std::int64_t bytes() const { return same ? 0 : bytes_of(packed) + scratch; }
@@ -65,7 +65,7 @@ struct Reordered {
     dnnl::stream stream(engine());
     reorder.execute(stream, {{DNNL_ARG_FROM, memory(from_desc, engine(), from)},
                              {DNNL_ARG_TO, memory(to_desc, engine(), to)},
-                             {DNNL_ARG_SCRATCHPAD, memory(pad, engine(), own_scratch)}});
+                             {DNNL_ARG_SCRATCHPAD, memory(pad_, engine(), own_scratch)}});
   }
   // The packed form, at `space` unless it is the caller's.
   void* pack(void* data, std::byte* space) const {
@@ -78,7 +78,7 @@ struct Reordered {
   }
 
  private:
-  memory::desc pad;
+  memory::desc pad_;
 };
 
 // The primitive for a number of images.

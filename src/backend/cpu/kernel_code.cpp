@@ -210,11 +210,11 @@ class KernelEmitter {
     unroll_ = unroll_for(k_, stage);
     const std::int64_t extent = k_.extents[last_axis];
     if (!k_.by_columns) {
-      while (unroll_ > 1 && extent < unroll_ * lane_count_) unroll_ /= 2;
+      while (unroll_ > 1 && extent < std::int64_t{unroll_} * lane_count_) unroll_ /= 2;
       if (extent < lane_count_ && extent == 1) lane_count_ = 1;
       // Two vectors in step rather than one after the other: each waits less for itself. With
       // AVX-512 a vector is long enough.
-      if (unroll_ > 1 && !target_.avx512 && extent % (2 * lane_count_) == 0) {
+      if (unroll_ > 1 && !target_.avx512 && extent % (std::int64_t{2} * lane_count_) == 0) {
         lane_count_ *= 2;
         unroll_ /= 2;
       }
@@ -306,6 +306,7 @@ class KernelEmitter {
   // 0, 1, 2, … in lanes of so many bits.
   Value* lane_numbers(unsigned bits) {
     std::vector<llvm::Constant*> values;
+    values.reserve(static_cast<std::size_t>(lane_count_));
     for (int i = 0; i < lane_count_; ++i) {
       values.push_back(llvm::ConstantInt::get(b_.getIntNTy(bits), static_cast<std::uint64_t>(i)));
     }

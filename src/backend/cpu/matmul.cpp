@@ -109,7 +109,7 @@ void MatmulPlan::run_matrix(const MatmulTile& t, std::int64_t batch, const void*
 
 template <class R>
 void MatmulPlan::run_small(std::int64_t batch, const void* a, const void* b, void* c) const {
-  constexpr std::int64_t Plane = 32 * 32;
+  constexpr std::int64_t Plane = std::int64_t{32} * 32;
   const MatmulTile whole{batch, batch + 1, 0, m_, 0, n_};
   const void* from_a = element(dtype_, a, offset_of(a_.from, batch));
   const void* from_b = element(dtype_, b, offset_of(b_.from, batch));

@@ -92,6 +92,8 @@ class PlainLoops {
            std::span<std::byte* const> out) const {
     std::vector<ArrayView> from;
     std::vector<ArrayView> to;
+    from.reserve(operands_.size());
+    to.reserve(results_.size());
     for (std::size_t k = 0; k < operands_.size(); ++k) {
       from.push_back(operands_[k].at(const_cast<std::byte*>(in[k])));
     }
