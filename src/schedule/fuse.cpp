@@ -18,6 +18,13 @@ using Intervals = std::vector<std::pair<std::int64_t, std::int64_t>>;
 // A reduction to one number is cut into rows of at most this many elements.
 constexpr std::int64_t LongRow = 16384;
 
+// The code generator's time grows faster than a kernel does, and one that is this large gains
+// nothing from more: in instructions, and in units of simple ones.
+constexpr std::size_t MostItems = 256;
+constexpr std::int64_t MostWork = 4096;
+// Of the kernels that read an array, how many another that reads it is compared with.
+constexpr std::size_t MostSiblings = 16;
+
 // The element counts behind each axis, times `unit`.
 Boundaries boundaries_of(const StaticDims& dims, std::int64_t unit) {
   Boundaries b{unit};
@@ -143,6 +150,12 @@ class Fuser {
     }
   }
 
+  static std::int64_t work_of(const Item& item) {
+    return item.kind == Item::Kind::Pointwise ? loop::weight(item.instr) : 1;
+  }
+  static bool has_room(std::size_t items, std::int64_t work) {
+    return items <= MostItems && work <= MostWork;
+  }
   [[nodiscard]] bool alive(std::size_t g) const { return !fusion_.groups[g].items.empty(); }
 
   std::vector<std::size_t> producer_groups(const Item& item) const {
@@ -163,6 +176,10 @@ class Fuser {
   std::optional<Joined> shape_with(const Group& g, const Item& item, std::string& why) const {
     if (g.call) {
       why = "its operand comes from a call";
+      return std::nullopt;
+    }
+    if (!has_room(g.items.size() + 1, g.work + work_of(item))) {
+      why = "the kernel would be too large";
       return std::nullopt;
     }
     Joined state{g.row, g.boundaries, g.accumulated, Reach::Row};
@@ -249,6 +266,7 @@ class Fuser {
   void add_to(std::size_t g, std::size_t i, const Joined& state) {
     Group& group = fusion_.groups[g];
     group.items.push_back(i);
+    group.work += work_of(items_.items[i]);
     group.row = state.row;
     group.boundaries = state.boundaries;
     group.accumulated = state.accumulated;
@@ -261,6 +279,7 @@ class Fuser {
     Group group;
     group.call = item.kind == Item::Kind::Call;
     group.items = {i};
+    group.work = group.call ? 0 : work_of(item);
     if (!group.call) {
       group.elements = element_count(item.dims);
       group.boundaries = boundaries_of(item.dims, 1);
@@ -271,9 +290,7 @@ class Fuser {
       group.row = plan->row;
       group.accumulated = plan->accumulated;
       fusion_.reach[i] = plan->reach;
-      for (const std::int64_t b : {plan->row}) {
-        group.boundaries = joined(group.boundaries, {b}).value();
-      }
+      group.boundaries = joined(group.boundaries, {plan->row}).value();
     }
     fusion_.groups.push_back(std::move(group));
     ancestry_.grow();
@@ -287,6 +304,7 @@ class Fuser {
     const Group& x = fusion_.groups[a];
     const Group& y = fusion_.groups[b];
     if (x.call || y.call) return false;
+    if (!has_room(x.items.size() + y.items.size(), x.work + y.work)) return false;
     const Group& big = x.elements >= y.elements ? x : y;
     const Group& small = x.elements >= y.elements ? y : x;
     std::int64_t row = big.row;
@@ -323,6 +341,7 @@ class Fuser {
     std::ranges::sort(into.items);
     for (const std::size_t i : gone.items) fusion_.group_of[i] = a;
     gone.items.clear();
+    into.work += gone.work;
     into.elements = elements;
     into.row = row;
     into.boundaries = std::move(*all);
@@ -348,7 +367,7 @@ class Fuser {
     for (const std::vector<std::size_t>& list : readers) {
       for (std::size_t k = 1; k < list.size(); ++k) {
         const std::size_t a = fusion_.group_of[list[k]];
-        for (std::size_t j = 0; j < k; ++j) {
+        for (std::size_t j = k - std::min(k, MostSiblings); j < k; ++j) {
           const std::size_t b = fusion_.group_of[list[j]];
           if (a != b && alive(a) && alive(b) && try_merge(a, b)) break;
         }

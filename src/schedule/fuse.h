@@ -23,6 +23,7 @@ enum class Reach : std::uint8_t {
 
 struct Group {
   std::vector<std::size_t> items;  ///< in the order in which they can run
+  std::int64_t work = 0;           ///< of their instructions, in units of simple ones
   bool call = false;
   std::int64_t elements = 0;
   std::int64_t row = 0;  ///< elements of a row; 0 while nothing asks for rows

@@ -53,8 +53,37 @@ TEST(RuntimePipeline, ProgramsRunAsTheyAre) {
   EXPECT_TRUE(close(f.run(feeds)[0], interpret(c.module.graph(), feeds)[0]));
   EXPECT_THROW((void)c.on(Device::cpu(1), {.donations = {{0, "x"}}}), UserError);
   EXPECT_THROW((void)load(dense_graph(), c.module.as_lir()), UserError);
+  EXPECT_THROW((void)load(c.module.graph(), nullptr), UserError);
+  EXPECT_THROW((void)f.served_by(f.program().steps.size()), UserError);
+  // The same sizes do not make it the same graph.
+  const auto doubled = [](bool squared) {
+    Graph g("either");
+    const Value x = g.input("x", f32({2, 3}));
+    g.set_outputs({squared ? x * x : x + x});
+    return g;
+  };
+  const auto program = std::make_shared<const Program>(compile(doubled(false)).program());
+  EXPECT_NO_THROW((void)load(doubled(false), program));
+  EXPECT_THROW((void)load(doubled(true), program), UserError);
   EXPECT_THROW((void)compile_training(perceptron(), {.compile = {.donations = {{0, "x"}}}}),
                UserError);
+}
+
+// The code generator's time grows faster than a kernel: what is large is cut, and the report says
+// so.
+TEST(RuntimePipeline, KernelsHaveALimit) {
+  const auto module = GraphModule::define("long", [](Graph& g) {
+    Value x = g.input("x", f32({8}));
+    for (int i = 0; i < 600; ++i) x = x * 0.5 + g.input("y" + std::to_string(i), f32({8}));
+    return x;
+  });
+  const Compiled c = CompilePipeline().compile_module(module);
+  EXPECT_GT(c.fusion.kernels, 3U);
+  EXPECT_LT(c.fusion.kernels, 10U);
+  ASSERT_FALSE(c.fusion.misses.empty());
+  EXPECT_EQ(c.fusion.misses[0].reason, "the kernel would be too large");
+  const Feeds feeds = random_feeds(c.module.graph());
+  EXPECT_TRUE(close(c.on().run(feeds)[0], interpret(c.module.graph(), feeds)[0]));
 }
 
 // Attention has a kernel in f32 and is written out in f64: the report says both.

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ricci/ir/text.h"
 #include "ricci/model/training.h"
 #include "ricci/op/custom.h"
 #include "ricci/rule/eval.h"
@@ -225,6 +226,42 @@ TEST(RuntimeMemory, ProductsAndLoopsAllocateNothing) {
   const CountedAllocations counted;
   for (int i = 0; i < 10; ++i) f.run(context, with.in, with.out);
   EXPECT_EQ(counted.count(), 0);
+}
+
+TEST(RuntimeMemory, ControlFlowAllocatesNothing) {
+  const Graph g = parse_graph(R"(graph @control {
+  %x = input "x" : f32[]
+  %v = input "v" : f32[3]
+  %w = while %x cond {
+    %c = input "c" : f32[]
+    %limit = constant 1000.0 : f32[]
+    %p = lt %c, %limit
+    return %p
+  } body {
+    %c = input "c" : f32[]
+    %one = constant 1.0 : f32[]
+    %n = add %c, %one
+    return %n
+  }
+  %big = gt %w, %x
+  %y = if %big, %v then {
+    %c = input "c" : f32[3]
+    %n = exp %c
+    return %n
+  } else {
+    %c = input "c" : f32[3]
+    return %c
+  }
+  return %w, %y
+})");
+  const CompiledGraph f = compile(g, Device::cpu(1));
+  ExecutionContext context = f.make_context();
+  const Bound with(f, g);
+  f.run(context, with.in, with.out);
+  const CountedAllocations counted;
+  for (int i = 0; i < 3; ++i) f.run(context, with.in, with.out);
+  EXPECT_EQ(counted.count(), 0);
+  EXPECT_GE(with.results[0].item(), 1000);
 }
 
 // Bad indices in many tiles: the message is that of the first, whoever meets one first.

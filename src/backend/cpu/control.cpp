@@ -10,14 +10,14 @@
 #include "backend/cpu/executable.h"
 #include "op/loop_layout.h"
 #include "rule/loop_parts.h"
+#include "support/align.h"
 
 namespace ricci::cpu {
 namespace {
 
 // Is every element something else than zero?
-bool all_nonzero(const std::byte* data, const Type& type) {
-  return with_element_type(type.dtype, [&]<class T>() {
-    const std::int64_t n = *type.numel();
+bool all_nonzero(const std::byte* data, DType dtype, std::int64_t n) {
+  return with_element_type(dtype, [&]<class T>() {
     for (std::int64_t i = 0; i < n; ++i) {
       T x;
       std::memcpy(&x, data + static_cast<std::size_t>(i) * sizeof(T), sizeof(T));
@@ -31,19 +31,26 @@ bool all_nonzero(const std::byte* data, const Type& type) {
   });
 }
 
+// A body fills all its outputs; is this one that nobody reads?
+bool is_spare(const ControlStep& step, const std::string& role, std::size_t r) {
+  if (step.op.is<op::While>()) return role == "cond";
+  return r >= step.carries.size() && step.results[r].buffer < 0;
+}
+
 class Control {
  public:
   Control(const ControlStep& step, const Frame& frame, std::vector<Frame>& frames,
-          const std::function<void(std::size_t)>& run_body)
-      : step_(step), frame_(frame), frames_(frames), run_body_(run_body) {}
+          ControlRoom& room, BodyRunner& bodies)
+      : step_(step), frame_(frame), frames_(frames), room_(room), bodies_(bodies) {}
 
   void branch() {
-    const bool yes = all_nonzero(operand(0), step_.operands[0].type);
+    const Type& type = step_.operands[0].type;
+    const bool yes = all_nonzero(operand(0), type.dtype, *type.numel());
     const std::size_t body = step_.bodies[0].first == "then" ? (yes ? 0 : 1) : (yes ? 1 : 0);
     for (std::size_t k = 1; k < step_.operands.size(); ++k) set_input(body, k - 1, operand(k));
     for (std::size_t r = 0; r < step_.results.size(); ++r)
       set_output(body, r, result_or_spare(body, r));
-    run_body_(body);
+    bodies_.run(body);
   }
 
   void scan(const op::Scan& op) {
@@ -51,8 +58,8 @@ class Control {
     const auto carries = static_cast<std::size_t>(op.num_carry);
     const auto whole = carries + static_cast<std::size_t>(op.num_bcast);
     const std::int64_t kept = op.num_checkpoints > 0 ? op.num_checkpoints : length;
-    std::vector<std::byte*> state;
-    for (std::size_t k = 0; k < carries; ++k) state.push_back(operand(k));
+    std::vector<std::byte*>& state = room_.state;
+    for (std::size_t k = 0; k < carries; ++k) state[k] = operand(k);
     for (std::size_t k = carries; k < whole; ++k) set_input(0, k, operand(k));
     std::int64_t next_kept = 0;
     for (std::int64_t t = 0; t < length; ++t) {
@@ -72,7 +79,7 @@ class Control {
       for (std::size_t r = carries; r < step_.results.size(); ++r) {
         set_output(0, r, wanted(r) ? result_row(r, row) : spare(0, r));
       }
-      run_body_(0);
+      bodies_.run(0);
       if (keep) ++next_kept;
     }
     for (std::size_t k = 0; k < carries && !op.save_trajectory && length == 0; ++k)
@@ -84,8 +91,8 @@ class Control {
     const std::size_t cond = step_.bodies[0].first == "cond" ? 0 : 1;
     const std::size_t body = 1 - cond;
     const std::int64_t stride = tape_stride(op.max_iterations.value_or(0), op.num_checkpoints);
-    std::vector<std::byte*> state;
-    for (std::size_t k = 0; k < carries; ++k) state.push_back(operand(k));
+    std::vector<std::byte*>& state = room_.state;
+    for (std::size_t k = 0; k < carries; ++k) state[k] = operand(k);
     for (std::size_t r = carries + 1; r < step_.results.size(); ++r) {
       if (wanted(r)) std::memset(result(r), 0, bytes(step_.results[r].type));
     }
@@ -100,7 +107,7 @@ class Control {
         state[k] = buffer(step_.carries[k][static_cast<std::size_t>(trips & 1)]);
         set_output(body, k, state[k]);
       }
-      run_body_(body);
+      bodies_.run(body);
       ++trips;
     }
     for (std::size_t k = 0; k < carries; ++k) copy_result(k, state[k]);
@@ -114,10 +121,10 @@ class Control {
     for (std::size_t k = 0; k < state.size(); ++k) set_input(cond, k, state[k]);
     std::byte* flag = spare(cond, 0);
     set_output(cond, 0, flag);
-    run_body_(cond);
+    bodies_.run(cond);
     const Program& p = *step_.bodies[cond].second;
     const Buffer& b = p.buffers[static_cast<std::size_t>(p.outputs[0])];
-    return all_nonzero(flag, {b.dtype, {b.elements}});
+    return all_nonzero(flag, b.dtype, b.elements);
   }
 
   static std::size_t bytes(const Type& type) {
@@ -147,14 +154,9 @@ class Control {
     return wanted(r) ? result(r) : spare(body, r);
   }
 
-  // A body fills all its outputs; those nobody wants go here.
-  std::byte* spare(std::size_t body, std::size_t r) {
-    const Program& p = *step_.bodies[body].second;
-    const std::int64_t size = p.buffers[static_cast<std::size_t>(p.outputs[r])].bytes();
-    auto& room = spare_[{body, r}];
-    room.resize(static_cast<std::size_t>(size) + 64);
-    const auto at = reinterpret_cast<std::uintptr_t>(room.data());
-    return room.data() + (64 - at % 64) % 64;
+  // Where an output goes that nobody wants.
+  [[nodiscard]] std::byte* spare(std::size_t body, std::size_t r) const {
+    return room_.spare[body][r];
   }
 
   void set_input(std::size_t body, std::size_t k, std::byte* at) {
@@ -170,15 +172,33 @@ class Control {
   const ControlStep& step_;
   const Frame& frame_;
   std::vector<Frame>& frames_;
-  const std::function<void(std::size_t)>& run_body_;
-  std::map<std::pair<std::size_t, std::size_t>, std::vector<std::byte>> spare_;
+  ControlRoom& room_;
+  BodyRunner& bodies_;
 };
 
 }  // namespace
 
+ControlRoom make_control_room(const ControlStep& step) {
+  ControlRoom room;
+  room.state.resize(std::max(step.carries.size(), step.operands.size()));
+  room.memory.resize(static_cast<std::size_t>(control_spare_bytes(step)));
+  const auto start = reinterpret_cast<std::uintptr_t>(room.memory.data());
+  std::byte* next = room.memory.data() + aligned(static_cast<std::int64_t>(start)) -
+                    static_cast<std::int64_t>(start);
+  for (const auto& [role, body] : step.bodies) {
+    std::vector<std::byte*>& spare = room.spare.emplace_back(body->outputs.size(), nullptr);
+    for (std::size_t r = 0; r < spare.size(); ++r) {
+      if (!is_spare(step, role, r)) continue;
+      spare[r] = next;
+      next += aligned(body->buffers[static_cast<std::size_t>(body->outputs[r])].bytes());
+    }
+  }
+  return room;
+}
+
 void run_control(const ControlStep& step, const Frame& frame, std::vector<Frame>& frames,
-                 const std::function<void(std::size_t body)>& run_body) {
-  Control control(step, frame, frames, run_body);
+                 ControlRoom& room, BodyRunner& bodies) {
+  Control control(step, frame, frames, room, bodies);
   if (const auto* scan = step.op.as<op::Scan>()) {
     control.scan(*scan);
   } else if (const auto* loop = step.op.as<op::While>()) {
@@ -190,16 +210,14 @@ void run_control(const ControlStep& step, const Frame& frame, std::vector<Frame>
 }
 
 std::int64_t control_spare_bytes(const ControlStep& step) {
-  const bool is_while = step.op.is<op::While>();
   std::int64_t total = 0;
   for (const auto& [role, body] : step.bodies) {
     for (std::size_t r = 0; r < body->outputs.size(); ++r) {
-      const bool carried = r < step.carries.size();
-      const bool spare = is_while ? role == "cond" : !carried && step.results[r].buffer < 0;
-      if (spare) total += body->buffers[static_cast<std::size_t>(body->outputs[r])].bytes() + 64;
+      if (!is_spare(step, role, r)) continue;
+      total += aligned(body->buffers[static_cast<std::size_t>(body->outputs[r])].bytes());
     }
   }
-  return total;
+  return total == 0 ? 0 : total + CacheLine;
 }
 
 }  // namespace ricci::cpu

@@ -1,7 +1,6 @@
 // How `if`, `while` and `scan` drive their bodies: which buffers a body reads and fills each time.
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "ricci/schedule/program.h"
@@ -9,13 +8,23 @@
 namespace ricci::cpu {
 
 struct Frame;
+struct ControlRoom;
 
-/// Runs a control step. `frames` holds the bodies' buffers, whose inputs and outputs are set here;
-/// `run_body(i)` runs body i with them.
+/// Runs body i with the buffers its frame has now.
+class BodyRunner {
+ public:
+  virtual ~BodyRunner() = default;
+  virtual void run(std::size_t body) = 0;
+};
+
+[[nodiscard]] ControlRoom make_control_room(const ControlStep& step);
+
+/// Runs a control step. `frames` holds the bodies' buffers, whose inputs and outputs are set here.
+/// Allocates nothing.
 void run_control(const ControlStep& step, const Frame& frame, std::vector<Frame>& frames,
-                 const std::function<void(std::size_t body)>& run_body);
+                 ControlRoom& room, BodyRunner& bodies);
 
-/// How many bytes a run of it takes for results of its bodies that nobody wants.
+/// How many bytes its room takes for results of its bodies that nobody wants.
 [[nodiscard]] std::int64_t control_spare_bytes(const ControlStep& step);
 
 }  // namespace ricci::cpu

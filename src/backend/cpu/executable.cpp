@@ -17,17 +17,19 @@
 namespace ricci::cpu {
 namespace {
 
-constexpr std::size_t MostArguments = 256;
-
-// Local arguments lie one behind the other in the tile's room.
+// Local arguments lie one behind the other in the tile's room, behind the pointers to all.
 std::vector<std::int64_t> local_offsets(const loop::Kernel& k, std::int64_t& total) {
   std::vector<std::int64_t> offsets;
-  total = 0;
+  const auto pointers = static_cast<std::int64_t>(k.arguments.size() * sizeof(void*));
+  total = aligned(pointers);
+  bool any = false;
   for (const loop::Argument& a : k.arguments) {
     offsets.push_back(total);
-    if (a.role == loop::ArgumentRole::Local)
-      total += aligned(a.elements * size_of(a.dtype)) + CacheLine;
+    if (a.role != loop::ArgumentRole::Local) continue;
+    any = true;
+    total += aligned(a.elements * size_of(a.dtype)) + CacheLine;
   }
+  if (!any) total = 0;
   return offsets;
 }
 
@@ -118,10 +120,9 @@ Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code)
         const Executable& b = *ready.bodies.back();
         scratch_bytes_ = std::max(scratch_bytes_, b.scratch_bytes_);
         thread_bytes_ = std::max(thread_bytes_, b.thread_bytes_);
-        inside = std::max(inside, b.spare_bytes_);
+        inside += b.spare_bytes_;
       }
-      const std::int64_t own = control_spare_bytes(std::get<ControlStep>(step.what));
-      spare_bytes_ = std::max(spare_bytes_, own + inside);
+      spare_bytes_ += control_spare_bytes(std::get<ControlStep>(step.what)) + inside;
     }
     steps_.push_back(std::move(ready));
   }
@@ -130,7 +131,6 @@ Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code)
 Executable::~Executable() = default;
 
 Executable::ReadyLaunch Executable::prepare(const Launch& launch, const KernelCode& code) {
-  check_internal(launch.buffers.size() <= MostArguments, "a kernel has too many arguments");
   ReadyLaunch ready{.code = code};
   ready.locals = local_offsets(program_->kernels[launch.kernel], ready.local_bytes);
   if (ready.local_bytes > 0) {
@@ -197,9 +197,11 @@ void Executable::prepare_frame(Frame& frame, std::byte* arena) const {
         step.what);
   }
   frame.bodies.resize(steps_.size());
+  frame.control.resize(steps_.size());
   for (std::size_t s = 0; s < steps_.size(); ++s) {
     const auto* control = std::get_if<ControlStep>(&program_->steps[s].what);
-    if (control == nullptr) continue;
+    if (control == nullptr || steps_[s].bodies.empty()) continue;
+    frame.control[s] = make_control_room(*control);
     for (const auto& body : steps_[s].bodies) {
       frame.bodies[s].emplace_back();
       body->prepare_frame(frame.bodies[s].back(),
@@ -296,13 +298,13 @@ class Runner {
   // thread was first.
   static void run_tile(const Executable::ReadyLaunch& ready, const Launch& launch,
                        const TileRange& range, void* const* arguments) {
-    std::array<void*, MostArguments> own;  // NOLINT: filled below as far as it is read
     if (ready.local_bytes > 0) {
       std::byte* room = thread_scratch(ready.local_bytes);
+      auto* own = reinterpret_cast<void**>(room);
       for (std::size_t a = 0; a < launch.buffers.size(); ++a) {
         own[a] = launch.buffers[a] < 0 ? room + ready.locals[a] : arguments[a];
       }
-      arguments = own.data();
+      arguments = own;
     }
     Fault fault;
     ready.code.function(arguments, &range, &fault);
@@ -387,10 +389,21 @@ class Runner {
            reinterpret_cast<void* const*>(results.data()));
       return;
     }
-    std::vector<Frame>& frames = frame.bodies[s];
-    const auto run_body = [&](std::size_t body) { run(*e.steps_[s].bodies[body], frames[body]); };
-    run_control(step, frame, frames, run_body);
+    Bodies bodies(*this, e.steps_[s].bodies, frame.bodies[s]);
+    run_control(step, frame, frame.bodies[s], frame.control[s], bodies);
   }
+  class Bodies final : public BodyRunner {
+   public:
+    Bodies(Runner& runner, const std::vector<std::unique_ptr<Executable>>& bodies,
+           std::vector<Frame>& frames)
+        : runner_(runner), bodies_(bodies), frames_(frames) {}
+    void run(std::size_t body) override { runner_.run(*bodies_[body], frames_[body]); }
+
+   private:
+    Runner& runner_;
+    const std::vector<std::unique_ptr<Executable>>& bodies_;
+    std::vector<Frame>& frames_;
+  };
 
   Context& context_;
   ThreadPool& pool_;

@@ -1,11 +1,13 @@
 #include "backend/cpu/plan_calls.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstdint>
 
 #include "ricci/op/ops.h"
+#include "ricci/support/error.h"
 
 #include "backend/cpu/attention.h"
 #include "backend/cpu/conv.h"
@@ -18,10 +20,13 @@
 namespace ricci::cpu {
 namespace {
 
+constexpr std::size_t MostOperands = 8;
+
 // Plans read row-major operands: others are copied into scratch first.
 class RowMajorCall : public CallKernel {
  public:
   explicit RowMajorCall(const CallStep& step) {
+    check_internal(step.operands.size() <= MostOperands, "a plan is given too many operands");
     for (const BufferView& v : step.operands) {
       Operand o{v.type.dtype, v.type.static_dims(), v.layout.strides, {}, -1};
       if (!loop::is_contiguous({0, o.strides}, o.dims)) {
@@ -55,19 +60,18 @@ class RowMajorCall : public CallKernel {
 
  private:
   void run_plan(const CallArguments& a, const RunWith& attached) const {
-    std::vector<const std::byte*> in;
+    std::array<const std::byte*, MostOperands> in{};
     for (std::size_t k = 0; k < operands_.size(); ++k) {
       const Operand& o = operands_[k];
-      if (o.at < 0) {
-        in.push_back(a.operands[k]);
-        continue;
-      }
+      in[k] = a.operands[k];
+      if (o.at < 0) continue;
       std::byte* copy = a.scratch + o.at;
       copy_strided({copy, o.dtype, o.dims, o.plain}, {a.operands[k], o.dtype, o.dims, o.strides},
                    a.pool);
-      in.push_back(copy);
+      in[k] = copy;
     }
-    run_plan(a.pool, in, a.results, a.scratch + copies_bytes_, attached);
+    run_plan(a.pool, std::span(in).first(operands_.size()), a.results, a.scratch + copies_bytes_,
+             attached);
   }
 
   struct Operand {

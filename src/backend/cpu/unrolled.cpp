@@ -40,7 +40,9 @@ std::int64_t cost(const Item& item, const Graph& graph, const TargetInfo& target
   if (item.kind == Item::Kind::Call) {
     const Type& a = graph.type(graph.node(item.node).operands[0]);
     const Type& c = graph.node(item.node).types[0];
-    return c.dims[0].value() * a.dims[1].value() * vectors(c.dims[1].value(), d, target) * 2;
+    // What is packed is packed however few rows there are.
+    const std::int64_t rows = std::max<std::int64_t>(c.dims[0].value(), 1);
+    return rows * a.dims[1].value() * vectors(c.dims[1].value(), d, target) * 2;
   }
   const std::int64_t last = item.dims.empty() ? 1 : item.dims.back();
   const std::int64_t rows = last == 0 ? 0 : loop::element_count(item.dims) / last;
