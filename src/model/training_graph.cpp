@@ -1,3 +1,9 @@
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include <fmt/format.h>
+
 #include "ricci/model/autodiff.h"
 #include "ricci/model/training.h"
 #include "ricci/op/ops.h"
@@ -13,12 +19,69 @@ std::vector<std::string> param_names(const Graph& graph) {
 }
 
 void require_params(const Graph& graph, const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    if (!graph.node(graph.find_or_throw(name)).op.is<op::Param>()) {
+  if (names.empty()) {
+    throw UserError(ErrorCode::Name, "'" + graph.name() + "' has no params to train",
+                    "make what is to be trained a param");
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string& name = names[i];
+    const auto* param = graph.node(graph.find_or_throw(name)).op.as<op::Param>();
+    if (param == nullptr) {
       throw UserError(ErrorCode::Name, "'" + name + "' is an input: only params are trained",
                       "make it a param");
     }
+    if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), name) !=
+        names.begin() + static_cast<std::ptrdiff_t>(i)) {
+      throw UserError(ErrorCode::Name, "'" + name + "' is named twice among the trained params");
+    }
+    if (!is_float(param->type.dtype)) {
+      throw UserError(ErrorCode::DType,
+                      fmt::format("'{}' is {}: only params of a real floating dtype can be trained",
+                                  name, param->type.to_string()),
+                      "name the params to train in TrainingOptions::params");
+    }
   }
+}
+
+void require_scalar_loss(const Graph& graph) {
+  if (graph.outputs().empty()) return;  // the gradient will say so
+  const Type& loss = graph.type(graph.outputs()[0]);
+  if (loss.rank() == 0) return;
+  throw UserError(ErrorCode::Shape,
+                  fmt::format("the loss, output 0 of '{}', is {} and not one number", graph.name(),
+                              loss.to_string()),
+                  "reduce it, to its mean for example");
+}
+
+// What a number of the options must be, in words for the user.
+void require_number(double value, bool holds, std::string_view name, std::string_view what) {
+  if (std::isfinite(value) && holds) return;
+  throw UserError(ErrorCode::Attr, fmt::format("{} is {}, not {}", name, value, what));
+}
+
+void require_sense(const TrainingOptions& options) {
+  const auto not_negative = [](double x, std::string_view name) {
+    require_number(x, x >= 0, name, "a number from 0 on");
+  };
+  const auto fraction = [](double x, std::string_view name) {
+    require_number(x, x >= 0 && x < 1, name, "a number in [0, 1)");
+  };
+  if (options.clip_norm) {
+    require_number(*options.clip_norm, *options.clip_norm > 0, "clip_norm", "a positive number");
+  }
+  std::visit(
+      [&]<class O>(const O& o) {
+        not_negative(o.learning_rate, "learning_rate");
+        not_negative(o.weight_decay, "weight_decay");
+        if constexpr (std::is_same_v<O, Sgd>) {
+          fraction(o.momentum, "momentum");
+        } else {
+          fraction(o.beta1, "beta1");
+          fraction(o.beta2, "beta2");
+          not_negative(o.epsilon, "epsilon");
+        }
+      },
+      options.optimizer);
 }
 
 // Appends to the graph of loss and gradients.
@@ -92,6 +155,8 @@ TrainingGraph make_training_graph(const GraphModule& module, const TrainingOptio
   std::vector<std::string> trained = options.params;
   if (trained.empty()) trained = param_names(module.graph());
   require_params(module.graph(), trained);
+  require_sense(options);
+  require_scalar_loss(module.graph());
   Graph graph = grad_with_loss_module(module, {trained.begin(), trained.end()},
                                       {.zero_missing_wrt = true, .internal_seed = true})
                     .graph;

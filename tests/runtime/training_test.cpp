@@ -219,6 +219,56 @@ TEST(RuntimeTraining, ErrorsLeaveItUsable) {
   EXPECT_EQ(training.steps(), 1);
 }
 
+TEST(RuntimeTraining, RefusesWhatMakesNoSense) {
+  const auto refusal = [](const GraphModule& module, const TrainingOptions& options) {
+    try {
+      (void)make_training_graph(module, options);
+      return std::string("nothing");
+    } catch (const UserError& e) {
+      return e.diagnostic().message;
+    }
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const GraphModule good = regression();
+  EXPECT_EQ(refusal(good, {.clip_norm = -1.0}), "clip_norm is -1, not a positive number");
+  EXPECT_EQ(refusal(good, {.clip_norm = 0.0}), "clip_norm is 0, not a positive number");
+  EXPECT_EQ(refusal(good, {.optimizer = AdamW{.learning_rate = -1}}),
+            "learning_rate is -1, not a number from 0 on");
+  EXPECT_EQ(refusal(good, {.optimizer = Sgd{.learning_rate = nan}}),
+            "learning_rate is nan, not a number from 0 on");
+  EXPECT_EQ(refusal(good, {.optimizer = Adam{.beta2 = 1}}), "beta2 is 1, not a number in [0, 1)");
+  EXPECT_EQ(refusal(good, {.params = {"w", "b", "w"}}),
+            "'w' is named twice among the trained params");
+  EXPECT_EQ(refusal(good, {}), "nothing");
+
+  Graph g("odd");
+  const Value w = g.param("w", f32({4}));
+  const Value k = g.param("k", i32({4}));
+  g.set_outputs({w * cast(k, {.to = DType::F32})});
+  const GraphModule odd = GraphModule::from_mir(g);
+  EXPECT_EQ(refusal(odd, {}), "'k' is i32[4]: only params of a real floating dtype can be trained");
+  EXPECT_EQ(refusal(odd, {.params = {"w"}}),
+            "the loss, output 0 of 'odd', is f32[4] and not one number");
+}
+
+// A norm of all gradients reads them all: more arrays than a kernel would have by itself.
+TEST(RuntimeTraining, HundredsOfParamsAreClippedTogether) {
+  Graph g("deep");
+  Value h = g.input("x", f32({2}));
+  constexpr int Layers = 300;
+  for (int i = 0; i < Layers; ++i) {
+    h = h * g.param("p" + std::to_string(i), f32({2}));
+  }
+  g.set_outputs({reduce(h, {.op = ReduceKind::Sum, .axes = {0}})});
+  TrainingStep training = compile_training(g, {.optimizer = Sgd{}, .clip_norm = 1.0});
+  for (const std::string& name : training.params()) {
+    training.set_param(name, Tensor::splat(f32({2}), 1.0));
+  }
+  const auto result = training.step({{"x", Tensor::splat(f32({2}), 1.0)}});
+  EXPECT_EQ(result.loss.item(), 2);
+  EXPECT_NEAR(*result.gradient_norm, std::sqrt(2.0 * Layers), 1e-4);
+}
+
 // [training-arena-overlap] Parameters are never where temporaries are.
 TEST(RuntimeTraining, ParamsLieOutsideTheArena) {
   const TrainingStep training = started();
