@@ -1,9 +1,11 @@
 #include "ricci/runtime/compiled_graph.h"
 
+#include <set>
 #include <shared_mutex>
 
 #include <fmt/format.h>
 
+#include "ricci/schedule/verify.h"
 #include "ricci/support/error.h"
 
 #include "runtime/buffer_check.h"
@@ -20,6 +22,15 @@ using runtime::Programs;
 
 namespace {
 
+// Can a value of type `given` be one of type `port`, whose symbols may stand for any size?
+bool could_be(const Type& given, const Type& port) {
+  if (given.dtype != port.dtype || given.rank() != port.rank()) return false;
+  for (std::size_t i = 0; i < port.rank(); ++i) {
+    if (port.dims[i].is_static() && given.dims[i] != port.dims[i]) return false;
+  }
+  return true;
+}
+
 runtime::BufferPorts ports_of(const Programs& programs) {
   runtime::BufferPorts ports;
   for (const Port& p : programs.inputs()) ports.inputs.push_back(fmt::format("'{}'", p.name));
@@ -35,9 +46,10 @@ runtime::BufferPorts ports_of(const Programs& programs) {
 }  // namespace
 
 struct ExecutionContext::Impl {
-  Impl(std::shared_ptr<Programs> all, std::shared_ptr<BoundProgram> bound)
+  Impl(std::shared_ptr<Programs> all, std::shared_ptr<BoundProgram> bound, SymbolBindings sizes)
       : programs(std::move(all)),
         program(std::move(bound)),
+        bindings(std::move(sizes)),
         context(program->make_context()),
         check(ports_of(*programs), program->program()),
         inputs(programs->inputs().size()),
@@ -45,6 +57,7 @@ struct ExecutionContext::Impl {
 
   std::shared_ptr<Programs> programs;
   std::shared_ptr<BoundProgram> program;
+  SymbolBindings bindings;
   std::unique_ptr<cpu::Context> context;
   runtime::BufferCheck check;
   std::vector<const std::byte*> inputs;
@@ -143,29 +156,14 @@ CompiledGraph load(const Graph& graph, std::shared_ptr<const Program> program, c
     throw UserError(ErrorCode::Refused, "a program that is made cannot be given donations",
                     "give them to compile, which makes the program with them");
   }
-  const auto types = [&](const std::vector<BufferId>& ids) {
-    std::vector<std::pair<DType, std::int64_t>> out;
-    for (const BufferId b : ids) {
-      const Buffer& buffer = program->buffers[static_cast<std::size_t>(b)];
-      out.emplace_back(buffer.dtype, buffer.elements);
-    }
-    return out;
-  };
   runtime::require_static(graph);
-  std::vector<std::pair<DType, std::int64_t>> inputs;
-  std::vector<std::pair<DType, std::int64_t>> outputs;
-  for (const Port& port : runtime::ports_of(graph)) {
-    inputs.emplace_back(port.type.dtype, *port.type.numel());
+  if (!program || !program->graph ||
+      !(prepare_for_device(graph, {.claims = cpu::claims}) == *program->graph)) {
+    throw UserError(ErrorCode::Refused,
+                    fmt::format("the program was not made from the graph '{}'", graph.name()),
+                    "give the graph that was compiled to it");
   }
-  for (const ValueId v : graph.outputs()) {
-    outputs.emplace_back(graph.type(v).dtype, *graph.type(v).numel());
-  }
-  if (inputs != types(program->inputs) || outputs != types(program->outputs)) {
-    throw UserError(ErrorCode::Shape,
-                    fmt::format("the program '{}' was not made from the graph '{}'", program->name,
-                                graph.name()),
-                    "give the graph that make_program was given");
-  }
+  verify(*program);
   return CompiledGraph(std::make_shared<CompiledGraph::Impl>(
       std::make_shared<Programs>(graph, device, options, std::move(program)), device));
 }
@@ -179,10 +177,7 @@ void CompiledGraph::set_param(std::string_view name, const Tensor& value) {
 
 void CompiledGraph::set_param(std::size_t input, const Tensor& value) {
   const Port& port = impl_->port(input);
-  const bool fits = port.type.is_static()
-                        ? value.type() == port.type
-                        : value.dtype() == port.type.dtype && value.rank() == port.type.rank();
-  if (!fits) {
+  if (!could_be(value.type(), port.type)) {
     throw UserError(
         Diagnostic{value.dtype() == port.type.dtype ? ErrorCode::Shape : ErrorCode::DType,
                    "param",
@@ -255,6 +250,14 @@ std::vector<Tensor> CompiledGraph::update(const Feeds& feeds, const RunOptions& 
     held.push_back(usable(t));
     inputs.push_back(held.back().data());
   }
+  std::int64_t results_bytes = 0;
+  for (std::size_t o = 0; o < programs.outputs().size(); ++o) {
+    const BufferId b = program->program().outputs[o];
+    if (programs.donor_of(o) < 0) {
+      results_bytes += program->program().buffers[static_cast<std::size_t>(b)].bytes();
+    }
+  }
+  const LeasedContext context(*program, results_bytes);
   std::vector<Tensor> results;
   results.reserve(programs.outputs().size());
   std::vector<std::byte*> outputs;
@@ -267,15 +270,42 @@ std::vector<Tensor> CompiledGraph::update(const Feeds& feeds, const RunOptions& 
     results.push_back(Tensor::zeros(programs.outputs()[o].bind(checked.bindings)));
     outputs.push_back(results.back().mutable_data());
   }
-  const LeasedContext context(*program, 0);
   run_program({programs, *program, impl_->device, *context}, inputs, outputs, checked.bindings,
               options);
   return results;
 }
 
-ExecutionContext CompiledGraph::make_context() const {
+namespace {
+
+// A value that is kept may have been given for other sizes than those of a context.
+void require_size(const ParamStore& store, std::size_t input, const Port& port,
+                  const SymbolBindings& sizes) {
+  const Type wanted = port.type.bind(sizes);
+  const Type kept = store.get(input).type();
+  if (kept == wanted) return;
+  throw UserError(ErrorCode::Shape,
+                  fmt::format("the value kept for '{}' is {}, the context is for {}", port.name,
+                              kept.to_string(), wanted.to_string()),
+                  "call set_param with a value of that size, or make another context");
+}
+
+}  // namespace
+
+ExecutionContext CompiledGraph::make_context(const SymbolBindings& sizes) const {
+  Programs& programs = *impl_->programs;
+  const std::set<std::string> symbols = programs.graph().symbols();
+  for (const auto& [name, size] : sizes) {
+    if (symbols.contains(name)) continue;
+    throw UserError(ErrorCode::Name,
+                    fmt::format("'{}' has no size named '{}'", programs.graph().name(), name));
+  }
+  for (const std::string& symbol : symbols) {
+    if (sizes.contains(symbol)) continue;
+    throw UserError(ErrorCode::NeedsStaticDim, fmt::format("the size of '{}' is not given", symbol),
+                    fmt::format(R"(make_context({{{{"{}", 32}}}}))", symbol));
+  }
   return ExecutionContext(
-      std::make_unique<ExecutionContext::Impl>(impl_->programs, impl_->programs->only()));
+      std::make_unique<ExecutionContext::Impl>(impl_->programs, programs.bound(sizes), sizes));
 }
 
 void CompiledGraph::run(ExecutionContext& context, std::span<const void* const> inputs,
@@ -307,6 +337,7 @@ void CompiledGraph::run(ExecutionContext& context, std::span<const void* const> 
   }
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     const bool kept = inputs[k] == nullptr && store.has(k);
+    if (kept && !c->bindings.empty()) require_size(store, k, programs.inputs()[k], c->bindings);
     c->inputs[k] = kept ? store.data(k) : static_cast<const std::byte*>(inputs[k]);
   }
   for (std::size_t o = 0; o < outputs.size(); ++o) {
@@ -317,13 +348,17 @@ void CompiledGraph::run(ExecutionContext& context, std::span<const void* const> 
                          : static_cast<std::byte*>(outputs[o]);
   }
   c->check.check(c->inputs, c->outputs);
-  run_program({programs, *c->program, impl_->device, *c->context}, c->inputs, c->outputs, {},
-              options);
+  run_program({programs, *c->program, impl_->device, *c->context}, c->inputs, c->outputs,
+              c->bindings, options);
 }
 
 const Program& CompiledGraph::program() const { return impl_->programs->only()->program(); }
 
 std::string_view CompiledGraph::served_by(std::size_t step) const {
+  if (step >= program().steps.size()) {
+    throw UserError(ErrorCode::Name, fmt::format("'{}' has {} steps, none is number {}",
+                                                 program().name, program().steps.size(), step));
+  }
   return impl_->programs->only()->executable().how(step);
 }
 

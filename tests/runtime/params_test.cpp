@@ -117,5 +117,32 @@ TEST(RuntimeSymbols, AreBoundPerCall) {
   EXPECT_THROW((void)f.run({{"x", Tensor::zeros(f32({2, 4}))}}), UserError);
 }
 
+TEST(RuntimeSymbols, ContextsAreMadeForSizes) {
+  Graph g("rows");
+  const Dim n = Dim::symbol("n");
+  const Value x = g.input("x", {DType::F32, {n, 3}});
+  const Value scale = g.param("scale", {DType::F32, {n, 1}});
+  g.set_outputs({x * scale});
+  CompiledGraph f = compile(g);
+  EXPECT_THROW((void)f.make_context(), UserError);
+  EXPECT_THROW((void)f.make_context({{"m", 2}}), UserError);
+  EXPECT_THROW(f.set_param("scale", Tensor::zeros(f32({5, 2}))), UserError);
+  f.set_param("scale", Tensor::splat(f32({5, 1}), 3.0));
+  for (const std::int64_t rows : {5, 2}) {
+    ExecutionContext context = f.make_context({{"n", rows}});
+    const Tensor in = random_tensor(1, f32({rows, 3}));
+    Tensor out = Tensor::zeros(f32({rows, 3}));
+    const std::array<const void*, 2> inputs = {in.data(), nullptr};
+    const std::array<void*, 1> outputs = {out.mutable_data()};
+    if (rows == 2) {  // the kept value is one of five rows
+      EXPECT_THROW(f.run(context, inputs, outputs), UserError);
+      continue;
+    }
+    f.run(context, inputs, outputs);
+    const Feeds feeds = {{"x", in}, {"scale", f.param("scale")}};
+    EXPECT_TRUE(close(out, interpret(g, feeds)[0]));
+  }
+}
+
 }  // namespace
 }  // namespace ricci::testing

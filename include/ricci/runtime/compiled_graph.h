@@ -43,7 +43,7 @@ struct CompileOptions {
   std::vector<Donation> donations = {};
   /// Graphs with symbolic dimensions: for how many sets of sizes programs are kept.
   std::size_t max_bindings = 16;
-  /// Bytes a run may take besides its inputs; 0 means all the memory of the machine.
+  /// Bytes that temporaries and results of a run may take; 0 means all the memory of the machine.
   std::int64_t memory_limit = 0;
   /// A folder where compiled kernels are kept between processes; none when empty.
   /// See `default_code_cache()`.
@@ -97,7 +97,9 @@ class CompiledGraph {
   [[nodiscard]] std::span<const Port> inputs() const noexcept;
   [[nodiscard]] std::span<const Type> outputs() const noexcept;
 
-  /// Keeps a value for a param (or an input); runs that do not feed it use this one.
+  /// Keeps a value for a param (or an input); runs that do not feed it use this one. Elements are
+  /// shared with `value` until a donation updates them: a tensor that borrows memory
+  /// (`Tensor::borrow`) must not outlive it here either.
   void set_param(std::string_view name, const Tensor& value);
   void set_param(std::size_t input, const Tensor& value);
   /// The value kept for a param; UserError(name) when it has none yet.
@@ -110,11 +112,12 @@ class CompiledGraph {
 
   /// The same, with donated outputs computed where the kept values of their params lie: these take
   /// their new values. Gives the other outputs, in order. A kernel that faults leaves what was
-  /// computed before it.
+  /// computed before it: params may be updated in part.
   std::vector<Tensor> update(const Feeds& feeds, const RunOptions& options = {});
 
-  /// Room for runs with buffers of the caller's. Static graphs only.
-  [[nodiscard]] ExecutionContext make_context() const;
+  /// Room for runs with buffers of the caller's; for a graph with symbolic dimensions, for runs at
+  /// these sizes.
+  [[nodiscard]] ExecutionContext make_context(const SymbolBindings& sizes = {}) const;
   /// Runs with pointers to row-major elements, aligned for their dtype. An output may be the buffer
   /// of a donated input (see `CompileOptions::donations`), and must overlap nothing else. Null
   /// stands for the kept value of a param; null for a donated output updates that in place.
@@ -149,8 +152,8 @@ class CompiledGraph {
                                     const CompileOptions& options = {});
 
 /// A program that was made from a graph before: its kernels become machine code, and nothing else
-/// is decided anew. UserError when it was made from another graph, or when the options would have
-/// made another program of it (`donations`).
+/// is decided anew. UserError when it was made from another graph, or with `options.donations`,
+/// which are decided when a program is made.
 [[nodiscard]] CompiledGraph load(const Graph& graph, std::shared_ptr<const Program> program,
                                  const Device& device = Device::default_cpu(),
                                  const CompileOptions& options = {});
