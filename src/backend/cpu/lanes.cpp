@@ -66,8 +66,10 @@ Value* Lanes::spread(Value* value, int lanes) const {
 
 Value* Lanes::half_to_float(Value* bits) {
   if (target_.f16c) {
-    return b_.CreateFPExt(b_.CreateBitCast(bits, like(bits, b_.getHalfTy())),
-                          like(bits, b_.getFloatTy()));
+    // The fence keeps LLVM from comparing halves, which the machine can do only one by one.
+    llvm::Type* wide = like(bits, b_.getFloatTy());
+    Value* halves = b_.CreateBitCast(bits, like(bits, b_.getHalfTy()));
+    return b_.CreateArithmeticFence(b_.CreateFPExt(halves, wide), wide);
   }
   // The exponent is moved by multiplying with 2^112, which also makes subnormals right; infinities
   // and NaNs get the largest exponent.
