@@ -19,6 +19,7 @@ class ReferenceKernel final : public CallKernel {
 
   void run(const CallArguments& a) const override {
     std::vector<Tensor> operands;
+    operands.reserve(operands_.size());
     for (std::size_t k = 0; k < operands_.size(); ++k) {
       operands.push_back(
           Tensor::borrow(operands_[k].type, a.operands[k], operands_[k].layout.strides, nullptr));
