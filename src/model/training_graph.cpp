@@ -23,15 +23,13 @@ void require_params(const Graph& graph, const std::vector<std::string>& names) {
     throw UserError(ErrorCode::Name, "'" + graph.name() + "' has no params to train",
                     "make what is to be trained a param");
   }
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const std::string& name = names[i];
+  for (const std::string& name : names) {
     const auto* param = graph.node(graph.find_or_throw(name)).op.as<op::Param>();
     if (param == nullptr) {
       throw UserError(ErrorCode::Name, "'" + name + "' is an input: only params are trained",
                       "make it a param");
     }
-    if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), name) !=
-        names.begin() + static_cast<std::ptrdiff_t>(i)) {
+    if (std::ranges::count(names, name) > 1) {
       throw UserError(ErrorCode::Name, "'" + name + "' is named twice among the trained params");
     }
     if (!is_float(param->type.dtype)) {

@@ -10,6 +10,9 @@
 namespace ricci::schedule {
 namespace {
 
+// How many steps a kernel is moved at most: what it reads or writes lives so much longer.
+constexpr std::size_t Soon = 8;
+
 // Ops whose operands and results are large, and whose kernels go through them part by part.
 bool comes_in_parts(const Op& op) {
   return op.is<op::Matmul>() || op.is<op::Conv>() || op.is<op::Conv2dBackwardInput>();
@@ -115,7 +118,6 @@ class Attacher {
   // The first kernel that reads what call `c` makes, if it comes soon and can run with the call.
   [[nodiscard]] std::optional<std::size_t> reader(std::size_t c,
                                                   const std::vector<bool>& gone) const {
-    constexpr std::size_t Soon = 8;  // what it writes lives so much longer
     const BufferId made = std::get<CallStep>(program_.steps[c].what).results[0].buffer;
     const std::size_t end = std::min(program_.steps.size(), c + 1 + Soon);
     for (std::size_t s = c + 1; s < end; ++s) {
@@ -133,7 +135,6 @@ class Attacher {
   // with the call.
   [[nodiscard]] std::optional<std::size_t> maker(std::size_t c,
                                                  const std::vector<bool>& gone) const {
-    constexpr std::size_t Soon = 8;  // what it reads lives so much longer
     const auto& call = std::get<CallStep>(program_.steps[c].what);
     const BufferView& wanted = call.operands[0];
     const std::int64_t elements = program_.buffers[at(wanted.buffer)].elements;

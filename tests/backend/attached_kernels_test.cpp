@@ -239,6 +239,24 @@ TEST(BackendAttached, RunsBehindACallThatTakesAnotherWay) {
   EXPECT_TRUE(run(g, together, feeds, 3)[0].identical(expected[0]));
 }
 
+// A bad index is one of the kernel's, not of the product it is attached to.
+TEST(BackendAttached, FaultsAreThoseOfTheKernel) {
+  Graph g("rows");
+  const Value rows = gather(g.input("table", f32({16, 30})), g.input("ids", i32({40})));
+  g.set_outputs({matmul(rows * 2.0, g.param("w", f32({30, 20})))});
+  const CompiledGraph f = compile(g);
+  ASSERT_EQ(attached(f.program(), &CallStep::before), 1U);
+  Feeds feeds = random_feeds(g);
+  feeds["ids"] = Tensor::splat(i32({40}), 99);
+  try {
+    (void)f.run(feeds);
+    FAIL() << "row 99 of 16 was read";
+  } catch (const UserError& e) {
+    EXPECT_EQ(e.code(), ErrorCode::IndexOutOfRange);
+    EXPECT_EQ(std::string(e.what()).find("matmul"), std::string::npos) << e.what();
+  }
+}
+
 TEST(BackendAttached, FaultsAndInfinitiesAreFound) {
   Graph g("faults");
   const Value x = g.input("x", f32({40, 30}));

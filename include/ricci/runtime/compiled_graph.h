@@ -121,7 +121,7 @@ class CompiledGraph {
   /// Runs with pointers to row-major elements, aligned for their dtype. An output may be the buffer
   /// of a donated input (see `CompileOptions::donations`), and must overlap nothing else. Null
   /// stands for the kept value of a param; null for a donated output updates that in place.
-  /// Kernels, matrix products and loops that are one function allocate nothing.
+  /// Kernels, matrix products, loops and branches allocate nothing.
   void run(ExecutionContext& context, std::span<const void* const> inputs,
            std::span<void* const> outputs, const RunOptions& options = {}) const;
 

@@ -371,7 +371,9 @@ class Runner {
     } catch (const UserError& error) {
       std::vector<Diagnostic> ds = error.diagnostics();
       Diagnostic& d = ds.front();
-      if (d.detail.empty()) d.detail = step.op.mnemonic();
+      // What is attached has named itself; the ops it is attached to report nothing of their own.
+      const bool own = !step.before && !step.after;
+      if (own && d.detail.empty()) d.detail = step.op.mnemonic();
       if (!d.where.known()) d.where = what.where;
       throw UserError(std::move(ds));
     } catch (const Error&) {
