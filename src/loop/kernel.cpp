@@ -13,16 +13,6 @@ std::int64_t product(const std::vector<std::int64_t>& extents, std::size_t from,
   return n;
 }
 
-template <class F>
-void for_each_access(Kernel& kernel, F&& f) {
-  for (Instr& i : kernel.code) {
-    if (i.code == Code::Load || i.code == Code::Index) f(i.access);
-  }
-  for (Stage& s : kernel.stages) {
-    for (Store& store : s.stores) f(store.access);
-  }
-}
-
 void drop_axis(Kernel& kernel, std::size_t axis) {
   const auto at = static_cast<std::ptrdiff_t>(axis);
   kernel.extents.erase(kernel.extents.begin() + at);
@@ -33,6 +23,11 @@ void drop_axis(Kernel& kernel, std::size_t axis) {
 
 bool one_zone(const Kernel& kernel, std::size_t axis) {
   return axis + 1 != kernel.kept && axis + 1 != kernel.outer;
+}
+
+// In arguments that are the same memory.
+bool is_same_place(const Access& a, const Access& b) {
+  return a.terms.empty() && b.terms.empty() && a.offset == b.offset && a.strides == b.strides;
 }
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -116,25 +111,28 @@ void partition(Kernel& kernel) {
 
 bool can_overwrite(const Kernel& kernel, std::size_t out, std::size_t in) {
   if (size_of(kernel.arguments[out].dtype) != size_of(kernel.arguments[in].dtype)) return false;
+  // A row may wait in the output for later stages; then it is stored more than once.
   const Store* store = nullptr;
   std::size_t stored_in = 0;
   for (std::size_t s = 0; s < kernel.stages.size(); ++s) {
     for (const Store& candidate : kernel.stages[s].stores) {
       if (candidate.access.argument != static_cast<std::int32_t>(out)) continue;
-      if (store != nullptr) return false;
-      store = &candidate;
-      stored_in = s;
+      // What is stored once a row meets elements that others still read.
+      if (!kernel.stages[s].per_element) return false;
+      if (store == nullptr) {
+        store = &candidate;
+        stored_in = s;
+      } else if (!is_same_place(store->access, candidate.access)) {
+        return false;
+      }
     }
   }
-  // Accumulated results and what is stored once a row meet elements that others still read.
-  if (store == nullptr || !kernel.stages[stored_in].per_element) return false;
+  if (store == nullptr) return false;  // accumulated
   for (std::size_t s = 0; s < kernel.stages.size(); ++s) {
     for (const Reg r : kernel.stages[s].code) {
       const Instr& i = kernel.code[static_cast<std::size_t>(r)];
       if (i.code != Code::Load || i.access.argument != static_cast<std::int32_t>(in)) continue;
-      const bool same = i.per_element && i.access.terms.empty() &&
-                        i.access.offset == store->access.offset &&
-                        i.access.strides == store->access.strides;
+      const bool same = i.per_element && is_same_place(i.access, store->access);
       if (!same || s > stored_in) return false;
     }
   }

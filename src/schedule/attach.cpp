@@ -30,21 +30,22 @@ bool reads_in_order(const loop::Kernel& k, std::size_t argument) {
   });
 }
 
-// Does element e of the kernel write element e of the argument, and no other write it?
+// Does element e of the kernel write element e of the argument and no other? Perhaps in several
+// stages: values wait there for later ones.
 bool writes_in_order(const loop::Kernel& k, std::size_t argument) {
   const std::vector<std::int64_t> in_order = loop::contiguous(k.extents).strides;
-  std::size_t stores = 0;
+  bool stored = false;
   for (const loop::Stage& stage : k.stages) {
     for (const loop::Store& store : stage.stores) {
       const loop::Access& a = store.access;
       if (a.argument != static_cast<std::int32_t>(argument)) continue;
-      ++stores;
+      stored = true;
       if (!stage.per_element || a.offset != 0 || !a.terms.empty() || a.strides != in_order) {
         return false;
       }
     }
   }
-  return stores == 1;
+  return stored;
 }
 
 // May it report an index that is out of range?

@@ -113,6 +113,7 @@ class Builder {
     finish_stages();
     loop::coalesce(kernel());
     if (group_.row <= 1) choose_row();
+    share_row_buffers();
     loop::partition(kernel());
     finish_accumulators();
     loop::verify(kernel());
@@ -244,7 +245,7 @@ class Builder {
   Reg kept(std::size_t i, int stage) {
     Access place;
     if (used_outside_[static_cast<std::size_t>(item(i).writes[0])]) {
-      place = storage_access(i, true);
+      place = storage_access(i);
     } else {
       place = row_buffer(i);
     }
@@ -342,7 +343,7 @@ class Builder {
     return a;
   }
 
-  Access storage_access(std::size_t i, bool) {
+  Access storage_access(std::size_t i) {
     const Item& it = item(i);
     StaticDims dims;
     if (it.kind == Item::Kind::Reduction) {
@@ -364,7 +365,7 @@ class Builder {
   void store(std::size_t i, Reg value, int stage, bool per_element) {
     if (!used_outside_[static_cast<std::size_t>(item(i).writes[0])]) return;
     Stage& s = (per_element ? elements_ : once_)[static_cast<std::size_t>(stage)];
-    s.stores.push_back({value, storage_access(i, per_element)});
+    s.stores.push_back({value, storage_access(i)});
   }
 
   std::int32_t argument(StorageId s, loop::ArgumentRole role) {
@@ -403,6 +404,17 @@ class Builder {
         if (!empty) kernel().stages.push_back(std::move(*stage));
       }
     }
+  }
+
+  void share_row_buffers() {
+    std::vector<StorageId> storages;
+    arguments_.clear();
+    for (const std::size_t a : loop::share_row_buffers(kernel())) {
+      const StorageId s = built_.storages[a];
+      if (s >= 0) arguments_[s] = static_cast<std::int32_t>(storages.size());
+      storages.push_back(s);
+    }
+    built_.storages = std::move(storages);
   }
 
   // Without reductions any axis can be the row: the last one, which neighbours in memory share.

@@ -4,7 +4,8 @@
 // A kernel walks a box of axes. The outer ones number the rows; the others make up a row. For each
 // row it runs its stages in order: a stage either visits every element of the row or runs once. A
 // row's reductions are complete when their stage is, and later stages of the same row read them;
-// values that a later stage needs element by element are kept in a row buffer (a local argument).
+// values that a later stage needs element by element wait in the row of an output that is not written
+// yet, or in a row buffer (a local argument).
 //
 //   softmax over rows of 1000:   m = max x   |   e = exp(x - m), s = sum e   |   y = e / s
 //
@@ -137,12 +138,27 @@ struct Kernel {
   [[nodiscard]] std::int64_t row_elements() const;
 };
 
+/// Calls `f` with every place that is read, stored to or counted with.
+template <class K, class F>
+void for_each_access(K& kernel, F&& f) {
+  for (auto& i : kernel.code) {
+    if (i.code == Code::Load || i.code == Code::Index) f(i.access);
+  }
+  for (auto& s : kernel.stages) {
+    for (auto& store : s.stores) f(store.access);
+  }
+}
+
 /// Readable text; the same kernel always prints the same.
 [[nodiscard]] std::string to_string(const Kernel& kernel);
 /// InternalError that says what is wrong with a kernel.
 void verify(const Kernel& kernel);
 /// Joins neighbouring axes that every access walks as if they were one.
 void coalesce(Kernel& kernel);
+/// Gives row buffers that are not needed at the same time one place, the row of an output where
+/// possible. Returns which arguments are left, by their former numbers. To be called before
+/// accumulators have their arguments.
+[[nodiscard]] std::vector<std::size_t> share_row_buffers(Kernel& kernel);
 /// Can the argument `out` lie where `in` does? Every element of `in` is then read before, or when,
 /// the same place of `out` is written, and by the same tile.
 [[nodiscard]] bool can_overwrite(const Kernel& kernel, std::size_t out, std::size_t in);
