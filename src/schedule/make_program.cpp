@@ -3,6 +3,7 @@
 #include <span>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "ricci/op/ops.h"
 #include "ricci/schedule/program.h"
@@ -347,6 +348,16 @@ class Assembler {
   Program program_;
 };
 
+// Programs are of numbers; sizes that callers choose are bound first.
+void require_known_sizes(const Graph& graph) {
+  const std::set<std::string> unknown = graph.symbols();
+  if (unknown.empty()) return;
+  throw UserError(ErrorCode::NeedsStaticDim,
+                  fmt::format("'{}' has sizes that are not known yet: {}", graph.name(),
+                              fmt::join(unknown, ", ")),
+                  "bind them before compiling");
+}
+
 Program program_of(Graph prepared, const ProgramOptions& options) {
   return Assembler(std::make_shared<const Graph>(std::move(prepared)), options).run();
 }
@@ -354,6 +365,7 @@ Program program_of(Graph prepared, const ProgramOptions& options) {
 }  // namespace
 
 Program make_program(const Graph& graph, const ProgramOptions& options) {
+  require_known_sizes(graph);
   Program program = program_of(prepare_for_device(graph, options), options);
 #ifndef NDEBUG
   verify(program);

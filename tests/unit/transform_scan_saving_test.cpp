@@ -107,7 +107,7 @@ Kept kept(const Graph& gradient) {
     out.products += n.op.is<op::Matmul>() ? 1 : 0;
   }
   for (const Type& type : find<op::Scan>(gradient)->types) {
-    out.bytes += *type.numel() * size_of(type.dtype);
+    out.bytes += type.numel().value_or(0) * size_of(type.dtype);
   }
   return out;
 }
