@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <complex>
-#include <cstring>
 #include <limits>
 #include <random>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "ricci/type/tensor.h"
 
 #include "backend/cpu/vector_kernels.h"
+#include "support/compare.h"
 #include "support/pools.h"
 
 namespace ricci::cpu {
@@ -131,8 +131,7 @@ void check(const Case& t) {
         static_cast<std::size_t>(plan.scratch_bytes()) / sizeof(std::max_align_t) + 8);
     plan.run(pool, a.data() + la.first, b.data() + lb.first, out.data() + lc.first, scratch.data());
     if (first.empty()) first = out;
-    ASSERT_EQ(std::memcmp(first.data(), out.data(), out.size() * sizeof(T)), 0)
-        << pool.threads() << " threads";
+    ASSERT_TRUE(testing::same_bits(first, out)) << pool.threads() << " threads";
   }
   // Elements between c's are not touched: change c where it should be, then compare everything.
   std::vector<T> expected = c;
@@ -171,7 +170,7 @@ void check(const Case& t) {
       }
     }
   }
-  EXPECT_EQ(std::memcmp(first.data(), expected.data(), expected.size() * sizeof(T)), 0);
+  EXPECT_TRUE(testing::same_bits(first, expected));
 }
 
 template <class T>

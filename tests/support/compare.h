@@ -1,6 +1,10 @@
 // Comparing tensors in tests: tolerances belong to the dtype, in this one table.
 #pragma once
 
+#include <algorithm>
+#include <span>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "ricci/type/tensor.h"
@@ -23,6 +27,12 @@ struct Tolerance {
 }
 /// Same type and same bits: -0.0 is not 0.0. Any NaN equals any NaN.
 [[nodiscard]] ::testing::AssertionResult same(const Tensor& actual, const Tensor& expected);
+
+/// The same bits, NaNs included.
+template <class T>
+[[nodiscard]] bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  return std::ranges::equal(std::as_bytes(std::span(a)), std::as_bytes(std::span(b)));
+}
 
 /// Deterministic numbers in [low, high), from a seed.
 [[nodiscard]] std::vector<double> random_numbers(std::uint64_t seed, std::size_t count, double low,
