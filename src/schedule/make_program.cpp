@@ -13,7 +13,7 @@
 #include "schedule/attach.h"
 #include "schedule/fuse.h"
 #include "schedule/kernel_builder.h"
-#include "schedule/memory_plan.h"
+#include "schedule/place_temporaries.h"
 #include "schedule/side_by_side.h"
 #include "schedule/step_buffers.h"
 
@@ -53,7 +53,7 @@ class Assembler {
       schedule::attach_kernels(program_, replaced);
       schedule::put_side_by_side(program_, replaced);
     }
-    plan();
+    schedule::place_temporaries(program_);
     return std::move(program_);
   }
 
@@ -252,93 +252,6 @@ class Assembler {
       step.what = std::move(control);
     }
     program_.steps.push_back(std::move(step));
-  }
-
-  void plan() {
-    constexpr std::size_t Never = ~std::size_t{0};
-    std::vector<schedule::Lifetime> lives(program_.buffers.size(), {0, Never, 0});
-    for (std::size_t s = 0; s < program_.steps.size(); ++s) {
-      schedule::for_buffers(program_.steps[s], [&](BufferId b) {
-        if (b < 0) return;
-        schedule::Lifetime& l = lives[static_cast<std::size_t>(b)];
-        l.first = std::min(l.first, s);
-        l.last = std::max(l.last, s);
-      });
-    }
-    for (std::size_t b = 0; b < lives.size(); ++b) {
-      const Buffer& buffer = program_.buffers[b];
-      if (buffer.role == Buffer::Role::Temporary && lives[b].first != Never) {
-        lives[b].bytes = buffer.bytes();
-      } else {
-        lives[b] = {0, 0, 0};
-      }
-    }
-    const std::vector<std::size_t> place = share_places(lives);
-    const schedule::MemoryPlan memory = schedule::plan_memory(lives);
-    for (std::size_t b = 0; b < lives.size(); ++b) {
-      program_.buffers[b].offset = memory.offsets[place[b]];
-    }
-    program_.arena_bytes = memory.total;
-    program_.live_bytes = memory.most_alive;
-  }
-
-  // A kernel's result may lie where an operand that nobody reads any more does.
-  std::vector<std::size_t> share_places(std::vector<schedule::Lifetime>& lives) const {
-    std::vector<std::size_t> place(lives.size());
-    for (std::size_t b = 0; b < place.size(); ++b) place[b] = b;
-    for (std::size_t s = 0; s < program_.steps.size(); ++s) {
-      const Step& step = program_.steps[s];
-      const auto* call = std::get_if<CallStep>(&step.what);
-      const auto* kernels = std::get_if<KernelStep>(&step.what);
-      std::vector<const Launch*> launches;
-      const auto add = [&](const Launch& launch) { launches.push_back(&launch); };
-      if (kernels != nullptr) std::ranges::for_each(kernels->launches, add);
-      if (call != nullptr) schedule::for_attached(*call, add);
-      if (launches.empty()) continue;
-      std::vector<std::size_t> used;  // places, once for each launch that uses them
-      for (const Launch* launch : launches) add_places(launch->buffers, place, used);
-      if (call != nullptr) {
-        std::vector<BufferId> own;
-        for (const BufferView& v : call->operands) own.push_back(v.buffer);
-        for (const BufferView& v : call->results) own.push_back(v.buffer);
-        add_places(own, place, used);
-      }
-      for (const Launch* launch : launches) share_places(*launch, s, used, lives, place);
-    }
-    return place;
-  }
-
-  static void add_places(const std::vector<BufferId>& buffers,
-                         const std::vector<std::size_t>& place, std::vector<std::size_t>& to) {
-    std::set<std::size_t> own;
-    for (const BufferId b : buffers) {
-      if (b >= 0) own.insert(place[static_cast<std::size_t>(b)]);
-    }
-    to.insert(to.end(), own.begin(), own.end());
-  }
-
-  // What runs in one step runs at the same time: what several parts of it use stays as it is.
-  void share_places(const Launch& launch, std::size_t s, const std::vector<std::size_t>& used,
-                    std::vector<schedule::Lifetime>& lives, std::vector<std::size_t>& place) const {
-    const loop::Kernel& kernel = program_.kernels[launch.kernel];
-    for (std::size_t o = 0; o < launch.buffers.size(); ++o) {
-      if (kernel.arguments[o].role != loop::ArgumentRole::Out) continue;
-      const auto out = static_cast<std::size_t>(launch.buffers[o]);
-      if (lives[out].bytes == 0 || lives[out].first != s) continue;
-      for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
-        if (kernel.arguments[i].role != loop::ArgumentRole::In) continue;
-        const std::size_t in = place[static_cast<std::size_t>(launch.buffers[i])];
-        if (lives[in].bytes != lives[out].bytes || lives[in].last != s || lives[in].first == s ||
-            std::ranges::count(used, in) > 1 || std::ranges::count(used, out) > 1) {
-          continue;
-        }
-        if (!loop::can_overwrite(kernel, o, i)) continue;
-        lives[in].last = lives[out].last;
-        lives[out].bytes = 0;
-        place[out] = in;
-        break;
-      }
-    }
   }
 
   std::shared_ptr<const Graph> graph_;

@@ -11,6 +11,7 @@
 #include "ricci/support/error.h"
 
 #include "schedule/step_buffers.h"
+#include "schedule/verify_memory.h"
 
 namespace ricci {
 namespace {
@@ -57,6 +58,7 @@ class Checker {
         throw Fault{fmt::format("step {} ({}): {}", s, program_.steps[s].label, fault.what)};
       }
     }
+    if (auto fault = schedule::find_memory_fault(program_)) throw Fault{std::move(*fault)};
   }
 
  private:

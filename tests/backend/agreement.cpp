@@ -182,6 +182,48 @@ Outcome compiled_outcome(const Graph& graph, const Feeds& feeds, bool fuse) {
       [&] { return compile(graph, Device::default_cpu(), {.fuse = fuse}).run(feeds); });
 }
 
+Outcome donated_outcome(const Graph& graph, const Feeds& feeds) {
+  CompileOptions options;
+  std::vector<std::pair<std::string, Tensor>> inputs;
+  for (const Node& node : graph.nodes()) {
+    const auto* input = node.op.as<op::Input>();
+    const auto* param = node.op.as<op::Param>();
+    if (input == nullptr && param == nullptr) continue;
+    const std::string& name = input != nullptr ? input->name : param->name;
+    const Tensor value = feeds.at(name).contiguous();
+    inputs.emplace_back(name, Tensor::from_bytes(value.type(), value.bytes()));
+  }
+  std::vector<Tensor*> donated;
+  std::vector<Tensor> own(graph.outputs().size());
+  std::vector<Tensor*> results;
+  for (std::size_t o = 0; o < own.size(); ++o) {
+    const Type& type = graph.type(graph.outputs()[o]);
+    const auto same = std::ranges::find_if(inputs, [&](auto& input) {
+      return input.second.type() == type && std::ranges::count(donated, &input.second) == 0;
+    });
+    if (same == inputs.end()) {
+      own[o] = Tensor::zeros(type);
+      results.push_back(&own[o]);
+    } else {
+      options.donations.push_back({o, same->first});
+      donated.push_back(&same->second);
+      results.push_back(&same->second);
+    }
+  }
+  return outcome_of([&] {
+    const CompiledGraph f = compile(graph, Device::default_cpu(), options);
+    ExecutionContext context = f.make_context();
+    std::vector<const void*> in;
+    std::vector<void*> out;
+    for (auto& input : inputs) in.push_back(input.second.mutable_data());
+    for (Tensor* result : results) out.push_back(result->mutable_data());
+    f.run(context, in, out);
+    std::vector<Tensor> values;
+    for (const Tensor* result : results) values.push_back(*result);
+    return values;
+  });
+}
+
 std::vector<bool> exact_outputs(const Graph& graph) {
   std::vector<bool> exact;
   for (const Node& node : graph.nodes()) {

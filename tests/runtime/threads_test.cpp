@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ricci/build/reduce.h"
 #include "ricci/ir/text.h"
 #include "ricci/model/training.h"
 #include "ricci/op/custom.h"
@@ -265,6 +266,22 @@ TEST(RuntimeMemory, ControlFlowAllocatesNothing) {
 }
 
 // Bad indices in many tiles: the message is that of the first, whoever meets one first.
+TEST(RuntimeMemory, HostKernelsAllocateNothing) {
+  Graph g("host");
+  const Value x = g.input("x", f32({9, 33}));
+  const Value ids = g.constant(Tensor::of<std::int32_t>({5}, {0, 3, 3, 8, 1}));
+  const auto [sorted, order] = sort(x, {.axis = 1});
+  g.set_outputs(
+      {cumsum(x, {.axis = 1}), scatter_add(gather(x, ids), ids, {.out_dim = 9}), sorted, order});
+  const CompiledGraph f = compile(g, Device::cpu(1));
+  ExecutionContext context = f.make_context();
+  const Bound with(f, g);
+  f.run(context, with.in, with.out);
+  const CountedAllocations counted;
+  for (int i = 0; i < 3; ++i) f.run(context, with.in, with.out);
+  EXPECT_EQ(counted.count(), 0);
+}
+
 TEST(RuntimeThreads, TheFirstBadIndexIsReported) {
   Graph g("gather");
   const Value table = g.input("table", f32({16}));

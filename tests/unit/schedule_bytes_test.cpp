@@ -167,6 +167,67 @@ graph @flip {
             std::string::npos);
 }
 
+TEST(ScheduleVerify, FindsTemporariesInEachOthersWay) {
+  // Products of two rows at a time, with a sum of all in between: nothing is fused.
+  const Graph graph = parse_graph(R"(
+graph @sums {
+  %x = input "x" : f32[6, 6]
+  %a = matmul %x, %x
+  %b = matmul %a, %x
+  %c = matmul %b, %a
+  %d = matmul %c, %c
+  return %d
+}
+)");
+  const Program program = make_program(graph, {.fuse = false});
+  EXPECT_EQ(find_fault(program), std::nullopt);
+  const auto result = [&](std::size_t step) {
+    return std::get<CallStep>(program.steps[step].what).results[0].buffer;
+  };
+  const auto at = [](BufferId b) { return static_cast<std::size_t>(b); };
+  ASSERT_EQ(program.steps.size(), 4U);
+  // a is read by the third product, b made by the second.
+  Program shared = program;
+  shared.buffers[at(result(1))].offset = shared.buffers[at(result(0))].offset + 16;
+  EXPECT_NE(find_fault(shared).value_or("").find("wanted at the same time and place"),
+            std::string::npos);
+  // c may lie where nothing is wanted any more, but not where its own operands are.
+  shared = program;
+  shared.buffers[at(result(2))].offset = shared.buffers[at(result(0))].offset;
+  EXPECT_NE(find_fault(shared).value_or("").find("wanted at the same time and place"),
+            std::string::npos);
+  Program swapped = program;
+  std::swap(swapped.steps[0], swapped.steps[1]);
+  EXPECT_NE(find_fault(swapped).value_or("").find("which nothing has filled"), std::string::npos);
+}
+
+TEST(ScheduleVerify, KernelsReplaceElementByElementOnly) {
+  const auto program_with = [](const char* second) {
+    return make_program(parse_graph(fmt::format(R"(
+graph @rows {{
+  %x = input "x" : f32[4, 4]
+  %a = exp %x
+  {}
+  %y = matmul %b, %x
+  return %y
+}}
+)",
+                                                second)),
+                        {.fuse = false});
+  };
+  const auto one_place = [](Program p) {
+    const BufferId a = std::get<KernelStep>(p.steps[0].what).launches[0].buffers[1];
+    const BufferId b = std::get<KernelStep>(p.steps[1].what).launches[0].buffers[1];
+    p.buffers[static_cast<std::size_t>(b)].offset = p.buffers[static_cast<std::size_t>(a)].offset;
+    return p;
+  };
+  EXPECT_EQ(find_fault(one_place(program_with("%b = tanh %a"))), std::nullopt);
+  const Program turned =
+      one_place(program_with("%t = transpose %a {perm = [1, 0]}\n  %b = tanh %t"));
+  EXPECT_NE(find_fault(turned).value_or("").find("wanted at the same time and place"),
+            std::string::npos);
+}
+
 bool is_refused(std::span<const std::byte> bytes) {
   try {
     (void)program_from_bytes(bytes);

@@ -13,7 +13,9 @@ namespace ricci {
 /// - steps name buffers, kernels and bodies that exist, as many as their op or kernel takes;
 /// - calls have the types their op gives them;
 /// - temporaries lie inside the arena, views inside their buffers, and what kernels read and write
-///   at places that are known beforehand inside their arguments.
+///   at places that are known beforehand inside their arguments;
+/// - temporaries are filled before they are read, and two that are wanted at the same time do not
+///   share memory, unless a kernel replaces the one by the other element by element.
 [[nodiscard]] std::optional<std::string> find_fault(const Program& program);
 /// Throws InternalError that says what is wrong.
 void verify(const Program& program);

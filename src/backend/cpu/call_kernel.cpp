@@ -1,5 +1,6 @@
 #include "backend/cpu/call_kernel.h"
 
+#include <array>
 #include <cstring>
 
 #include "ricci/op/ops.h"
@@ -15,30 +16,9 @@ namespace ricci::cpu {
 namespace {
 
 // A C++ kernel of our own.
-class HostCallKernel final : public CallKernel {
+// What a call is given, in place: a run allocates nothing unless its op has many operands.
+class Views {
  public:
-  HostCallKernel(const CallStep& step, HostKernel kernel) : op_(step.op), kernel_(kernel) {
-    for (const BufferView& v : step.operands) operands_.emplace_back(v);
-    for (const BufferView& v : step.results) results_.emplace_back(v);
-    if (kernel_.scratch == nullptr) return;
-    ThreadPool none(1);
-    const std::vector<ArrayView> in = views(operands_, {});
-    const std::vector<ArrayView> out = views(results_, {});
-    scratch_bytes_ = kernel_.scratch({op_, in, out, none});
-    if (kernel_.thread_bytes != nullptr) thread_bytes_ = kernel_.thread_bytes({op_, in, out, none});
-  }
-
-  void run(const CallArguments& a) const override {
-    const std::vector<ArrayView> in = views(operands_, a.operands);
-    const std::vector<ArrayView> out = views(results_, a.results);
-    kernel_.run(
-        {op_, in, out, a.pool, a.seed, {a.scratch, static_cast<std::size_t>(scratch_bytes_)}});
-  }
-  [[nodiscard]] std::int64_t scratch_bytes() const override { return scratch_bytes_; }
-  [[nodiscard]] std::int64_t thread_bytes() const override { return thread_bytes_; }
-  [[nodiscard]] std::string_view how() const override { return "host"; }
-
- private:
   struct Shape {
     explicit Shape(const BufferView& v)
         : dtype(v.type.dtype), dims(v.type.static_dims()), strides(v.layout.strides) {}
@@ -47,21 +27,54 @@ class HostCallKernel final : public CallKernel {
     std::vector<std::int64_t> strides;
   };
 
-  static std::vector<ArrayView> views(const std::vector<Shape>& shapes,
-                                      std::span<std::byte* const> data) {
-    std::vector<ArrayView> out;
-    out.reserve(shapes.size());
-    for (std::size_t k = 0; k < shapes.size(); ++k) {
-      out.push_back(
-          {data.empty() ? nullptr : data[k], shapes[k].dtype, shapes[k].dims, shapes[k].strides});
+  /// Without data: null pointers.
+  Views(const std::vector<Shape>& shapes, std::span<std::byte* const> data)
+      : count_(shapes.size()) {
+    if (count_ > few_.size()) many_.resize(count_);
+    const std::span<ArrayView> views = many_.empty() ? std::span(few_) : std::span(many_);
+    for (std::size_t k = 0; k < count_; ++k) {
+      views[k] = {data.empty() ? nullptr : data[k], shapes[k].dtype, shapes[k].dims,
+                  shapes[k].strides};
     }
-    return out;
+  }
+  operator std::span<const ArrayView>() const {  // NOLINT: it is one
+    return many_.empty() ? std::span(few_).first(count_) : std::span(many_);
   }
 
+ private:
+  std::size_t count_;
+  std::array<ArrayView, 8> few_;
+  std::vector<ArrayView> many_;
+};
+
+class HostCallKernel final : public CallKernel {
+ public:
+  HostCallKernel(const CallStep& step, HostKernel kernel) : op_(step.op), kernel_(kernel) {
+    for (const BufferView& v : step.operands) operands_.emplace_back(v);
+    for (const BufferView& v : step.results) results_.emplace_back(v);
+    if (kernel_.scratch == nullptr) return;
+    ThreadPool none(1);
+    const Views in(operands_, {});
+    const Views out(results_, {});
+    scratch_bytes_ = kernel_.scratch({op_, in, out, none});
+    if (kernel_.thread_bytes != nullptr) thread_bytes_ = kernel_.thread_bytes({op_, in, out, none});
+  }
+
+  void run(const CallArguments& a) const override {
+    const Views in(operands_, a.operands);
+    const Views out(results_, a.results);
+    kernel_.run(
+        {op_, in, out, a.pool, a.seed, {a.scratch, static_cast<std::size_t>(scratch_bytes_)}});
+  }
+  [[nodiscard]] std::int64_t scratch_bytes() const override { return scratch_bytes_; }
+  [[nodiscard]] std::int64_t thread_bytes() const override { return thread_bytes_; }
+  [[nodiscard]] std::string_view how() const override { return "host"; }
+
+ private:
   Op op_;
   HostKernel kernel_;
-  std::vector<Shape> operands_;
-  std::vector<Shape> results_;
+  std::vector<Views::Shape> operands_;
+  std::vector<Views::Shape> results_;
   std::int64_t scratch_bytes_ = 0;
   std::int64_t thread_bytes_ = 0;
 };

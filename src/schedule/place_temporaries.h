@@ -1,0 +1,12 @@
+// Which temporaries share memory, and where each lies in the arena.
+#pragma once
+
+#include "ricci/schedule/program.h"
+
+namespace ricci::schedule {
+
+/// Gives every temporary that a step uses its place, and the program the size of its arena. The
+/// steps are in their final order.
+void place_temporaries(Program& program);
+
+}  // namespace ricci::schedule
