@@ -90,30 +90,17 @@ class Attacher {
  private:
   static std::size_t at(BufferId b) { return static_cast<std::size_t>(b); }
 
-  // What a step reads, or what it writes. Control steps may do both with all they name.
-  template <class F>
-  void for_uses(const Step& step, bool writes, F&& f) const {
-    const auto launched = [&](const Launch& launch) {
-      for_arguments(program_, launch, [&](BufferId b, bool written) {
-        if (written == writes) f(b);
-      });
-    };
-    if (const auto* k = std::get_if<KernelStep>(&step.what)) {
-      for (const Launch& launch : k->launches) launched(launch);
-    } else if (const auto* call = std::get_if<CallStep>(&step.what)) {
-      for (const BufferView& v : writes ? call->results : call->operands) {
-        if (v.buffer >= 0) f(v.buffer);
-      }
-      for_attached(*call, launched);
-    } else {
-      for_buffers(step, [&](BufferId b) {
-        if (b >= 0) f(b);
-      });
-    }
-  }
   template <class F>
   void for_reads(const Step& step, F&& f) const {
-    for_uses(step, false, std::forward<F>(f));
+    for_uses(program_, step, [&](BufferId b, bool written) {
+      if (!written) f(b);
+    });
+  }
+  template <class F>
+  void for_writes(const Step& step, F&& f) const {
+    for_uses(program_, step, [&](BufferId b, bool written) {
+      if (written) f(b);
+    });
   }
 
   // The first kernel that reads what call `c` makes, if it comes soon and can run with the call.
@@ -146,7 +133,7 @@ class Attacher {
     for (std::size_t s = c; s-- > 0 && s + Soon >= c;) {
       if (gone[s]) continue;
       bool makes = false;
-      for_uses(program_.steps[s], true, [&](BufferId b) { makes = makes || b == wanted.buffer; });
+      for_writes(program_.steps[s], [&](BufferId b) { makes = makes || b == wanted.buffer; });
       if (!makes) continue;
       if (fits(program_.steps[s], wanted.buffer) && can_wait(s, c, gone)) return s;
       return std::nullopt;
@@ -189,8 +176,8 @@ class Attacher {
       };
       for (std::size_t t = s + 1; t < c && free; ++t) {
         if (gone[t]) continue;
-        for_uses(program_.steps[t], true, meets);
-        if (written) for_uses(program_.steps[t], false, meets);
+        for_writes(program_.steps[t], meets);
+        if (written) for_reads(program_.steps[t], meets);
       }
       for (const BufferView& v : call.results) meets(v.buffer);
       if (call.after) {
@@ -217,7 +204,12 @@ class Attacher {
         const auto meets = [&](BufferId b) {
           if (place_[at(b)] == place_[at(mine)]) free = false;
         };
-        if (mine != made) for_uses(program_.steps[t], !written, meets);
+        if (mine == made) continue;
+        if (written) {
+          for_reads(program_.steps[t], meets);
+        } else {
+          for_writes(program_.steps[t], meets);
+        }
       }
     });
     return free;

@@ -49,4 +49,30 @@ void for_arguments(const Program& program, const Launch& launch, F&& f) {
   }
 }
 
+/// Calls `f(buffer, written)` with every buffer a step uses; some more than once.
+template <class F>
+void for_uses(const Program& program, const Step& step, F&& f) {
+  const auto views = [&](const std::vector<BufferView>& all, bool written) {
+    for (const BufferView& v : all) {
+      if (v.buffer >= 0) f(v.buffer, written);
+    }
+  };
+  const auto launched = [&](const Launch& launch) { for_arguments(program, launch, f); };
+  if (const auto* k = std::get_if<KernelStep>(&step.what)) {
+    for (const Launch& launch : k->launches) launched(launch);
+  } else if (const auto* c = std::get_if<CallStep>(&step.what)) {
+    views(c->operands, false);
+    views(c->results, true);
+    for_attached(*c, launched);
+  } else {
+    const auto& control = std::get<ControlStep>(step.what);
+    views(control.operands, false);
+    views(control.results, true);
+    f(control.workspace, true);
+    for (const auto& pair : control.carries) {
+      for (const BufferId b : pair) f(b, true);
+    }
+  }
+}
+
 }  // namespace ricci::schedule
