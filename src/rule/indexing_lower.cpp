@@ -17,6 +17,8 @@ Lowering indirect_read(const LowerContext& c, AxisMap table, AxisMap indices, In
 }  // namespace
 
 Lowering lower(const op::Gather& op, const LowerContext& c) {
+  // Indices are checked even where what they pick is empty; a kernel would not read them.
+  if (loop::element_count(c.result) == 0 && loop::element_count(c.operands[1]) > 0) return {};
   const std::int64_t axis = op.axis.value;
   const auto picked = static_cast<std::int64_t>(c.operands[1].size());
   AxisMap table(c.result.size(), -1);

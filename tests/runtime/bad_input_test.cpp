@@ -198,6 +198,19 @@ TEST(RuntimeBadInput, ExceptionsInKernels) {
   EXPECT_EQ(run(4).item(), 5);
 }
 
+TEST(RuntimeBadInput, IndexOutOfRangeOfEmptyRows) {
+  Graph g("gather");
+  const Value table = g.input("table", f32({4, 0}));
+  g.set_outputs({gather(table, g.input("ids", i32({3})))});
+  const CompiledGraph f = compile(g);
+  const auto feeds = [](std::int32_t id) {
+    return Feeds{{"table", Tensor::zeros(f32({4, 0}))}, {"ids", Tensor::splat(i32({3}), id)}};
+  };
+  expect_error(ErrorCode::IndexOutOfRange, "index 4 is outside [0, 4)",
+               [&] { (void)f.run(feeds(4)); });
+  EXPECT_EQ(f.run(feeds(3))[0].type(), f32({3, 0}));
+}
+
 TEST(RuntimeBadInput, IndexOutOfRange) {
   Graph g("gather");
   const Value table = g.input("table", f32({10, 4}));

@@ -66,6 +66,7 @@ class Gather {
 
   void run() const {
     indices_.read(split_.size);
+    if (count_of(call_.results[0].dims) == 0) return;
     if (packed_) packed_->pack(call_.pool);
     with_size(call_.operands[0].dtype, [&]<class E>() { copy_slices<E>(); });
   }
