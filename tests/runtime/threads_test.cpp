@@ -265,7 +265,6 @@ TEST(RuntimeMemory, ControlFlowAllocatesNothing) {
   EXPECT_GE(with.results[0].item(), 1000);
 }
 
-// Bad indices in many tiles: the message is that of the first, whoever meets one first.
 TEST(RuntimeMemory, HostKernelsAllocateNothing) {
   Graph g("host");
   const Value x = g.input("x", f32({9, 33}));
@@ -282,6 +281,7 @@ TEST(RuntimeMemory, HostKernelsAllocateNothing) {
   EXPECT_EQ(counted.count(), 0);
 }
 
+// Bad indices in many tiles: the message is that of the first, whoever meets one first.
 TEST(RuntimeThreads, TheFirstBadIndexIsReported) {
   Graph g("gather");
   const Value table = g.input("table", f32({16}));

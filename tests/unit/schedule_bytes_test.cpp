@@ -168,9 +168,8 @@ graph @flip {
 }
 
 TEST(ScheduleVerify, FindsTemporariesInEachOthersWay) {
-  // Products of two rows at a time, with a sum of all in between: nothing is fused.
   const Graph graph = parse_graph(R"(
-graph @sums {
+graph @products {
   %x = input "x" : f32[6, 6]
   %a = matmul %x, %x
   %b = matmul %a, %x

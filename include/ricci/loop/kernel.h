@@ -4,8 +4,8 @@
 // A kernel walks a box of axes. The outer ones number the rows; the others make up a row. For each
 // row it runs its stages in order: a stage either visits every element of the row or runs once. A
 // row's reductions are complete when their stage is, and later stages of the same row read them;
-// values that a later stage needs element by element wait in the row of an output that is not written
-// yet, or in a row buffer (a local argument).
+// values that a later stage needs element by element wait in the row of an output that is not
+// written yet, or in a row buffer (a local argument).
 //
 //   softmax over rows of 1000:   m = max x   |   e = exp(x - m), s = sum e   |   y = e / s
 //

@@ -15,7 +15,6 @@
 namespace ricci::cpu {
 namespace {
 
-// A C++ kernel of our own.
 // What a call is given, in place: a run allocates nothing unless its op has many operands.
 class Views {
  public:
@@ -47,6 +46,7 @@ class Views {
   std::vector<ArrayView> many_;
 };
 
+// A C++ kernel of our own.
 class HostCallKernel final : public CallKernel {
  public:
   HostCallKernel(const CallStep& step, HostKernel kernel) : op_(step.op), kernel_(kernel) {
