@@ -182,7 +182,7 @@ Outcome compiled_outcome(const Graph& graph, const Feeds& feeds, bool fuse) {
       [&] { return compile(graph, Device::default_cpu(), {.fuse = fuse}).run(feeds); });
 }
 
-Outcome donated_outcome(const Graph& graph, const Feeds& feeds) {
+Outcome donated_outcome(const Graph& graph, const Feeds& feeds, std::size_t& donations) {
   CompileOptions options;
   std::vector<std::pair<std::string, Tensor>> inputs;
   for (const Node& node : graph.nodes()) {
@@ -210,6 +210,7 @@ Outcome donated_outcome(const Graph& graph, const Feeds& feeds) {
       results.push_back(&same->second);
     }
   }
+  donations += donated.size();
   return outcome_of([&] {
     const CompiledGraph f = compile(graph, Device::default_cpu(), options);
     ExecutionContext context = f.make_context();

@@ -23,8 +23,9 @@ using Outcome = std::variant<std::vector<Tensor>, ErrorCode>;
 
 [[nodiscard]] Outcome reference_outcome(const Graph& graph, const Feeds& feeds);
 [[nodiscard]] Outcome compiled_outcome(const Graph& graph, const Feeds& feeds, bool fuse);
-/// The same with outputs in the buffers of inputs wherever one has the type.
-[[nodiscard]] Outcome donated_outcome(const Graph& graph, const Feeds& feeds);
+/// The same with outputs in the buffers of inputs wherever one has the type; counts these outputs.
+[[nodiscard]] Outcome donated_outcome(const Graph& graph, const Feeds& feeds,
+                                      std::size_t& donations);
 
 /// Per output: is it determined to the bit?
 [[nodiscard]] std::vector<bool> exact_outputs(const Graph& graph);
