@@ -29,8 +29,10 @@ constexpr std::uint64_t Open = std::uint64_t{1} << 31;
 constexpr std::uint64_t InsideMask = Open - 1;
 constexpr int EpochShift = 32;
 
-// How often a thread looks again before it sleeps: some 10 µs, the gap between two kernels.
-constexpr int Looks = 600;
+// How often a thread looks again before it sleeps: some 0.3 ms, more than the gap between two
+// kernels or the last tile of a large one. To be woken takes tens of microseconds, and more in a
+// virtual machine, where the sleeper's core is given away.
+constexpr int Looks = 20000;
 
 constexpr std::uint32_t epoch_of(std::uint64_t gate) {
   return static_cast<std::uint32_t>(gate >> EpochShift);
