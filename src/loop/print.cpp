@@ -39,7 +39,9 @@ std::string right_side(const Instr& i) {
     case Code::Index: return "index " + place(i.access, {});
     case Code::Load: return "load " + place(i.access, argument_name(i.access.argument));
     case Code::Copy: return in(0);
-    case Code::Unary: return fmt::format("{} {}", row(i.unary()).name, in(0));
+    case Code::Unary:
+      return fmt::format("{} {}{}", row(i.unary()).name, in(0),
+                         i.not_positive ? ", not_positive" : "");
     case Code::Binary: return fmt::format("{} {}, {}", row(i.binary()).name, in(0), in(1));
     case Code::Compare: return fmt::format("{} {}, {}", row(i.compare()).name, in(0), in(1));
     case Code::Select: return fmt::format("select {}, {}, {}", in(0), in(1), in(2));

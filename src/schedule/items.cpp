@@ -6,6 +6,8 @@
 #include "ricci/rule/nd.h"
 #include "ricci/support/error.h"
 
+#include "schedule/not_positive.h"
+
 namespace ricci::schedule {
 namespace {
 
@@ -171,6 +173,9 @@ class Maker {
     }
     Item item{.kind = Item::Kind::Pointwise, .node = id, .dims = dims};
     item.instr = lowered.instr;
+    if (lowered.instr.code == loop::Code::Unary && lowered.instr.unary() == UnaryKind::Exp) {
+      item.instr.not_positive = never_positive(graph_, node.operands[0]);
+    }
     item.indirect = lowered.indirect;
     for (std::size_t k = 0; k < node.operands.size(); ++k) {
       Seen from = operand(node, k);

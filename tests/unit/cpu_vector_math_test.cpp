@@ -228,6 +228,26 @@ INSTANTIATE_TEST_SUITE_P(All, CpuVectorMathUnary, ::testing::ValuesIn(unary_rows
 INSTANTIATE_TEST_SUITE_P(All, CpuVectorMathBinary, ::testing::ValuesIn(binary_rows()), unary_name);
 
 template <class T>
+void expect_one_exp() {
+  std::vector<T> x = sample_points<T>(110, Points, 23);
+  for (T& v : x) v = -std::abs(v);
+  for (const TargetInfo* target : runnable_targets()) {
+    for (const int lanes : {1, 4, 8, 16}) {
+      const std::vector<T> plain = run_map("exp", lanes, *target, x, x);
+      const std::vector<T> shorter = run_map("exp_not_positive", lanes, *target, x, x);
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        ASSERT_TRUE(same(shorter[i], plain[i])) << "exp(" << x[i] << ") " << lanes;
+      }
+    }
+  }
+}
+
+TEST(CpuVectorMath, ExpOfWhatIsNotPositiveHasTheSameBits) {
+  expect_one_exp<float>();
+  expect_one_exp<double>();
+}
+
+template <class T>
 void expect_classifies(std::string_view name, bool (*expected)(T)) {
   const std::vector<T> x = sample_points<T>(10, 1024, 3);
   for (const TargetInfo* target : runnable_targets()) {

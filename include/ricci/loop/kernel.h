@@ -70,6 +70,7 @@ struct Instr {
   Number number = 0.0;          ///< Constant
   Access access;                ///< Load; for Index its offset and strides
   std::int32_t reduction = -1;  ///< Reduced
+  bool not_positive = false;    ///< Unary: the operand never is, which makes exp shorter
 
   [[nodiscard]] UnaryKind unary() const { return static_cast<UnaryKind>(kind); }
   [[nodiscard]] BinaryKind binary() const { return static_cast<BinaryKind>(kind); }

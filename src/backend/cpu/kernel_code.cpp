@@ -386,7 +386,7 @@ class KernelEmitter {
       case Code::Index: return index_value(i, column);
       case Code::Load: return load(i, column);
       case Code::Copy: return in(0);
-      case Code::Unary: return lanes_.unary(i.unary(), dtype_of(i.in[0]), in(0));
+      case Code::Unary: return lanes_.unary(i, dtype_of(i.in[0]), in(0));
       case Code::Binary: {
         Value* a = in(0);
         return lanes_.binary(i.binary(), dtype_of(i.in[0]), a, in(1));

@@ -194,10 +194,13 @@ void Lanes::scatter(DType dtype, Value* value, Value* addresses, int lanes, Valu
   b_.CreateMaskedScatter(to_stored(spread(value, lanes), dtype), addresses, align_of(dtype), mask);
 }
 
-Value* Lanes::unary(UnaryKind kind, DType dtype, Value* x) {
-  if (is_float(dtype))
-    return rounded(emit_unary(b_, kind, x, target_), row(kind).result ? DType::Bool : dtype);
-  return int_unary(kind, dtype, x);
+Value* Lanes::unary(const loop::Instr& instr, DType dtype, Value* x) {
+  const UnaryKind kind = instr.unary();
+  if (!is_float(dtype)) return int_unary(kind, dtype, x);
+  if (kind == UnaryKind::Exp && instr.not_positive) {
+    return rounded(emit_exp_not_positive(b_, x, target_), dtype);
+  }
+  return rounded(emit_unary(b_, kind, x, target_), row(kind).result ? DType::Bool : dtype);
 }
 
 Value* Lanes::int_unary(UnaryKind kind, DType dtype, Value* x) {

@@ -6,6 +6,7 @@
 
 #include <llvm/IR/IRBuilder.h>
 
+#include "ricci/loop/kernel.h"
 #include "ricci/op/elementwise.h"
 #include "ricci/op/reduce.h"
 #include "ricci/type/dtype.h"
@@ -35,7 +36,7 @@ class Lanes {
   void scatter(DType dtype, llvm::Value* value, llvm::Value* addresses, int lanes,
                llvm::Value* mask);
 
-  [[nodiscard]] llvm::Value* unary(UnaryKind kind, DType dtype, llvm::Value* x);
+  [[nodiscard]] llvm::Value* unary(const loop::Instr& instr, DType dtype, llvm::Value* x);
   [[nodiscard]] llvm::Value* binary(BinaryKind kind, DType dtype, llvm::Value* a, llvm::Value* b);
   [[nodiscard]] llvm::Value* compare(CompareKind kind, DType dtype, llvm::Value* a, llvm::Value* b);
   [[nodiscard]] llvm::Value* cast(llvm::Value* x, DType from, DType to);

@@ -156,7 +156,7 @@ Value* Unrolled::compute(const Item& item, const std::vector<Value*>& in,
   const loop::Instr& i = item.instr;
   switch (i.code) {
     case Code::Copy: return in[0];
-    case Code::Unary: return lanes_.unary(i.unary(), dtypes[0], in[0]);
+    case Code::Unary: return lanes_.unary(i, dtypes[0], in[0]);
     case Code::Binary: return lanes_.binary(i.binary(), dtypes[0], in[0], in[1]);
     case Code::Compare: return lanes_.compare(i.compare(), dtypes[0], in[0], in[1]);
     case Code::Select: return b_.CreateSelect(lanes_.nonzero(in[0], dtypes[0]), in[1], in[2]);

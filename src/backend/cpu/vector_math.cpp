@@ -91,6 +91,13 @@ llvm::Value* emit_unary(llvm::IRBuilderBase& builder, UnaryKind kind, llvm::Valu
   not_defined(name_of(kind));
 }
 
+llvm::Value* emit_exp_not_positive(llvm::IRBuilderBase& builder, llvm::Value* value,
+                                   const TargetInfo& target) {
+  const PlainArithmetic plain(builder);
+  const vm::Lanes lanes = lanes_for(builder, value, target);
+  return vm::exp_not_positive(Real(lanes, value)).v;
+}
+
 llvm::Value* emit_binary(llvm::IRBuilderBase& builder, BinaryKind kind, llvm::Value* left,
                          llvm::Value* right, const TargetInfo& target) {
   const PlainArithmetic plain(builder);

@@ -23,6 +23,10 @@ namespace ricci::cpu {
 [[nodiscard]] llvm::Value* emit_unary(llvm::IRBuilderBase& builder, UnaryKind kind, llvm::Value* x,
                                       const TargetInfo& target);
 
+/// exp where x is known not to be positive: the same bits from fewer instructions.
+[[nodiscard]] llvm::Value* emit_exp_not_positive(llvm::IRBuilderBase& builder, llvm::Value* x,
+                                                 const TargetInfo& target);
+
 /// f(a, b) for the kinds that are defined on floats; a and b have one type.
 [[nodiscard]] llvm::Value* emit_binary(llvm::IRBuilderBase& builder, BinaryKind kind,
                                        llvm::Value* a, llvm::Value* b, const TargetInfo& target);
@@ -32,7 +36,7 @@ namespace ricci::cpu {
 /// by functions of one operand, and R is a byte for is_nan and is_finite. For tests and
 /// measurements: it shows a function alone.
 struct MapKernel {
-  std::string name;          ///< of the function: a unary or binary kind's
+  std::string name;          ///< a unary or binary kind's, or exp_not_positive
   DType dtype = DType::F32;  ///< F32 or F64
   int lanes = 1;
 };

@@ -125,6 +125,12 @@ Real exp(Real x) {
   return scale_one_and(e.p, e.n, inside.as_bits().is_negative());
 }
 
+Real exp_not_positive(Real x) {
+  const Lanes& c = *x.c;
+  const ExpParts e = exp_less_one(at_least(x, c.pick(-105, -746)));
+  return scale_one_and(e.p, e.n, c.everywhere());
+}
+
 Real exp2_of(Whole n, Real f) {
   const Real x = fma(f, evaluate(polynomial::Exp2, f), 1.0);
   return scale_near_one(x, n.integer, n.integer.is_negative());

@@ -30,6 +30,7 @@ struct ExpParts {
 [[nodiscard]] ExpParts exp_less_one_near(Real x, Real correction);
 [[nodiscard]] ExpParts expm1_parts(Real x);
 [[nodiscard]] Real exp(Real x);
+[[nodiscard]] Real exp_not_positive(Real x);  ///< the same for x up to 40
 [[nodiscard]] Real exp2(Real x);
 [[nodiscard]] Real exp2_of(Whole n, Real f);  ///< 2^(n + f), |f| ≤ 1/2
 [[nodiscard]] Real expm1(Real x);

@@ -22,6 +22,7 @@ inline constexpr double NotANumber = std::numeric_limits<double>::quiet_NaN();
 
 class Real;
 class Bits;
+class Mask;
 
 /// Where code goes, and which numbers it works on.
 struct Lanes {
@@ -43,6 +44,7 @@ struct Lanes {
   [[nodiscard]] llvm::Type* int_type() const { return with_scalar(b.getIntNTy(width())); }
   [[nodiscard]] Real real(double value) const;
   [[nodiscard]] Bits bits(std::uint64_t value) const;
+  [[nodiscard]] Mask everywhere() const;
   [[nodiscard]] bool scales_in_one() const {
     return target.avx512 && type->getPrimitiveSizeInBits() == 512;
   }
@@ -62,6 +64,10 @@ class Mask {
   const Lanes* c;
   llvm::Value* v;
 };
+
+inline Mask Lanes::everywhere() const {
+  return {*this, llvm::ConstantInt::getTrue(with_scalar(b.getInt1Ty()))};
+}
 
 /// Integer lanes as wide as the numbers.
 class Bits {

@@ -36,6 +36,7 @@ llvm::Value* apply(llvm::IRBuilderBase& b, const std::string& name, llvm::Value*
   if (const auto kind = kind_named<BinaryKind>(name, binary_count)) {
     return emit_binary(b, *kind, x, y, target);
   }
+  if (name == "exp_not_positive") return emit_exp_not_positive(b, x, target);
   throw InternalError(fmt::format("no function is called '{}'", name));
 }
 

@@ -45,8 +45,10 @@ Real sign(Real x) {
 
 Real relu(Real x) { return select(x <= 0.0, 0.0, x); }
 
-Real maximum(Real a, Real b) { return select(a.is_nan(), a, select(a > b, a, b)); }
+// A comparison with NaN is false, so the inner selections, which are one instruction, give b. Not a
+// itself where that is NaN: the two selections would become one, of four instructions.
+Real maximum(Real a, Real b) { return select(a.is_nan(), NotANumber, select(a > b, a, b)); }
 
-Real minimum(Real a, Real b) { return select(a.is_nan(), a, select(a < b, a, b)); }
+Real minimum(Real a, Real b) { return select(a.is_nan(), NotANumber, select(a < b, a, b)); }
 
 }  // namespace ricci::cpu::vm
