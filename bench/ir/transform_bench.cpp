@@ -19,7 +19,9 @@ Graph transformer(int layers) {
   const Value ids = g.input("ids", i32({4, 128}));
   const Value labels = g.input("labels", i32({4, 128}));
   int next = 0;
-  const auto weight = [&](Dims dims) { return g.param("p" + std::to_string(next++), f32(dims)); };
+  const auto weight = [&](const Dims& dims) {
+    return g.param("p" + std::to_string(next++), f32(dims));
+  };
   const auto linear = [&](Value x, std::int64_t in, std::int64_t out) {
     return matmul(x, weight({in, out})) + weight({out});
   };

@@ -20,6 +20,7 @@ double copy_bandwidth() {
     const auto start = std::chrono::steady_clock::now();
     {
       std::vector<std::jthread> workers;
+      workers.reserve(threads);
       for (std::size_t i = 0; i < threads; ++i) {
         workers.emplace_back(
             [&, i] { std::memcpy(to.data() + i * share, from.data() + i * share, share); });
