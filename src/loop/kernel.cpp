@@ -90,9 +90,8 @@ void partition(Kernel& kernel) {
   kernel.chunks = 1;
   kernel.tiles = 1;
   if (kernel.by_columns) {
-    // Ranges of whole cache lines, whatever the dtype.
-    constexpr std::int64_t Grain = 64;
-    kernel.tiles = std::min(wanted, std::max<std::int64_t>(kernel.row_elements() / Grain, 1));
+    const std::int64_t most = kernel.row_elements() / Kernel::ColumnGrain;
+    kernel.tiles = std::min(wanted, std::max<std::int64_t>(most, 1));
     return;
   }
   const std::int64_t kept = kernel.kept_rows();

@@ -74,6 +74,19 @@ std::int64_t ExecutionContext::bytes() const noexcept {
 
 namespace {
 
+// Tensors for a program's results.
+struct Results {
+  Results(std::span<const Type> types, const SymbolBindings& bindings) {
+    tensors.reserve(types.size());
+    data.reserve(types.size());
+    for (const Type& t : types) {
+      data.push_back(tensors.emplace_back(Tensor::zeros(t.bind(bindings))).mutable_data());
+    }
+  }
+  std::vector<Tensor> tensors;
+  std::vector<std::byte*> data;
+};
+
 // Runs op by op with results that are thrown away, looking at every value.
 void check_finite(Programs& programs, const SymbolBindings& bindings, const Device& device,
                   std::span<const std::byte* const> inputs, std::uint64_t seed) {
@@ -81,13 +94,10 @@ void check_finite(Programs& programs, const SymbolBindings& bindings, const Devi
   std::vector<std::string> names;
   for (const Port& p : programs.inputs()) names.push_back(p.name);
   runtime::FiniteObserver::check_inputs(plain->program(), inputs, names);
-  std::vector<Tensor> results;
-  std::vector<std::byte*> outputs;
-  for (const Type& t : programs.outputs()) results.push_back(Tensor::zeros(t.bind(bindings)));
-  for (Tensor& t : results) outputs.push_back(t.mutable_data());
+  const Results results(programs.outputs(), bindings);
   runtime::FiniteObserver observer;
   const std::unique_ptr<cpu::Context> context = plain->make_context(plain->output_bytes());
-  plain->executable().run(*context, device.pool(), {inputs, outputs, seed, &observer});
+  plain->executable().run(*context, device.pool(), {inputs, results.data, seed, &observer});
 }
 
 struct Call {
@@ -220,14 +230,10 @@ std::vector<Tensor> CompiledGraph::run(const Feeds& feeds, const RunOptions& opt
     held.push_back(usable(t));
     inputs.push_back(held.back().data());
   }
-  std::vector<Tensor> results;
-  std::vector<std::byte*> outputs;
-  for (const Type& t : programs.outputs())
-    results.push_back(Tensor::zeros(t.bind(checked.bindings)));
-  for (Tensor& t : results) outputs.push_back(t.mutable_data());
-  run_program({programs, *program, impl_->device, *context}, inputs, outputs, checked.bindings,
+  Results results(programs.outputs(), checked.bindings);
+  run_program({programs, *program, impl_->device, *context}, inputs, results.data, checked.bindings,
               options);
-  return results;
+  return std::move(results.tensors);
 }
 
 std::vector<Tensor> CompiledGraph::update(const Feeds& feeds, const RunOptions& options) {

@@ -21,6 +21,7 @@ std::string served_by(const cpu::Executable& e) {
   std::map<std::string_view, std::size_t> counts;
   for (std::size_t s = 0; s < e.program().steps.size(); ++s) ++counts[e.how(s)];
   std::vector<std::string> parts;
+  parts.reserve(counts.size());
   for (const auto& [how, n] : counts) {
     parts.push_back(how == "kernel" ? counted(n, "kernel", "kernels")
                                     : fmt::format("{} {}", n, how));

@@ -130,7 +130,8 @@ class Attacher {
         !loop::is_contiguous(wanted.layout, wanted.type.static_dims())) {
       return std::nullopt;
     }
-    for (std::size_t s = c; s-- > 0 && s + Soon >= c;) {
+    const std::size_t first = c - std::min(c, Soon);
+    for (std::size_t s = c; s-- > first;) {
       if (gone[s]) continue;
       bool makes = false;
       for_writes(program_.steps[s], [&](BufferId b) { makes = makes || b == wanted.buffer; });

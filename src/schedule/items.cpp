@@ -41,8 +41,9 @@ Tensor identity_of(ReduceKind kind, DType dtype) {
         if constexpr (!std::is_integral_v<T>) {
           return Tensor::splat(scalar, 0).contiguous();
         } else {
-          const auto end = static_cast<std::int64_t>(kind == ReduceKind::Max ? L::min() : L::max());
-          return Tensor::splat(scalar, end).contiguous();
+          const std::int64_t least = L::min();
+          const std::int64_t most = L::max();
+          return Tensor::splat(scalar, kind == ReduceKind::Max ? least : most).contiguous();
         }
       });
     default: return Tensor::splat(scalar, 0).contiguous();

@@ -130,6 +130,7 @@ struct Kernel {
   /// the kept rows are cut in `tiles`/`chunks` ranges, and for each the accumulated rows in
   /// `chunks`.
   bool by_columns = false;
+  static constexpr std::int64_t ColumnGrain = 64;  ///< ranges are whole cache lines of any dtype
   std::int64_t tiles = 1;
   std::int64_t chunks = 1;
 

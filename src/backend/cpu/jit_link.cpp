@@ -30,7 +30,7 @@ class SectionMemory final : public llvm::RuntimeDyld::MemoryManager {
  public:
   SectionMemory() = default;
   ~SectionMemory() override {
-    if (block_.base() != nullptr) Memory::releaseMappedMemory(block_);
+    if (block_.base() != nullptr) static_cast<void>(Memory::releaseMappedMemory(block_));
   }
 
   bool needsToReserveAllocationSpace() override { return true; }
@@ -189,6 +189,7 @@ std::shared_ptr<JitCode> jit_load(std::span<const char> object,
     throw DeviceError("memory cannot be made executable", message);
   }
   for (const auto& [name, symbol] : linker.getSymbolTable()) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the linker gives addresses as integers.
     image->symbols[name.str()] = reinterpret_cast<void*>(symbol.getAddress());
   }
   return std::shared_ptr<JitCode>(new JitCode(std::move(image), {}));

@@ -16,8 +16,7 @@ std::pair<std::int64_t, std::int64_t> cut(std::int64_t n, std::int64_t parts, st
 TileRange tile_range(const loop::Kernel& k, std::int64_t tile) {
   TileRange r;
   if (k.by_columns) {
-    // Cut at multiples of a cache line, whatever the dtype.
-    constexpr std::int64_t Grain = 64;
+    constexpr std::int64_t Grain = loop::Kernel::ColumnGrain;
     const std::int64_t n = k.extents[0];
     const auto [a, b] = cut((n + Grain - 1) / Grain, k.tiles, tile);
     r.first = std::min(a * Grain, n);

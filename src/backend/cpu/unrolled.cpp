@@ -179,9 +179,9 @@ void Unrolled::emit_pointwise(const Item& item) {
   }
   for_each_index(outer(item.dims), [&](const StaticDims& index) {
     for (const Piece& p : pieces(inner(item.dims), packed ? widest : DType::C128)) {
-      std::vector<Value*> in;
-      for (std::size_t k = 0; k < item.reads.size(); ++k) {
-        in.push_back(read(item.reads[k], index, p.first, p.lanes, dtypes[k]));
+      std::vector<Value*> in(item.reads.size());
+      for (std::size_t k = 0; k < in.size(); ++k) {
+        in[k] = read(item.reads[k], index, p.first, p.lanes, dtypes[k]);
       }
       Value* v = compute(item, in, dtypes);
       const std::int64_t step = storage.strides.empty() ? 0 : storage.strides.back();

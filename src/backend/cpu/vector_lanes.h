@@ -7,7 +7,7 @@ namespace {
 
 template <class T>
 struct LanesOf {
-  typedef T type __attribute__((vector_size(RICCI_VECTOR_BYTES)));
+  using type __attribute__((vector_size(RICCI_VECTOR_BYTES))) = T;
 };
 template <class T>
 using Lanes = typename LanesOf<T>::type;
@@ -48,7 +48,8 @@ inline Lanes<T> load_some(const T* from, int count) {
 #elif RICCI_VECTOR_BYTES == 32 && defined(__AVX2__)
   static constexpr int Window[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
   __m256i mask;
-  __builtin_memcpy(&mask, Window + 8 - count * static_cast<int>(sizeof(T) / 4), sizeof mask);
+  const auto words = static_cast<std::size_t>(count) * (sizeof(T) / 4);
+  __builtin_memcpy(&mask, Window + (8 - words), sizeof mask);
   if constexpr (sizeof(T) == 4) {
     return (Lanes<T>)_mm256_maskload_epi32(reinterpret_cast<const int*>(from), mask);
   } else {

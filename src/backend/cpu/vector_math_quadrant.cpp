@@ -196,10 +196,9 @@ Reduced reduce_quadrant(Real x) {
   const auto merged = when_any(large, {r.hi.v, r.lo.v, r.n.v}, [&] {
     llvm::Value* all = c.b.CreateCall(reduce_lanes_function(c), {x.v});
     // Only the lanes that are large: below 2 the digits' place would be wrong.
-    std::vector<llvm::Value*> parts;
-    const std::array<llvm::Value*, 3> ordinary{r.hi.v, r.lo.v, r.n.v};
-    for (unsigned k = 0; k < 3; ++k) {
-      parts.push_back(c.b.CreateSelect(large.v, c.b.CreateExtractValue(all, k), ordinary[k]));
+    std::vector<llvm::Value*> parts{r.hi.v, r.lo.v, r.n.v};
+    for (unsigned k = 0; k < parts.size(); ++k) {
+      parts[k] = c.b.CreateSelect(large.v, c.b.CreateExtractValue(all, k), parts[k]);
     }
     return parts;
   });

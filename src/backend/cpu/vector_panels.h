@@ -11,12 +11,13 @@ namespace ricci::cpu::RICCI_VECTOR_TARGET {
 namespace {
 
 template <class T>
-constexpr std::int64_t StripColumns = ColumnVectors * LaneCount<T>;
+constexpr std::int64_t StripColumns = std::int64_t{ColumnVectors} * LaneCount<T>;
 /// Bytes of B's strip: half of the first cache. The strips of AVX-512 are wider, and its machines
 /// read the second cache fast enough for them.
 constexpr std::int64_t PanelDepthBytes = RICCI_VECTOR_BYTES == 64 ? 49152 : 16384;
 template <class T>
-constexpr std::int64_t PanelDepth = PanelDepthBytes / (ColumnVectors * RICCI_VECTOR_BYTES);
+constexpr std::int64_t PanelDepth =
+    PanelDepthBytes / (std::int64_t{ColumnVectors} * RICCI_VECTOR_BYTES);
 /// From row to row in a strip of A whose rows lie behind each other: no multiple of a page, so that
 /// they do not compete for the same lines of the cache.
 template <class T>
@@ -222,7 +223,7 @@ void panel_product(const Panels<T>& p) {
 // A product of its own, with what it packs on the stack.
 template <class T>
 void product_by_panels(const Product<T>& p) {
-  constexpr std::int64_t RowsAtOnce = 6 * RowBlock;  // more would need much stack
+  constexpr std::int64_t RowsAtOnce = std::int64_t{6} * RowBlock;  // more would need much stack
   alignas(64) T rows[RowsAtOnce * StripRow<T> + LaneCount<T>];
   alignas(64) T columns[StripColumns<T> * PanelDepth<T>];
   for (std::int64_t k = 0; k < p.k; k += PanelDepth<T>) {

@@ -6,7 +6,7 @@ namespace ricci::cpu::RICCI_VECTOR_TARGET {
 namespace {
 
 using Floats = Lanes<float>;
-typedef std::int32_t Ints __attribute__((vector_size(RICCI_VECTOR_BYTES)));
+using Ints = Lanes<std::int32_t>;
 
 constexpr std::int64_t Queries = ScoreKernels::Queries;
 constexpr float Infinity = __builtin_inff();

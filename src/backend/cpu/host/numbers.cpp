@@ -69,9 +69,11 @@ void write_numbers(const ArrayView& to, std::int64_t begin, std::int64_t count, 
   });
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type takes none.
 #define RICCI_NUMBERS(N)                                                           \
   template void read_numbers<N>(const ArrayView&, std::int64_t, std::int64_t, N*); \
   template void write_numbers<N>(const ArrayView&, std::int64_t, std::int64_t, const N*)
+// NOLINTEND(bugprone-macro-parentheses)
 RICCI_NUMBERS(float);
 RICCI_NUMBERS(double);
 RICCI_NUMBERS(std::int64_t);

@@ -35,7 +35,8 @@ constexpr std::int64_t PieceSize = 1024;
   __m256i c2[Vectors];  // NOLINT
   __m256i c3[Vectors];  // NOLINT
   for (std::size_t v = 0; v < Vectors; ++v) {
-    const __m256i step = _mm256_add_epi64(_mm256_set1_epi64x(static_cast<long long>(first + 4 * v)),
+    const std::uint64_t counter = first + 4 * v;
+    const __m256i step = _mm256_add_epi64(_mm256_set1_epi64x(static_cast<long long>(counter)),
                                           _mm256_set_epi64x(3, 2, 1, 0));
     c0[v] = step;
     c1[v] = _mm256_srli_epi64(step, 32);

@@ -16,12 +16,14 @@
 
 // LAPACK comes without a header of its own.
 extern "C" {
+// NOLINTBEGIN(bugprone-macro-parentheses): a type takes none.
 #define RICCI_LAPACK(prefix, T)                                                                \
   void prefix##getrf_(const blasint* rows, const blasint* columns, T* a, const blasint* lda,   \
                       blasint* pivots, blasint* info);                                         \
   void prefix##getrs_(const char* trans, const blasint* n, const blasint* columns, const T* a, \
                       const blasint* lda, const blasint* pivots, T* b, const blasint* ldb,     \
                       blasint* info)
+// NOLINTEND(bugprone-macro-parentheses)
 RICCI_LAPACK(s, float);
 RICCI_LAPACK(d, double);
 RICCI_LAPACK(c, void);
