@@ -208,9 +208,14 @@ class Maker {
     item.reads = {operand(node, 0)};
     std::int64_t combined = 1;
     for (std::size_t i = 0; i < dims.size(); ++i) combined *= lowered.reduced[i] ? dims[i] : 1;
-    if (combined == 1) {  // nothing to combine
+    if (combined == 1) {  // nothing to combine; but a sum starts from zero, which makes -0 to 0
       item.kind = Item::Kind::Pointwise;
       item.instr.code = loop::Code::Copy;
+      if (lowered.reduce == ReduceKind::Sum && is_float(item.instr.dtype)) {
+        item.instr.code = loop::Code::Binary;
+        item.instr.kind = static_cast<std::uint8_t>(BinaryKind::Add);
+        item.reads.push_back(Splat{identity_of(lowered.reduce, item.instr.dtype)});
+      }
     }
     finish(id, node, std::move(item));
   }

@@ -197,11 +197,12 @@ class Builder {
       s.accumulators.push_back(accumulator(i, value, true));
       return;
     }
+    // What is added up over rows too is rounded when all of it is there.
+    const DType dtype = reach == Reach::ElementsAndRows ? widened(it.instr.dtype) : it.instr.dtype;
     const auto m = static_cast<std::int32_t>(kernel().reductions.size());
-    kernel().reductions.push_back({it.reduce, it.instr.dtype, value});
+    kernel().reductions.push_back({it.reduce, dtype, value});
     s.reductions.push_back(m);
-    const Reg r =
-        add({.code = Code::Reduced, .dtype = it.instr.dtype, .reduction = m}, stage + 1, false);
+    const Reg r = add({.code = Code::Reduced, .dtype = dtype, .reduction = m}, stage + 1, false);
     if (reach == Reach::ElementsAndRows) {
       once_[static_cast<std::size_t>(stage) + 1].accumulators.push_back(accumulator(i, r, false));
       return;

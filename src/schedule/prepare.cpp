@@ -100,8 +100,8 @@ Value any_element(Value flags) {
 }
 
 // Written out, attention multiplies a weight of zero with whatever its key has: NaN where that is
-// infinite, nothing for the op itself. Where NaN comes out and an infinity went in, the op is
-// computed as it is.
+// not finite, nothing for the op itself. Where NaN comes out and an infinity went in, or a NaN that
+// may be masked, the op is computed as it is; not where an operand is NaN throughout.
 NewResults expanded_attention(const NodeVisit& v) {
   std::vector<Value> fast = expand_node(v.node, v.operands, v.graph());
   const std::size_t operands = v.operands.size();
@@ -113,12 +113,24 @@ NewResults expanded_attention(const NodeVisit& v) {
     const Value found = any_element(is_nan(x));
     odd = odd.valid() ? logical_or(odd, found) : found;
   }
+  const auto* forward = v.node.op.as<op::Attention>();
+  const MaskKind& mask =
+      forward != nullptr ? forward->mask_kind : v.node.op.as<op::AttentionBackward>()->mask_kind;
   Value infinite;
-  for (std::size_t k = 0; k < (v.node.op.is<op::Attention>() ? 3U : 4U); ++k) {
+  Value has_nan;
+  Value some_finite;
+  for (std::size_t k = 0; k < (forward != nullptr ? 3U : 4U); ++k) {
     const Value x = v.operands[k];
     const Value neither = logical_or(is_finite(x), is_nan(x));
-    const Value found = any_element(logical_not(neither));
-    infinite = infinite.valid() ? logical_or(infinite, found) : found;
+    const Value inf = any_element(logical_not(neither));
+    const Value nan = any_element(is_nan(x));
+    const Value finite = any_element(is_finite(x));
+    infinite = infinite.valid() ? logical_or(infinite, inf) : inf;
+    has_nan = has_nan.valid() ? logical_or(has_nan, nan) : nan;
+    some_finite = some_finite.valid() ? logical_and(some_finite, finite) : finite;
+  }
+  if (mask.kind != MaskKind::Kind::None) {
+    infinite = logical_or(infinite, logical_and(has_nan, some_finite));
   }
   const auto careful = [&](Graph& graph, std::span<const Value> in) {
     std::vector<Value> wanted;

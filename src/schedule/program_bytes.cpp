@@ -177,13 +177,17 @@ static void fields(A& a, Either<loop::Argument> auto& arg) {
   a.bounded(arg.elements, std::numeric_limits<std::int64_t>::max() / 64);
 }
 
+// Where, for the verifier; what is added up is machine code.
+template <class A>
+static void fields(A& a, Either<loop::Accumulator> auto& acc) {
+  a(acc.per_element, acc.argument, acc.local);
+}
+
 // How the work of a kernel is cut and what it is given; what it computes is machine code.
 template <class A>
 static void fields(A& a, Either<loop::Kernel> auto& k) {
-  a(k.name, k.extents, k.kept, k.outer, k.arguments, k.by_columns, k.tiles, k.chunks);
-  bool accumulates = !k.accumulators.empty();
-  a(accumulates);
-  if constexpr (A::reading) k.accumulators.resize(accumulates ? 1 : 0);
+  a(k.name, k.extents, k.kept, k.outer, k.arguments, k.by_columns, k.tiles, k.chunks,
+    k.accumulators);
 }
 
 template <class A>

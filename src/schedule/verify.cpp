@@ -130,7 +130,9 @@ class Checker {
       if (local) continue;
       use(s.buffers[i]);
       require(buffer(s.buffers[i]).dtype == k.arguments[i].dtype, OtherType);
+      if (k.arguments[i].role == loop::ArgumentRole::Out) check_writable(s.buffers[i]);
     }
+    for (const loop::Accumulator& acc : k.accumulators) check(acc, k, s);
     // A kernel that was read has no code: that is machine code by now.
     for (const loop::Instr& instr : k.code) {
       if (instr.code == loop::Code::Load) check(instr.access, k, s);
@@ -138,6 +140,25 @@ class Checker {
     for (const loop::Stage& stage : k.stages) {
       for (const loop::Store& store : stage.stores) check(store.access, k, s);
     }
+  }
+
+  void check_writable(BufferId b) const {
+    const Buffer::Role role = buffer(b).role;
+    require(role == Buffer::Role::Output || role == Buffer::Role::Temporary,
+            "a step writes to what it may only read");
+  }
+
+  // Every tile adds up in the local array, then writes at its own place of the other.
+  void check(const loop::Accumulator& acc, const loop::Kernel& k, const Launch& s) const {
+    const auto local = static_cast<std::size_t>(acc.local);
+    const auto argument = static_cast<std::size_t>(acc.argument);
+    require(local < s.buffers.size() && s.buffers[local] < 0 && argument < s.buffers.size() &&
+                s.buffers[argument] >= 0,
+            "a kernel adds up in an argument there is not");
+    const std::int64_t length = acc.per_element ? k.row_elements() : 1;
+    const std::int64_t all = checked_mul(checked_mul(k.kept_rows(), k.chunks), length);
+    require(k.arguments[local].elements >= length && buffer(s.buffers[argument]).elements >= all,
+            "a kernel adds up outside a buffer");
   }
 
   // A kernel that runs on parts of a call's operand or result while others are computed.
@@ -231,6 +252,7 @@ class Checker {
       require(body->arena_bytes <= buffer(s.workspace).bytes(), "a body has too little room");
     }
     check_shape(s);
+    check_passed(s);
   }
 
   // Do the bodies take and give as many values as the op hands them?
@@ -261,10 +283,63 @@ class Checker {
     }
   }
 
+  // Is what a body takes and gives as large as what the step hands it, a row at a time where it
+  // hands over rows?
+  void check_passed(const ControlStep& s) const {
+    if (const auto* scan = s.op.as<op::Scan>()) return check_passed(s, *scan);
+    const bool loops = s.op.is<op::While>();
+    for (const auto& [role, body] : s.bodies) {
+      const std::size_t first = loops ? 0 : 1;  // after the condition of an if
+      for (std::size_t i = 0; i < body->inputs.size(); ++i) {
+        check_same(body->buffers[index(body->inputs[i])], s.operands[first + i], 1);
+      }
+      if (role == "cond") continue;
+      for (std::size_t r = 0; r < body->outputs.size(); ++r) {
+        check_same(body->buffers[index(body->outputs[r])], s.results[r], 1);
+      }
+    }
+    for (std::size_t k = 0; k < s.carries.size(); ++k) check_carry(s, k);
+  }
+  void check_passed(const ControlStep& s, const op::Scan& scan) const {
+    const std::int64_t length = scan.length.value();
+    const Program& body = *s.bodies[0].second;
+    const auto whole = static_cast<std::size_t>(scan.num_carry + scan.num_bcast);
+    require(whole + static_cast<std::size_t>(scan.num_xs) == s.operands.size(),
+            "a scan is not one");
+    for (std::size_t i = 0; i < s.operands.size(); ++i) {
+      check_same(body.buffers[index(body.inputs[i])], s.operands[i], i < whole ? 1 : length);
+    }
+    const std::int64_t kept = scan.num_checkpoints > 0 ? scan.num_checkpoints : length;
+    for (std::size_t r = 0; r < s.results.size(); ++r) {
+      const std::int64_t rows = r >= s.carries.size()  ? length
+                                : scan.save_trajectory ? kept
+                                                       : std::int64_t{1};
+      check_same(body.buffers[index(body.outputs[r])], s.results[r], rows);
+    }
+    for (std::size_t k = 0; k < s.carries.size(); ++k) check_carry(s, k);
+  }
+  static std::size_t index(BufferId b) { return static_cast<std::size_t>(b); }
+  static void check_same(const Buffer& inside, const BufferView& outside, std::int64_t rows) {
+    if (outside.buffer < 0) return;
+    require(inside.dtype == outside.type.dtype &&
+                checked_mul(inside.elements, rows) == *outside.type.numel(),
+            "a body takes or gives values of another size");
+  }
+  void check_carry(const ControlStep& s, std::size_t k) const {
+    for (const BufferId b : s.carries[k]) {
+      require(buffer(b).dtype == s.operands[k].type.dtype &&
+                  buffer(b).elements >= *s.operands[k].type.numel(),
+              "a carry has too little room");
+    }
+  }
+
   void check_views(const std::vector<BufferView>& operands,
                    const std::vector<BufferView>& results) const {
     for (const BufferView& v : operands) check(v, true);
-    for (const BufferView& v : results) check(v, false);
+    for (const BufferView& v : results) {
+      check(v, false);
+      if (v.buffer >= 0) check_writable(v.buffer);
+    }
   }
   void check(const BufferView& v, bool needed) const {
     require(v.layout.strides.size() == v.type.rank(), "a view has a stride per axis");

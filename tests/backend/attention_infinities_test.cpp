@@ -1,5 +1,5 @@
 // A key with a weight of zero counts for nothing, whatever its value: infinities behind a mask do
-// not become NaN, in no dtype and by no way to compute attention.
+// not become NaN, nor does NaN spread, in no dtype and by no way to compute attention.
 #include <cmath>
 #include <limits>
 
@@ -15,6 +15,7 @@ namespace ricci::testing {
 namespace {
 
 constexpr double Inf = std::numeric_limits<double>::infinity();
+constexpr double NotANumber = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t Width = 6;
 
 Tensor with(const Tensor& t, std::size_t index, double value) {
@@ -68,24 +69,28 @@ TEST(AttentionInfinities, BehindAMaskCountForNothing) {
         SCOPED_TRACE(which);
         // A bias is added to the score, which no bias makes finite.
         if (which[0] == 'k' && kind.kind == MaskKind::Kind::Bias) continue;
-        Feeds feeds = m.feeds;
-        feeds[which] = with(feeds.at(which), 3 * Width + 1, Inf);
-        expect_agreement(m.graph, feeds);
-        expect_agreement(value_and_grad(m.graph, {"q", "k", "v"}).graph, feeds);
+        for (const double odd : {Inf, NotANumber}) {
+          Feeds feeds = m.feeds;
+          feeds[which] = with(feeds.at(which), 3 * Width + 1, odd);
+          expect_agreement(m.graph, feeds);
+          expect_agreement(value_and_grad(m.graph, {"q", "k", "v"}).graph, feeds);
+        }
       }
     }
   }
 }
 
-// Rows that do not see the infinity are numbers.
+// Rows that do not see the infinity, or the NaN, are numbers.
 TEST(AttentionInfinities, StayWithTheRowsThatSeeThem) {
   for (const DType dtype : {DType::F32, DType::F64, DType::F16, DType::BF16}) {
-    const Masked m = attention_of(dtype, MaskKind::causal());
-    Feeds feeds = m.feeds;
-    feeds["v"] = with(feeds.at("v"), 3 * Width + 1, Inf);
-    const auto numbers = compile(m.graph).run(feeds)[0].numbers<double>();
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-      EXPECT_EQ(std::isfinite(numbers[i]), i != 3 * Width + 1) << name(dtype) << " element " << i;
+    for (const double odd : {Inf, NotANumber}) {
+      const Masked m = attention_of(dtype, MaskKind::causal());
+      Feeds feeds = m.feeds;
+      feeds["v"] = with(feeds.at("v"), 3 * Width + 1, odd);
+      const auto numbers = compile(m.graph).run(feeds)[0].numbers<double>();
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        EXPECT_EQ(std::isfinite(numbers[i]), i != 3 * Width + 1) << name(dtype) << " element " << i;
+      }
     }
   }
 }

@@ -167,6 +167,75 @@ graph @flip {
             std::string::npos);
 }
 
+TEST(ScheduleVerify, FindsSumsThatLeaveTheirBuffers) {
+  const Program sound = make_program(parse_graph(R"(
+graph @columns {
+  %x = input "x" : f32[8, 64]
+  %y = reduce %x {op = sum, axes = [0]}
+  return %y
+}
+)"));
+  ASSERT_EQ(sound.kernels.size(), 1U);
+  ASSERT_EQ(sound.kernels[0].accumulators.size(), 1U);
+  const loop::Accumulator& sum = sound.kernels[0].accumulators[0];
+  EXPECT_EQ(find_fault(sound), std::nullopt);
+  const auto expect_found = [](const Program& program, const char* what) {
+    EXPECT_NE(find_fault(program).value_or("").find(what), std::string::npos) << what;
+  };
+  Program small_local = sound;
+  small_local.kernels[0].arguments[static_cast<std::size_t>(sum.local)].elements = 1;
+  expect_found(small_local, "adds up outside");
+  Program small_output = sound;
+  small_output.buffers[static_cast<std::size_t>(sound.outputs[0])].elements = 1;
+  expect_found(small_output, "adds up outside");
+  Program nowhere = sound;
+  nowhere.kernels[0].accumulators[0].argument = 7;
+  expect_found(nowhere, "an argument there is not");
+}
+
+TEST(ScheduleVerify, FindsBodiesThatDoNotFit) {
+  const Program sound = make_program(parse_graph(R"(
+graph @loop {
+  %h0 = input "h0" : f32[64]
+  %xs = input "xs" : f32[5, 64]
+  %last, %all = scan %h0, %xs {length = 5, num_xs = 1} body {
+    %h = input "h" : f32[64]
+    %x = input "x" : f32[64]
+    %next = add %h, %x
+    return %next, %next
+  }
+  return %last, %all
+}
+)"));
+  EXPECT_EQ(find_fault(sound), std::nullopt);
+  const auto loop_of = [](Program& p) -> ControlStep& {
+    const auto step = std::ranges::find_if(
+        p.steps, [](const Step& s) { return std::holds_alternative<ControlStep>(s.what); });
+    return std::get<ControlStep>(step->what);
+  };
+  Program longer = sound;
+  auto scan = *loop_of(longer).op.as<op::Scan>();
+  scan.length = 5000;
+  loop_of(longer).op = Op(scan);
+  EXPECT_NE(find_fault(longer).value_or("").find("of another size"), std::string::npos);
+  Program tight = sound;
+  tight.buffers[static_cast<std::size_t>(loop_of(tight).carries[0][0])].elements = 1;
+  EXPECT_NE(find_fault(tight).value_or("").find("too little room"), std::string::npos);
+}
+
+TEST(ScheduleVerify, FindsWritesToInputs) {
+  Program program = make_program(parse_graph(R"(
+graph @one {
+  %x = input "x" : f32[8]
+  %y = exp %x
+  return %y
+}
+)"));
+  auto& launch = std::get<KernelStep>(program.steps[0].what).launches[0];
+  std::ranges::replace(launch.buffers, program.outputs[0], program.inputs[0]);
+  EXPECT_NE(find_fault(program).value_or("").find("may only read"), std::string::npos);
+}
+
 TEST(ScheduleVerify, FindsTemporariesInEachOthersWay) {
   const Graph graph = parse_graph(R"(
 graph @products {

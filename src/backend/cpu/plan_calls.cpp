@@ -217,17 +217,23 @@ class PoolCall final : public RowMajorCall {
       max_pool_select(pool, geometry_, in[0], in[1], out[0]);
     }
   }
+  [[nodiscard]] std::int64_t thread_bytes() const override {
+    return op_.is<op::MaxPool2dBackward>() ? max_pool_backward_thread_bytes(geometry_) : 0;
+  }
   Op op_;
   PoolGeometry geometry_;
 };
 
-// Plans multiply a weight of zero with whatever its key has: NaN where that is infinite, nothing
-// for the reference. NaN in a result and an infinity in an operand say that it may have happened;
-// then the reference computes the results again.
-class InfiniteOperands {
+// Plans multiply a weight of zero with whatever its key has: NaN where that is not finite, nothing
+// for the reference. NaN in a result and such a number in an operand say that it may have happened;
+// then the reference computes the results again. A weight is zero beside a NaN only where it is
+// masked; and where an operand is NaN throughout, as all are when training has failed, so is the
+// result, which is not worth waiting for.
+class OddOperands {
  public:
   /// Looks at the first `count` operands.
-  InfiniteOperands(const CallStep& step, std::size_t count) {
+  OddOperands(const CallStep& step, std::size_t count, const MaskKind& mask)
+      : masked_(mask.kind != MaskKind::Kind::None) {
     CallStep plain = step;
     for (BufferView& v : plain.operands) v.layout = loop::contiguous(dims_of(v));
     for (std::size_t k = 0; k < count; ++k) operands_.push_back(*step.operands[k].type.numel());
@@ -237,13 +243,25 @@ class InfiniteOperands {
   void repair(ThreadPool& pool, std::span<const std::byte* const> in,
               std::span<std::byte* const> out) const {
     if (!any(pool, out, results_, [](float x) { return std::isnan(x); })) return;
-    if (!any(pool, in, operands_, [](float x) { return std::isinf(x); })) return;
+    if (!any(pool, in, operands_, [](float x) { return std::isinf(x); }) && !masks_nan(pool, in)) {
+      return;
+    }
     std::vector<std::byte*> operands;
     for (const std::byte* p : in) operands.push_back(const_cast<std::byte*>(p));
     careful_->run({operands, out, pool});
   }
 
  private:
+  [[nodiscard]] bool masks_nan(ThreadPool& pool, std::span<const std::byte* const> in) const {
+    if (!masked_) return false;
+    if (!any(pool, in, operands_, [](float x) { return std::isnan(x); })) return false;
+    for (std::size_t k = 0; k < operands_.size(); ++k) {
+      const bool some_finite =
+          any(pool, in.subspan(k, 1), {operands_[k]}, [](float x) { return std::isfinite(x); });
+      if (!some_finite) return false;
+    }
+    return true;
+  }
   // Whole blocks are looked at before one is asked, so that the loop is one of vectors.
   template <class Arrays, class F>
   static bool any(ThreadPool& pool, const Arrays& arrays, const std::vector<std::int64_t>& counts,
@@ -262,6 +280,7 @@ class InfiniteOperands {
     }
     return found;
   }
+  bool masked_;
   std::vector<std::int64_t> operands_;  // numbers of elements
   std::vector<std::int64_t> results_;
   std::unique_ptr<CallKernel> careful_;
@@ -274,7 +293,7 @@ class AttentionCall final : public RowMajorCall {
         plan_(*step.op.as<op::Attention>(), dims_of(step.operands[0]), dims_of(step.operands[1]),
               mask_of(step, 3, step.operands.size() > 3)),
         has_mask_(step.operands.size() > 3),
-        infinite_(step, 3) {}
+        odd_(step, 3, step.op.as<op::Attention>()->mask_kind) {}
   [[nodiscard]] std::string_view how() const override { return "attention"; }
 
   static AttentionMask mask_of(const CallStep& step, std::size_t at, bool present) {
@@ -290,12 +309,12 @@ class AttentionCall final : public RowMajorCall {
     plan_.forward(pool, {f(0), f(1), f(2), has_mask_ ? in[3] : nullptr},
                   reinterpret_cast<float*>(out[0]),
                   out.size() > 1 ? reinterpret_cast<float*>(out[1]) : nullptr, scratch);
-    infinite_.repair(pool, in, out);
+    odd_.repair(pool, in, out);
   }
   [[nodiscard]] std::int64_t plan_bytes() const override { return plan_.forward_scratch_bytes(); }
   AttentionPlan plan_;
   bool has_mask_;
-  InfiniteOperands infinite_;
+  OddOperands odd_;
 };
 
 // Custom masks and biases are operands; the other kinds are rules.
@@ -311,7 +330,7 @@ class AttentionBackwardCall final : public RowMajorCall {
         has_lse_(step.operands.size() > (has_mask_ ? 5U : 4U)),
         plan_(step.op.as<op::AttentionBackward>()->forward(), dims_of(step.operands[0]),
               dims_of(step.operands[1]), AttentionCall::mask_of(step, 4, has_mask_)),
-        infinite_(step, 4) {}
+        odd_(step, 4, step.op.as<op::AttentionBackward>()->mask_kind) {}
   [[nodiscard]] std::string_view how() const override { return "attention"; }
 
  private:
@@ -324,13 +343,13 @@ class AttentionBackwardCall final : public RowMajorCall {
     };
     plan_.backward(pool, {f(0), f(1), f(2), has_mask_ ? in[4] : nullptr}, f(3),
                    has_lse_ ? f(has_mask_ ? 5 : 4) : nullptr, {d(0), d(1), d(2), d(3)}, scratch);
-    infinite_.repair(pool, in, out);
+    odd_.repair(pool, in, out);
   }
   [[nodiscard]] std::int64_t plan_bytes() const override { return plan_.backward_scratch_bytes(); }
   bool has_mask_;
   bool has_lse_;
   AttentionPlan plan_;
-  InfiniteOperands infinite_;
+  OddOperands odd_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "ricci/support/error.h"
 #include "ricci/type/tensor.h"
 
+#include "backend/cpu/thread_scratch.h"
 #include "backend/cpu/vector_kernels.h"
 
 namespace ricci::cpu {
@@ -231,17 +232,29 @@ void max_pool_backward(ThreadPool& pool, const PoolGeometry& g, const void* x, c
       const T* from = static_cast<const T*>(x) + plane * image;
       const T* given = static_cast<const T*>(dy) + plane * g.size_out[0] * g.size_out[1];
       T* to = static_cast<T*>(dx) + plane * image;
-      std::fill_n(to, image, T{});
+      Sum<T>* sums = nullptr;
+      if constexpr (std::is_same_v<T, Sum<T>>) {
+        sums = to;
+      } else {  // rounded once, when all windows are in
+        sums = reinterpret_cast<Sum<T>*>(thread_scratch(max_pool_backward_thread_bytes(g)));
+      }
+      std::fill_n(sums, image, Sum<T>{});
       for_each_part(g, [&](const RowPart& p) {
         std::int64_t places[ChunkWindows];
         find_maxima(g, p, from, places);
         const T* row = given + p.i * g.size_out[1] + p.first;
-        for (std::int64_t s = 0; s < p.count; ++s) {
-          to[places[s]] = written<T>(read(to[places[s]]) + read(row[s]));
-        }
+        for (std::int64_t s = 0; s < p.count; ++s) sums[places[s]] += read(row[s]);
       });
+      if constexpr (!std::is_same_v<T, Sum<T>>) {
+        for (std::int64_t i = 0; i < image; ++i) to[i] = written<T>(sums[i]);
+      }
     });
   });
+}
+
+std::int64_t max_pool_backward_thread_bytes(const PoolGeometry& g) {
+  const bool rounds = g.dtype == DType::F16 || g.dtype == DType::BF16;
+  return rounds ? g.size_in[0] * g.size_in[1] * static_cast<std::int64_t>(sizeof(float)) : 0;
 }
 
 void max_pool_select(ThreadPool& pool, const PoolGeometry& g, const void* x, const void* v,

@@ -39,6 +39,8 @@ void pool_forward(ThreadPool& pool, const PoolGeometry& g, ReduceKind kind, bool
 /// dx: dy added at every window's first maximum.
 void max_pool_backward(ThreadPool& pool, const PoolGeometry& g, const void* x, const void* dy,
                        void* dx);
+/// What each thread keeps of `thread_scratch` for it.
+[[nodiscard]] std::int64_t max_pool_backward_thread_bytes(const PoolGeometry& g);
 /// out: v at every window's first maximum of x.
 void max_pool_select(ThreadPool& pool, const PoolGeometry& g, const void* x, const void* v,
                      void* out);

@@ -119,6 +119,12 @@ DType Unrolled::dtype_of(const Seen& seen) const {
   return std::get<Splat>(seen).value.dtype();
 }
 
+// As the dtype has it: a small float rounds it.
+Value* Unrolled::whole_number(DType dtype, std::int64_t n) {
+  if (!is_float(dtype)) return lanes_.constant(dtype, n, 1);
+  return lanes_.constant(dtype, Tensor::splat({dtype, {}}, n).item(), 1);
+}
+
 // Elements [first, first + lanes) along the last axis, at an index of the others.
 Value* Unrolled::read(const Seen& seen, const StaticDims& index, std::int64_t first, int lanes,
                       DType dtype) {
@@ -132,9 +138,10 @@ Value* Unrolled::read(const Seen& seen, const StaticDims& index, std::int64_t fi
   const std::int64_t stride = layout.strides.empty() ? 0 : layout.strides.back();
   const std::int64_t start = offset(layout, index) + first * stride;
   if (sequence) {
-    Value* out = lanes_.constant(dtype, start, lanes);
-    for (int i = 1; i < lanes; ++i) {
-      out = b_.CreateInsertElement(out, lanes_.constant(dtype, start + i * stride, 1),
+    Value* out = llvm::PoisonValue::get(lanes_.held(dtype, lanes));
+    if (lanes == 1) return whole_number(dtype, start);
+    for (int i = 0; i < lanes; ++i) {
+      out = b_.CreateInsertElement(out, whole_number(dtype, start + i * stride),
                                    static_cast<std::uint64_t>(i));
     }
     return out;
@@ -221,7 +228,10 @@ void Unrolled::emit_reduction(const Item& item) {
       if (item.reduce == ReduceKind::Any || item.reduce == ReduceKind::All)
         x = lanes_.nonzero(x, from);
       if (total.size() <= p) {
-        total.push_back(x);
+        // A sum starts from zero: without it -0 would stay -0.
+        const bool from_zero = item.reduce == ReduceKind::Sum && is_float(held);
+        total.push_back(from_zero ? b_.CreateFAdd(x, llvm::Constant::getNullValue(x->getType()))
+                                  : x);
       } else {
         total[p] = lanes_.combine(item.reduce, held, total[p], x);
       }
@@ -277,6 +287,11 @@ void Unrolled::pack_invariants(const std::vector<bool>& invariant) {
   }
 }
 
+Value* Unrolled::multiply_add(Value* x, Value* y, Value* sum) {
+  if (!target_.fma) return b_.CreateFAdd(sum, b_.CreateFMul(x, y));
+  return b_.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, sum});
+}
+
 void Unrolled::emit_matmul(const Item& item) {
   const Node& node = graph_.node(item.node);
   const DType dtype = node.types[0].dtype;
@@ -298,14 +313,13 @@ void Unrolled::emit_matmul(const Item& item) {
       for (std::int64_t k = 0; k < a[1]; ++k) {
         Value* x = lanes_.spread(read(item.reads[0], {m}, k, 1, dtype), p.lanes);
         Value* y = right(k, p);
-        if (k < Chains) {
+        if (k == 0) {  // from zero: without it a sum of -0 would stay -0
+          sums.push_back(multiply_add(x, y, llvm::Constant::getNullValue(x->getType())));
+        } else if (k < Chains) {
           sums.push_back(b_.CreateFMul(x, y));
-        } else if (target_.fma) {
-          Value*& sum = sums[static_cast<std::size_t>(k % Chains)];
-          sum = b_.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, sum});
         } else {
           Value*& sum = sums[static_cast<std::size_t>(k % Chains)];
-          sum = b_.CreateFAdd(sum, b_.CreateFMul(x, y));
+          sum = multiply_add(x, y, sum);
         }
       }
       while (sums.size() > 1) {

@@ -46,6 +46,8 @@ class Unrolled {
   llvm::Value* at(llvm::Value* base, std::int64_t element, DType dtype);
   llvm::Value* read(const schedule::Seen& seen, const StaticDims& index, std::int64_t first,
                     int lanes, DType dtype);
+  llvm::Value* whole_number(DType dtype, std::int64_t n);
+  llvm::Value* multiply_add(llvm::Value* x, llvm::Value* y, llvm::Value* sum);
   void emit_pointwise(const schedule::Item& item);
   void emit_reduction(const schedule::Item& item);
   void emit_matmul(const schedule::Item& item);
