@@ -32,6 +32,7 @@ PYTHON = ENVIRONMENT / "bin/python"
 RESULTS = ROOT / "bench/results.json"
 PEERS = {"jax": ["jax", "numpy"], "torch": ["torch", "numpy"]}
 
+MEMORY_BOUND = {"fused_rows_fwd"}  # compared with copying memory, which takes turns with them
 TURN_MS = 500  # how long a system works before the next has its turn
 SHORTEST_REP_MS = 2.0  # a shorter call is repeated within one measurement
 CURVE_LAYERS = [1, 2, 4, 8, 12, 24]
@@ -117,6 +118,22 @@ class Contender:
         return statistics.median(reply["times_ms"])
 
 
+class Copying:
+    """How fast memory is copied, measured in turns with a workload that is compared with it."""
+
+    def __init__(self, log):
+        self.worker, self.rates = Worker("ours", log), []
+
+    def turn(self):
+        self.worker.wake()
+        self.rates.append(self.worker.ask(cmd="bandwidth")["bytes_per_second"])
+        self.worker.rest()
+
+    def close(self):
+        self.worker.close()
+        return statistics.median(self.rates)
+
+
 def install_peers(wanted):
     """A private environment with those of the peers that can be had; gives their names."""
     if not PYTHON.exists():
@@ -190,7 +207,7 @@ def write_feeds(workload, scale, folder, log):
 
 
 def measure(workload, peers, options, folder, log):
-    """All systems' times of one workload."""
+    """All systems' times of one workload, as a line of the results."""
     print(workload, flush=True)
     feeds, settings = write_feeds(workload, "full", folder, log) if peers else (None, None)
     contenders = []
@@ -200,26 +217,30 @@ def measure(workload, peers, options, folder, log):
         contenders.append(
             fastest_variant(prepare_peer(system, workload, feeds, settings, log)))
     contenders = [c for c in contenders if c]
+    copying = Copying(log) if workload in MEMORY_BOUND else None
     for _ in range(options.rounds):
         for contender in contenders:
             contender.turn()
+        if copying:
+            copying.turn()
+    copy_rate = copying.close() if copying else None
     for contender in contenders:
         print(f"  {contender.label:34} {contender.median:12.4f} ms, median of turns "
               f"from {min(contender.medians):.4f} to {max(contender.medians):.4f}", flush=True)
         contender.worker.close()
     if feeds:
         os.unlink(feeds)
-    return contenders
+    return row_of(workload, contenders, copy_rate)
 
 
-def row_of(workload, contenders):
+def row_of(workload, contenders, copy_rate):
     """A line of the results."""
     ours = next((c for c in contenders if c.system == "ours"), None)
     peers = [c for c in contenders if c.system != "ours"]
     best = min(peers, key=lambda c: c.median, default=None)
     # Compile times are compared with JAX's, which compiles always; another's when it is missing.
     compiler = next((c for c in peers if c.system == "jax"), best)
-    return {
+    row = {
         "workload": workload,
         "ours_ms": ours and ours.median,
         "best_peer": best and best.label,
@@ -230,6 +251,9 @@ def row_of(workload, contenders):
         "peak_bytes": ours and ours.peak_bytes,
         "compile_alone_ms": ours and ours.compile_alone_ms,
     }
+    if copy_rate:
+        row["copy_bytes_per_second"] = copy_rate
+    return row
 
 
 def machine(peers, log):
@@ -323,8 +347,7 @@ def main():
             sys.exit(1 if check(workloads, peers, folder, log) else 0)
         results = {"machine": machine(peers, log), "workloads": []}
         for workload in workloads:
-            contenders = measure(workload, peers, options, folder, log)
-            results["workloads"].append(row_of(workload, contenders))
+            results["workloads"].append(measure(workload, peers, options, folder, log))
         if not options.workloads and not options.only_peers:
             print("compiling GPT-2's training step on one core", flush=True)
             results["compile_curve"] = compile_curve(log)

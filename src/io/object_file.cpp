@@ -57,6 +57,9 @@ fs::path own_file() {
   return fs::read_symlink("/proc/self/exe", none);
 }
 
+// Wherever the linker finds it.
+constexpr const char* SystemRuntime = "-lricci_runtime";
+
 // The runtime archive beside this library or program, as it is built or installed.
 std::string runtime_archive() {
   const fs::path folder = own_file().parent_path();
@@ -66,7 +69,7 @@ std::string runtime_archive() {
     const fs::path archive = place / "libricci_runtime.a";
     if (!folder.empty() && fs::exists(archive, none)) return archive.lexically_normal().string();
   }
-  return "-lricci_runtime";
+  return SystemRuntime;
 }
 
 std::vector<std::string> words(std::string_view text) {
@@ -140,7 +143,14 @@ void write_shared_library(const ObjectFile& program, const std::string& path,
                                         // Exports are the program's: the runtime is its own.
                                         "-Wl,--exclude-libs,ALL", "-Wl,-z,defs"};
   for (std::string& flag : words(RICCI_RUNTIME_LINK_FLAGS)) arguments.push_back(std::move(flag));
-  link(arguments, options, scratch.file("log.txt"));
+  try {
+    link(arguments, options, scratch.file("log.txt"));
+  } catch (const DeviceError&) {
+    if (runtime != SystemRuntime) throw;
+    throw UserError(ErrorCode::File,
+                    "libricci_runtime.a is neither beside this program nor where the linker looks",
+                    "name it in RICCI_RUNTIME, or install Ricci (make install)");
+  }
   write_file(path, read_file(library));
   write_file(header_path(path), program.header);
 }

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <tuple>
 
 #include "ricci/op/ops.h"
+
+#include "schedule/call_flops.h"
 
 namespace ricci {
 namespace {
@@ -40,8 +44,11 @@ StepCost launch_cost(const Program& p, const Launch& step, BufferId made = -1) {
   const double elements = rows * static_cast<double>(k.row_elements());
   StepCost cost;
   std::map<std::int32_t, double> visited;
+  // What is loaded again is in the cache; elsewhere in the same array are other elements.
+  std::set<std::tuple<std::int32_t, std::int64_t, std::vector<std::int64_t>>> places;
   const auto visit = [&](const loop::Access& a) {
-    visited[a.argument] = std::max(visited[a.argument], reach(k, a));
+    const bool fresh = places.emplace(a.argument, a.offset, a.strides).second;
+    if (fresh || !a.terms.empty()) visited[a.argument] += reach(k, a);
   };
   for (const loop::Stage& stage : k.stages) {
     const double times = stage.per_element ? elements : rows;
@@ -78,30 +85,6 @@ double bytes_of(const std::vector<BufferView>& views) {
     if (v.buffer >= 0) bytes += elements_of(v) * static_cast<double>(size_of(v.type.dtype));
   }
   return bytes;
-}
-
-// Multiplications and additions where products make up the work; else one for each result.
-double call_flops(const CallStep& c) {
-  const auto size = [](const BufferView& v, std::size_t from_end) {
-    const StaticDims dims = v.type.static_dims();
-    return static_cast<double>(dims[dims.size() - from_end]);
-  };
-  // A weight meets every image position once: all of it but its output channels.
-  const auto taps = [&](const BufferView& w) { return elements_of(w) / std::max(size(w, 4), 1.0); };
-  if (c.op.is<op::Matmul>()) return 2 * elements_of(c.results[0]) * size(c.operands[0], 1);
-  if (c.op.is<op::Conv>()) return 2 * elements_of(c.results[0]) * taps(c.operands[1]);
-  if (c.op.is<op::Conv2dBackwardInput>())
-    return 2 * elements_of(c.operands[0]) * taps(c.operands[1]);
-  if (c.op.is<op::Conv2dBackwardWeight>())
-    return 2 * elements_of(c.operands[1]) * taps(c.results[0]);
-  if (c.op.is<op::GroupedMatmul>()) return 2 * elements_of(c.results[0]) * size(c.operands[0], 1);
-  if (c.op.is<op::GroupedMatmulBackward>()) {
-    const auto wanted = std::ranges::count_if(c.results, [](auto& v) { return v.buffer >= 0; });
-    return 2 * static_cast<double>(wanted) * elements_of(c.operands[3]) * size(c.operands[0], 1);
-  }
-  double flops = 0;
-  for (const BufferView& v : c.results) flops += v.buffer < 0 ? 0 : elements_of(v);
-  return flops;
 }
 
 StepCost scaled(StepCost cost, double by) {
@@ -141,7 +124,7 @@ StepCost estimate_cost(const Program& program, const Step& step) {
     return cost;
   }
   if (const auto* c = std::get_if<CallStep>(&step.what)) {
-    StepCost cost{call_flops(*c), bytes_of(c->operands), bytes_of(c->results)};
+    StepCost cost{schedule::call_flops(*c), bytes_of(c->operands), bytes_of(c->results)};
     if (c->after) {
       // Where the attached kernel overwrites what the call makes, that is written once.
       if (std::ranges::count(c->after->buffers, c->results[0].buffer) > 1) cost.bytes_written = 0;

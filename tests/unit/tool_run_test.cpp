@@ -110,6 +110,50 @@ TEST(ToolRun, DevicesAgree) {
   EXPECT_EQ(cpu.out, run_tool("run - --random 1 --device reference", text).out);
 }
 
+TEST(ToolRun, ProfilesAndTracesARun) {
+  const auto run = run_tool(
+      "run - --graph double --random 1 --threads 1 --profile --trace " + scratch("t.json"), Double);
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_TRUE(run.out.starts_with("out0 %y : f32[2] = ")) << run.out;
+  EXPECT_NE(run.out.find("1 runs"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("add [kernel]"), std::string::npos) << run.out;
+  const std::string trace = testing::read_text(scratch("t.json"));
+  EXPECT_NE(trace.find("\"name\": \"add\""), std::string::npos) << trace;
+}
+
+TEST(ToolRun, FindsTheFirstNumberThatIsNotFinite) {
+  const std::string text =
+      "graph @g { %x = input \"x\" : f32[2] %n = neg %x %m = sub %n, %x %y = log %m return %y }";
+  io::write_npy(scratch("ones.npy"), Tensor::of<float>({2}, {1, 1}));
+  const std::string command = "run - --input x=" + scratch("ones.npy");
+  EXPECT_EQ(run_tool(command, text).status, 0);
+  const auto checked = run_tool(command + " --check-finite", text);
+  EXPECT_EQ(checked.status, 1);
+  EXPECT_NE(checked.err.find("log"), std::string::npos) << checked.err;
+}
+
+TEST(ToolRun, RefusesWhatItHasNoRoomFor) {
+  const auto run =
+      run_tool("run - --graph negate --random 1 --size n=1000 --memory-limit 100", Double);
+  EXPECT_EQ(run.status, 1);
+  EXPECT_NE(run.err.find("out_of_memory"), std::string::npos) << run.err;
+}
+
+TEST(ToolRun, OnlyProgramsAreProfiled) {
+  const auto run = run_tool("run - --random 1 --device reference --profile", Double);
+  EXPECT_EQ(run.status, 1);
+  EXPECT_NE(run.err.find("--device cpu"), std::string::npos) << run.err;
+}
+
+TEST(ToolRun, KeepsMachineCodeWhereTheEnvironmentSays) {
+  const std::string folder = scratch("code");
+  ::setenv("RICCI_CACHE_DIR", folder.c_str(), 1);
+  const auto run = run_tool("run - --random 1", Double);
+  ::unsetenv("RICCI_CACHE_DIR");
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_FALSE(std::filesystem::is_empty(folder));
+}
+
 TEST(ToolRun, FaultsInTheInputExitWithOne) {
   const struct {
     std::string arguments;

@@ -49,6 +49,7 @@ double median(std::vector<double> times) {
 struct StepTimes {
   std::string by;
   std::string ops;
+  std::string where;  // in the user's source
   StepCost cost;
   std::vector<double> ms;
 };
@@ -120,8 +121,10 @@ void measure_cpu(const BenchCommand& command, const Graph& graph, const CheckedF
 
   const Program& program = executable.program();
   for (std::size_t s = 0; s < program.steps.size(); ++s) {
+    const SourcePosition& where = program.steps[s].where;
     out.steps.push_back({std::string(executable.how(s)),
                          program.steps[s].label,
+                         where.known() ? where.to_string() : "",
                          estimate_cost(program, program.steps[s]),
                          {}});
   }
@@ -151,6 +154,7 @@ std::string as_json(const Measured& m) {
   nlohmann::ordered_json steps = nlohmann::ordered_json::array();
   for (const StepTimes& s : m.steps) {
     steps.push_back({{"ops", s.ops},
+                     {"where", s.where},
                      {"by", s.by},
                      {"median_ms", median(s.ms)},
                      {"flops", s.cost.flops},
@@ -175,8 +179,8 @@ std::string as_text(const Measured& m) {
   for (std::size_t i = 0; i < m.steps.size(); ++i) {
     const StepTimes& s = m.steps[i];
     const double ms = std::max(median(s.ms), 1e-6);
-    text += fmt::format("{:>6} {:<10}{:>10.4f}{:>10.3g}{:>10.3g}  {}\n", i, s.by, ms,
-                        s.cost.flops / ms * 1e-6, s.cost.bytes() / ms * 1e-6, s.ops);
+    text += fmt::format("{:>6} {:<10}{:>10.4f}{:>10.3g}{:>10.3g}  {}  {}\n", i, s.by, ms,
+                        s.cost.flops / ms * 1e-6, s.cost.bytes() / ms * 1e-6, s.ops, s.where);
   }
   return text;
 }

@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include "ricci/interp/interpreter.h"
+#include "ricci/io/file.h"
 #include "ricci/io/npy.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
 #include "ricci/runtime/compiled_graph.h"
+#include "ricci/runtime/profile.h"
+#include "ricci/runtime/session.h"
 
 #include "commands/commands.h"
 #include "commands/device_option.h"
@@ -24,15 +27,51 @@ struct RunCommand {
   std::uint64_t seed = 0;
   std::string device = "cpu";
   std::string out;
+  // Of the compiled program:
+  int threads = 0;
+  std::int64_t memory_limit = 0;
+  bool check_finite = false;
+  bool profile = false;
+  std::string trace;
+
+  [[nodiscard]] bool watches() const { return profile || !trace.empty(); }
 };
 
-std::vector<Tensor> outputs_of(const Graph& graph, RunValues values, const RunCommand& options) {
-  if (options.device == "cpu") {
-    return compile(graph).run(values.feeds,
-                              {.seed = options.seed, .symbols = std::move(values.symbols)});
+struct Ran {
+  std::vector<Tensor> outputs;
+  std::string profile;  ///< a table; empty when it was not asked for
+};
+
+Ran run_compiled(const Graph& graph, RunValues values, const RunCommand& options) {
+  // A session keeps machine code where RICCI_CACHE_DIR says.
+  Session session(Device::cpu(options.threads));
+  const CompiledGraph program = session.compile(graph, {.memory_limit = options.memory_limit});
+  Profile profile;
+  RunOptions how{.seed = options.seed,
+                 .symbols = std::move(values.symbols),
+                 .check_finite = options.check_finite};
+  if (options.watches()) {
+    // Once before, so that the times are those of later runs.
+    (void)program.run(values.feeds, how);
+    how.profile = &profile;
   }
-  return interpret(graph, values.feeds,
-                   {.seed = options.seed, .symbols = std::move(values.symbols)});
+  Ran ran{program.run(values.feeds, how), {}};
+  if (options.profile) ran.profile = profile.to_string();
+  if (!options.trace.empty()) io::write_file(options.trace, profile.chrome_trace());
+  return ran;
+}
+
+Ran run_graph(const Graph& graph, RunValues values, const RunCommand& options) {
+  if (options.device == "cpu") return run_compiled(graph, std::move(values), options);
+  if (options.check_finite || options.watches() || options.threads != 0 ||
+      options.memory_limit != 0) {
+    throw UserError(ErrorCode::UnsupportedOnBackend,
+                    "threads, memory limits, profiles, traces and checks are of compiled programs",
+                    "run with --device cpu, or without these options");
+  }
+  return {
+      interpret(graph, values.feeds, {.seed = options.seed, .symbols = std::move(values.symbols)}),
+      {}};
 }
 
 void run(const RunCommand& options) {
@@ -40,7 +79,7 @@ void run(const RunCommand& options) {
   const Graph graph = options.source.load();
   verify(graph);
   RunValues values = make_values(graph, options.feeds);
-  const std::vector<Tensor> results = outputs_of(graph, std::move(values), options);
+  const auto [results, profile] = run_graph(graph, std::move(values), options);
   io::NamedTensors named;
   std::string report;
   const auto names = value_names(graph);
@@ -51,7 +90,23 @@ void run(const RunCommand& options) {
     named.emplace_back(fmt::format("out{}", i), results[i]);
   }
   if (!options.out.empty()) io::write_npz(options.out, named);
-  write_text("-", report);
+  write_text("-", report + profile);
+}
+
+void declare_program_options(CLI::App& command, RunCommand& options) {
+  command.add_option("--threads", options.threads, "threads at most (default: one per core)")
+      ->type_name("N")
+      ->check(CLI::Range(0, 4096));
+  command
+      .add_option("--memory-limit", options.memory_limit,
+                  "bytes that temporaries and results may take (default: the machine's memory)")
+      ->type_name("BYTES")
+      ->check(CLI::NonNegativeNumber);
+  command.add_flag("--check-finite", options.check_finite,
+                   "stop at the first op that makes NaN or infinity of finite numbers");
+  command.add_flag("--profile", options.profile, "then say where the time of a second run went");
+  command.add_option("--trace", options.trace, "write that run for ui.perfetto.dev")
+      ->type_name("FILE.json");
 }
 
 }  // namespace
@@ -64,6 +119,7 @@ void add_run(CLI::App& app, Action& action) {
   command->add_option("--seed", options->seed, "seed of the graph's random ops (default 0)")
       ->type_name("N");
   declare_device(*command, options->device);
+  declare_program_options(*command, *options);
   command->add_option("--out", options->out, "write the outputs as arrays out0, out1, …")
       ->type_name("FILE.npz");
   command->callback([options, &action] { action = [options] { run(*options); }; });
