@@ -74,6 +74,7 @@ struct ThreadPool::State {
     Tile work = nullptr;
     void* context = nullptr;
     std::int64_t tiles = 0;
+    bool one_each = false;  ///< every thread draws one tile
   };
 
   explicit State(int threads)
@@ -142,6 +143,7 @@ void ThreadPool::State::draw_tiles() noexcept {
     } catch (...) {
       note_failure(tile);
     }
+    if (own.one_each) return;
   }
 }
 
@@ -212,6 +214,8 @@ void ThreadPool::State::run(const Job& opened) {
   gate.store((epoch << EpochShift) | Open);
   wake_workers(opened.tiles - 1);
   draw_tiles();
+  // The gate stays open until the last thread has come for its tile.
+  while (opened.one_each && next.load() < opened.tiles) std::this_thread::yield();
   gate.fetch_and(~Open);
   wait_until_empty();
   failed_tile = std::numeric_limits<std::int64_t>::max();
@@ -255,15 +259,16 @@ ThreadPool::~ThreadPool() = default;
 
 int ThreadPool::threads() const noexcept { return state_->threads_wanted; }
 
-void ThreadPool::run_erased(std::int64_t tiles, Tile work, void* context) {
+void ThreadPool::run_erased(std::int64_t tiles, Tile work, void* context, bool one_each) {
   const bool alone = tiles <= 1 || state_->threads_wanted == 1 || inside_tile ||
                      state_->taken.test_and_set(std::memory_order_acquire);
   if (!alone) {
-    state_->run({work, context, tiles});
+    state_->run({work, context, tiles, one_each});
     return;
   }
   const InsideTile inside;
-  for (std::int64_t tile = 0; tile < tiles; ++tile) work(context, tile);
+  const std::int64_t here = one_each ? 1 : tiles;
+  for (std::int64_t tile = 0; tile < here; ++tile) work(context, tile);
 }
 
 }  // namespace ricci

@@ -114,6 +114,7 @@ PackagedProgram::PackagedProgram(const cpu::Package& package, int threads)
   outputs_.resize(program->outputs.size());
   executable_ = std::make_unique<cpu::Executable>(std::move(program), code);
   if (!code.at_end()) fail_package("the program has more functions than kernels");
+  executable_->reserve_threads(pool_);
   context_ = std::make_unique<cpu::Context>(*executable_);
 }
 

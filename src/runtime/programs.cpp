@@ -42,13 +42,15 @@ std::int64_t sum_of_outputs(const Program& program) {
 
 BoundProgram::BoundProgram(std::shared_ptr<const Program> program, const Device& device,
                            const CompileOptions& options)
-    : executable_(std::move(program), cpu::JitSource(device.pool(), options.code_cache)),
+    : device_(device),
+      executable_(std::move(program), cpu::JitSource(device.pool(), options.code_cache)),
       memory_limit_(options.memory_limit > 0 ? options.memory_limit : Device::memory_bytes()),
       output_bytes_(sum_of_outputs(executable_.program())) {}
 
 std::unique_ptr<cpu::Context> BoundProgram::make_context(std::int64_t besides) const {
   const std::int64_t needed = cpu::Context::bytes_for(executable_);
   if (needed > memory_limit_ - besides) no_room(program(), needed, besides, memory_limit_);
+  executable_.reserve_threads(device_.pool());
   return std::make_unique<cpu::Context>(executable_);
 }
 

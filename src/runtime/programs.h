@@ -46,6 +46,7 @@ class BoundProgram {
   void forget_contexts();
 
  private:
+  Device device_;
   cpu::Executable executable_;
   std::int64_t memory_limit_ = 0;
   std::int64_t output_bytes_ = 0;

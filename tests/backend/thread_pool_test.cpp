@@ -104,6 +104,33 @@ TEST(BackendThreadPool, SleepingWorkersAreWoken) {
   }
 }
 
+TEST(BackendThreadPool, ReachesEveryThreadOnce) {
+  for (const int threads : {1, 2, 3, 8}) {
+    ThreadPool pool(threads);
+    for (int round = 0; round < 50; ++round) {
+      if (round % 10 == 9) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      std::mutex mutex;
+      std::multiset<std::thread::id> met;
+      pool.run_on_all([&] {
+        const std::lock_guard lock(mutex);
+        met.insert(std::this_thread::get_id());
+      });
+      ASSERT_EQ(met.size(), static_cast<std::size_t>(threads));
+      ASSERT_EQ(std::set(met.begin(), met.end()).size(), met.size());
+    }
+  }
+}
+
+TEST(BackendThreadPool, ReachesItsOwnThreadAloneFromInsideATile) {
+  ThreadPool pool(4);
+  std::atomic<int> calls = 0;
+  pool.run(8, [&](std::int64_t) { pool.run_on_all([&] { ++calls; }); });
+  EXPECT_EQ(calls.load(), 8);
+  EXPECT_THROW(pool.run_on_all([] { throw std::runtime_error("no"); }), std::runtime_error);
+  pool.run_on_all([&] { ++calls; });
+  EXPECT_EQ(calls.load(), 12);
+}
+
 TEST(BackendThreadPool, ThrowsTheFailureOfTheLowestTile) {
   for (const int threads : {1, 2, 8}) {
     ThreadPool pool(threads);

@@ -320,9 +320,11 @@ TEST(RuntimeMemory, PeakIsPredicted) {
     g.set_outputs({reduce(square(h), {.op = ReduceKind::Mean, .axes = {0, 1}})});
     return g;
   }();
-  std::thread([&] { expect_predicted_peak(large, Device::cpu(1)); }).join();
   const Graph gradient = value_and_grad(large, {"w"}).graph;
-  std::thread([&] { expect_predicted_peak(gradient, Device::cpu(1)); }).join();
+  for (const int threads : {1, 2, 8}) {
+    std::thread([&] { expect_predicted_peak(large, Device::cpu(threads)); }).join();
+    std::thread([&] { expect_predicted_peak(gradient, Device::cpu(threads)); }).join();
+  }
 }
 
 }  // namespace

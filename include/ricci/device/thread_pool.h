@@ -40,9 +40,22 @@ class ThreadPool {
         const_cast<void*>(static_cast<const void*>(&work)));
   }
 
+  /// Calls `work()` once on the calling thread and once on each of the pool's own, and returns when
+  /// all are done. From inside a tile, or while the pool serves another caller, on the calling
+  /// thread alone: for what threads may prepare, not for what they must.
+  template <class Work>
+  void run_on_all(Work&& work) {
+    run_erased(
+        threads(),
+        [](void* context, std::int64_t) {
+          (*static_cast<std::remove_reference_t<Work>*>(context))();
+        },
+        const_cast<void*>(static_cast<const void*>(&work)), true);
+  }
+
  private:
   using Tile = void (*)(void* context, std::int64_t tile);
-  void run_erased(std::int64_t tiles, Tile work, void* context);
+  void run_erased(std::int64_t tiles, Tile work, void* context, bool one_each = false);
 
   struct State;
   std::unique_ptr<State> state_;

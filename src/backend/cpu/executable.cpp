@@ -164,6 +164,11 @@ Executable::ReadyLaunches Executable::prepare(std::span<const Launch> launches,
   return ready;
 }
 
+void Executable::reserve_threads(ThreadPool& pool) const {
+  if (thread_bytes_ == 0) return;
+  pool.run_on_all([&] { (void)thread_scratch(thread_bytes_); });
+}
+
 std::string_view Executable::how(std::size_t step) const {
   if (steps_[step].scan.function != nullptr) return "loop";
   if (steps_[step].call) return steps_[step].call->how();

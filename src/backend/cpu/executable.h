@@ -90,6 +90,8 @@ class Executable {
   /// Bytes each thread needs for the rows of kernels, and control flow for results nobody wants.
   [[nodiscard]] std::int64_t thread_bytes() const noexcept { return thread_bytes_; }
   [[nodiscard]] std::int64_t spare_bytes() const noexcept { return spare_bytes_; }
+  /// Has the threads take their bytes now, so that no run does.
+  void reserve_threads(ThreadPool& pool) const;
   void run(Context& context, ThreadPool& pool, const RunArguments& arguments) const;
   /// How each step is served, for reports.
   [[nodiscard]] std::string_view how(std::size_t step) const;
