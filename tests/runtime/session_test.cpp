@@ -162,6 +162,26 @@ TEST_F(RuntimeCodeCache, KeepsLoopsInMemoryAndInTheFolder) {
   EXPECT_EQ(cpu::code_statistics().compiled, before.compiled);
 }
 
+// Steps of a loop that was written out differ in the part of an array they read or write, forwards
+// or backwards; that is no other code.
+TEST_F(RuntimeCodeCache, PartsOfArraysShareCode) {
+  constexpr std::int64_t Steps = 12;
+  Graph g("parts");
+  const Value x = g.input("x", f32({Steps, 5}));
+  const Value w = g.input("w", f32({5, 5}));
+  Value h = narrow(x, {.axis = 0, .start = 0, .len = 1});
+  std::vector<Value> rows;
+  for (std::int64_t t = 0; t < Steps; ++t) {
+    const Value row = narrow(x, {.axis = 0, .start = t, .len = 1});
+    h = tanh(matmul(h, w) + reverse(row, {.axes = {1}}));
+    rows.push_back(h);
+  }
+  g.set_outputs({concat(rows, {.axis = 0})});
+  const cpu::CodeStatistics made = compile_afresh(g);
+  EXPECT_GT(made.compiled, 0);
+  EXPECT_LT(made.compiled, Steps / 2);
+}
+
 TEST_F(RuntimeCodeCache, SecondProcessCompilesNothing) {
   const cpu::CodeStatistics first = compile_afresh();
   EXPECT_GT(first.compiled, 0);

@@ -136,8 +136,12 @@ class Missing {
 
 std::vector<KernelCode> compile_all(std::span<const loop::Kernel> kernels, ThreadPool& pool,
                                     const std::string& folder) {
+  std::vector<StartedKernel> started;
   std::vector<std::string> keys;
-  for (const loop::Kernel& k : kernels) keys.push_back(code_key(k));
+  for (const loop::Kernel& k : kernels) {
+    started.push_back(from_first_places(k));
+    keys.push_back(code_key(started.back().kernel));
+  }
   std::map<std::string, KernelCode> known;
   Missing missing(folder);
   {
@@ -146,7 +150,7 @@ std::vector<KernelCode> compile_all(std::span<const loop::Kernel> kernels, Threa
       if (known.contains(keys[i])) continue;
       const auto found = cache().kernels.find(keys[i]);
       known[keys[i]] = found == cache().kernels.end() ? KernelCode{} : found->second;
-      if (found == cache().kernels.end()) missing.add(kernels[i], keys[i]);
+      if (found == cache().kernels.end()) missing.add(started[i].kernel, keys[i]);
     }
   }
   CodeStatistics statistics;
@@ -162,7 +166,10 @@ std::vector<KernelCode> compile_all(std::span<const loop::Kernel> kernels, Threa
   }
   std::vector<KernelCode> out;
   out.reserve(keys.size());
-  for (const std::string& key : keys) out.push_back(known.at(key));
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    out.push_back(known.at(keys[i]));
+    out.back().starts = std::move(started[i].starts);
+  }
   return out;
 }
 

@@ -40,6 +40,8 @@ using ScanFunction = void (*)(void* const* operands, void* const* results);
 struct KernelCode {
   std::shared_ptr<const void> owner;  ///< keeps the function in memory; may be null
   KernelFunction function = nullptr;
+  /// Bytes from the beginning of each argument to where the function counts from; none when empty.
+  std::vector<std::int64_t> starts = {};
 };
 
 struct ScanCode {

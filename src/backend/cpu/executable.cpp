@@ -268,8 +268,11 @@ class Runner {
                             std::span<const Launch> launches, Frame& frame) {
     for (std::size_t l = 0; l < launches.size(); ++l) {
       void** next = frame.arguments.data() + ready.launches[l].first_argument;
-      for (const BufferId b : launches[l].buffers) {
-        *next++ = b < 0 ? nullptr : frame.buffers[static_cast<std::size_t>(b)];
+      const std::vector<std::int64_t>& starts = ready.launches[l].code.starts;
+      for (std::size_t a = 0; a < launches[l].buffers.size(); ++a) {
+        const BufferId b = launches[l].buffers[a];
+        std::byte* at = b < 0 ? nullptr : frame.buffers[static_cast<std::size_t>(b)];
+        next[a] = at == nullptr || starts.empty() ? at : at + starts[a];
       }
     }
   }

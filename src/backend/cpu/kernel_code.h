@@ -26,6 +26,15 @@ namespace ricci::cpu {
 /// they have) share a key.
 [[nodiscard]] std::string code_key(const loop::Kernel& kernel);
 
+/// A kernel whose arguments begin at the first place it names in each, so that kernels which work
+/// on different parts of an array share their code; and how many bytes that is into each argument,
+/// none when all begin where they did.
+struct StartedKernel {
+  loop::Kernel kernel;
+  std::vector<std::int64_t> starts;
+};
+[[nodiscard]] StartedKernel from_first_places(const loop::Kernel& kernel);
+
 struct KernelSource {
   const loop::Kernel* kernel = nullptr;
   std::string symbol;

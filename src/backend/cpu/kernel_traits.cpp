@@ -1,5 +1,6 @@
 // What of a kernel its code depends on.
 #include <algorithm>
+#include <limits>
 
 #include "backend/cpu/kernel_code.h"
 
@@ -47,6 +48,34 @@ int unroll_for(const Kernel& kernel, const loop::Stage& stage) {
   if (stage.reductions.empty()) return total > 8 ? 1 : 2;
   if (total > 24) return 1;
   return total > 8 ? 2 : 4;
+}
+
+StartedKernel from_first_places(const Kernel& kernel) {
+  StartedKernel out{kernel, {}};
+  constexpr std::int64_t None = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::int64_t> first(kernel.arguments.size(), None);
+  const auto for_accesses = [&](auto&& f) {
+    for (Instr& i : out.kernel.code) {
+      if (i.code == Code::Load) f(i.access);
+    }
+    for (loop::Stage& stage : out.kernel.stages) {
+      for (loop::Store& s : stage.stores) f(s.access);
+    }
+  };
+  for_accesses([&](loop::Access& a) {
+    std::int64_t& least = first[static_cast<std::size_t>(a.argument)];
+    least = std::min(least, a.offset);
+  });
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const bool local = kernel.arguments[i].role == loop::ArgumentRole::Local;
+    if (local || first[i] == None) first[i] = 0;
+  }
+  if (std::ranges::all_of(first, [](std::int64_t n) { return n == 0; })) return out;
+  for_accesses([&](loop::Access& a) { a.offset -= first[static_cast<std::size_t>(a.argument)]; });
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    out.starts.push_back(first[i] * size_of(kernel.arguments[i].dtype));
+  }
+  return out;
 }
 
 std::string code_key(const Kernel& kernel) {
