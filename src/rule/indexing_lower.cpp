@@ -7,6 +7,8 @@ namespace {
 Lowering indirect_read(const LowerContext& c, AxisMap table, AxisMap indices, Indirect how) {
   // Floats that hold indices are checked one by one, in a kernel of its own.
   if (!is_int(c.dtypes[1])) return {};
+  // A kernel reads element 0 where an index is out of range; a table may have none.
+  if (how.limit == 0) return {};
   Lowering l{.form = Lowering::Form::Pointwise,
              .instr = {.code = loop::Code::Load, .dtype = c.node.types[0].dtype}};
   l.reads = {std::move(table), std::move(indices)};

@@ -223,6 +223,7 @@ Cases cases(const op::TakeAlongAxis*) {
        .op = {.axis = 3}},
       {.name = "symbolic", .in = {T({n, 3}), Fixed(DType::I64, {n, 2})}},
       {.name = "too_large", .in = {T({3}), integers({1}, {3})}, .fails = OutOfRange},
+      {.name = "empty_table", .in = {T({0}), integers({1}, {0})}, .fails = OutOfRange},
       {.name = "bool_indices", .in = {T({2}), Fixed(DType::Bool, {2})}, .rejects = "c1"},
       {.name = "no_broadcast", .in = {T({2, 3}), Index({1, 3}, 3)}, .rejects = "c2"},
       {.name = "ranks_differ", .in = {T({2, 3}), Index({3}, 3)}, .rejects = "c2"},
