@@ -9,13 +9,13 @@
 #include "ricci/build/build.h"
 #include "ricci/ir/text.h"
 #include "ricci/op/ops.h"
-#include "ricci/runtime/compiled_graph.h"
 #include "ricci/schedule/program.h"
 
 #include "property/random.h"
 #include "rewrite/exact.h"
 #include "rewrite/replace_nodes.h"
 #include "support/compare.h"
+#include "support/guarded_run.h"
 
 namespace ricci::testing {
 namespace {
@@ -162,6 +162,13 @@ std::string beyond_spread(const Tensor& actual, const Tensor& expected,
   return {};
 }
 
+// The name of an input or param; null for other nodes.
+const std::string* port_name(const Node& node) {
+  if (const auto* input = node.op.as<op::Input>()) return &input->name;
+  const auto* param = node.op.as<op::Param>();
+  return param == nullptr ? nullptr : &param->name;
+}
+
 template <class F>
 Outcome outcome_of(F&& run) {
   try {
@@ -178,51 +185,24 @@ Outcome reference_outcome(const Graph& graph, const Feeds& feeds) {
 }
 
 Outcome compiled_outcome(const Graph& graph, const Feeds& feeds, bool fuse) {
-  return outcome_of(
-      [&] { return compile(graph, Device::default_cpu(), {.fuse = fuse}).run(feeds); });
+  return outcome_of([&] { return run_between_guards(graph, feeds, {.fuse = fuse}); });
 }
 
 Outcome donated_outcome(const Graph& graph, const Feeds& feeds, std::size_t& donations) {
   CompileOptions options;
-  std::vector<std::pair<std::string, Tensor>> inputs;
-  for (const Node& node : graph.nodes()) {
-    const auto* input = node.op.as<op::Input>();
-    const auto* param = node.op.as<op::Param>();
-    if (input == nullptr && param == nullptr) continue;
-    const std::string& name = input != nullptr ? input->name : param->name;
-    const Tensor value = feeds.at(name).contiguous();
-    inputs.emplace_back(name, Tensor::from_bytes(value.type(), value.bytes()));
-  }
-  std::vector<Tensor*> donated;
-  std::vector<Tensor> own(graph.outputs().size());
-  std::vector<Tensor*> results;
-  for (std::size_t o = 0; o < own.size(); ++o) {
+  std::vector<bool> donated(graph.size(), false);
+  for (std::size_t o = 0; o < graph.outputs().size(); ++o) {
     const Type& type = graph.type(graph.outputs()[o]);
-    const auto same = std::ranges::find_if(inputs, [&](auto& input) {
-      return input.second.type() == type && std::ranges::count(donated, &input.second) == 0;
-    });
-    if (same == inputs.end()) {
-      own[o] = Tensor::zeros(type);
-      results.push_back(&own[o]);
-    } else {
-      options.donations.push_back({o, same->first});
-      donated.push_back(&same->second);
-      results.push_back(&same->second);
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      const std::string* name = port_name(graph.node(id));
+      if (name == nullptr || donated[id] || graph.type({id, 0}) != type) continue;
+      options.donations.push_back({o, *name});
+      donated[id] = true;
+      break;
     }
   }
-  donations += donated.size();
-  return outcome_of([&] {
-    const CompiledGraph f = compile(graph, Device::default_cpu(), options);
-    ExecutionContext context = f.make_context();
-    std::vector<const void*> in;
-    std::vector<void*> out;
-    for (auto& input : inputs) in.push_back(input.second.mutable_data());
-    for (Tensor* result : results) out.push_back(result->mutable_data());
-    f.run(context, in, out);
-    std::vector<Tensor> values;
-    for (const Tensor* result : results) values.push_back(*result);
-    return values;
-  });
+  donations += options.donations.size();
+  return outcome_of([&] { return run_between_guards(graph, feeds, options); });
 }
 
 std::vector<bool> exact_outputs(const Graph& graph) {

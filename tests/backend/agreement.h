@@ -22,6 +22,7 @@ namespace ricci::testing {
 using Outcome = std::variant<std::vector<Tensor>, ErrorCode>;
 
 [[nodiscard]] Outcome reference_outcome(const Graph& graph, const Feeds& feeds);
+/// Compiled and run with every buffer next to a page nobody may touch (`run_between_guards`).
 [[nodiscard]] Outcome compiled_outcome(const Graph& graph, const Feeds& feeds, bool fuse);
 /// The same with outputs in the buffers of inputs wherever one has the type; counts these outputs.
 [[nodiscard]] Outcome donated_outcome(const Graph& graph, const Feeds& feeds,

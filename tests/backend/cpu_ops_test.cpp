@@ -1,39 +1,48 @@
-// Every case of every op on the CPU device against the reference interpreter.
+// Every case of every op on the CPU device against the reference interpreter, between guard pages.
+#include <fstream>
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ricci/interp/interpreter.h"
 #include "ricci/op/table.h"
-#include "ricci/runtime/compiled_graph.h"
 
 #include "ops/cases.h"
 #include "support/compare.h"
+#include "support/guarded_buffer.h"
+#include "support/guarded_run.h"
+#include "test_paths.h"
 
 namespace ricci::testing {
 namespace {
 
 class CpuOps : public ::testing::TestWithParam<std::size_t> {};
 
+std::size_t& compared() {
+  static std::size_t count = 0;
+  return count;
+}
+
 void expect_same_fault(const Graph& graph, const Feeds& feeds, ErrorCode code) {
   try {
-    (void)compile(graph).run(feeds);
+    (void)run_between_guards(graph, feeds);
     ADD_FAILURE() << "no fault is reported";
   } catch (const UserError& e) {
     EXPECT_EQ(e.code(), code) << e.what();
   }
 }
 
-void expect_agreement(const Case& c, DType dtype, bool fuse) {
+void expect_agreement(const Case& c, DType dtype) {
   const BuiltCase built = build_case(c, dtype);
   if (!built.graph.symbols().empty()) return;
+  ++compared();
   const Feeds feeds(built.feeds.begin(), built.feeds.end());
   if (c.fails) {
     expect_same_fault(built.graph, feeds, *c.fails);
     return;
   }
   const std::vector<Tensor> expected = interpret(built.graph, feeds);
-  const std::vector<Tensor> actual =
-      compile(built.graph, Device::default_cpu(), {.fuse = fuse}).run(feeds);
+  const std::vector<Tensor> actual = run_between_guards(built.graph, feeds);
   ASSERT_EQ(actual.size(), expected.size());
   for (std::size_t r = 0; r < actual.size(); ++r) {
     EXPECT_TRUE(close(actual[r], expected[r])) << "result " << r;
@@ -48,9 +57,11 @@ TEST_P(CpuOps, AgreeWithTheReference) {
     if (d.kind == OpKind::WhileBackward && c.fails) continue;
     for (const DType dtype : AllDTypes) {
       if (!c.dtypes.has(dtype)) continue;
-      SCOPED_TRACE(fmt::format("{} case '{}' in {}", d.info->name, c.name, name(dtype)));
+      const std::string what = fmt::format("{} case '{}' in {}", d.info->name, c.name, name(dtype));
+      SCOPED_TRACE(what);
+      const FaultNote note(what.c_str());
       try {
-        expect_agreement(c, dtype, true);
+        expect_agreement(c, dtype);
       } catch (const std::exception& e) {
         ADD_FAILURE() << e.what();
       }
@@ -62,6 +73,18 @@ INSTANTIATE_TEST_SUITE_P(All, CpuOps, ::testing::Range<std::size_t>(0, OpCount),
                          [](const auto& op) {
                            return std::string(all_ops()[op.param].info->name);
                          });
+
+// Writes the closing summary that `make test` prints.
+class Summary : public ::testing::Environment {
+ public:
+  void TearDown() override {
+    if (compared() == 0) return;
+    std::ofstream out(RICCI_BUILD_DIR "/test-summary-cpu-ops.txt");
+    out << fmt::format("ops on the CPU: {} cases, every buffer between guard pages\n", compared());
+  }
+};
+const ::testing::Environment* const summary =
+    ::testing::AddGlobalTestEnvironment(new Summary);  // NOLINT: gtest owns it
 
 }  // namespace
 }  // namespace ricci::testing

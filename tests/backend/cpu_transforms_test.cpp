@@ -15,6 +15,7 @@
 #include "backend/agreement.h"
 #include "ops/cases.h"
 #include "ops/transformed_case.h"
+#include "support/guarded_buffer.h"
 #include "test_paths.h"
 
 namespace ricci::testing {
@@ -31,9 +32,10 @@ Ran& ran() {
   return the;
 }
 
-void expect_agreement(const CaseProgram& p, const char* what) {
+void expect_agreement(const CaseProgram& p, const std::string& what) {
   if (p.graph.outputs().empty()) return;
   SCOPED_TRACE(what);
+  const FaultNote note(what.c_str());
   const Outcome expected = reference_outcome(p.graph, p.feeds);
   const Outcome actual = compiled_outcome(p.graph, p.feeds, true);
   EXPECT_EQ(disagreement(p.graph, p.feeds, actual, expected), "") << print(p.graph);
@@ -44,20 +46,20 @@ bool is_unbounded(const Case& c) {
   return loop != nullptr && !loop->max_iterations;
 }
 
-void check_transforms(const Case& c, DType dtype) {
+void check_transforms(const Case& c, DType dtype, const std::string& what) {
   const CaseProgram p = program_of(c, dtype);
   if (!p.graph.symbols().empty()) return;
   ++ran().cases;
   if (!p.differentiable().empty()) {
     if (!is_unbounded(c)) {
-      expect_agreement(gradient_of(p, 7), "gradient");
+      expect_agreement(gradient_of(p, 7), what + ", gradient");
       ++ran().gradients;
     }
-    expect_agreement(tangent_of(p, 7), "tangent");
+    expect_agreement(tangent_of(p, 7), what + ", tangent");
     ++ran().tangents;
   }
   if (c.op->has(Trait::Random) || p.inputs().empty()) return;
-  expect_agreement(batch_of(c, p, p.inputs(), 3).first, "batch");
+  expect_agreement(batch_of(c, p, p.inputs(), 3).first, what + ", batch");
   ++ran().batches;
 }
 
@@ -81,11 +83,11 @@ TEST_P(BackendTransforms, AgreeWithTheReference) {
     if (!c.rejects.empty() || c.fails) continue;
     for (const DType dtype : {DType::F64, DType::F32}) {
       if (!c.dtypes.has(dtype) || !is_chosen(d, place / 2, c, dtype)) continue;
-      SCOPED_TRACE(fmt::format("{} case '{}' in {}", d.info->name, c.name, name(dtype)));
+      const std::string what = fmt::format("{} case '{}' in {}", d.info->name, c.name, name(dtype));
       try {
-        check_transforms(c, dtype);
+        check_transforms(c, dtype, what);
       } catch (const std::exception& e) {
-        ADD_FAILURE() << e.what();
+        ADD_FAILURE() << what << ": " << e.what();
       }
       if (HasFailure()) return;  // one case tells enough
       ++place;
@@ -115,11 +117,13 @@ TEST_P(BackendTransforms, LargeBatchesAgreeWithTheReference) {
     if (!p.graph.symbols().empty() || p.inputs().empty()) continue;
     const std::int64_t size = largest_tensor(p.graph);
     if (size < 6 || is_unbounded(c)) continue;
-    SCOPED_TRACE(fmt::format("{} case '{}'", d.info->name, c.name));
+    const std::string what = fmt::format("{} case '{}'", d.info->name, c.name);
     const std::int64_t batch = std::clamp<std::int64_t>(elements / size, 3, 4000);
     const CaseProgram batched = batch_of(c, p, {p.inputs()[0]}, batch).first;
-    expect_agreement(batched, "batch");
-    if (!batched.differentiable().empty()) expect_agreement(gradient_of(batched, 7), "gradient");
+    expect_agreement(batched, what + ", large batch");
+    if (!batched.differentiable().empty()) {
+      expect_agreement(gradient_of(batched, 7), what + ", gradient of a large batch");
+    }
     return;  // one case is enough
   }
 }
@@ -135,8 +139,10 @@ class Summary : public ::testing::Environment {
   void TearDown() override {
     if (ran().cases == 0) return;
     std::ofstream out(RICCI_BUILD_DIR "/test-summary-cpu-transforms.txt");
-    out << fmt::format("transforms on the CPU: {} cases, {} gradients, {} tangents, {} batches\n",
-                       ran().cases, ran().gradients, ran().tangents, ran().batches);
+    out << fmt::format(
+        "transforms on the CPU, between guard pages: {} cases, {} gradients, {} tangents, {} "
+        "batches\n",
+        ran().cases, ran().gradients, ran().tangents, ran().batches);
   }
 };
 const ::testing::Environment* const summary =

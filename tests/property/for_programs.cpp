@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "support/compare.h"
+#include "support/guarded_buffer.h"
 
 namespace ricci::testing {
 namespace {
@@ -22,6 +23,11 @@ bool is_fault_of_values(const UserError& e) {
 std::uint64_t first_seed() {
   const char* given = std::getenv("RICCI_PROPERTY_FIRST");
   return given == nullptr ? 0 : std::strtoull(given, nullptr, 10);
+}
+
+std::string running_test() {
+  const ::testing::TestInfo* test = ::testing::UnitTest::GetInstance()->current_test_info();
+  return fmt::format("{}.{}", test->test_suite_name(), test->name());
 }
 
 }  // namespace
@@ -42,6 +48,8 @@ void for_programs(std::uint64_t count, const GeneratorOptions& options, const Ch
   };
   const std::uint64_t first = first_seed();
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const std::string what = fmt::format("{}, seed {}", running_test(), seed);
+    const FaultNote note(what.c_str());
     const Program p = generate(seed, options);
     if (guarded(p).empty()) continue;
     const Program small = shrink(p, [&](const Program& q) { return !guarded(q).empty(); });

@@ -1,9 +1,11 @@
 #include "support/guarded_buffer.h"
 
-#include <csignal>
+#include <bit>
 #include <cstring>
+#include <map>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,7 +13,25 @@
 namespace ricci::testing {
 namespace {
 
-std::size_t page() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
+std::size_t page() {
+  static const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+// Rooms that wait to be used again, by size. Larger ones are rare and given back.
+constexpr std::size_t MostKept = std::size_t{4} << 20;
+std::vector<std::byte*>& waiting(std::size_t size) {
+  static std::map<std::size_t, std::vector<std::byte*>> rooms;
+  return rooms[size];
+}
+
+std::byte* map_room(std::size_t size) {
+  void* pages = ::mmap(nullptr, size + 2 * page(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) throw std::bad_alloc();
+  std::byte* room = static_cast<std::byte*>(pages) + page();
+  if (::mprotect(room, size, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
+  return room;
+}
 
 const char* volatile noted = nullptr;
 
@@ -25,41 +45,54 @@ extern "C" void on_fault(int signal) {
 
 }  // namespace
 
-GuardedBuffer::GuardedBuffer(std::size_t bytes, Edge edge) : size_(bytes) {
-  const std::size_t room = (bytes + page() - 1) / page() * page();
-  mapped_ = room + 2 * page();
-  void* pages = ::mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (pages == MAP_FAILED) throw std::bad_alloc();
-  pages_ = static_cast<std::byte*>(pages);
-  if (room != 0 && ::mprotect(pages_ + page(), room, PROT_READ | PROT_WRITE) != 0) {
-    throw std::bad_alloc();
+GuardedPages::GuardedPages(std::size_t bytes)
+    : size_(std::bit_ceil((bytes + page() - 1) / page()) * page()) {
+  std::vector<std::byte*>& rooms = waiting(size_);
+  if (rooms.empty()) {
+    room_ = map_room(size_);
+  } else {
+    room_ = rooms.back();
+    rooms.pop_back();
   }
-  data_ = pages_ + page() + (edge == Edge::End ? room - bytes : 0);
-  if (bytes != 0) std::memset(data_, 0xA5, bytes);
 }
 
-GuardedBuffer::GuardedBuffer(GuardedBuffer&& other) noexcept
-    : pages_(std::exchange(other.pages_, nullptr)),
-      mapped_(other.mapped_),
-      data_(other.data_),
-      size_(other.size_) {}
+GuardedPages::GuardedPages(GuardedPages&& other) noexcept
+    : room_(std::exchange(other.room_, nullptr)),
+      size_(other.size_),
+      read_only_(other.read_only_) {}
 
-GuardedBuffer::~GuardedBuffer() {
-  if (pages_ != nullptr) ::munmap(pages_, mapped_);
+GuardedPages::~GuardedPages() {
+  if (room_ == nullptr) return;
+  const bool keep = size_ <= MostKept;
+  if (keep && (!read_only_ || ::mprotect(room_, size_, PROT_READ | PROT_WRITE) == 0)) {
+    waiting(size_).push_back(room_);
+  } else {
+    ::munmap(room_ - page(), size_ + 2 * page());
+  }
 }
 
-void GuardedBuffer::make_read_only() {
-  if (mapped_ > 2 * page()) ::mprotect(pages_ + page(), mapped_ - 2 * page(), PROT_READ);
+void GuardedPages::make_read_only() {
+  if (::mprotect(room_, size_, PROT_READ) != 0) throw std::bad_alloc();
+  read_only_ = true;
 }
 
-FaultNote::FaultNote(const char* what) {
+GuardedBuffer::GuardedBuffer(std::size_t bytes, Edge edge) : pages_(bytes), size_(bytes) {
+  const std::span<std::byte> room = pages_.room();
+  data_ = edge == Edge::End ? room.data() + room.size() - bytes : room.data();
+  // Among floats the one is a NaN, the other next to nothing.
+  if (bytes != 0) std::memset(data_, edge == Edge::End ? 0xFF : 0xA5, bytes);
+}
+
+FaultNote::FaultNote(const char* what) : outer_(noted) {
   noted = what;
-  std::signal(SIGSEGV, on_fault);
+  struct sigaction ours = {};
+  ours.sa_handler = on_fault;
+  ::sigaction(SIGSEGV, &ours, &before_);
 }
 
 FaultNote::~FaultNote() {
-  std::signal(SIGSEGV, SIG_DFL);
-  noted = nullptr;
+  ::sigaction(SIGSEGV, &before_, nullptr);
+  noted = outer_;
 }
 
 }  // namespace ricci::testing
