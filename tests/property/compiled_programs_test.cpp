@@ -1,5 +1,6 @@
 // Random programs on the CPU device: with and without fusion they compute what the reference does,
-// and report the faults it reports.
+// and report the faults it reports. Every buffer lies between guard pages.
+#include <algorithm>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include "ricci/schedule/program.h"
 
 #include "backend/agreement.h"
+#include "backend/cpu/executable.h"
 #include "property/for_programs.h"
 #include "test_paths.h"
 
@@ -17,10 +19,23 @@ namespace {
 
 struct Counts : AgreementCounts {
   std::size_t programs = 0;
+  std::size_t large = 0;
 };
 Counts& counts() {
   static Counts the;
   return the;
+}
+
+// Large enough for some of its work to be shared out in tiles.
+bool is_large(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes(), [](const Node& node) {
+    return std::ranges::any_of(node.types, [](const Type& t) { return t.numel() >= 9000; });
+  });
+}
+
+void count_program(const Graph& graph) {
+  ++counts().programs;
+  if (is_large(graph)) ++counts().large;
 }
 
 // The empty text when a run may be one of the program.
@@ -37,7 +52,7 @@ std::string check_run(const Graph& graph, const Feeds& feeds, const Outcome& act
 // away first: it might fault.
 std::string check_compiled(const Program& p) {
   const Graph graph = dead_code_elimination(p.graph).graph;
-  ++counts().programs;
+  count_program(graph);
   const Outcome expected = reference_outcome(graph, p.feeds);
   for (const bool fuse : {false, true}) {
     const Outcome actual = compiled_outcome(graph, p.feeds, fuse);
@@ -48,21 +63,22 @@ std::string check_compiled(const Program& p) {
 }
 
 TEST(PropertyCompiled, ComputesWhatTheReferenceDoes) {
-  for_programs(program_count(600), {.nodes = 10}, check_compiled);
+  for_programs(program_count(600), {.nodes = 10, .large = true}, check_compiled);
 }
 
 TEST(PropertyCompiled, InEveryDtype) {
   for (const DType dtype : AllDTypes) {
     SCOPED_TRACE(name(dtype));
-    for_programs(program_count(16), {.nodes = 12, .dtypes = {dtype}, .random = true},
+    for_programs(program_count(16), {.nodes = 12, .dtypes = {dtype}, .random = true, .large = true},
                  check_compiled);
   }
 }
 
 TEST(PropertyCompiled, OutputsMayTakeThePlaceOfInputs) {
   std::size_t donations = 0;
-  for_programs(program_count(200), {.nodes = 8}, [&](const Program& p) {
+  for_programs(program_count(200), {.nodes = 8, .large = true}, [&](const Program& p) {
     const Graph graph = dead_code_elimination(p.graph).graph;
+    count_program(graph);
     const Outcome expected = reference_outcome(graph, p.feeds);
     return check_run(graph, p.feeds, donated_outcome(graph, p.feeds, donations), expected);
   });
@@ -87,6 +103,30 @@ TEST(PropertyCompiled, ReportsTheFaultsOfTheReference) {
   }
 }
 
+// The large ones are there for what small ones do not have.
+TEST(PropertyCompiled, LargeProgramsHaveTilesChunksAndProducts) {
+  std::size_t tiles = 0;
+  std::size_t chunks = 0;
+  std::size_t calls = 0;
+  for (std::uint64_t seed = 7; seed < 8 * 60; seed += 8) {
+    const Program p = generate(seed, {.large = true});
+    ASSERT_TRUE(is_large(p.graph)) << seed;
+    const ricci::Program made = make_program(p.graph, {.claims = cpu::claims});
+    const auto any = [&](auto&& holds) {
+      return std::ranges::any_of(made.kernels, holds) ? 1U : 0U;
+    };
+    tiles += any([](const loop::Kernel& k) { return k.tiles > 1; });
+    chunks += any([](const loop::Kernel& k) { return k.chunks > 1; });
+    calls += std::ranges::any_of(
+                 made.steps, [](const Step& s) { return std::holds_alternative<CallStep>(s.what); })
+                 ? 1U
+                 : 0U;
+  }
+  EXPECT_GE(tiles, 20U);
+  EXPECT_GE(chunks, 5U);
+  EXPECT_GE(calls, 20U);
+}
+
 // Writes the closing summary that `make test` prints.
 class Summary : public ::testing::Environment {
  public:
@@ -94,10 +134,10 @@ class Summary : public ::testing::Environment {
     const Counts& c = counts();
     if (c.programs == 0) return;
     std::ofstream out(RICCI_BUILD_DIR "/test-summary-cpu-programs.txt");
-    out << fmt::format(
-        "random programs on the CPU: {} programs, {} outputs exact, {} close, {} within the "
-        "reference's own rounding, {} faults\n",
-        c.programs, c.exactly, c.closely, c.by_spread, c.faults);
+    out << fmt::format("random programs on the CPU, between guard pages: {} programs, {} of them "
+                       "large, {} outputs "
+                       "exact, {} close, {} within the reference's own rounding, {} faults\n",
+                       c.programs, c.large, c.exactly, c.closely, c.by_spread, c.faults);
   }
 };
 const ::testing::Environment* const summary =

@@ -11,6 +11,7 @@
 #include "ricci/op/table.h"
 
 #include "ops/cases.h"
+#include "property/large_programs.h"
 #include "property/random.h"
 #include "support/compare.h"
 
@@ -335,7 +336,9 @@ class Grower {
 }  // namespace
 
 Program generate(std::uint64_t seed, const GeneratorOptions& options) {
+  constexpr std::uint64_t OneLargeIn = 8;
   Rng rng(seed);
+  if (options.large && seed % OneLargeIn == OneLargeIn - 1) return generate_large(rng, options);
   Program program;
   Grower grower(rng, options, program.graph, &program.feeds);
   grower.grow(1 + rng.below(options.nodes), 0);

@@ -44,4 +44,15 @@ inline Graph counting_graph() {
   return g;
 }
 
+/// Large enough for several tiles: a matrix product, rows, columns, a sum of everything.
+inline Graph wide_graph() {
+  Graph g("wide");
+  const Value x = g.input("x", f32({256, 128}));
+  const Value w = g.param("w", f32({128, 128}));
+  const Value h = softmax(tanh(matmul(x, w)), {.axis = 1});
+  const Value columns = reduce(h * x, {.op = ReduceKind::Sum, .axes = {0}});
+  g.set_outputs({h, columns, reduce(exp(h), {.op = ReduceKind::Sum, .axes = {0, 1}})});
+  return g;
+}
+
 }  // namespace ricci::testing

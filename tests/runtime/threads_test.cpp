@@ -1,40 +1,21 @@
-// Threads: many that run one program, a cap that holds, and bits that do not depend on them.
+// Threads: many that run one program, a cap that holds, and memory that is planned for all of them.
 #include <array>
 #include <atomic>
 #include <fstream>
-#include <map>
-#include <optional>
-#include <set>
 #include <thread>
 
 #include <gtest/gtest.h>
 
 #include "ricci/build/reduce.h"
 #include "ricci/ir/text.h"
-#include "ricci/model/training.h"
-#include "ricci/op/custom.h"
-#include "ricci/rule/eval.h"
-#include "ricci/runtime/session.h"
-#include "ricci/support/hash.h"
+#include "ricci/runtime/compiled_graph.h"
 #include "ricci/transform/grad.h"
 
-#include "property/generator.h"
 #include "runtime/counted_allocations.h"
 #include "runtime/models.h"
 
 namespace ricci::testing {
 namespace {
-
-// Large enough for several tiles: a matrix product, rows, columns, and a loop around all.
-Graph wide_graph() {
-  Graph g("wide");
-  const Value x = g.input("x", f32({256, 128}));
-  const Value w = g.param("w", f32({128, 128}));
-  const Value h = softmax(tanh(matmul(x, w)), {.axis = 1});
-  const Value columns = reduce(h * x, {.op = ReduceKind::Sum, .axes = {0}});
-  g.set_outputs({h, columns, reduce(exp(h), {.op = ReduceKind::Sum, .axes = {0, 1}})});
-  return g;
-}
 
 TEST(RuntimeThreads, ManyRunOneProgram) {
   const CompiledGraph f = compile(wide_graph(), Device::cpu(3));
@@ -123,57 +104,6 @@ TEST(RuntimeThreads, CapIsNeverExceeded) {
   watcher.join();
   // Ours, two of the pool's, and the one that looks on.
   EXPECT_LE(most, before + 2 + 1);
-}
-
-std::uint64_t hash_of(const std::vector<Tensor>& tensors) {
-  Hasher h;
-  for (const Tensor& t : tensors) h.add(t.hash());
-  return h.value();
-}
-
-TEST(RuntimeBits, DoNotDependOnThreads) {
-  const std::array devices = {Device::cpu(1), Device::cpu(2), Device::cpu(3), Device::cpu(8)};
-  int programs = 0;
-  for (std::uint64_t seed = 1; programs < 50; ++seed) {
-    const Program p = generate(seed, {.nodes = 14, .tame = true});
-    std::optional<std::uint64_t> first;
-    try {
-      for (const Device& d : devices) {
-        const std::uint64_t h = hash_of(compile(p.graph, d).run(p.feeds));
-        if (!first) first = h;
-        EXPECT_EQ(h, *first) << "seed " << seed << ", " << d.threads() << " threads";
-      }
-    } catch (const UserError&) {
-      continue;  // an index out of range, a singular matrix
-    }
-    ++programs;
-  }
-  const Feeds feeds = random_feeds(wide_graph());
-  const std::uint64_t wide = hash_of(compile(wide_graph(), devices[0]).run(feeds));
-  for (const Device& d : devices) EXPECT_EQ(hash_of(compile(wide_graph(), d).run(feeds)), wide);
-}
-
-TEST(RuntimeBits, OfATrainingRunDoNotDependOnThreads) {
-  const GraphModule model = GraphModule::define("model", [](Graph& g) {
-    const Value x = g.input("x", f32({64, 96}));
-    const Value y = tanh(matmul(x, g.param("w", f32({96, 80}))) + g.param("b", f32({80})));
-    return reduce(square(y - 0.5), {.op = ReduceKind::Mean, .axes = {0, 1}});
-  });
-  std::set<std::uint64_t> hashes;
-  for (const int threads : {1, 2, 3, 8, 8}) {
-    Session session{Device::cpu(threads)};
-    TrainingStep training = compile_training(session, model, {.clip_norm = 0.1});
-    training.set_param("w", random_tensor(1, f32({96, 80}), -0.2, 0.2));
-    training.set_param("b", Tensor::zeros(f32({80})));
-    Hasher h;
-    for (std::uint64_t i = 0; i < 8; ++i) {
-      h.add(training.step({{"x", random_tensor(100 + i, f32({64, 96}))}}).loss.hash());
-    }
-    h.add(training.param("w").hash());
-    h.add(training.param("b").hash());
-    hashes.insert(h.value());
-  }
-  EXPECT_EQ(hashes.size(), 1U);
 }
 
 TEST(RuntimeMemory, ATinyProgramAllocatesNothing) {
