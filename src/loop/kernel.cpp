@@ -40,6 +40,7 @@ std::int64_t weight(const Instr& i) {
       case UnaryKind::Neg:
       case UnaryKind::Abs:
       case UnaryKind::Square:
+      case UnaryKind::Conjugate:
       case UnaryKind::Relu: return 1;
       case UnaryKind::Sqrt:
       case UnaryKind::Reciprocal: return 4;
@@ -50,6 +51,7 @@ std::int64_t weight(const Instr& i) {
     return 24;
   }
   if (i.code == Code::Binary && i.binary() == BinaryKind::Div) return 4;
+  if (i.code == Code::Binary && i.binary() == BinaryKind::Mul && is_complex(i.dtype)) return 4;
   if (i.code == Code::Load) return i.access.terms.empty() ? 1 : 4;
   return i.code == Code::Constant ? 0 : 1;
 }

@@ -29,6 +29,9 @@ std::string argument_name(std::int32_t a) { return fmt::format("a{}", a); }
 
 std::string number_text(const Instr& i) {
   if (const auto* d = std::get_if<double>(&i.number)) return fmt::format("{}", *d);
+  if (const auto* z = std::get_if<std::complex<double>>(&i.number)) {
+    return fmt::format("({}, {})", z->real(), z->imag());
+  }
   return fmt::format("{}", std::get<std::int64_t>(i.number));
 }
 

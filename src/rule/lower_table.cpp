@@ -20,6 +20,23 @@ constexpr auto Rules = std::to_array<Rule>({
 #include "ricci/op/list.def"
 });
 
+// What kernels do with complex numbers: moving, comparing and choosing, sums and products.
+// Quotients and functions of them are calls.
+bool is_for_complex(const Lowering& lowered) {
+  if (lowered.form == Lowering::Form::Reduction) {
+    return lowered.reduce == ReduceKind::Sum || lowered.reduce == ReduceKind::Prod;
+  }
+  if (lowered.form != Lowering::Form::Pointwise) return true;
+  const loop::Instr& i = lowered.instr;
+  switch (i.code) {
+    case loop::Code::Unary: return i.unary() == UnaryKind::Neg || i.unary() == UnaryKind::Conjugate;
+    case loop::Code::Binary:
+      return i.binary() == BinaryKind::Add || i.binary() == BinaryKind::Sub ||
+             i.binary() == BinaryKind::Mul;
+    default: return true;
+  }
+}
+
 }  // namespace
 
 Lowering lower_node(const Graph& graph, const Node& node) {
@@ -30,12 +47,10 @@ Lowering lower_node(const Graph& graph, const Node& node) {
     c.operands.push_back(graph.type(v).static_dims());
     c.dtypes.push_back(graph.type(v).dtype);
   }
-  // Pairs of numbers are not what loop kernels compute with; views of them are views.
   bool complex = is_complex(node.types[0].dtype);
   for (const DType d : c.dtypes) complex = complex || is_complex(d);
   Lowering lowered = rule(node.op, c);
-  const bool moves = lowered.form == Lowering::Form::View || lowered.form == Lowering::Form::Pieces;
-  if (complex && !moves) return {};
+  if (complex && !is_for_complex(lowered)) return {};
   return lowered;
 }
 

@@ -74,6 +74,11 @@ void add(Found& to, const Found& more) {
   if (to.first < 0) to.first = more.first;
 }
 
+Found look_at(const loop::Number& number) {
+  const double m = std::visit([](auto x) { return magnitude_like(x); }, number);
+  return {.nan = std::isnan(m), .infinite = std::isinf(m)};
+}
+
 // The elements of an argument that an access touches. One that depends on indices may touch any.
 Found look_at(const loop::Kernel& kernel, const loop::Access& access, bool per_element,
               const Buffer& buffer, const std::byte* data) {
@@ -104,10 +109,7 @@ class Touched {
     for (const loop::Instr& i : kernel_.code) {
       if (i.code == loop::Code::Load && buffer_of(i.access) != made)
         add(found, at(i.access, i.per_element));
-      const auto* number = std::get_if<double>(&i.number);
-      if (i.code != loop::Code::Constant || number == nullptr) continue;
-      found.nan = found.nan || std::isnan(*number);
-      found.infinite = found.infinite || std::isinf(*number);
+      if (i.code == loop::Code::Constant) add(found, look_at(i.number));
     }
     return found;
   }

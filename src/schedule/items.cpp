@@ -100,7 +100,7 @@ class Maker {
   }
 
   Seen constant(const Tensor& value, NodeId node) {
-    if (value.is_splat() && value.numel() > 0 && !is_complex(value.dtype())) {
+    if (value.is_splat() && value.numel() > 0) {
       Tensor one = value;
       for (std::size_t a = 0; a < value.rank(); ++a) one = one.narrowed(a, 0, 1);
       return Splat{one.reshaped({}).contiguous()};

@@ -86,7 +86,8 @@ bool is_cheap(const Instr& i) {
              i.binary() == BinaryKind::Min;
     case Code::Unary:
       return i.unary() == UnaryKind::Neg || i.unary() == UnaryKind::Abs ||
-             i.unary() == UnaryKind::Relu || i.unary() == UnaryKind::Square;
+             i.unary() == UnaryKind::Relu || i.unary() == UnaryKind::Square ||
+             i.unary() == UnaryKind::Conjugate;
     default: return false;
   }
 }
@@ -330,6 +331,8 @@ class Builder {
     Instr instr{.code = Code::Constant, .dtype = value.dtype()};
     if (is_float(value.dtype())) {
       instr.number = value.item();
+    } else if (is_complex(value.dtype())) {
+      instr.number = value.numbers<std::complex<double>>()[0];
     } else {
       instr.number = value.numbers<std::int64_t>()[0];
     }

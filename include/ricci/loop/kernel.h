@@ -15,6 +15,7 @@
 #pragma once
 
 #include <array>
+#include <complex>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -59,7 +60,7 @@ struct Access {
   std::vector<Term> terms;
 };
 
-using Number = std::variant<double, std::int64_t>;
+using Number = std::variant<double, std::int64_t, std::complex<double>>;
 
 struct Instr {
   Code code = Code::Constant;

@@ -228,8 +228,8 @@ class KernelEmitter {
       std::vector<Value*> slots;
       for (int u = 0; u < unroll_; ++u) {
         llvm::IRBuilder<> top(&function_->getEntryBlock(), function_->getEntryBlock().begin());
-        slots.push_back(top.CreateAlloca(lanes_.held(held, lane_count_)));
-        b_.CreateStore(lanes_.identity(red.kind, held, lane_count_), slots.back());
+        slots.push_back(top.CreateAlloca(lanes_.waiting(held, lane_count_)));
+        lanes_.keep(held, lanes_.identity(red.kind, held, lane_count_), slots.back());
       }
       partial_.push_back(std::move(slots));
     }
@@ -244,8 +244,7 @@ class KernelEmitter {
       const loop::Reduction& red = k_.reductions[m];
       const DType held = widened(red.dtype);
       std::vector<Value*> parts;
-      for (Value* slot : partial_[n])
-        parts.push_back(b_.CreateLoad(lanes_.held(held, lane_count_), slot));
+      for (Value* slot : partial_[n]) parts.push_back(lanes_.kept(held, slot, lane_count_));
       while (parts.size() > 1) {
         std::vector<Value*> half;
         for (std::size_t i = 0; i < parts.size(); i += 2) {
@@ -342,10 +341,10 @@ class KernelEmitter {
     Value* x = lanes_.spread(value(red.value), lane_count_);
     const DType from = k_.code[static_cast<std::size_t>(red.value)].dtype;
     if (red.kind == ReduceKind::Any || red.kind == ReduceKind::All) x = lanes_.nonzero(x, from);
-    Value* old = b_.CreateLoad(lanes_.held(held, lane_count_), slot);
+    Value* old = lanes_.kept(held, slot, lane_count_);
     Value* now = lanes_.combine(red.kind, held, old, x);
     if (mask_ != nullptr) now = b_.CreateSelect(mask_, now, old);
-    b_.CreateStore(now, slot);
+    lanes_.keep(held, now, slot);
   }
 
   // A register's value in the current lanes.
@@ -380,9 +379,7 @@ class KernelEmitter {
     const auto in = [&](std::size_t k) { return operand(i, k, column); };
     switch (i.code) {
       case Code::Constant:
-        return std::holds_alternative<double>(i.number)
-                   ? lanes_.constant(i.dtype, std::get<double>(i.number), 1)
-                   : lanes_.constant(i.dtype, std::get<std::int64_t>(i.number), 1);
+        return std::visit([&](auto v) { return lanes_.constant(i.dtype, v, 1); }, i.number);
       case Code::Index: return index_value(i, column);
       case Code::Load: return load(i, column);
       case Code::Copy: return in(0);

@@ -23,18 +23,21 @@ bool is_short_kernel(const Kernel& kernel) {
 int lanes_for(const Kernel& kernel, const loop::Stage& stage, const TargetInfo& target) {
   std::int64_t widest = 0;
   std::int64_t widest_int = 1;
-  for (const Reg r : stage.code) {
-    const Instr& i = kernel.code[static_cast<std::size_t>(r)];
-    if (i.dtype == DType::C128) return 1;
-    if (is_float(i.dtype))
-      widest = std::max<std::int64_t>(widest, std::max<std::int64_t>(size_of(i.dtype), 4));
-    widest_int = std::max(widest_int, size_of(i.dtype));
-  }
-  for (const loop::Store& s : stage.stores) {
-    const DType d = kernel.arguments[static_cast<std::size_t>(s.access.argument)].dtype;
-    if (d == DType::C128) return 1;
+  const auto count = [&](DType d) {
+    if (is_differentiable(d)) widest = std::max({widest, size_of(d), std::int64_t{4}});
     widest_int = std::max(widest_int, size_of(d));
+  };
+  for (const Reg r : stage.code) count(kernel.code[static_cast<std::size_t>(r)].dtype);
+  for (const loop::Store& s : stage.stores) {
+    count(kernel.arguments[static_cast<std::size_t>(s.access.argument)].dtype);
   }
+  for (const std::int32_t m : stage.reductions) {
+    count(kernel.reductions[static_cast<std::size_t>(m)].dtype);
+  }
+  for (const std::int32_t m : stage.accumulators) {
+    count(kernel.accumulators[static_cast<std::size_t>(m)].dtype);
+  }
+  if (widest == size_of(DType::C128)) return 1;
   if (widest == 0) widest = std::max<std::int64_t>(widest_int, 4);
   return target.vector_bits / static_cast<int>(8 * widest);
 }

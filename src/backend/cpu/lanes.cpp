@@ -51,12 +51,20 @@ llvm::Type* Lanes::held(DType dtype, int lanes) const {
 
 Value* Lanes::constant(DType dtype, double value, int lanes) const {
   if (is_float(dtype)) return llvm::ConstantFP::get(held(dtype, lanes), value);
+  if (is_complex(dtype)) return constant(dtype, std::complex<double>(value), lanes);
   return constant(dtype, static_cast<std::int64_t>(value), lanes);
 }
 
 Value* Lanes::constant(DType dtype, std::int64_t value, int lanes) const {
-  if (is_float(dtype)) return llvm::ConstantFP::get(held(dtype, lanes), static_cast<double>(value));
+  if (is_float(dtype) || is_complex(dtype)) {
+    return constant(dtype, static_cast<double>(value), lanes);
+  }
   return llvm::ConstantInt::get(held(dtype, lanes), static_cast<std::uint64_t>(value), true);
+}
+
+Value* Lanes::constant(DType dtype, std::complex<double> value, int lanes) const {
+  if (!is_complex(dtype)) return constant(dtype, value.real(), lanes);
+  return spread(complex_.constant(dtype, value), lanes);
 }
 
 Value* Lanes::spread(Value* value, int lanes) const {
@@ -196,6 +204,7 @@ void Lanes::scatter(DType dtype, Value* value, Value* addresses, int lanes, Valu
 
 Value* Lanes::unary(const loop::Instr& instr, DType dtype, Value* x) {
   const UnaryKind kind = instr.unary();
+  if (is_complex(dtype)) return complex_.unary(kind, x);
   if (!is_float(dtype)) return int_unary(kind, dtype, x);
   if (kind == UnaryKind::Exp && instr.not_positive) {
     return rounded(emit_exp_not_positive(b_, x, target_), dtype);
@@ -231,6 +240,7 @@ Value* Lanes::int_unary(UnaryKind kind, DType dtype, Value* x) {
 }
 
 Value* Lanes::binary(BinaryKind kind, DType dtype, Value* a, Value* b) {
+  if (is_complex(dtype)) return complex_.binary(kind, a, b);
   if (!is_float(dtype)) return int_binary(kind, dtype, a, b);
   switch (kind) {
     case BinaryKind::Add: return rounded(b_.CreateFAdd(a, b), dtype);
@@ -276,6 +286,7 @@ Value* Lanes::int_binary(BinaryKind kind, DType dtype, Value* a, Value* b) {
 }
 
 Value* Lanes::compare(CompareKind kind, DType dtype, Value* a, Value* b) {
+  if (is_complex(dtype)) return complex_.compare(kind, a, b);
   if (is_float(dtype)) {
     switch (kind) {
       case CompareKind::Eq: return b_.CreateFCmpOEQ(a, b);
@@ -300,13 +311,13 @@ Value* Lanes::compare(CompareKind kind, DType dtype, Value* a, Value* b) {
 
 Value* Lanes::nonzero(Value* x, DType dtype) {
   if (dtype == DType::Bool) return x;
-  Value* zero = llvm::Constant::getNullValue(x->getType());
-  return is_float(dtype) ? b_.CreateFCmpUNE(x, zero) : b_.CreateICmpNE(x, zero);
+  return compare(CompareKind::Ne, dtype, x, llvm::Constant::getNullValue(x->getType()));
 }
 
 Value* Lanes::cast(Value* x, DType from, DType to) {
   if (from == to) return x;
   if (to == DType::Bool) return nonzero(x, from);
+  if (is_complex(from) || is_complex(to)) return complex_cast(x, from, to);
   llvm::Type* type = held(to, lanes_of(x));
   if (is_float(from) && is_float(to)) {
     if (from == DType::F64 && is_small_float(to)) return rounded(double_to_float_odd(x), to);
@@ -328,6 +339,13 @@ Value* Lanes::cast(Value* x, DType from, DType to) {
     return is_unsigned(from) ? b_.CreateUIToFP(x, type) : b_.CreateSIToFP(x, type);
   }
   return is_unsigned(from) ? b_.CreateZExtOrTrunc(x, type) : b_.CreateSExtOrTrunc(x, type);
+}
+
+// To real numbers by the real part, from them with an imaginary part of 0.
+Value* Lanes::complex_cast(Value* x, DType from, DType to) {
+  if (!is_complex(to)) return cast(complex_.real_part(x), real_part_of(from), to);
+  if (is_complex(from)) return complex_.cast(x, to);
+  return complex_.from_real(cast(x, from, real_part_of(to)));
 }
 
 Value* Lanes::identity(ReduceKind kind, DType dtype, int lanes) {
@@ -354,8 +372,8 @@ Value* Lanes::combine(ReduceKind kind, DType dtype, Value* a, Value* b) {
   // Held wider than stored: rounded once, at the end.
   const DType wide = widened(dtype);
   switch (kind) {
-    case ReduceKind::Sum: return is_float(wide) ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b);
-    case ReduceKind::Prod: return is_float(wide) ? b_.CreateFMul(a, b) : b_.CreateMul(a, b);
+    case ReduceKind::Sum: return binary(BinaryKind::Add, wide, a, b);
+    case ReduceKind::Prod: return binary(BinaryKind::Mul, wide, a, b);
     case ReduceKind::Max: return binary(BinaryKind::Max, wide, a, b);
     case ReduceKind::Min: return binary(BinaryKind::Min, wide, a, b);
     case ReduceKind::Any: return b_.CreateOr(a, b);
@@ -364,6 +382,19 @@ Value* Lanes::combine(ReduceKind kind, DType dtype, Value* a, Value* b) {
     case ReduceKind::LogSumExp: break;
   }
   throw InternalError("a reduction was not rewritten");
+}
+
+llvm::Type* Lanes::waiting(DType dtype, int lanes) const {
+  return is_complex(dtype) ? held(real_part_of(dtype), 2 * lanes) : held(dtype, lanes);
+}
+
+void Lanes::keep(DType dtype, Value* value, Value* place) {
+  b_.CreateStore(is_complex(dtype) ? complex_.floats(value) : value, place);
+}
+
+Value* Lanes::kept(DType dtype, Value* place, int lanes) {
+  Value* value = b_.CreateLoad(waiting(dtype, lanes), place);
+  return is_complex(dtype) ? complex_.numbers(value) : value;
 }
 
 Value* Lanes::across(ReduceKind kind, DType dtype, Value* x) {

@@ -1,8 +1,11 @@
 // Numbers of a dtype as LLVM values: how they are held while computing, loaded, stored, converted
 // and combined. One lane is a scalar; several are a vector.
 //
-// f16 and bf16 are held as float, already rounded; bool as i1. Complex numbers are only moved.
+// f16 and bf16 are held as float, already rounded; bool as i1; complex numbers as integers that
+// have both parts.
 #pragma once
+
+#include <complex>
 
 #include <llvm/IR/IRBuilder.h>
 
@@ -11,19 +14,22 @@
 #include "ricci/op/reduce.h"
 #include "ricci/type/dtype.h"
 
+#include "backend/cpu/complex_lanes.h"
 #include "backend/cpu/jit.h"
 
 namespace ricci::cpu {
 
 class Lanes {
  public:
-  Lanes(llvm::IRBuilder<>& builder, const TargetInfo& target) : b_(builder), target_(target) {}
+  Lanes(llvm::IRBuilder<>& builder, const TargetInfo& target)
+      : b_(builder), target_(target), complex_(builder, target) {}
 
   [[nodiscard]] llvm::Type* held(DType dtype, int lanes) const;    ///< while computing
   [[nodiscard]] llvm::Type* stored(DType dtype, int lanes) const;  ///< in memory
 
   [[nodiscard]] llvm::Value* constant(DType dtype, double value, int lanes) const;
   [[nodiscard]] llvm::Value* constant(DType dtype, std::int64_t value, int lanes) const;
+  [[nodiscard]] llvm::Value* constant(DType dtype, std::complex<double> value, int lanes) const;
   /// A scalar in every lane; values that have lanes already stay.
   [[nodiscard]] llvm::Value* spread(llvm::Value* value, int lanes) const;
 
@@ -47,6 +53,11 @@ class Lanes {
   /// What a reduction starts from, and a step of it.
   [[nodiscard]] llvm::Value* identity(ReduceKind kind, DType dtype, int lanes);
   [[nodiscard]] llvm::Value* combine(ReduceKind kind, DType dtype, llvm::Value* a, llvm::Value* b);
+  /// Partial results wait in a place of the stack, in the form they are combined in: as that, the
+  /// place becomes a register.
+  [[nodiscard]] llvm::Type* waiting(DType dtype, int lanes) const;
+  void keep(DType dtype, llvm::Value* value, llvm::Value* place);
+  [[nodiscard]] llvm::Value* kept(DType dtype, llvm::Value* place, int lanes);
   /// All lanes combined in a tree.
   [[nodiscard]] llvm::Value* across(ReduceKind kind, DType dtype, llvm::Value* x);
 
@@ -60,10 +71,12 @@ class Lanes {
   [[nodiscard]] llvm::Value* int_unary(UnaryKind kind, DType dtype, llvm::Value* x);
   [[nodiscard]] llvm::Value* int_binary(BinaryKind kind, DType dtype, llvm::Value* a,
                                         llvm::Value* b);
+  [[nodiscard]] llvm::Value* complex_cast(llvm::Value* x, DType from, DType to);
   [[nodiscard]] llvm::Type* like(llvm::Value* shape, llvm::Type* element) const;
 
   llvm::IRBuilder<>& b_;
   const TargetInfo& target_;
+  ComplexLanes complex_;
 };
 
 /// How many lanes a value has; 1 for a scalar.

@@ -1,5 +1,6 @@
-// Element-wise ops of any dtype, as the reference computes them: for numbers the code generator
-// does not know (complex ones) and wherever no generated kernel is at hand.
+// Element-wise ops of any dtype, as the reference computes them: for what the code generator does
+// not know (quotients and functions of complex numbers) and wherever no generated kernel is at
+// hand.
 #include "ricci/op/elementwise.h"
 
 #include <array>

@@ -1,0 +1,204 @@
+// Complex numbers in loop kernels: the reference's bits on every target and in vectors of every
+// width, infinities, NaNs and the signs of zeros included.
+#include <array>
+#include <complex>
+#include <limits>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "ricci/build/build.h"
+#include "ricci/build/reduce.h"
+#include "ricci/interp/interpreter.h"
+#include "ricci/runtime/compiled_graph.h"
+#include "ricci/runtime/device.h"
+
+#include "backend/cpu/executable.h"
+#include "backend/cpu/kernel_code.h"
+#include "support/compare.h"
+
+namespace ricci::testing {
+namespace {
+
+using Complex = std::complex<double>;
+
+// Compiles for a target that need not be this machine's own.
+class TargetSource final : public cpu::CodeSource {
+ public:
+  explicit TargetSource(cpu::TargetInfo target) : target_(std::move(target)) {}
+
+  std::vector<cpu::KernelCode> kernels(std::span<const loop::Kernel> kernels) override {
+    std::vector<cpu::KernelSource> sources;
+    for (const loop::Kernel& k : kernels) {
+      sources.push_back({&k, fmt::format("k{}", sources.size())});
+    }
+    const auto code = cpu::compile_kernels(sources, {.target = &target_});
+    std::vector<cpu::KernelCode> out;
+    for (const cpu::KernelSource& s : sources) {
+      out.push_back({code, reinterpret_cast<cpu::KernelFunction>(code->find(s.symbol))});
+    }
+    return out;
+  }
+  cpu::ScanCode scan(const Program&, const ControlStep&) override { return {}; }
+
+ private:
+  cpu::TargetInfo target_;
+};
+
+// Targets that run here, each with registers of all widths: narrower ones than it has make shorter
+// vectors, wider ones longer.
+std::vector<cpu::TargetInfo> targets_of_all_widths() {
+  std::vector<cpu::TargetInfo> found;
+  for (const char* name : {"portable", "avx2", "avx512"}) {
+    if (!cpu::runs_here(cpu::target_named(name))) continue;
+    for (const int bits : {64, 128, 256, 512}) {
+      found.push_back(cpu::target_named(name));
+      found.back().vector_bits = bits;
+    }
+  }
+  return found;
+}
+
+std::vector<Tensor> run(const Graph& graph, const Feeds& feeds, const cpu::TargetInfo& target) {
+  const Device device = Device::cpu(1);
+  const auto program = std::make_shared<const Program>(make_program(graph));
+  for (const Step& step : program->steps) {
+    EXPECT_TRUE(std::holds_alternative<KernelStep>(step.what)) << to_string(*program);
+  }
+  const cpu::Executable executable(program, TargetSource(target));
+  cpu::Context context(executable);
+  std::vector<const std::byte*> inputs;
+  const std::vector<Tensor> values = check_feeds(graph, feeds).values;
+  for (const Tensor& t : values) inputs.push_back(t.data());
+  std::vector<Tensor> results;
+  std::vector<std::byte*> outputs;
+  for (const ValueId v : graph.outputs()) results.push_back(Tensor::zeros(graph.type(v)));
+  for (Tensor& t : results) outputs.push_back(t.mutable_data());
+  executable.run(context, device.pool(), {inputs, outputs, 0, nullptr});
+  return results;
+}
+
+void expect_bits_of_the_reference(const Graph& graph, const Feeds& feeds) {
+  const std::vector<Tensor> expected = interpret(graph, feeds);
+  for (const cpu::TargetInfo& target : targets_of_all_widths()) {
+    const std::vector<Tensor> actual = run(graph, feeds, target);
+    for (std::size_t r = 0; r < expected.size(); ++r) {
+      EXPECT_TRUE(same(actual[r], expected[r]))
+          << graph.name() << ", result " << r << ", " << target.name << " " << target.vector_bits;
+    }
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+// Every pair of numbers whose parts are special or large, as two operands; then a few more, so that
+// no vector divides their count.
+std::array<Tensor, 2> special_pairs(DType dtype) {
+  constexpr double Inf = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const bool narrow = dtype == DType::C64;
+  const double large = narrow ? 2e38 : 1e308;
+  const double tiny = narrow ? 1e-42 : 1e-320;
+  std::vector<Complex> numbers;
+  const auto parts = {0.0, -0.0, 1.0, -1.1, 3.3, large, -tiny, Inf, -Inf, nan, -nan};
+  for (const double re : parts) {
+    for (const double im : parts) numbers.emplace_back(re, im);
+  }
+  std::vector<Complex> a;
+  std::vector<Complex> b;
+  for (const Complex x : numbers) {
+    for (const Complex y : numbers) {
+      a.push_back(x);
+      b.push_back(y);
+    }
+  }
+  while (a.size() % 64 != 37) {
+    a.emplace_back(0.5, 2);
+    b.emplace_back(-3, 0.25);
+  }
+  const Type type{dtype, {static_cast<std::int64_t>(a.size())}};
+  return {Tensor::from_numbers<Complex>(type, a), Tensor::from_numbers<Complex>(type, b)};
+}
+
+TEST(BackendComplexKernels, SpecialValuesAreThoseOfTheReference) {
+  for (const DType dtype : {DType::C64, DType::C128}) {
+    const auto [a, b] = special_pairs(dtype);
+    const DType other = dtype == DType::C64 ? DType::C128 : DType::C64;
+    Graph g(fmt::format("special_{}", name(dtype)));
+    const Value x = g.input("x", a.type());
+    const Value y = g.input("y", b.type());
+    const Value z = g.constant(Tensor::splat(a.type(), Complex(0.5, -0.0)));
+    g.set_outputs({x * y, x + y, x - y, -x, conjugate(x), eq(x, y), ne(x, y), where(x, y, z),
+                   where(eq(x, y), z, x), cast(x, {.to = other}), cast(x, {.to = DType::Bool}),
+                   cast(x, {.to = DType::F32}), cast(x, {.to = DType::I32}),
+                   cast(cast(x, {.to = DType::F16}), {.to = dtype}), x * z,
+                   cast(eq(x, y), {.to = dtype})});
+    expect_bits_of_the_reference(g, {{"x", a}, {"y", b}});
+  }
+}
+
+// Whole parts, so that sums are exact in any order; no more than a few large factors.
+Tensor whole_numbers(const Type& type) {
+  std::vector<Complex> numbers;
+  for (std::int64_t i = 0; i < *type.numel(); ++i) {
+    numbers.emplace_back(static_cast<double>(i % 7) - 3, static_cast<double>(i % 5) - 2);
+  }
+  return Tensor::from_numbers<Complex>(type, numbers);
+}
+
+// 1, i, -1 and -i.
+Tensor units(const Type& type) {
+  std::vector<Complex> numbers;
+  for (std::int64_t i = 0; i < *type.numel(); ++i) {
+    constexpr std::array<Complex, 4> Units = {Complex(1, 0), {0, 1}, {-1, 0}, {0, -1}};
+    numbers.push_back(Units[static_cast<std::size_t>(i * i / 3 % 4)]);
+  }
+  return Tensor::from_numbers<Complex>(type, numbers);
+}
+
+TEST(BackendComplexKernels, ReducesRowsColumnsAndWholeArrays) {
+  for (const DType dtype : {DType::C64, DType::C128}) {
+    for (const StaticDims& dims : {StaticDims{13, 37}, {5, 64}, {700, 129}, {3, 1}}) {
+      Graph g(fmt::format("reduced_{}_{}", name(dtype), dims[0]));
+      const Type type{dtype, Dims(dims.begin(), dims.end())};
+      const Value x = g.input("x", type);
+      const Value u = g.input("u", type);
+      const auto product = [&](Axes axes) {
+        // Adding zero makes -0 to 0: the order of factors decides on the sign.
+        const Value p = reduce(u, {.op = ReduceKind::Prod, .axes = std::move(axes)});
+        return p + g.constant(Tensor::splat({dtype, {}}, Complex(0, 0)));
+      };
+      g.set_outputs({sum(x * conjugate(u), {1}), sum(x * u, {0}), sum(x), product({1}),
+                     product({0}), x - sum(x, {1}, true)});
+      expect_bits_of_the_reference(g, {{"x", whole_numbers(type)}, {"u", units(type)}});
+    }
+  }
+}
+
+TEST(BackendComplexKernels, GoOnBehindAProduct) {
+  for (const DType dtype : {DType::C64, DType::C128}) {
+    Graph g("dense");
+    const Value x = g.input("x", {dtype, {70, 33}});
+    const Value w = g.input("w", {dtype, {33, 50}});
+    const Value b = g.input("b", {dtype, {50}});
+    g.set_outputs({conjugate(matmul(x, w) + b) * b});
+    const Program program = make_program(g, {.claims = cpu::claims});
+    ASSERT_EQ(program.steps.size(), 1U) << to_string(program);
+    const Feeds feeds = {{"x", random_tensor(1, x.type())},
+                         {"w", random_tensor(2, w.type())},
+                         {"b", random_tensor(3, b.type())}};
+    EXPECT_TRUE(close(compile(g).run(feeds)[0], interpret(g, feeds)[0],
+                      dtype == DType::C64 ? Tolerance{1e-5, 1e-5} : Tolerance{1e-13, 1e-13}));
+  }
+}
+
+TEST(BackendComplexKernels, ReducesNothingToTheIdentity) {
+  for (const DType dtype : {DType::C64, DType::C128}) {
+    Graph g("nothing");
+    const Value x = g.input("x", {dtype, {3, 0}});
+    g.set_outputs({sum(x, {1}), reduce(x, {.op = ReduceKind::Prod, .axes = {1}})});
+    expect_bits_of_the_reference(g, {{"x", Tensor::zeros(x.type())}});
+  }
+}
+
+}  // namespace
+}  // namespace ricci::testing
