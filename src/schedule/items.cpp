@@ -211,7 +211,7 @@ class Maker {
     if (combined == 1) {  // nothing to combine; but a sum starts from zero, which makes -0 to 0
       item.kind = Item::Kind::Pointwise;
       item.instr.code = loop::Code::Copy;
-      if (lowered.reduce == ReduceKind::Sum && is_float(item.instr.dtype)) {
+      if (lowered.reduce == ReduceKind::Sum && is_differentiable(item.instr.dtype)) {
         item.instr.code = loop::Code::Binary;
         item.instr.kind = static_cast<std::uint8_t>(BinaryKind::Add);
         item.reads.push_back(Splat{identity_of(lowered.reduce, item.instr.dtype)});
