@@ -2,6 +2,7 @@
 // program is computed, it has the reference's bits where those are exact.
 #include <cmath>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
