@@ -145,8 +145,9 @@ void write_shared_library(const ObjectFile& program, const std::string& path,
   for (std::string& flag : words(RICCI_RUNTIME_LINK_FLAGS)) arguments.push_back(std::move(flag));
   try {
     link(arguments, options, scratch.file("log.txt"));
-  } catch (const DeviceError&) {
-    if (runtime != SystemRuntime) throw;
+  } catch (const DeviceError& error) {  // which has what the linker said
+    const bool missed = std::string_view(error.what()).find(SystemRuntime) != std::string::npos;
+    if (runtime != SystemRuntime || !missed) throw;
     throw UserError(ErrorCode::File,
                     "libricci_runtime.a is neither beside this program nor where the linker looks",
                     "name it in RICCI_RUNTIME, or install Ricci (make install)");

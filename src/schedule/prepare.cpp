@@ -99,38 +99,46 @@ Value any_element(Value flags) {
   return all.empty() ? flags : reduce_any(flags, all);
 }
 
+// Does some element of each value pass the test? The answers, joined.
+template <class Test, class Join>
+Value on_elements(std::span<const Value> values, Test test, Join join) {
+  Value answer;
+  for (const Value& x : values) {
+    if (!x.valid()) continue;
+    const Value found = any_element(test(x));
+    answer = answer.valid() ? join(answer, found) : found;
+  }
+  return answer;
+}
+
+const MaskKind& mask_of(const Node& node) {
+  if (const auto* forward = node.op.as<op::Attention>()) return forward->mask_kind;
+  return node.op.as<op::AttentionBackward>()->mask_kind;
+}
+
 // Written out, attention multiplies a weight of zero with whatever its key has: NaN where that is
 // not finite, nothing for the op itself. Where NaN comes out and an infinity went in, or a NaN that
 // may be masked, the op is computed as it is; not where an operand is NaN throughout.
 NewResults expanded_attention(const NodeVisit& v) {
+  const auto nan = [](Value x) { return is_nan(x); };
+  const auto finite = [](Value x) { return is_finite(x); };
+  const auto infinite = [](Value x) { return logical_not(logical_or(is_finite(x), is_nan(x))); };
+  const auto either = [](Value a, Value b) { return logical_or(a, b); };
+  const auto both = [](Value a, Value b) { return logical_and(a, b); };
   std::vector<Value> fast = expand_node(v.node, v.operands, v.graph());
   const std::size_t operands = v.operands.size();
   std::vector<Value> captures = v.operands;
-  Value odd;
   for (const Value& x : fast) {
-    if (!x.valid()) continue;
-    captures.push_back(x);
-    const Value found = any_element(is_nan(x));
-    odd = odd.valid() ? logical_or(odd, found) : found;
+    if (x.valid()) captures.push_back(x);
   }
-  const auto* forward = v.node.op.as<op::Attention>();
-  const MaskKind& mask =
-      forward != nullptr ? forward->mask_kind : v.node.op.as<op::AttentionBackward>()->mask_kind;
-  Value infinite;
-  Value has_nan;
-  Value some_finite;
-  for (std::size_t k = 0; k < (forward != nullptr ? 3U : 4U); ++k) {
-    const Value x = v.operands[k];
-    const Value neither = logical_or(is_finite(x), is_nan(x));
-    const Value inf = any_element(logical_not(neither));
-    const Value nan = any_element(is_nan(x));
-    const Value finite = any_element(is_finite(x));
-    infinite = infinite.valid() ? logical_or(infinite, inf) : inf;
-    has_nan = has_nan.valid() ? logical_or(has_nan, nan) : nan;
-    some_finite = some_finite.valid() ? logical_and(some_finite, finite) : finite;
-  }
-  if (mask.kind != MaskKind::Kind::None) {
-    infinite = logical_or(infinite, logical_and(has_nan, some_finite));
+  const Value odd = on_elements(fast, nan, either);
+  const auto floats =
+      std::span<const Value>(v.operands).first(v.node.op.is<op::Attention>() ? 3 : 4);
+  Value suspect = on_elements(floats, infinite, either);
+  if (mask_of(v.node).kind != MaskKind::Kind::None) {
+    const Value masked =
+        logical_and(on_elements(floats, nan, either), on_elements(floats, finite, both));
+    suspect = logical_or(suspect, masked);
   }
   const auto careful = [&](Graph& graph, std::span<const Value> in) {
     std::vector<Value> wanted;
@@ -142,7 +150,7 @@ NewResults expanded_attention(const NodeVisit& v) {
   const auto given = [&](Graph&, std::span<const Value> in) {
     return std::vector<Value>(in.begin() + static_cast<std::ptrdiff_t>(operands), in.end());
   };
-  const std::vector<Value> chosen = cond(logical_and(odd, infinite), captures, careful, given);
+  const std::vector<Value> chosen = cond(logical_and(odd, suspect), captures, careful, given);
   for (std::size_t r = 0, next = 0; r < fast.size(); ++r) {
     if (fast[r].valid()) fast[r] = chosen[next++];
   }

@@ -24,6 +24,13 @@ void require(bool holds, const char* what) {
   if (!holds) throw Fault{what};
 }
 
+// A damaged program may have sizes that are no numbers.
+std::int64_t product(std::int64_t a, std::int64_t b) {
+  const std::optional<std::int64_t> exact = try_mul(a, b);
+  require(exact.has_value(), "a size does not fit in 64 bits");
+  return *exact;
+}
+
 // The places a walk over axes can reach: [low, high], as long as they are numbers at all.
 class Reach {
  public:
@@ -90,6 +97,8 @@ class Checker {
     require(k.kept <= k.outer && k.outer <= k.extents.size(), "a kernel's axes are out of order");
     require(std::ranges::all_of(k.extents, [](std::int64_t n) { return n >= 0; }),
             "a kernel walks a negative size");
+    std::int64_t elements = 1;
+    for (const std::int64_t n : k.extents) elements = product(elements, n);
     require(k.tiles >= 1 && k.tiles <= MostTiles && k.chunks >= 1 && k.tiles % k.chunks == 0,
             "a kernel's work is cut in no sensible way");
     require(!k.by_columns || k.extents.size() == 1, "a kernel cut by columns has one axis");
@@ -156,7 +165,7 @@ class Checker {
                 s.buffers[argument] >= 0,
             "a kernel adds up in an argument there is not");
     const std::int64_t length = acc.per_element ? k.row_elements() : 1;
-    const std::int64_t all = checked_mul(checked_mul(k.kept_rows(), k.chunks), length);
+    const std::int64_t all = product(product(k.kept_rows(), k.chunks), length);
     require(k.arguments[local].elements >= length && buffer(s.buffers[argument]).elements >= all,
             "a kernel adds up outside a buffer");
   }
@@ -301,6 +310,7 @@ class Checker {
     for (std::size_t k = 0; k < s.carries.size(); ++k) check_carry(s, k);
   }
   void check_passed(const ControlStep& s, const op::Scan& scan) const {
+    require(scan.length.is_static(), "a scan is not one");
     const std::int64_t length = scan.length.value();
     const Program& body = *s.bodies[0].second;
     const auto whole = static_cast<std::size_t>(scan.num_carry + scan.num_bcast);
@@ -322,7 +332,7 @@ class Checker {
   static void check_same(const Buffer& inside, const BufferView& outside, std::int64_t rows) {
     if (outside.buffer < 0) return;
     require(inside.dtype == outside.type.dtype &&
-                checked_mul(inside.elements, rows) == *outside.type.numel(),
+                product(inside.elements, rows) == *outside.type.numel(),
             "a body takes or gives values of another size");
   }
   void check_carry(const ControlStep& s, std::size_t k) const {

@@ -14,6 +14,7 @@
 #include "runtime/models.h"
 #include "schedule/program_bytes.h"
 #include "schedule/side_by_side.h"
+#include "support/run_executable.h"
 
 namespace ricci::testing {
 namespace {
@@ -54,16 +55,7 @@ std::vector<Tensor> run(const Graph& graph, const Program& program, const Feeds&
   const Device device = Device::cpu(threads);
   const cpu::Executable executable(std::make_shared<const Program>(program),
                                    cpu::JitSource(device.pool()));
-  cpu::Context context(executable);
-  const std::vector<Tensor> values = check_feeds(graph, feeds).values;
-  std::vector<const std::byte*> inputs;
-  for (const Tensor& t : values) inputs.push_back(t.data());
-  std::vector<Tensor> results;
-  std::vector<std::byte*> outputs;
-  for (const ValueId v : graph.outputs()) results.push_back(Tensor::zeros(graph.type(v)));
-  for (Tensor& t : results) outputs.push_back(t.mutable_data());
-  executable.run(context, device.pool(), {inputs, outputs, 0, nullptr});
-  return results;
+  return run_executable(executable, graph, feeds, device);
 }
 
 void expect_same_bits(const Graph& graph, std::size_t wanted, std::size_t wanted_before = 0) {

@@ -16,6 +16,7 @@
 #include "backend/cpu/executable.h"
 #include "backend/cpu/kernel_code.h"
 #include "support/compare.h"
+#include "support/run_executable.h"
 
 namespace ricci::testing {
 namespace {
@@ -66,16 +67,7 @@ std::vector<Tensor> run(const Graph& graph, const Feeds& feeds, const cpu::Targe
     EXPECT_TRUE(std::holds_alternative<KernelStep>(step.what)) << to_string(*program);
   }
   const cpu::Executable executable(program, TargetSource(target));
-  cpu::Context context(executable);
-  std::vector<const std::byte*> inputs;
-  const std::vector<Tensor> values = check_feeds(graph, feeds).values;
-  for (const Tensor& t : values) inputs.push_back(t.data());
-  std::vector<Tensor> results;
-  std::vector<std::byte*> outputs;
-  for (const ValueId v : graph.outputs()) results.push_back(Tensor::zeros(graph.type(v)));
-  for (Tensor& t : results) outputs.push_back(t.mutable_data());
-  executable.run(context, device.pool(), {inputs, outputs, 0, nullptr});
-  return results;
+  return run_executable(executable, graph, feeds, device);
 }
 
 void expect_bits_of_the_reference(const Graph& graph, const Feeds& feeds) {

@@ -188,6 +188,9 @@ graph @columns {
   Program small_output = sound;
   small_output.buffers[static_cast<std::size_t>(sound.outputs[0])].elements = 1;
   expect_found(small_output, "adds up outside");
+  Program endless = sound;
+  endless.kernels[0].extents[0] = std::int64_t{1} << 60;
+  expect_found(endless, "does not fit in 64 bits");
   Program nowhere = sound;
   nowhere.kernels[0].accumulators[0].argument = 7;
   expect_found(nowhere, "an argument there is not");
