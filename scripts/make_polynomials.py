@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write src/backend/cpu/vector_math_polynomials.h: the polynomials of the CPU's vector functions.
+"""Write src/backend/cpu/math/vector_math_polynomials.h: the polynomials of the CPU's vector functions.
 
 Each is the minimax approximation, by Remez' exchange, of what is left of a function once its
 leading terms are taken out, worked out with 50 digits (needs mpmath). The degree is the lowest

@@ -8,7 +8,7 @@
 #include "ricci/rewrite/pass.h"
 #include "ricci/rule/expand.h"
 
-#include "backend/cpu/executable.h"
+#include "backend/cpu/run/executable.h"
 #include "schedule/step_buffers.h"
 
 namespace ricci {

@@ -6,7 +6,7 @@
 #include "ricci/rewrite/control_flow.h"
 
 #include "rewrite/replace_nodes.h"
-#include "rule/loop_parts.h"
+#include "rule/control/loop_parts.h"
 
 namespace ricci {
 namespace {

@@ -1,9 +1,9 @@
 // Backward ops of the functions of one operand, from the table of derivatives.
 #include "ricci/build/build.h"
 
-#include "rule/derivative_table.h"
-#include "rule/eval_rules.h"
-#include "rule/expand_rules.h"
+#include "rule/tables/derivative_table.h"
+#include "rule/tables/eval_rules.h"
+#include "rule/tables/expand_rules.h"
 
 namespace ricci::rule {
 namespace {

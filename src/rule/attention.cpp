@@ -5,8 +5,8 @@
 #include "ricci/build/build.h"
 
 #include "rule/attention_parts.h"
-#include "rule/eval_rules.h"
-#include "rule/expand_rules.h"
+#include "rule/tables/eval_rules.h"
+#include "rule/tables/expand_rules.h"
 
 namespace ricci::rule {
 

@@ -1,7 +1,7 @@
 // Reference values of model-level blocks.
 #include "ricci/op/block.h"
 
-#include "rule/eval_rules.h"
+#include "rule/tables/eval_rules.h"
 
 namespace ricci::rule {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "rule/eval_rules.h"
+#include "rule/tables/eval_rules.h"
 
 namespace ricci::rule {
 namespace {

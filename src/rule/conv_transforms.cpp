@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "rule/axis_moves.h"
-#include "rule/batch_rules.h"
+#include "rule/control/loop_rewriting.h"
 #include "rule/derivative_parts.h"
-#include "rule/loop_rewriting.h"
-#include "rule/vjp_rules.h"
+#include "rule/tables/batch_rules.h"
+#include "rule/tables/vjp_rules.h"
 
 namespace ricci::rule {
 namespace {

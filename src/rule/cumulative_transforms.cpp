@@ -3,11 +3,11 @@
 
 #include "ricci/build/reduce.h"
 
-#include "rule/batch_rules.h"
 #include "rule/derivative_parts.h"
-#include "rule/jvp_rules.h"
 #include "rule/product_tree.h"
-#include "rule/vjp_rules.h"
+#include "rule/tables/batch_rules.h"
+#include "rule/tables/jvp_rules.h"
+#include "rule/tables/vjp_rules.h"
 
 namespace ricci::rule {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "ricci/op/custom.h"
 
-#include "rule/batch_rules.h"
 #include "rule/derivative_parts.h"
-#include "rule/jvp_rules.h"
-#include "rule/vjp_rules.h"
+#include "rule/tables/batch_rules.h"
+#include "rule/tables/jvp_rules.h"
+#include "rule/tables/vjp_rules.h"
 
 namespace ricci {
 namespace {

@@ -1,9 +1,9 @@
 // Derivatives and batching of the product over any axes.
 #include "op/dot_axes.h"
 #include "rule/axis_moves.h"
-#include "rule/batch_rules.h"
 #include "rule/derivative_parts.h"
-#include "rule/vjp_rules.h"
+#include "rule/tables/batch_rules.h"
+#include "rule/tables/vjp_rules.h"
 
 namespace ricci::rule {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "rule/eval_rules.h"
 #include "rule/number_functions.h"
+#include "rule/tables/eval_rules.h"
 
 namespace ricci::rule {
 namespace {

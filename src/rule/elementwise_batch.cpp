@@ -1,6 +1,6 @@
 // Batching of the element-wise ops that do not broadcast.
-#include "rule/batch_rules.h"
 #include "rule/derivative_parts.h"
+#include "rule/tables/batch_rules.h"
 
 namespace ricci::rule {
 

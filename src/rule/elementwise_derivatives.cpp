@@ -1,8 +1,8 @@
 // Derivatives of the element-wise ops, from the table of slopes.
 #include "rule/derivative_parts.h"
-#include "rule/derivative_table.h"
-#include "rule/jvp_rules.h"
-#include "rule/vjp_rules.h"
+#include "rule/tables/derivative_table.h"
+#include "rule/tables/jvp_rules.h"
+#include "rule/tables/vjp_rules.h"
 
 namespace ricci::rule {
 namespace {

@@ -1,5 +1,5 @@
 // Element-wise ops and generators as instructions.
-#include "rule/lower_rules.h"
+#include "rule/tables/lower_rules.h"
 
 namespace ricci::rule {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "ricci/build/build.h"
 
-#include "rule/eval_rules.h"
+#include "rule/tables/eval_rules.h"
 
 namespace ricci::rule {
 namespace {

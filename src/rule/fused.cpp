@@ -2,9 +2,9 @@
 #include "ricci/op/fused.h"
 
 #include "op/fused_operands.h"
-#include "rule/eval_rules.h"
 #include "rule/fused_parts.h"
 #include "rule/norm_parts.h"
+#include "rule/tables/eval_rules.h"
 
 namespace ricci::rule {
 namespace {

@@ -3,7 +3,7 @@
 #include "ricci/op/fused.h"
 
 #include "op/fused_operands.h"
-#include "rule/expand_rules.h"
+#include "rule/tables/expand_rules.h"
 
 namespace ricci::rule {
 namespace {

@@ -6,7 +6,7 @@
 #include "ricci/op/sequence.h"
 
 #include "rule/derivative_parts.h"
-#include "rule/expand_rules.h"
+#include "rule/tables/expand_rules.h"
 
 namespace ricci::rule {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <numbers>
 
-#include "rule/eval_rules.h"
+#include "rule/tables/eval_rules.h"
 #include "support/philox.h"
 
 namespace ricci::rule {

@@ -1,11 +1,11 @@
 // Rows times the matrix each of them picks, and the transposes of that.
 #include "rule/axis_moves.h"
-#include "rule/batch_rules.h"
 #include "rule/derivative_parts.h"
-#include "rule/eval_rules.h"
-#include "rule/jvp_rules.h"
 #include "rule/merged_rows.h"
-#include "rule/vjp_rules.h"
+#include "rule/tables/batch_rules.h"
+#include "rule/tables/eval_rules.h"
+#include "rule/tables/jvp_rules.h"
+#include "rule/tables/vjp_rules.h"
 
 namespace ricci::rule {
 namespace {

@@ -3,7 +3,7 @@
 #include "ricci/op/elementwise.h"
 #include "ricci/op/leaf.h"
 
-#include "rule/eval_rules.h"
+#include "rule/tables/eval_rules.h"
 
 namespace ricci::rule {
 namespace {

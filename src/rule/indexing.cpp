@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "rule/eval_rules.h"
+#include "rule/tables/eval_rules.h"
 
 namespace ricci::rule {
 namespace {

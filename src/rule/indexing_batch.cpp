@@ -1,9 +1,9 @@
 // Batching of the ops that read and write by index. Where tables and indices are both batched, the
 // rows of all examples become rows of one table. An index is checked against its own example's rows
 // before that, so one outside of them is reported and never reaches another example's.
-#include "rule/batch_rules.h"
 #include "rule/derivative_parts.h"
 #include "rule/merged_rows.h"
+#include "rule/tables/batch_rules.h"
 
 namespace ricci::rule {
 namespace {

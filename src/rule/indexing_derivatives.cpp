@@ -1,7 +1,7 @@
 // Reverse rules of the ops that read and write by index: reading and adding are each other's
 // transpose.
 #include "rule/derivative_parts.h"
-#include "rule/vjp_rules.h"
+#include "rule/tables/vjp_rules.h"
 
 namespace ricci::rule {
 

@@ -1,5 +1,5 @@
 // Reads at places that operands give. Writes at such places are calls: their order matters.
-#include "rule/lower_rules.h"
+#include "rule/tables/lower_rules.h"
 
 namespace ricci::rule {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "ricci/op/custom.h"
 
-#include "rule/eval_rules.h"
+#include "rule/tables/eval_rules.h"
 
 namespace ricci::rule {
 

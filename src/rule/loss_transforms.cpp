@@ -2,9 +2,9 @@
 // so a batch is one more.
 #include "ricci/op/loss.h"
 
-#include "rule/batch_rules.h"
 #include "rule/derivative_parts.h"
-#include "rule/vjp_rules.h"
+#include "rule/tables/batch_rules.h"
+#include "rule/tables/vjp_rules.h"
 
 namespace ricci::rule {
 

@@ -1,7 +1,7 @@
 // Derivatives and batching of the matrix product.
-#include "rule/batch_rules.h"
 #include "rule/derivative_parts.h"
-#include "rule/vjp_rules.h"
+#include "rule/tables/batch_rules.h"
+#include "rule/tables/vjp_rules.h"
 
 namespace ricci::rule {
 namespace {

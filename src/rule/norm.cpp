@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "rule/eval_rules.h"
 #include "rule/norm_parts.h"
+#include "rule/tables/eval_rules.h"
 
 namespace ricci::rule {
 namespace {

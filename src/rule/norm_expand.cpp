@@ -3,8 +3,8 @@
 #include "ricci/build/build.h"
 #include "ricci/op/norm.h"
 
-#include "rule/expand_rules.h"
 #include "rule/norm_parts.h"
+#include "rule/tables/expand_rules.h"
 
 namespace ricci::rule {
 namespace {

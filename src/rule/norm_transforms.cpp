@@ -4,9 +4,9 @@
 #include "ricci/op/norm.h"
 
 #include "op/infer_rules.h"
-#include "rule/batch_rules.h"
 #include "rule/derivative_parts.h"
-#include "rule/vjp_rules.h"
+#include "rule/tables/batch_rules.h"
+#include "rule/tables/vjp_rules.h"
 
 namespace ricci::rule {
 

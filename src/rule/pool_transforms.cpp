@@ -1,8 +1,8 @@
 // Derivatives and batching of pooling. Images are pooled one by one, so a batch is more images.
-#include "rule/batch_rules.h"
 #include "rule/derivative_parts.h"
-#include "rule/jvp_rules.h"
-#include "rule/vjp_rules.h"
+#include "rule/tables/batch_rules.h"
+#include "rule/tables/jvp_rules.h"
+#include "rule/tables/vjp_rules.h"
 
 namespace ricci::rule {
 namespace {

@@ -1,8 +1,8 @@
 // Batching of the ops that draw. One node draws for the whole batch, in row-major order of
 // [batch, example…]: examples get different parts of one stream. With a key per example each draws
 // from a stream of its own, as it does alone.
-#include "rule/batch_rules.h"
 #include "rule/derivative_parts.h"
+#include "rule/tables/batch_rules.h"
 
 namespace ricci::rule {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "ricci/build/reduce.h"
 
-#include "rule/eval_rules.h"
-#include "rule/expand_rules.h"
+#include "rule/tables/eval_rules.h"
+#include "rule/tables/expand_rules.h"
 
 namespace ricci::rule {
 namespace {

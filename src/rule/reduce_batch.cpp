@@ -1,6 +1,6 @@
 // Batching of reductions: axes move one further.
-#include "rule/batch_rules.h"
 #include "rule/derivative_parts.h"
+#include "rule/tables/batch_rules.h"
 
 namespace ricci::rule {
 

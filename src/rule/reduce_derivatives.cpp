@@ -1,8 +1,8 @@
 // Derivatives of reductions and of softmax.
 #include "rule/derivative_parts.h"
-#include "rule/jvp_rules.h"
 #include "rule/product_tree.h"
-#include "rule/vjp_rules.h"
+#include "rule/tables/jvp_rules.h"
+#include "rule/tables/vjp_rules.h"
 
 namespace ricci::rule {
 namespace {

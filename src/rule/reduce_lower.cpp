@@ -1,4 +1,4 @@
-#include "rule/lower_rules.h"
+#include "rule/tables/lower_rules.h"
 
 namespace ricci::rule {
 

@@ -4,8 +4,8 @@
 #include "ricci/build/build.h"
 
 #include "op/region_chain.h"
-#include "rule/eval_rules.h"
-#include "rule/expand_rules.h"
+#include "rule/tables/eval_rules.h"
+#include "rule/tables/expand_rules.h"
 
 namespace ricci::rule {
 namespace {

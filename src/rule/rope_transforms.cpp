@@ -1,9 +1,9 @@
 // Reverse rule and batching of rope.
 #include "ricci/op/rope.h"
 
-#include "rule/batch_rules.h"
 #include "rule/derivative_parts.h"
-#include "rule/vjp_rules.h"
+#include "rule/tables/batch_rules.h"
+#include "rule/tables/vjp_rules.h"
 
 namespace ricci::rule {
 

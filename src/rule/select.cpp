@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "rule/eval_rules.h"
+#include "rule/tables/eval_rules.h"
 #include "support/philox.h"
 
 namespace ricci::rule {

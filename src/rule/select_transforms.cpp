@@ -1,9 +1,9 @@
 // Derivatives and batching of the ops that choose elements by their order. Values carry a
 // derivative to where the indices say they came from; indices carry none.
-#include "rule/batch_rules.h"
 #include "rule/derivative_parts.h"
-#include "rule/jvp_rules.h"
-#include "rule/vjp_rules.h"
+#include "rule/tables/batch_rules.h"
+#include "rule/tables/jvp_rules.h"
+#include "rule/tables/vjp_rules.h"
 
 namespace ricci::rule {
 namespace {

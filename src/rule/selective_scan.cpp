@@ -4,7 +4,7 @@
 
 #include "ricci/op/sequence.h"
 
-#include "rule/eval_rules.h"
+#include "rule/tables/eval_rules.h"
 
 namespace ricci::rule {
 namespace {

@@ -2,9 +2,9 @@
 #include "ricci/op/sequence.h"
 #include "ricci/rule/expand.h"
 
-#include "rule/batch_rules.h"
 #include "rule/derivative_parts.h"
-#include "rule/vjp_rules.h"
+#include "rule/tables/batch_rules.h"
+#include "rule/tables/vjp_rules.h"
 
 namespace ricci::rule {
 namespace {

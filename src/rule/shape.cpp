@@ -1,7 +1,7 @@
 // Ops that move elements: each says, for every index of the result, where the element comes from.
 #include "ricci/op/shape.h"
 
-#include "rule/eval_rules.h"
+#include "rule/tables/eval_rules.h"
 
 namespace ricci::rule {
 

@@ -1,6 +1,6 @@
 // Batching of the ops that change shapes: the batch is one more axis in front.
-#include "rule/batch_rules.h"
 #include "rule/derivative_parts.h"
+#include "rule/tables/batch_rules.h"
 
 namespace ricci::rule {
 namespace {

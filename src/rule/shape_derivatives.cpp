@@ -1,6 +1,6 @@
 // Reverse rules of the ops that change shapes; their forward rules follow from linearity.
 #include "rule/derivative_parts.h"
-#include "rule/vjp_rules.h"
+#include "rule/tables/vjp_rules.h"
 
 namespace ricci::rule {
 namespace {

@@ -1,5 +1,5 @@
 // Shape ops as views, or as copies into parts of their result.
-#include "rule/lower_rules.h"
+#include "rule/tables/lower_rules.h"
 
 namespace ricci::rule {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "ricci/op/linalg.h"
 
-#include "rule/eval_rules.h"
+#include "rule/tables/eval_rules.h"
 
 namespace ricci::rule {
 namespace {

@@ -1,10 +1,10 @@
 // Derivatives and batching of linear systems. With x = A⁻¹ b,
 //   db = A⁻ᴴ g, dA = -db·xᴴ  and  t_x = A⁻¹ (t_b - t_A·x).
 #include "rule/axis_moves.h"
-#include "rule/batch_rules.h"
 #include "rule/derivative_parts.h"
-#include "rule/jvp_rules.h"
-#include "rule/vjp_rules.h"
+#include "rule/tables/batch_rules.h"
+#include "rule/tables/jvp_rules.h"
+#include "rule/tables/vjp_rules.h"
 
 namespace ricci::rule {
 namespace {

@@ -3,7 +3,7 @@
 #include "ricci/build/build.h"
 
 #include "rule/derivative_parts.h"
-#include "rule/expand_rules.h"
+#include "rule/tables/expand_rules.h"
 
 namespace ricci::rule {
 namespace {

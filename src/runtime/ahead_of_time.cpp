@@ -7,8 +7,8 @@
 
 #include "ricci/support/error.h"
 
-#include "backend/cpu/executable.h"
-#include "backend/cpu/object_code.h"
+#include "backend/cpu/codegen/object_code.h"
+#include "backend/cpu/run/executable.h"
 #include "runtime/c_header.h"
 #include "runtime/programs.h"
 #include "schedule/program_bytes.h"

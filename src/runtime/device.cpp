@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-#include "backend/cpu/warm_up.h"
+#include "backend/cpu/codegen/warm_up.h"
 
 namespace ricci {
 

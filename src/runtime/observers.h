@@ -8,7 +8,7 @@
 
 #include "ricci/runtime/profile.h"
 
-#include "backend/cpu/executable.h"
+#include "backend/cpu/run/executable.h"
 
 namespace ricci {
 

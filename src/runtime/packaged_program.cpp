@@ -9,7 +9,7 @@
 #include "ricci/support/error.h"
 #include "ricci/support/text.h"
 
-#include "backend/cpu/cpu_features.h"
+#include "backend/cpu/kernels/cpu_features.h"
 #include "schedule/program_bytes.h"
 
 namespace ricci::runtime {

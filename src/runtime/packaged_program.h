@@ -7,8 +7,8 @@
 
 #include "ricci/device/thread_pool.h"
 
-#include "backend/cpu/executable.h"
-#include "backend/cpu/package.h"
+#include "backend/cpu/run/executable.h"
+#include "backend/cpu/run/package.h"
 #include "runtime/buffer_check.h"
 #include "runtime/packaged_interface.h"
 

@@ -8,7 +8,7 @@
 #include "ricci/support/error.h"
 #include "ricci/support/text.h"
 
-#include "backend/cpu/code_cache.h"
+#include "backend/cpu/codegen/code_cache.h"
 
 namespace ricci::runtime {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "ricci/runtime/compiled_graph.h"
 
-#include "backend/cpu/executable.h"
+#include "backend/cpu/run/executable.h"
 
 namespace ricci::runtime {
 

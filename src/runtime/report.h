@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "backend/cpu/executable.h"
+#include "backend/cpu/run/executable.h"
 
 namespace ricci {
 

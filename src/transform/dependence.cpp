@@ -5,7 +5,7 @@
 #include "ricci/op/table.h"
 #include "ricci/rule/vjp.h"
 
-#include "rule/influence.h"
+#include "rule/control/influence.h"
 
 namespace ricci {
 namespace {

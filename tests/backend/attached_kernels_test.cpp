@@ -9,8 +9,8 @@
 #include "ricci/runtime/device.h"
 #include "ricci/transform/grad.h"
 
-#include "backend/cpu/code_cache.h"
-#include "backend/cpu/executable.h"
+#include "backend/cpu/codegen/code_cache.h"
+#include "backend/cpu/run/executable.h"
 #include "runtime/models.h"
 #include "schedule/program_bytes.h"
 #include "schedule/side_by_side.h"

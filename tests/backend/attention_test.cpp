@@ -1,4 +1,4 @@
-#include "backend/cpu/attention.h"
+#include "backend/cpu/structured/attention.h"
 
 #include <bit>
 #include <cmath>
@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "backend/cpu/vector_kernels.h"
+#include "backend/cpu/kernels/vector_kernels.h"
 #include "support/compare.h"
 #include "support/derivative.h"
 #include "support/pools.h"

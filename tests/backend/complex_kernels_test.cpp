@@ -13,8 +13,8 @@
 #include "ricci/runtime/compiled_graph.h"
 #include "ricci/runtime/device.h"
 
-#include "backend/cpu/executable.h"
-#include "backend/cpu/kernel_code.h"
+#include "backend/cpu/codegen/kernel_code.h"
+#include "backend/cpu/run/executable.h"
 #include "support/compare.h"
 #include "support/run_executable.h"
 

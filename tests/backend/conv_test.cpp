@@ -1,4 +1,4 @@
-#include "backend/cpu/conv.h"
+#include "backend/cpu/structured/conv.h"
 
 #include <cmath>
 #include <limits>
@@ -10,7 +10,7 @@
 
 #include "ricci/type/tensor.h"
 
-#include "backend/cpu/pooling.h"
+#include "backend/cpu/structured/pooling.h"
 #include "support/compare.h"
 #include "support/pools.h"
 

@@ -11,8 +11,8 @@
 #include "ricci/op/table.h"
 #include "ricci/rule/nd.h"
 
-#include "backend/cpu/host_call.h"
-#include "backend/cpu/strided_copy.h"
+#include "backend/cpu/run/host_call.h"
+#include "backend/cpu/structured/strided_copy.h"
 #include "ops/cases.h"
 #include "support/compare.h"
 

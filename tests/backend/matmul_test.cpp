@@ -1,4 +1,4 @@
-#include "backend/cpu/matmul.h"
+#include "backend/cpu/structured/matmul.h"
 
 #include <array>
 #include <bit>
@@ -12,7 +12,7 @@
 
 #include "ricci/type/tensor.h"
 
-#include "backend/cpu/vector_kernels.h"
+#include "backend/cpu/kernels/vector_kernels.h"
 #include "support/compare.h"
 #include "support/pools.h"
 

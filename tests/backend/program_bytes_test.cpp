@@ -11,8 +11,8 @@
 #include "ricci/op/table.h"
 #include "ricci/runtime/device.h"
 
-#include "backend/cpu/code_cache.h"
-#include "backend/cpu/executable.h"
+#include "backend/cpu/codegen/code_cache.h"
+#include "backend/cpu/run/executable.h"
 #include "ops/cases.h"
 
 namespace ricci::testing {

@@ -10,7 +10,7 @@
 #include "ricci/schedule/program.h"
 
 #include "backend/agreement.h"
-#include "backend/cpu/executable.h"
+#include "backend/cpu/run/executable.h"
 #include "property/for_programs.h"
 #include "test_paths.h"
 

@@ -11,7 +11,7 @@
 #include "ricci/model/training.h"
 #include "ricci/op/ops.h"
 
-#include "backend/cpu/cpu_features.h"
+#include "backend/cpu/kernels/cpu_features.h"
 #include "runtime/c_header.h"
 #include "runtime/models.h"
 #include "runtime/packaged_program.h"

@@ -10,7 +10,7 @@
 #include "ricci/build/build.h"
 #include "ricci/op/custom.h"
 
-#include "backend/cpu/code_cache.h"
+#include "backend/cpu/codegen/code_cache.h"
 #include "runtime/models.h"
 
 namespace ricci::testing {

@@ -12,7 +12,7 @@
 #include "ricci/runtime/profile.h"
 #include "ricci/runtime/session.h"
 
-#include "backend/cpu/code_cache.h"
+#include "backend/cpu/codegen/code_cache.h"
 #include "runtime/models.h"
 #include "runtime/programs.h"
 

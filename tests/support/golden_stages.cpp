@@ -16,7 +16,7 @@
 #include "ricci/transform/jvp.h"
 #include "ricci/transform/vmap.h"
 
-#include "backend/cpu/executable.h"
+#include "backend/cpu/run/executable.h"
 
 namespace ricci::testing {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "backend/cpu/code_cache.h"
-#include "backend/cpu/executable.h"
+#include "backend/cpu/codegen/code_cache.h"
+#include "backend/cpu/run/executable.h"
 #include "support/compare.h"
 #include "support/guarded_buffer.h"
 

@@ -6,7 +6,7 @@
 #include "ricci/interp/interpreter.h"
 #include "ricci/runtime/device.h"
 
-#include "backend/cpu/executable.h"
+#include "backend/cpu/run/executable.h"
 
 namespace ricci::testing {
 

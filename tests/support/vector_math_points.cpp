@@ -6,7 +6,7 @@
 #include <numbers>
 #include <random>
 
-#include "rule/eval_rules.h"
+#include "rule/tables/eval_rules.h"
 
 namespace ricci::testing {
 namespace {

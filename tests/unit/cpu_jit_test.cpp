@@ -6,8 +6,8 @@
 
 #include "ricci/support/error.h"
 
-#include "backend/cpu/cpu_features.h"
-#include "backend/cpu/jit.h"
+#include "backend/cpu/codegen/jit.h"
+#include "backend/cpu/kernels/cpu_features.h"
 
 namespace ricci::cpu {
 namespace {

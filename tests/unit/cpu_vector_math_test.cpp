@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "backend/cpu/vector_math.h"
-#include "rule/eval_rules.h"
+#include "backend/cpu/math/vector_math.h"
+#include "rule/tables/eval_rules.h"
 #include "support/vector_math_points.h"
 
 namespace ricci::cpu {

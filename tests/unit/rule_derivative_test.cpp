@@ -8,8 +8,8 @@
 #include "ricci/build/build.h"
 #include "ricci/interp/interpreter.h"
 
-#include "rule/derivative_table.h"
-#include "rule/eval_rules.h"
+#include "rule/tables/derivative_table.h"
+#include "rule/tables/eval_rules.h"
 
 namespace ricci::rule {
 namespace {

@@ -11,7 +11,7 @@
 #include "ricci/schedule/program.h"
 #include "ricci/schedule/verify.h"
 
-#include "backend/cpu/executable.h"
+#include "backend/cpu/run/executable.h"
 #include "ops/cases.h"
 #include "schedule/archive.h"
 #include "schedule/program_bytes.h"

@@ -12,8 +12,8 @@
 #include "ricci/runtime/device.h"
 #include "ricci/schedule/cost.h"
 
-#include "backend/cpu/code_cache.h"
-#include "backend/cpu/executable.h"
+#include "backend/cpu/codegen/code_cache.h"
+#include "backend/cpu/run/executable.h"
 #include "commands/commands.h"
 #include "commands/device_option.h"
 #include "feeds.h"

@@ -9,7 +9,7 @@
 #include "ricci/model/training.h"
 #include "ricci/runtime/compiled_graph.h"
 
-#include "backend/cpu/object_code.h"
+#include "backend/cpu/codegen/object_code.h"
 #include "commands/commands.h"
 #include "feeds.h"
 #include "runtime/programs.h"

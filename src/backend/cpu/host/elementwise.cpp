@@ -10,8 +10,8 @@
 #include "backend/cpu/host/numbers.h"
 #include "backend/cpu/host/parallel.h"
 #include "backend/cpu/host/view.h"
-#include "rule/eval_rules.h"
 #include "rule/number_functions.h"
+#include "rule/tables/eval_rules.h"
 
 namespace ricci::cpu {
 namespace {

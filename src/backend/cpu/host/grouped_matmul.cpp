@@ -9,8 +9,8 @@
 
 #include "backend/cpu/host/indices.h"
 #include "backend/cpu/host/kernels.h"
-#include "backend/cpu/matmul_copy.h"
-#include "backend/cpu/matmul_group.h"
+#include "backend/cpu/structured/matmul_copy.h"
+#include "backend/cpu/structured/matmul_group.h"
 
 namespace ricci::cpu {
 namespace {

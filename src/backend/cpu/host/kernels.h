@@ -1,7 +1,7 @@
 // The kernels the table lists, by family file.
 #pragma once
 
-#include "backend/cpu/host_call.h"
+#include "backend/cpu/run/host_call.h"
 
 namespace ricci::cpu {
 

@@ -7,7 +7,7 @@
 #include "backend/cpu/host/indices.h"
 #include "backend/cpu/host/kernels.h"
 #include "backend/cpu/host/view.h"
-#include "backend/cpu/strided_copy.h"
+#include "backend/cpu/structured/strided_copy.h"
 
 namespace ricci::cpu {
 namespace {

@@ -2,7 +2,7 @@
 // or a complex number of either width.
 #pragma once
 
-#include "backend/cpu/host_call.h"
+#include "backend/cpu/run/host_call.h"
 
 namespace ricci::cpu {
 

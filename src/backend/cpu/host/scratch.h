@@ -10,8 +10,8 @@
 #include "backend/cpu/host/numbers.h"
 #include "backend/cpu/host/parallel.h"
 #include "backend/cpu/host/view.h"
-#include "backend/cpu/host_call.h"
-#include "backend/cpu/strided_copy.h"
+#include "backend/cpu/run/host_call.h"
+#include "backend/cpu/structured/strided_copy.h"
 
 namespace ricci::cpu {
 

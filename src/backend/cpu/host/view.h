@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "backend/cpu/host_call.h"
+#include "backend/cpu/run/host_call.h"
 
 namespace ricci::cpu {
 

@@ -1,0 +1,44 @@
+// Compiled kernels and loops, shared by all programs of this process: the same code is compiled
+// once, as long as there is room.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ricci/device/thread_pool.h"
+
+#include "backend/cpu/codegen/kernel_code.h"
+
+namespace ricci::cpu {
+
+/// One per kernel, in order. What is not there yet is compiled on the pool's threads. With a
+/// folder, code is looked for there first and kept there.
+[[nodiscard]] std::vector<KernelCode> compile_all(std::span<const loop::Kernel> kernels,
+                                                  ThreadPool& pool, const std::string& folder = {});
+
+/// Code compiled when it is asked for, on the pool's threads.
+class JitSource final : public CodeSource {
+ public:
+  explicit JitSource(ThreadPool& pool, std::string folder = {})
+      : pool_(pool), folder_(std::move(folder)) {}
+  [[nodiscard]] std::vector<KernelCode> kernels(std::span<const loop::Kernel> kernels) override;
+  [[nodiscard]] ScanCode scan(const Program& program, const ControlStep& step) override;
+
+ private:
+  ThreadPool& pool_;
+  std::string folder_;  // for machine code; none when empty
+};
+
+/// How much of the code of this process came from where; for tests and reports.
+struct CodeStatistics {
+  std::int64_t compiled = 0;
+  std::int64_t loaded = 0;
+};
+[[nodiscard]] CodeStatistics code_statistics();
+/// Forgets the code that was compiled; programs that use it keep it.
+void forget_code();
+
+}  // namespace ricci::cpu

@@ -1,0 +1,49 @@
+// Complex numbers as LLVM values: an integer a lane, the real part in its low half, which is how
+// memory has them. They are computed with as twice as many floats.
+//
+// Results have the bits of the reference on every target. Products are made in double, where those
+// of floats are exact, and never with fused additions; where a part comes out as NaN, they recover
+// infinities as C's Annex G says.
+#pragma once
+
+#include <complex>
+
+#include <llvm/IR/IRBuilder.h>
+
+#include "ricci/op/elementwise.h"
+#include "ricci/type/dtype.h"
+
+#include "backend/cpu/codegen/jit.h"
+
+namespace ricci::cpu {
+
+class ComplexLanes {
+ public:
+  ComplexLanes(llvm::IRBuilder<>& builder, const TargetInfo& target)
+      : b_(builder), target_(target) {}
+
+  /// One number as a scalar.
+  [[nodiscard]] llvm::Value* constant(DType dtype, std::complex<double> value) const;
+
+  [[nodiscard]] llvm::Value* unary(UnaryKind kind, llvm::Value* x);
+  /// A product may split the block: go on from the builder's own.
+  [[nodiscard]] llvm::Value* binary(BinaryKind kind, llvm::Value* x, llvm::Value* y);
+  [[nodiscard]] llvm::Value* compare(CompareKind kind, llvm::Value* x, llvm::Value* y);
+
+  [[nodiscard]] llvm::Value* cast(llvm::Value* x, DType to);  ///< to another complex dtype
+  [[nodiscard]] llvm::Value* real_part(llvm::Value* x);       ///< float or double lanes
+  [[nodiscard]] llvm::Value* from_real(llvm::Value* x);       ///< of float or double lanes
+
+  /// Both parts of every number as lanes of their own, and back.
+  [[nodiscard]] llvm::Value* floats(llvm::Value* x);
+  [[nodiscard]] llvm::Value* numbers(llvm::Value* floats);
+
+ private:
+  [[nodiscard]] llvm::Value* conjugate(llvm::Value* x);
+  [[nodiscard]] llvm::Value* product(llvm::Value* x, llvm::Value* y);
+
+  llvm::IRBuilder<>& b_;
+  const TargetInfo& target_;
+};
+
+}  // namespace ricci::cpu

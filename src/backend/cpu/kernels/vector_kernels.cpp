@@ -1,0 +1,28 @@
+#include "backend/cpu/kernels/vector_kernels.h"
+
+namespace ricci::cpu {
+namespace {
+
+const VectorKernels& best_kernels() noexcept {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+      __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0) {
+    return vector_avx512::kernels;
+  }
+  // Every machine with AVX2 and FMA converts half floats too.
+  if (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0) {
+    return vector_avx2::kernels;
+  }
+#endif
+  return vector_base::kernels;
+}
+
+}  // namespace
+
+const VectorKernels& vector_kernels() noexcept {
+  static const VectorKernels& best = best_kernels();
+  return best;
+}
+
+}  // namespace ricci::cpu

@@ -1,0 +1,435 @@
+#include "backend/cpu/run/executable.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include <fmt/format.h>
+
+#include "ricci/op/ops.h"
+#include "ricci/support/error.h"
+
+#include "backend/cpu/run/control.h"
+#include "backend/cpu/structured/thread_scratch.h"
+#include "support/align.h"
+
+namespace ricci::cpu {
+namespace {
+
+// Local arguments lie one behind the other in the tile's room, behind the pointers to all.
+std::vector<std::int64_t> local_offsets(const loop::Kernel& k, std::int64_t& total) {
+  std::vector<std::int64_t> offsets;
+  const auto pointers = static_cast<std::int64_t>(k.arguments.size() * sizeof(void*));
+  total = aligned(pointers);
+  bool any = false;
+  for (const loop::Argument& a : k.arguments) {
+    offsets.push_back(total);
+    if (a.role != loop::ArgumentRole::Local) continue;
+    any = true;
+    total += aligned(a.elements * size_of(a.dtype)) + CacheLine;
+  }
+  if (!any) total = 0;
+  return offsets;
+}
+
+[[noreturn]] void fail_index(const Fault& fault, const Origin& step) {
+  Diagnostic d{ErrorCode::IndexOutOfRange,
+               {},
+               fmt::format("index {} is outside [0, {})", fault.index, fault.limit),
+               step.where,
+               {},
+               {}};
+  d.notes.push_back("in " + step.label);
+  throw UserError(std::move(d));
+}
+
+// Something that is not ours was thrown: by a kernel of the user's, or for want of memory.
+[[noreturn]] void fail_kernel(const std::exception& error, std::string_view op,
+                              const Origin& step) {
+  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  Diagnostic d{memory ? ErrorCode::OutOfMemory : ErrorCode::Refused,
+               std::string(op),
+               memory ? fmt::format("there is no room to compute {}", step.label)
+                      : fmt::format("the kernel of '{}' failed: {}", op, error.what()),
+               step.where,
+               {},
+               {}};
+  throw UserError(std::move(d));
+}
+
+}  // namespace
+
+struct Executable::ReadyLaunch {
+  KernelCode code;
+  std::vector<std::int64_t> locals;  ///< where each local argument lies in a tile's room
+  std::int64_t local_bytes = 0;
+  std::size_t first_argument = 0;  ///< among those of the step
+};
+
+/// Launches that run at the same time.
+struct Executable::ReadyLaunches {
+  struct Tile {
+    TileRange range;
+    std::size_t launch = 0;
+  };
+  std::vector<ReadyLaunch> launches;
+  std::vector<Tile> tiles;  ///< of all launches
+  bool alone = false;       ///< too little work for a second thread
+};
+
+struct Executable::Ready {
+  ReadyLaunches kernels;
+  // Call, and what is attached to it.
+  std::unique_ptr<CallKernel> call;
+  ReadyLaunches before;
+  ReadyLaunches after;
+  // Control: a loop as one function, or bodies that are run.
+  ScanCode scan;
+  std::vector<std::unique_ptr<Executable>> bodies;
+};
+
+Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code)
+    : program_(std::move(program)) {
+  const std::vector<KernelCode> kernels = code.kernels(program_->kernels);
+  const Registry& registry = program_->graph ? program_->graph->registry() : default_registry();
+  for (const Step& step : program_->steps) {
+    Ready ready;
+    if (const auto* step_kernels = std::get_if<KernelStep>(&step.what)) {
+      ready.kernels = prepare(step_kernels->launches, kernels, 0);
+    } else if (const auto* call = std::get_if<CallStep>(&step.what)) {
+      AttachedKernels attached;
+      if (call->before) {
+        ready.before = prepare({&*call->before, 1}, kernels, 0);
+        attached.before = &program_->kernels[call->before->kernel];
+      }
+      if (call->after) {
+        const std::size_t first = call->before ? call->before->buffers.size() : 0;
+        ready.after = prepare({&*call->after, 1}, kernels, first);
+        attached.after = &program_->kernels[call->after->kernel];
+      }
+      ready.call = make_call_kernel(*call, registry, attached);
+      scratch_bytes_ = std::max(scratch_bytes_, ready.call->scratch_bytes());
+      thread_bytes_ = std::max(thread_bytes_, thread_scratch_bytes(ready.call->thread_bytes()));
+    } else {
+      std::int64_t inside = 0;
+      ready.scan = code.scan(*program_, std::get<ControlStep>(step.what));
+      for (const auto& [role, body] : std::get<ControlStep>(step.what).bodies) {
+        if (ready.scan.function != nullptr) break;
+        ready.bodies.push_back(std::make_unique<Executable>(body, code));
+        const Executable& b = *ready.bodies.back();
+        scratch_bytes_ = std::max(scratch_bytes_, b.scratch_bytes_);
+        thread_bytes_ = std::max(thread_bytes_, b.thread_bytes_);
+        inside += b.spare_bytes_;
+      }
+      spare_bytes_ += control_spare_bytes(std::get<ControlStep>(step.what)) + inside;
+    }
+    steps_.push_back(std::move(ready));
+  }
+}
+
+Executable::~Executable() = default;
+
+Executable::ReadyLaunch Executable::prepare(const Launch& launch, const KernelCode& code) {
+  ReadyLaunch ready{.code = code};
+  ready.locals = local_offsets(program_->kernels[launch.kernel], ready.local_bytes);
+  if (ready.local_bytes > 0) {
+    thread_bytes_ = std::max(thread_bytes_, thread_scratch_bytes(ready.local_bytes));
+  }
+  return ready;
+}
+
+Executable::ReadyLaunches Executable::prepare(std::span<const Launch> launches,
+                                              std::span<const KernelCode> code,
+                                              std::size_t first_argument) {
+  // Arguments times elements: what kernels of one tile each do within some 100 µs is done before
+  // another thread, which may have to be woken, would have been of use.
+  constexpr std::int64_t LittleWork = 1 << 20;
+  std::int64_t work = 0;
+  std::size_t arguments = first_argument;
+  ReadyLaunches ready{.alone = true};
+  for (const Launch& launch : launches) {
+    const loop::Kernel& k = program_->kernels[launch.kernel];
+    for (std::int64_t t = 0; t < k.tiles; ++t) {
+      ready.tiles.push_back({tile_range(k, t), ready.launches.size()});
+    }
+    ready.launches.push_back(prepare(launch, code[launch.kernel]));
+    ready.launches.back().first_argument = arguments;
+    arguments += launch.buffers.size();
+    work += k.rows() * k.row_elements() * static_cast<std::int64_t>(k.arguments.size());
+    if (k.tiles > 1 || work > LittleWork) ready.alone = false;
+  }
+  if (ready.tiles.size() == 1) ready.alone = true;
+  most_arguments_ = std::max(most_arguments_, arguments);
+  return ready;
+}
+
+void Executable::reserve_threads(ThreadPool& pool) const {
+  if (thread_bytes_ == 0) return;
+  pool.run_on_all([&] { (void)thread_scratch(thread_bytes_); });
+}
+
+std::string_view Executable::how(std::size_t step) const {
+  if (steps_[step].scan.function != nullptr) return "loop";
+  if (steps_[step].call) return steps_[step].call->how();
+  return steps_[step].kernels.launches.empty() ? "control" : "kernel";
+}
+
+bool Executable::is_written_out(std::size_t step) const {
+  return steps_[step].scan.function != nullptr;
+}
+
+const Executable& Executable::body(std::size_t step, std::size_t body) const {
+  return *steps_[step].bodies[body];
+}
+
+void Executable::prepare_frame(Frame& frame, std::byte* arena) const {
+  for (const Buffer& b : program_->buffers) {
+    std::byte* at = nullptr;
+    if (b.role == Buffer::Role::Temporary) at = arena + b.offset;
+    if (b.role == Buffer::Role::Constant) at = const_cast<std::byte*>(b.constant.data());
+    frame.buffers.push_back(at);
+  }
+  frame.arguments.resize(most_arguments_);
+  for (const Step& step : program_->steps) {
+    std::visit(
+        [&]<class S>(const S& s) {
+          if constexpr (!std::is_same_v<S, KernelStep>) {
+            const std::size_t count = s.operands.size() + s.results.size();
+            frame.operands.resize(std::max(frame.operands.size(), count));
+          }
+        },
+        step.what);
+  }
+  frame.bodies.resize(steps_.size());
+  frame.control.resize(steps_.size());
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+    const auto* control = std::get_if<ControlStep>(&program_->steps[s].what);
+    if (control == nullptr || steps_[s].bodies.empty()) continue;
+    frame.control[s] = make_control_room(*control);
+    for (const auto& body : steps_[s].bodies) {
+      frame.bodies[s].emplace_back();
+      body->prepare_frame(frame.bodies[s].back(),
+                          frame.buffers[static_cast<std::size_t>(control->workspace)]);
+    }
+  }
+}
+
+void Context::Free::operator()(std::byte* p) const noexcept {
+  ::operator delete(p, std::align_val_t{CacheLine});
+}
+
+std::int64_t Context::bytes_for(const Executable& e) {
+  return std::max(aligned(e.program().arena_bytes) + aligned(e.scratch_bytes()), CacheLine);
+}
+
+Context::Context(const Executable& executable) : bytes_(bytes_for(executable)) {
+  const std::int64_t arena = aligned(executable.program().arena_bytes);
+  memory_.reset(static_cast<std::byte*>(
+      ::operator new(static_cast<std::size_t>(bytes_), std::align_val_t{CacheLine}, std::nothrow)));
+  if (!memory_) {
+    throw UserError(ErrorCode::OutOfMemory,
+                    fmt::format("there is no room for the {} bytes '{}' works in", bytes_,
+                                executable.program().name));
+  }
+  scratch_ = memory_.get() + arena;
+  executable.prepare_frame(frame_, memory_.get());
+}
+
+// One run: steps in order.
+class Runner {
+ public:
+  Runner(Context& context, ThreadPool& pool, const RunArguments& arguments)
+      : context_(context), pool_(pool), arguments_(arguments) {}
+
+  void run(const Executable& e, Frame& frame) {
+    for (std::size_t s = 0; s < e.steps_.size(); ++s) {
+      if (arguments_.observer != nullptr) arguments_.observer->before(*e.program_, s, frame);
+      step(e, s, frame);
+      if (arguments_.observer != nullptr) arguments_.observer->after(*e.program_, s, frame);
+    }
+  }
+
+ private:
+  void step(const Executable& e, std::size_t s, Frame& frame) {
+    const Step& what = e.program_->steps[s];
+    const Executable::Ready& ready = e.steps_[s];
+    if (const auto* kernels = std::get_if<KernelStep>(&what.what)) {
+      launch(ready.kernels, kernels->launches, frame, what);
+    } else if (const auto* call = std::get_if<CallStep>(&what.what)) {
+      this->call(e, ready, *call, frame, what);
+    } else {
+      control(e, s, frame);
+    }
+  }
+
+  // What each launch is given.
+  static void set_arguments(const Executable::ReadyLaunches& ready,
+                            std::span<const Launch> launches, Frame& frame) {
+    for (std::size_t l = 0; l < launches.size(); ++l) {
+      void** next = frame.arguments.data() + ready.launches[l].first_argument;
+      const std::vector<std::int64_t>& starts = ready.launches[l].code.starts;
+      for (std::size_t a = 0; a < launches[l].buffers.size(); ++a) {
+        const BufferId b = launches[l].buffers[a];
+        std::byte* at = b < 0 ? nullptr : frame.buffers[static_cast<std::size_t>(b)];
+        next[a] = at == nullptr || starts.empty() ? at : at + starts[a];
+      }
+    }
+  }
+
+  void launch(const Executable::ReadyLaunches& ready, std::span<const Launch> launches,
+              Frame& frame, const Step& what) {
+    set_arguments(ready, launches, frame);
+    run_launches(ready, launches, frame, what);
+  }
+
+  void run_launches(const Executable::ReadyLaunches& ready, std::span<const Launch> launches,
+                    Frame& frame, const Step& what) {
+    const auto run = [&](std::int64_t number) {
+      const Executable::ReadyLaunches::Tile& tile = ready.tiles[static_cast<std::size_t>(number)];
+      const Executable::ReadyLaunch& of = ready.launches[tile.launch];
+      run_tile(of, launches[tile.launch], tile.range, frame.arguments.data() + of.first_argument);
+    };
+    const auto tiles = static_cast<std::int64_t>(ready.tiles.size());
+    try {
+      if (ready.alone) {
+        for (std::int64_t t = 0; t < tiles; ++t) run(t);
+      } else {
+        pool_.run(tiles, run);
+      }
+    } catch (const std::bad_alloc& error) {
+      fail_kernel(error, "kernel", what);
+    }
+  }
+
+  // A tile that meets a bad index says so itself: the pool tells of the lowest one, whichever
+  // thread was first.
+  static void run_tile(const Executable::ReadyLaunch& ready, const Launch& launch,
+                       const TileRange& range, void* const* arguments) {
+    if (ready.local_bytes > 0) {
+      std::byte* room = thread_scratch(ready.local_bytes);
+      auto* own = reinterpret_cast<void**>(room);
+      for (std::size_t a = 0; a < launch.buffers.size(); ++a) {
+        own[a] = launch.buffers[a] < 0 ? room + ready.locals[a] : arguments[a];
+      }
+      arguments = own;
+    }
+    Fault fault;
+    ready.code.function(arguments, &range, &fault);
+    if (fault.happened != 0) fail_index(fault, launch.from);
+  }
+
+  // A kernel attached to a call, for parts of the array they share.
+  class AttachedLaunch final : public Attached {
+   public:
+    AttachedLaunch(Runner& runner, const Executable::ReadyLaunches& ready, const Launch& launch,
+                   const Program& program, Frame& frame, const Step& what)
+        : runner_(runner), ready_(ready), launch_(launch), frame_(frame), what_(what) {
+      const loop::Kernel& kernel = program.kernels[launch.kernel];
+      row_ = kernel.by_columns ? 1 : kernel.row_elements();
+      set_arguments(ready, {&launch, 1}, frame);
+    }
+    void run(std::int64_t first, std::int64_t last) const override {
+      const Executable::ReadyLaunch& ready = ready_.launches[0];
+      run_tile(ready, launch_, {.first = first / row_, .last = last / row_},
+               frame_.arguments.data() + ready.first_argument);
+    }
+    void run_all() const override { runner_.run_launches(ready_, {&launch_, 1}, frame_, what_); }
+
+   private:
+    Runner& runner_;
+    const Executable::ReadyLaunches& ready_;
+    const Launch& launch_;
+    Frame& frame_;
+    const Step& what_;
+    std::int64_t row_ = 1;
+  };
+
+  static std::byte* first_element(const BufferView& v, const Frame& frame) {
+    if (v.buffer < 0) return nullptr;
+    return frame.buffers[static_cast<std::size_t>(v.buffer)] +
+           v.layout.offset * size_of(v.type.dtype);
+  }
+
+  struct Pointers {
+    std::span<std::byte* const> operands;
+    std::span<std::byte* const> results;
+  };
+  // Where the operands and results of a call, or of a loop, begin.
+  template <class S>
+  static Pointers pointers(const S& step, Frame& frame) {
+    std::byte** next = frame.operands.data();
+    for (const BufferView& v : step.operands) *next++ = first_element(v, frame);
+    for (const BufferView& v : step.results) *next++ = first_element(v, frame);
+    const std::span<std::byte* const> all(frame.operands);
+    return {all.first(step.operands.size()),
+            all.subspan(step.operands.size(), step.results.size())};
+  }
+
+  void call(const Executable& e, const Executable::Ready& ready, const CallStep& step, Frame& frame,
+            const Step& what) {
+    const auto [operands, results] = pointers(step, frame);
+    try {
+      const CallArguments given{operands, results, pool_, arguments_.seed, context_.scratch()};
+      std::optional<AttachedLaunch> before;
+      std::optional<AttachedLaunch> after;
+      if (step.before) before.emplace(*this, ready.before, *step.before, *e.program_, frame, what);
+      if (step.after) after.emplace(*this, ready.after, *step.after, *e.program_, frame, what);
+      ready.call->run_with(given, {before ? &*before : nullptr, after ? &*after : nullptr});
+    } catch (const UserError& error) {
+      std::vector<Diagnostic> ds = error.diagnostics();
+      Diagnostic& d = ds.front();
+      // What is attached has named itself; the ops it is attached to report nothing of their own.
+      const bool own = !step.before && !step.after;
+      if (own && d.detail.empty()) d.detail = step.op.mnemonic();
+      if (!d.where.known()) d.where = what.where;
+      throw UserError(std::move(ds));
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception& error) {
+      fail_kernel(error, step.op.mnemonic(), what);
+    }
+  }
+
+  void control(const Executable& e, std::size_t s, Frame& frame) {
+    const auto& step = std::get<ControlStep>(e.program_->steps[s].what);
+    if (const ScanFunction scan = e.steps_[s].scan.function) {
+      const auto [operands, results] = pointers(step, frame);
+      scan(reinterpret_cast<void* const*>(operands.data()),
+           reinterpret_cast<void* const*>(results.data()));
+      return;
+    }
+    Bodies bodies(*this, e.steps_[s].bodies, frame.bodies[s]);
+    run_control(step, frame, frame.bodies[s], frame.control[s], bodies);
+  }
+  class Bodies final : public BodyRunner {
+   public:
+    Bodies(Runner& runner, const std::vector<std::unique_ptr<Executable>>& bodies,
+           std::vector<Frame>& frames)
+        : runner_(runner), bodies_(bodies), frames_(frames) {}
+    void run(std::size_t body) override { runner_.run(*bodies_[body], frames_[body]); }
+
+   private:
+    Runner& runner_;
+    const std::vector<std::unique_ptr<Executable>>& bodies_;
+    std::vector<Frame>& frames_;
+  };
+
+  Context& context_;
+  ThreadPool& pool_;
+  const RunArguments& arguments_;
+};
+
+void Executable::run(Context& context, ThreadPool& pool, const RunArguments& arguments) const {
+  Frame& frame = context.frame();
+  for (std::size_t k = 0; k < program_->inputs.size(); ++k) {
+    frame.buffers[static_cast<std::size_t>(program_->inputs[k])] =
+        const_cast<std::byte*>(arguments.inputs[k]);
+  }
+  for (std::size_t k = 0; k < program_->outputs.size(); ++k) {
+    frame.buffers[static_cast<std::size_t>(program_->outputs[k])] = arguments.outputs[k];
+  }
+  Runner(context, pool, arguments).run(*this, frame);
+}
+
+}  // namespace ricci::cpu

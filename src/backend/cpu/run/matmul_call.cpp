@@ -1,0 +1,113 @@
+#include "backend/cpu/run/matmul_call.h"
+
+#include <algorithm>
+
+#include "backend/cpu/structured/matmul.h"
+
+namespace ricci::cpu {
+namespace {
+
+MatmulLayout layout_of(const BufferView& v, std::size_t batch_axes) {
+  const StaticDims dims = v.type.static_dims();
+  const std::size_t rank = dims.size();
+  MatmulLayout out;
+  for (std::size_t i = 0; i < batch_axes; ++i) {
+    // Batch axes are aligned from the right; those that are missing or of size 1 repeat.
+    const std::size_t missing = batch_axes + 2 - rank;
+    const bool repeats = i < missing || dims[i - missing] == 1;
+    out.batch.push_back(repeats ? 0 : v.layout.strides[i - missing]);
+  }
+  out.row = v.layout.strides[rank - 2];
+  out.column = v.layout.strides[rank - 1];
+  return out;
+}
+
+MatmulShape shape_of(const CallStep& step) {
+  const StaticDims a = step.operands[0].type.static_dims();
+  const StaticDims c = step.results[0].type.static_dims();
+  MatmulShape shape;
+  shape.dtype = step.operands[0].type.dtype;
+  shape.batch.assign(c.begin(), c.end() - 2);
+  shape.m = c[c.size() - 2];
+  shape.n = c[c.size() - 1];
+  shape.k = a[a.size() - 1];
+  shape.a = layout_of(step.operands[0], shape.batch.size());
+  shape.b = layout_of(step.operands[1], shape.batch.size());
+  shape.c = layout_of(step.results[0], shape.batch.size());
+  return shape;
+}
+
+std::int64_t rows_of(const BufferView& v) {
+  const std::int64_t columns = v.type.static_dims().back();
+  return columns == 0 ? 0 : *v.type.numel() / columns;
+}
+
+// Can a kernel that goes through an operand or a result run in tiles of whole rows? Batches that
+// share one operand are rows or columns to a plan: its tiles may have other rows than the array.
+bool fits(const loop::Kernel* kernel, const BufferView& v, const MatmulPlan& plan) {
+  return kernel != nullptr && rows_of(v) != 0 && plan.batches() * plan.rows() == rows_of(v) &&
+         has_whole_rows(*kernel, v.type.static_dims().back());
+}
+
+class MatmulCall final : public CallKernel {
+ public:
+  MatmulCall(const CallStep& step, const AttachedKernels& attached) : plan_(shape_of(step)) {
+    if (attached.before == nullptr && attached.after == nullptr) return;
+    MatmulShape shape = shape_of(step);
+    shape.whole_rows = true;
+    MatmulPlan plan(std::move(shape));
+    const BufferView& a = step.operands[0];
+    const BufferView& c = step.results[0];
+    const bool before = plan.reads_a_in_tiles() && fits(attached.before, a, plan);
+    const bool after = fits(attached.after, c, plan);
+    if (!before && !after) return;
+    // Enough threads must still have work.
+    constexpr std::int64_t EnoughTiles = 8;
+    std::int64_t wanted = plan_.tiles();
+    if (before) wanted = std::max(wanted, attached.before->tiles);
+    if (after) wanted = std::max(wanted, attached.after->tiles);
+    if (plan.tiles() < std::min(wanted, EnoughTiles)) return;
+    plan_ = std::move(plan);
+    if (before) columns_before_ = a.type.static_dims().back();
+    if (after) columns_after_ = c.type.static_dims().back();
+  }
+
+  void run(const CallArguments& a) const override { run_with(a, {}); }
+  void run_with(const CallArguments& a, const RunWith& attached) const override {
+    const auto& [before, after] = attached;
+    if (before != nullptr && columns_before_ == 0) before->run_all();
+    plan_.run(
+        a.pool, a.operands[0], a.operands[1], a.results[0], a.scratch,
+        [&](std::int64_t t) { run_rows(t, before, columns_before_); },
+        [&](std::int64_t t) { run_rows(t, after, columns_after_); });
+    if (after != nullptr && columns_after_ == 0) after->run_all();
+  }
+  [[nodiscard]] std::int64_t scratch_bytes() const override { return plan_.scratch_bytes(); }
+  [[nodiscard]] std::int64_t thread_bytes() const override { return plan_.thread_bytes(); }
+  [[nodiscard]] std::string_view how() const override { return "matmul"; }
+
+ private:
+  // What is attached, for the rows of a tile.
+  void run_rows(std::int64_t t, const Attached* attached, std::int64_t columns) const {
+    if (attached == nullptr || columns == 0) return;
+    const MatmulTile tile = plan_.tile(t);
+    for (std::int64_t batch = tile.batch0; batch < tile.batch1; ++batch) {
+      const std::int64_t first = batch * plan_.rows();
+      attached->run((first + tile.row0) * columns, (first + tile.row1) * columns);
+    }
+  }
+
+  MatmulPlan plan_;
+  // Of a row, when tiles are whole rows and what is attached runs in them.
+  std::int64_t columns_before_ = 0;
+  std::int64_t columns_after_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<CallKernel> make_matmul_call(const CallStep& step,
+                                             const AttachedKernels& attached) {
+  return std::make_unique<MatmulCall>(step, attached);
+}
+
+}  // namespace ricci::cpu

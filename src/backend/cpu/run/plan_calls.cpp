@@ -1,0 +1,399 @@
+#include "backend/cpu/run/plan_calls.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+
+#include "ricci/op/ops.h"
+#include "ricci/support/error.h"
+
+#include "backend/cpu/run/host_call.h"
+#include "backend/cpu/run/reference_call.h"
+#include "backend/cpu/structured/attention.h"
+#include "backend/cpu/structured/conv.h"
+#include "backend/cpu/structured/pooling.h"
+#include "backend/cpu/structured/strided_copy.h"
+#include "support/align.h"
+
+namespace ricci::cpu {
+namespace {
+
+constexpr std::size_t MostOperands = 8;
+
+// Plans read row-major operands: others are copied into scratch first.
+class RowMajorCall : public CallKernel {
+ public:
+  explicit RowMajorCall(const CallStep& step) {
+    check_internal(step.operands.size() <= MostOperands, "a plan is given too many operands");
+    for (const BufferView& v : step.operands) {
+      Operand o{v.type.dtype, v.type.static_dims(), v.layout.strides, {}, -1};
+      if (!loop::is_contiguous({0, o.strides}, o.dims)) {
+        o.plain = loop::contiguous(o.dims).strides;
+        o.at = copies_bytes_;
+        copies_bytes_ += aligned(*v.type.numel() * size_of(v.type.dtype));
+      }
+      operands_.push_back(std::move(o));
+    }
+  }
+
+  void run(const CallArguments& a) const final { run_with(a, {}); }
+  void run_with(const CallArguments& a, const RunWith& attached) const final {
+    RunWith inside;
+    if (runs_before()) inside.before = attached.before;
+    if (runs_after()) inside.after = attached.after;
+    if (attached.before != inside.before) attached.before->run_all();
+    run_plan(a, inside);
+    if (attached.after != inside.after) attached.after->run_all();
+  }
+  [[nodiscard]] std::int64_t scratch_bytes() const final { return copies_bytes_ + plan_bytes(); }
+
+ protected:
+  /// `attached`: what is to be run from inside.
+  virtual void run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
+                        std::span<std::byte* const> out, std::byte* scratch,
+                        const RunWith& attached) const = 0;
+  [[nodiscard]] virtual std::int64_t plan_bytes() const { return 0; }
+  [[nodiscard]] virtual bool runs_before() const { return false; }
+  [[nodiscard]] virtual bool runs_after() const { return false; }
+
+ private:
+  void run_plan(const CallArguments& a, const RunWith& attached) const {
+    std::array<const std::byte*, MostOperands> in{};
+    for (std::size_t k = 0; k < operands_.size(); ++k) {
+      const Operand& o = operands_[k];
+      in[k] = a.operands[k];
+      if (o.at < 0) continue;
+      std::byte* copy = a.scratch + o.at;
+      copy_strided({copy, o.dtype, o.dims, o.plain}, {a.operands[k], o.dtype, o.dims, o.strides},
+                   a.pool);
+      in[k] = copy;
+    }
+    run_plan(a.pool, std::span(in).first(operands_.size()), a.results, a.scratch + copies_bytes_,
+             attached);
+  }
+
+  struct Operand {
+    DType dtype;
+    StaticDims dims;
+    std::vector<std::int64_t> strides;
+    std::vector<std::int64_t> plain;
+    std::int64_t at;  ///< of its copy in scratch; -1 without one
+  };
+  std::vector<Operand> operands_;
+  std::int64_t copies_bytes_ = 0;
+};
+
+// The host kernel of an op on row-major arrays.
+class PlainLoops {
+ public:
+  PlainLoops(const CallStep& step, HostKernel kernel) : op_(step.op), kernel_(kernel) {
+    for (const BufferView& v : step.operands) add(operands_, v);
+    for (const BufferView& v : step.results) add(results_, v);
+  }
+  void run(ThreadPool& pool, std::span<const std::byte* const> in,
+           std::span<std::byte* const> out) const {
+    std::vector<ArrayView> from;
+    std::vector<ArrayView> to;
+    from.reserve(operands_.size());
+    to.reserve(results_.size());
+    for (std::size_t k = 0; k < operands_.size(); ++k) {
+      from.push_back(operands_[k].at(const_cast<std::byte*>(in[k])));
+    }
+    for (std::size_t r = 0; r < results_.size(); ++r) to.push_back(results_[r].at(out[r]));
+    // A rare way: its room is taken when it is needed.
+    const std::int64_t bytes =
+        kernel_.scratch == nullptr ? 0 : kernel_.scratch({op_, from, to, pool});
+    std::vector<std::byte> room(static_cast<std::size_t>(bytes + CacheLine));
+    const auto start = reinterpret_cast<std::uintptr_t>(room.data());
+    const auto shift = static_cast<std::size_t>(-start % CacheLine);
+    kernel_.run(
+        {op_, from, to, pool, 0, std::span(room).subspan(shift, static_cast<std::size_t>(bytes))});
+  }
+
+ private:
+  struct Shape {
+    DType dtype;
+    StaticDims dims;
+    std::vector<std::int64_t> strides;
+    [[nodiscard]] ArrayView at(std::byte* data) const { return {data, dtype, dims, strides}; }
+  };
+  static void add(std::vector<Shape>& to, const BufferView& v) {
+    const StaticDims dims = v.type.static_dims();
+    to.push_back({v.type.dtype, dims, loop::contiguous(dims).strides});
+  }
+  Op op_;
+  HostKernel kernel_;
+  std::vector<Shape> operands_;
+  std::vector<Shape> results_;
+};
+
+StaticDims dims_of(const BufferView& v) { return v.type.static_dims(); }
+
+// Plans multiply padding by 0, which is nothing only while the other factor is a number.
+template <class Bits>
+bool all_finite(const std::byte* data, std::int64_t n, Bits exponent) {
+  const Bits* x = reinterpret_cast<const Bits*>(data);
+  return std::all_of(x, x + n, [&](Bits v) { return (v & exponent) != exponent; });
+}
+
+class ConvCall final : public RowMajorCall {
+ public:
+  ConvCall(const CallStep& step, const ConvGeometry& geometry, ConvPlan::Kind kind,
+           const AttachedKernels& attached)
+      : RowMajorCall(step),
+        plan_(geometry, kind),
+        plain_(step, host_kernel(step.op.kind())),
+        dtype_(geometry.dtype),
+        factors_(*step.operands[1].type.numel()),
+        pads_(kind != ConvPlan::Kind::BackwardInput &&
+              (geometry.padding[0] != 0 || geometry.padding[1] != 0)) {
+    const bool forward = kind == ConvPlan::Kind::Forward;
+    const auto size_for = [&](const loop::Kernel* kernel, std::int64_t image) {
+      const bool can = kernel != nullptr && plan_.tells_images() && has_whole_rows(*kernel, image);
+      return can ? image : 0;
+    };
+    image_before_ = size_for(attached.before, forward ? geometry.x_image() : geometry.y_image());
+    image_after_ = size_for(attached.after, forward ? geometry.y_image() : geometry.x_image());
+  }
+  [[nodiscard]] std::string_view how() const override { return "conv"; }
+
+ private:
+  void run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
+                std::span<std::byte* const> out, std::byte* scratch,
+                const RunWith& attached) const override {
+    const auto& [before, after] = attached;
+    if (pads_ && !is_finite(in[1])) {
+      if (before != nullptr) before->run_all();
+      plain_.run(pool, in, out);
+      if (after != nullptr) after->run_all();
+      return;
+    }
+    plan_.run(pool, in[0], in[1], out[0], scratch,
+              {on_images(before, image_before_), on_images(after, image_after_)});
+  }
+  static ImageHooks::Hook on_images(const Attached* attached, std::int64_t image) {
+    if (attached == nullptr) return {};
+    return [attached, image](std::int64_t first, std::int64_t last) {
+      attached->run(first * image, last * image);
+    };
+  }
+  [[nodiscard]] bool runs_before() const override { return image_before_ != 0; }
+  [[nodiscard]] bool runs_after() const override { return image_after_ != 0; }
+  [[nodiscard]] bool is_finite(const std::byte* data) const {
+    switch (dtype_) {
+      case DType::F64: return all_finite<std::uint64_t>(data, factors_, 0x7ff0000000000000);
+      case DType::F16: return all_finite<std::uint16_t>(data, factors_, 0x7c00);
+      case DType::BF16: return all_finite<std::uint16_t>(data, factors_, 0x7f80);
+      default: return all_finite<std::uint32_t>(data, factors_, 0x7f800000);
+    }
+  }
+  [[nodiscard]] std::int64_t plan_bytes() const override { return plan_.scratch_bytes(); }
+  ConvPlan plan_;
+  PlainLoops plain_;
+  DType dtype_;
+  std::int64_t factors_;  ///< elements of the operand that meets the padding
+  bool pads_;
+  // Elements of an image, when what is attached can run on images.
+  std::int64_t image_before_ = 0;
+  std::int64_t image_after_ = 0;
+};
+
+class PoolCall final : public RowMajorCall {
+ public:
+  PoolCall(const CallStep& step, const PoolGeometry& geometry)
+      : RowMajorCall(step), op_(step.op), geometry_(geometry) {}
+  [[nodiscard]] std::string_view how() const override { return "pool"; }
+
+ private:
+  void run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
+                std::span<std::byte* const> out, std::byte*, const RunWith&) const override {
+    if (const auto* op = op_.as<op::Pool>()) {
+      pool_forward(pool, geometry_, op->kind, op->count_include_pad, in[0], out[0]);
+    } else if (op_.is<op::MaxPool2dBackward>()) {
+      max_pool_backward(pool, geometry_, in[0], in[1], out[0]);
+    } else {
+      max_pool_select(pool, geometry_, in[0], in[1], out[0]);
+    }
+  }
+  [[nodiscard]] std::int64_t thread_bytes() const override {
+    return op_.is<op::MaxPool2dBackward>() ? max_pool_backward_thread_bytes(geometry_) : 0;
+  }
+  Op op_;
+  PoolGeometry geometry_;
+};
+
+// Plans multiply a weight of zero with whatever its key has: NaN where that is not finite, nothing
+// for the reference. NaN in a result and such a number in an operand say that it may have happened;
+// then the reference computes the results again. A weight is zero beside a NaN only where it is
+// masked; and where an operand is NaN throughout, as all are when training has failed, so is the
+// result, which is not worth waiting for.
+class OddOperands {
+ public:
+  /// Looks at the first `count` operands.
+  OddOperands(const CallStep& step, std::size_t count, const MaskKind& mask)
+      : masked_(mask.kind != MaskKind::Kind::None) {
+    CallStep plain = step;
+    for (BufferView& v : plain.operands) v.layout = loop::contiguous(dims_of(v));
+    for (std::size_t k = 0; k < count; ++k) operands_.push_back(*step.operands[k].type.numel());
+    for (const BufferView& v : step.results) results_.push_back(*v.type.numel());
+    careful_ = make_reference_call(plain, default_registry());
+  }
+  void repair(ThreadPool& pool, std::span<const std::byte* const> in,
+              std::span<std::byte* const> out) const {
+    if (!any(pool, out, results_, [](float x) { return std::isnan(x); })) return;
+    if (!any(pool, in, operands_, [](float x) { return std::isinf(x); }) && !masks_nan(pool, in)) {
+      return;
+    }
+    std::vector<std::byte*> operands;
+    for (const std::byte* p : in) operands.push_back(const_cast<std::byte*>(p));
+    careful_->run({operands, out, pool});
+  }
+
+ private:
+  [[nodiscard]] bool masks_nan(ThreadPool& pool, std::span<const std::byte* const> in) const {
+    if (!masked_) return false;
+    if (!any(pool, in, operands_, [](float x) { return std::isnan(x); })) return false;
+    for (std::size_t k = 0; k < operands_.size(); ++k) {
+      const bool some_finite =
+          any(pool, in.subspan(k, 1), {operands_[k]}, [](float x) { return std::isfinite(x); });
+      if (!some_finite) return false;
+    }
+    return true;
+  }
+  // Whole blocks are looked at before one is asked, so that the loop is one of vectors.
+  template <class Arrays, class F>
+  static bool any(ThreadPool& pool, const Arrays& arrays, const std::vector<std::int64_t>& counts,
+                  F&& is) {
+    constexpr std::int64_t Block = 1 << 16;
+    std::atomic<bool> found = false;
+    for (std::size_t k = 0; k < counts.size() && k < arrays.size(); ++k) {
+      const auto* x = reinterpret_cast<const float*>(arrays[k]);
+      if (x == nullptr) continue;
+      pool.run((counts[k] + Block - 1) / Block, [&](std::int64_t block) {
+        int here = 0;
+        const std::int64_t end = std::min((block + 1) * Block, counts[k]);
+        for (std::int64_t i = block * Block; i < end; ++i) here |= is(x[i]) ? 1 : 0;
+        if (here != 0) found.store(true, std::memory_order_relaxed);
+      });
+    }
+    return found;
+  }
+  bool masked_;
+  std::vector<std::int64_t> operands_;  // numbers of elements
+  std::vector<std::int64_t> results_;
+  std::unique_ptr<CallKernel> careful_;
+};
+
+class AttentionCall final : public RowMajorCall {
+ public:
+  explicit AttentionCall(const CallStep& step)
+      : RowMajorCall(step),
+        plan_(*step.op.as<op::Attention>(), dims_of(step.operands[0]), dims_of(step.operands[1]),
+              mask_of(step, 3, step.operands.size() > 3)),
+        has_mask_(step.operands.size() > 3),
+        odd_(step, 3, step.op.as<op::Attention>()->mask_kind) {}
+  [[nodiscard]] std::string_view how() const override { return "attention"; }
+
+  static AttentionMask mask_of(const CallStep& step, std::size_t at, bool present) {
+    if (!present) return {};
+    return attention_mask(step.operands[at].type.dtype, dims_of(step.operands[at]));
+  }
+
+ private:
+  void run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
+                std::span<std::byte* const> out, std::byte* scratch,
+                const RunWith&) const override {
+    const auto f = [&](std::size_t k) { return reinterpret_cast<const float*>(in[k]); };
+    plan_.forward(pool, {f(0), f(1), f(2), has_mask_ ? in[3] : nullptr},
+                  reinterpret_cast<float*>(out[0]),
+                  out.size() > 1 ? reinterpret_cast<float*>(out[1]) : nullptr, scratch);
+    odd_.repair(pool, in, out);
+  }
+  [[nodiscard]] std::int64_t plan_bytes() const override { return plan_.forward_scratch_bytes(); }
+  AttentionPlan plan_;
+  bool has_mask_;
+  OddOperands odd_;
+};
+
+// Custom masks and biases are operands; the other kinds are rules.
+bool has_mask_operand(const MaskKind& kind) {
+  return kind.kind == MaskKind::Kind::Custom || kind.kind == MaskKind::Kind::Bias;
+}
+
+class AttentionBackwardCall final : public RowMajorCall {
+ public:
+  explicit AttentionBackwardCall(const CallStep& step)
+      : RowMajorCall(step),
+        has_mask_(has_mask_operand(step.op.as<op::AttentionBackward>()->mask_kind)),
+        has_lse_(step.operands.size() > (has_mask_ ? 5U : 4U)),
+        plan_(step.op.as<op::AttentionBackward>()->forward(), dims_of(step.operands[0]),
+              dims_of(step.operands[1]), AttentionCall::mask_of(step, 4, has_mask_)),
+        odd_(step, 4, step.op.as<op::AttentionBackward>()->mask_kind) {}
+  [[nodiscard]] std::string_view how() const override { return "attention"; }
+
+ private:
+  void run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
+                std::span<std::byte* const> out, std::byte* scratch,
+                const RunWith&) const override {
+    const auto f = [&](std::size_t k) { return reinterpret_cast<const float*>(in[k]); };
+    const auto d = [&](std::size_t r) {
+      return r < out.size() ? reinterpret_cast<float*>(out[r]) : nullptr;
+    };
+    plan_.backward(pool, {f(0), f(1), f(2), has_mask_ ? in[4] : nullptr}, f(3),
+                   has_lse_ ? f(has_mask_ ? 5 : 4) : nullptr, {d(0), d(1), d(2), d(3)}, scratch);
+    odd_.repair(pool, in, out);
+  }
+  [[nodiscard]] std::int64_t plan_bytes() const override { return plan_.backward_scratch_bytes(); }
+  bool has_mask_;
+  bool has_lse_;
+  AttentionPlan plan_;
+  OddOperands odd_;
+};
+
+}  // namespace
+
+bool has_plan(const Graph& graph, const Node& node) {
+  const bool attention = node.op.is<op::Attention>() || node.op.is<op::AttentionBackward>();
+  if (attention) return graph.type(node.operands[0]).dtype == DType::F32;
+  return node.op.is<op::Pool>() || node.op.is<op::MaxPool2dBackward>() ||
+         node.op.is<op::MaxPool2dSelect>();
+}
+
+std::unique_ptr<CallKernel> make_plan_call(const CallStep& step, const AttachedKernels& attached) {
+  const DType dtype = step.operands.empty() ? DType::F32 : step.operands[0].type.dtype;
+  const auto sizes = [&](std::size_t k) { return dims_of(step.operands[k]); };
+  const auto conv = [&](const ConvGeometry& g, ConvPlan::Kind kind) {
+    return std::make_unique<ConvCall>(step, g, kind, attached);
+  };
+  if (const auto* op = step.op.as<op::Conv>()) {
+    return conv(conv_geometry(*op, dtype, sizes(0), sizes(1), dims_of(step.results[0])),
+                ConvPlan::Kind::Forward);
+  }
+  if (const auto* op = step.op.as<op::Conv2dBackwardInput>()) {
+    return conv(conv_geometry(*op, dtype, dims_of(step.results[0]), sizes(1), sizes(0)),
+                ConvPlan::Kind::BackwardInput);
+  }
+  if (const auto* op = step.op.as<op::Conv2dBackwardWeight>()) {
+    return conv(conv_geometry(*op, dtype, sizes(0), dims_of(step.results[0]), sizes(1)),
+                ConvPlan::Kind::BackwardWeight);
+  }
+  if (const auto* op = step.op.as<op::Pool>()) {
+    return std::make_unique<PoolCall>(
+        step, pool_geometry(*op, dtype, sizes(0), dims_of(step.results[0])));
+  }
+  if (const auto* op = step.op.as<op::MaxPool2dBackward>()) {
+    return std::make_unique<PoolCall>(step, pool_geometry(*op, dtype, sizes(0), sizes(1)));
+  }
+  if (const auto* op = step.op.as<op::MaxPool2dSelect>()) {
+    return std::make_unique<PoolCall>(
+        step, pool_geometry(*op, dtype, sizes(0), dims_of(step.results[0])));
+  }
+  if (dtype != DType::F32) return nullptr;
+  if (step.op.is<op::Attention>()) return std::make_unique<AttentionCall>(step);
+  if (step.op.is<op::AttentionBackward>()) return std::make_unique<AttentionBackwardCall>(step);
+  return nullptr;
+}
+
+}  // namespace ricci::cpu

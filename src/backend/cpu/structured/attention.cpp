@@ -1,0 +1,417 @@
+#include "backend/cpu/structured/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <limits>
+
+#include "ricci/support/checked.h"
+#include "ricci/type/tensor.h"
+
+#include "backend/cpu/kernels/vector_kernels.h"
+
+namespace ricci::cpu {
+namespace {
+
+constexpr float Inf = std::numeric_limits<float>::infinity();
+constexpr std::int64_t QueryBlock = ScoreKernels::Queries;
+constexpr std::int64_t KeyBlock = 64;
+constexpr std::int64_t Alignment = 16;  // floats: 64 bytes
+// Forward tiles with heads up to this wide work on the stack, which stays in the cache.
+constexpr std::int64_t StackHead = 128;
+constexpr std::int64_t StackFloats = (2 * StackHead + KeyBlock) * QueryBlock;
+
+std::int64_t rounded_up(std::int64_t n) { return (n + Alignment - 1) / Alignment * Alignment; }
+
+// Blocks with long sides are worth packing.
+constexpr std::int64_t PackedSize = 48;
+
+void multiply(const Product<float>& p) {
+  const ProductKernels<float>& kernels = vector_kernels().f32;
+  if (std::min({p.m, p.n, p.k}) < PackedSize) return kernels.blocks(p);
+  kernels.packed(p);
+}
+
+std::int64_t forward_tile(std::int64_t width) {
+  return rounded_up((2 * width + KeyBlock) * QueryBlock);
+}
+
+// A mask's key is allowed when its number is at least one half.
+bool is_allowed(DType dtype, const void* mask, std::int64_t index) {
+  return with_element_type(dtype, [&]<class T>() {
+    const T x = static_cast<const T*>(mask)[index];
+    if constexpr (std::is_same_v<T, std::complex<float>> ||
+                  std::is_same_v<T, std::complex<double>>) {
+      return x.real() >= typename T::value_type(0.5);
+    } else {
+      return static_cast<double>(x) >= 0.5;
+    }
+  });
+}
+
+}  // namespace
+
+AttentionMask attention_mask(DType dtype, const StaticDims& dims) {
+  AttentionMask mask{.dtype = dtype};
+  const auto strides = row_major_strides(dims);
+  const auto stride = [&](std::size_t axis) { return dims[axis] == 1 ? 0 : strides[axis]; };
+  if (dims.size() == 2) {  // [batch, key]
+    mask.strides = {stride(0), 0, 0, stride(1)};
+  } else {
+    for (std::size_t i = 0; i < 4; ++i) mask.strides[i] = stride(i);
+  }
+  return mask;
+}
+
+AttentionPlan::AttentionPlan(const op::Attention& op, const StaticDims& q, const StaticDims& k,
+                             AttentionMask mask)
+    : mask_kind_(op.mask_kind),
+      mask_(mask),
+      num_heads_(op.num_heads),
+      kv_heads_(op.num_kv_heads.value_or(op.num_heads)),
+      group_(num_heads_ / kv_heads_),
+      width_(op.head_dim),
+      scale_(static_cast<float>(op.score_scale ? op.score_scale->value
+                                               : 1 / std::sqrt(static_cast<double>(op.head_dim)))),
+      cap_(op.attn_logit_softcap ? static_cast<float>(double{*op.attn_logit_softcap}) : 0.0F) {
+  const AttentionLayout layout = op.layout.value_or(AttentionLayout::Fused);
+  const std::size_t sequence = layout == AttentionLayout::Bshd ? 1 : q.size() - 2;
+  batch_ = layout == AttentionLayout::Fused && q.size() == 2 ? 1 : q[0];
+  queries_ = q[sequence];
+  keys_ = k[sequence];
+  const auto heads = [&](std::int64_t count, std::int64_t length) -> Heads {
+    const std::int64_t all = checked_mul(checked_mul(count, width_), length);
+    if (layout == AttentionLayout::Bhsd) return {all, width_, length * width_};
+    return {all, count * width_, width_};
+  };
+  q_ = heads(num_heads_, queries_);
+  k_ = heads(kv_heads_, keys_);
+}
+
+std::int64_t AttentionPlan::blocks() const { return (queries_ + QueryBlock - 1) / QueryBlock; }
+
+AttentionPlan::Block AttentionPlan::block(std::int64_t batch, std::int64_t head,
+                                          std::int64_t index) const {
+  Block b{.batch = batch, .head = head, .first = index * QueryBlock};
+  b.count = std::min(QueryBlock, queries_ - b.first);
+  b.key1 = keys_;
+  const std::int64_t newest = b.first + keys_ - queries_;  // of the first query
+  const bool window = mask_kind_.kind == MaskKind::Kind::SlidingWindow;
+  if (window || mask_kind_.kind == MaskKind::Kind::Causal) {
+    b.key1 = std::min(keys_, newest + b.count);
+  }
+  if (window && newest > mask_kind_.window) {
+    b.key0 = (newest - mask_kind_.window) / KeyBlock * KeyBlock;
+  }
+  return b;
+}
+
+// Transposed to [width, QueryBlock]; lanes without a query are 0.
+void AttentionPlan::pack_queries(const float* rows, const Block& b, float factor,
+                                 float* packed) const {
+  if (b.count < QueryBlock) std::fill_n(packed, width_ * QueryBlock, 0.0F);
+  const float* from = rows + q_.at(b.batch, b.first, b.head);
+  for (std::int64_t d = 0; d < width_; ++d) {
+    for (std::int64_t i = 0; i < b.count; ++i) {
+      packed[d * QueryBlock + i] = from[i * q_.sequence + d] * factor;
+    }
+  }
+}
+
+void AttentionPlan::mask_scores(const AttentionOperands& in, const Block& b, std::int64_t key,
+                                std::int64_t keys, float* s) const {
+  using Kind = MaskKind::Kind;
+  if (mask_kind_.kind == Kind::None) return;
+  if (mask_kind_.kind == Kind::Causal || mask_kind_.kind == Kind::SlidingWindow) {
+    const std::int64_t newest = b.first + keys_ - queries_;
+    for (std::int64_t j = 0; j < keys; ++j) {
+      float* row = s + j * QueryBlock;
+      const std::int64_t first = std::clamp<std::int64_t>(key + j - newest, 0, QueryBlock);
+      std::fill_n(row, first, -Inf);
+      if (mask_kind_.kind == Kind::Causal) continue;
+      const std::int64_t end =
+          std::clamp<std::int64_t>(key + j - newest + mask_kind_.window + 1, 0, QueryBlock);
+      std::fill(row + end, row + QueryBlock, -Inf);
+    }
+    return;
+  }
+  const auto& stride = mask_.strides;
+  for (std::int64_t j = 0; j < keys; ++j) {
+    for (std::int64_t i = 0; i < b.count; ++i) {
+      const std::int64_t at = b.batch * stride[0] + b.head * stride[1] + (b.first + i) * stride[2] +
+                              (key + j) * stride[3];
+      float& score = s[j * QueryBlock + i];
+      if (mask_kind_.kind == Kind::Bias) {
+        score += static_cast<const float*>(in.mask)[at];
+      } else if (!is_allowed(mask_.dtype, in.mask, at)) {
+        score = -Inf;
+      }
+    }
+  }
+}
+
+void AttentionPlan::scores(const AttentionOperands& in, const Block& b, std::int64_t key,
+                           std::int64_t keys, const float* packed_q, float* s, float* slope) const {
+  const VectorKernels& kernels = vector_kernels();
+  multiply({.m = keys,
+            .n = QueryBlock,
+            .k = width_,
+            .a = in.k + k_.at(b.batch, key, kv_head(b.head)),
+            .a_row = k_.sequence,
+            .a_column = 1,
+            .b = packed_q,
+            .b_row = QueryBlock,
+            .c = s,
+            .c_row = QueryBlock});
+  if (cap_ > 0) kernels.scores.cap(s, keys, cap_, slope);
+  mask_scores(in, b, key, keys, s);
+}
+
+std::int64_t AttentionPlan::forward_scratch_bytes() const {
+  const std::int64_t tile = forward_tile(width_);
+  if (tile <= StackFloats) return 0;
+  const std::int64_t tiles = checked_mul(checked_mul(batch_, num_heads_), blocks());
+  return checked_mul(checked_mul(tiles, tile), sizeof(float));
+}
+
+void AttentionPlan::forward_block(const AttentionOperands& in, const Block& b, float* out,
+                                  float* lse, float* scratch) const {
+  const VectorKernels& kernels = vector_kernels();
+  float* packed_q = scratch;
+  float* s = packed_q + width_ * QueryBlock;
+  float* sum = s + KeyBlock * QueryBlock;  // [QueryBlock, width]
+  alignas(64) float maximum[QueryBlock];
+  alignas(64) float total[QueryBlock] = {};
+  alignas(64) float correction[QueryBlock];
+  std::fill_n(maximum, QueryBlock, -Inf);
+  std::fill_n(sum, b.count * width_, 0.0F);
+  pack_queries(in.q, b, scale_, packed_q);
+  for (std::int64_t key = b.key0; key < b.key1; key += KeyBlock) {
+    const std::int64_t keys = std::min(KeyBlock, b.key1 - key);
+    scores(in, b, key, keys, packed_q, s, nullptr);
+    kernels.scores.take(s, keys, maximum, total, correction);
+    for (std::int64_t i = 0; key > b.key0 && i < b.count; ++i) {
+      float* row = sum + i * width_;
+      const float factor = correction[i];
+      if (factor == 1.0F) continue;
+      for (std::int64_t d = 0; d < width_; ++d) row[d] *= factor;
+    }
+    multiply({.m = b.count,
+              .n = width_,
+              .k = keys,
+              .a = s,
+              .a_row = 1,
+              .a_column = QueryBlock,
+              .b = in.v + k_.at(b.batch, key, kv_head(b.head)),
+              .b_row = k_.sequence,
+              .c = sum,
+              .c_row = width_,
+              .accumulate = true});
+  }
+  for (std::int64_t i = 0; i < b.count; ++i) {
+    const bool none = total[i] == 0.0F;  // no allowed key: a zero row
+    if (out != nullptr) {
+      float* to = out + q_.at(b.batch, b.first + i, b.head);
+      const float factor = none ? 0.0F : 1.0F / total[i];
+      for (std::int64_t d = 0; d < width_; ++d) to[d] = none ? 0.0F : sum[i * width_ + d] * factor;
+    }
+    if (lse != nullptr) {
+      lse[(b.batch * num_heads_ + b.head) * queries_ + b.first + i] =
+          none ? -Inf : maximum[i] + std::log(total[i]);
+    }
+  }
+}
+
+void AttentionPlan::forward(ThreadPool& pool, const AttentionOperands& in, float* out, float* lse,
+                            void* scratch) const {
+  const std::int64_t tile_size = forward_tile(width_);
+  const std::int64_t heads = batch_ * num_heads_;
+  pool.run(heads * blocks(), [&](std::int64_t tile) {
+    // The last blocks of a causal mask see most keys: they go first.
+    const std::int64_t index = blocks() - 1 - tile / heads;
+    const std::int64_t at = tile % heads;
+    const Block b = block(at / num_heads_, at % num_heads_, index);
+    if (tile_size > StackFloats) {
+      return forward_block(in, b, out, lse, static_cast<float*>(scratch) + tile * tile_size);
+    }
+    alignas(64) float space[StackFloats];
+    forward_block(in, b, out, lse, space);
+  });
+}
+
+// For one block of queries: everything about all its keys, transposed as in ScoreKernels.
+struct AttentionPlan::Workspace {
+  float* packed_q = nullptr;
+  float* packed_dy = nullptr;
+  float* p = nullptr;      // [keys, QueryBlock]
+  float* dp = nullptr;     // the same
+  float* slope = nullptr;  // the same; null without a cap
+
+  static std::int64_t size(const AttentionPlan& plan) {
+    const std::int64_t block = checked_mul(plan.keys_, QueryBlock);
+    return rounded_up(2 * plan.width_ * QueryBlock + (plan.cap_ > 0 ? 3 : 2) * block);
+  }
+  Workspace(const AttentionPlan& plan, float* scratch)
+      : packed_q(scratch),
+        packed_dy(packed_q + plan.width_ * QueryBlock),
+        p(packed_dy + plan.width_ * QueryBlock),
+        dp(p + plan.keys_ * QueryBlock) {
+    if (plan.cap_ > 0) slope = dp + plan.keys_ * QueryBlock;
+  }
+};
+
+// Scores become probabilities.
+void AttentionPlan::probabilities(const Block& b, const float* lse, const Workspace& w) const {
+  const ScoreKernels& kernels = vector_kernels().scores;
+  const std::int64_t keys = b.key1 - b.key0;
+  float* s = w.p + b.key0 * QueryBlock;
+  alignas(64) float shift[QueryBlock] = {};
+  if (lse != nullptr) {
+    const float* own = lse + (b.batch * num_heads_ + b.head) * queries_ + b.first;
+    // Without an allowed key every score is -inf, and so stays -inf less +inf: the row is 0.
+    for (std::int64_t i = 0; i < b.count; ++i) shift[i] = own[i] == -Inf ? Inf : own[i];
+    kernels.exp_shifted(s, keys, shift);
+    return;
+  }
+  alignas(64) float total[QueryBlock] = {};
+  alignas(64) float correction[QueryBlock];
+  std::fill_n(shift, QueryBlock, -Inf);
+  kernels.take(s, keys, shift, total, correction);
+  for (float& t : total) t = t == 0.0F ? 0.0F : 1.0F / t;
+  for (std::int64_t j = 0; j < keys; ++j) {
+    for (std::int64_t i = 0; i < QueryBlock; ++i) s[j * QueryBlock + i] *= total[i];
+  }
+}
+
+void AttentionPlan::add_bias_gradient(const Block& b, std::int64_t key, std::int64_t keys,
+                                      const float* dz, float* dbias) const {
+  const auto& stride = mask_.strides;
+  for (std::int64_t i = 0; i < b.count; ++i) {
+    for (std::int64_t j = 0; j < keys; ++j) {
+      dbias[b.batch * stride[0] + b.head * stride[1] + (b.first + i) * stride[2] +
+            (key + j) * stride[3]] += dz[j * QueryBlock + i];
+    }
+  }
+}
+
+void AttentionPlan::backward_block(const AttentionOperands& in, const Block& b, const float* dy,
+                                   const float* lse, const AttentionGradients& d,
+                                   const Workspace& w) const {
+  const VectorKernels& kernels = vector_kernels();
+  const std::int64_t kv = kv_head(b.head);
+  pack_queries(in.q, b, scale_, w.packed_q);
+  pack_queries(dy, b, 1.0F, w.packed_dy);
+  for (std::int64_t key = b.key0; key < b.key1; key += KeyBlock) {
+    const std::int64_t keys = std::min(KeyBlock, b.key1 - key);
+    const std::int64_t at = key * QueryBlock;
+    scores(in, b, key, keys, w.packed_q, w.p + at, w.slope != nullptr ? w.slope + at : nullptr);
+    multiply({.m = keys,  // dP = dy vᵀ
+              .n = QueryBlock,
+              .k = width_,
+              .a = in.v + k_.at(b.batch, key, kv),
+              .a_row = k_.sequence,
+              .a_column = 1,
+              .b = w.packed_dy,
+              .b_row = QueryBlock,
+              .c = w.dp + at,
+              .c_row = QueryBlock});
+  }
+  probabilities(b, lse, w);
+  alignas(64) float mean[QueryBlock] = {};
+  const std::int64_t all = b.key1 - b.key0;
+  kernels.scores.add_products(w.p + b.key0 * QueryBlock, w.dp + b.key0 * QueryBlock, all, mean);
+  const float* q_rows = in.q + q_.at(b.batch, b.first, b.head);
+  const float* dy_rows = dy + q_.at(b.batch, b.first, b.head);
+  for (std::int64_t key = b.key0; key < b.key1; key += KeyBlock) {
+    const std::int64_t keys = std::min(KeyBlock, b.key1 - key);
+    const float* p = w.p + key * QueryBlock;
+    float* ds = w.dp + key * QueryBlock;
+    if (d.dbias != nullptr) {
+      kernels.scores.gradient(p, ds, keys, mean, 1.0F, nullptr);
+      add_bias_gradient(b, key, keys, ds, d.dbias);
+      for (std::int64_t i = 0; i < keys * QueryBlock; ++i) {
+        ds[i] *= scale_ * (w.slope != nullptr ? w.slope[key * QueryBlock + i] : 1.0F);
+      }
+    } else {
+      kernels.scores.gradient(p, ds, keys, mean, scale_,
+                              w.slope != nullptr ? w.slope + key * QueryBlock : nullptr);
+    }
+    const std::int64_t at_kv = k_.at(b.batch, key, kv);
+    Product<float> to_keys{
+        .m = keys, .n = width_, .k = b.count, .a_row = QueryBlock, .a_column = 1};
+    to_keys.b_row = q_.sequence;
+    to_keys.c_row = k_.sequence;
+    to_keys.accumulate = true;
+    if (d.dv != nullptr) {
+      to_keys.a = p, to_keys.b = dy_rows, to_keys.c = d.dv + at_kv;
+      multiply(to_keys);
+    }
+    if (d.dk != nullptr) {
+      to_keys.a = ds, to_keys.b = q_rows, to_keys.c = d.dk + at_kv;
+      multiply(to_keys);
+    }
+    if (d.dq != nullptr) {
+      multiply({.m = b.count,
+                .n = width_,
+                .k = keys,
+                .a = ds,
+                .a_row = 1,
+                .a_column = QueryBlock,
+                .b = in.k + at_kv,
+                .b_row = k_.sequence,
+                .c = d.dq + q_.at(b.batch, b.first, b.head),
+                .c_row = q_.sequence,
+                .accumulate = true});
+    }
+  }
+}
+
+std::int64_t AttentionPlan::backward_scratch_bytes() const {
+  const std::int64_t tiles = checked_mul(batch_, kv_heads_);
+  return checked_mul(checked_mul(tiles, Workspace::size(*this)), sizeof(float));
+}
+
+// A tile owns its batch's and key/value head's dk and dv, so nothing is added from two threads. A
+// bias that repeats along batches or heads is owned by a tile that covers all of them.
+void AttentionPlan::backward(ThreadPool& pool, const AttentionOperands& in, const float* dy,
+                             const float* lse, const AttentionGradients& d, void* scratch) const {
+  const bool bias = d.dbias != nullptr;
+  const bool join_batches = bias && mask_.strides[0] == 0;
+  const bool join_heads = bias && mask_.strides[1] == 0;
+  const std::int64_t batch_tiles = join_batches ? std::min<std::int64_t>(batch_, 1) : batch_;
+  const std::int64_t head_tiles = join_heads ? 1 : kv_heads_;
+  if (bias) {
+    const std::int64_t sizes[4] = {batch_, num_heads_, queries_, keys_};
+    std::int64_t count = 1;
+    for (std::size_t i = 0; i < 4; ++i) {
+      if (mask_.strides[i] != 0 || sizes[i] == 0) count *= sizes[i];
+    }
+    std::fill_n(d.dbias, count, 0.0F);
+  }
+  const auto clear = [&](float* x, const Heads& h, std::int64_t batch, std::int64_t head,
+                         std::int64_t length) {
+    for (std::int64_t s = 0; x != nullptr && s < length; ++s) {
+      std::fill_n(x + h.at(batch, s, head), width_, 0.0F);
+    }
+  };
+  const auto run = [&](std::int64_t batch, std::int64_t kv, const Workspace& w) {
+    clear(d.dk, k_, batch, kv, keys_);
+    clear(d.dv, k_, batch, kv, keys_);
+    for (std::int64_t head = kv * group_; head < (kv + 1) * group_; ++head) {
+      clear(d.dq, q_, batch, head, queries_);
+      for (std::int64_t i = 0; i < blocks(); ++i) {
+        backward_block(in, block(batch, head, i), dy, lse, d, w);
+      }
+    }
+  };
+  pool.run(batch_tiles * head_tiles, [&](std::int64_t tile) {
+    const Workspace w(*this, static_cast<float*>(scratch) + tile * Workspace::size(*this));
+    const std::int64_t b0 = tile / head_tiles;
+    const std::int64_t h0 = tile % head_tiles;
+    for (std::int64_t b = b0; b < (join_batches ? batch_ : b0 + 1); ++b) {
+      for (std::int64_t h = h0; h < (join_heads ? kv_heads_ : h0 + 1); ++h) run(b, h, w);
+    }
+  });
+}
+
+}  // namespace ricci::cpu

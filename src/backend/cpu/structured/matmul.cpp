@@ -1,0 +1,244 @@
+#include "backend/cpu/structured/matmul.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backend/cpu/structured/matmul_copy.h"
+#include "backend/cpu/structured/thread_scratch.h"
+
+namespace ricci::cpu {
+namespace {
+
+const std::byte* element(DType dtype, const void* data, std::int64_t index) {
+  return static_cast<const std::byte*>(data) + index * size_of(dtype);
+}
+std::byte* element(DType dtype, void* data, std::int64_t index) {
+  return static_cast<std::byte*>(data) + index * size_of(dtype);
+}
+
+template <class R>
+R* in_scratch(void* scratch, std::int64_t bytes) {
+  return reinterpret_cast<R*>(static_cast<std::byte*>(scratch) + bytes);
+}
+
+}  // namespace
+
+template <class R>
+void MatmulPlan::multiply(const MatmulTile& t, const Side& a, const R* a_data, const Side& b,
+                          const R* b_data, R* c, std::int64_t c_row, bool accumulate) const {
+  const MatmulLayout& la = a.layout();
+  const MatmulLayout& lb = b.layout();
+  const Product<R> p{.m = t.row1 - t.row0,
+                     .n = t.column1 - t.column0,
+                     .k = k_,
+                     .a = a_data + t.row0 * la.row,
+                     .a_row = la.row,
+                     .a_column = la.column,
+                     .b = b_data + t.column0 * lb.column,
+                     .b_row = lb.row,
+                     .b_column = lb.column,
+                     .c = c,
+                     .c_row = c_row,
+                     .accumulate = accumulate};
+  const ProductKernels<R>& kernels = product_kernels<R>();
+  switch (method_) {
+    case Method::Rows: return kernels.rows(p);
+    case Method::Dots: return kernels.dots(p);
+    case Method::Panels: return multiply_panels(t, a, a_data, b_data, c, c_row, accumulate);
+    case Method::Fill:
+    case Method::Small:
+    case Method::Blocks: break;
+  }
+  kernels.blocks(p);
+}
+
+template <class R>
+void MatmulPlan::multiply_panels(const MatmulTile& t, const Side& a, const R* a_data,
+                                 const R* panels, R* c, std::int64_t c_row, bool accumulate) const {
+  const PanelKernels<R>& kernels = product_kernels<R>().panels;
+  const MatmulLayout& from = a.layout();
+  R* strips = reinterpret_cast<R*>(thread_scratch(thread_bytes_));
+  for (std::int64_t k = 0; k < k_; k += kernels.depth) {
+    const std::int64_t depth = std::min(kernels.depth, k_ - k);
+    kernels.pack_rows(a_data + t.row0 * from.row + k * from.column, from.row, from.column,
+                      t.row1 - t.row0, depth, strips);
+    kernels.multiply({.m = t.row1 - t.row0,
+                      .n = t.column1 - t.column0,
+                      .depth = depth,
+                      .a = strips,
+                      .a_as_rows = from.column == 1,
+                      .b = panels + k * panel_columns_ + t.column0 * depth,
+                      .c = c,
+                      .c_row = c_row,
+                      .accumulate = accumulate || k > 0});
+  }
+}
+
+template <class R>
+const R* MatmulPlan::matrix(const Side& side, std::int64_t batch, const void* data,
+                            void* scratch) const {
+  const std::int64_t at = offset_of(side.layout(), batch);
+  return side.copied ? in_scratch<R>(scratch, side.offset) + at : static_cast<const R*>(data) + at;
+}
+
+template <class R>
+void MatmulPlan::run_matrix(const MatmulTile& t, std::int64_t batch, const void* a, const void* b,
+                            void* c, void* scratch) const {
+  const bool packed = method_ == Method::Panels;
+  const R* x = matrix<R>(a_, batch, a, scratch);
+  const R* y = packed ? in_scratch<R>(scratch, panels_offset_) + offset_of(panels_, batch)
+                      : matrix<R>(b_, batch, b, scratch);
+  const std::int64_t c_first = offset_of(c_, batch) + t.row0 * c_.row + t.column0 * c_.column;
+  if (!c_in_scratch_) {
+    multiply<R>(t, a_, x, b_, y, static_cast<R*>(c) + c_first, c_.row, accumulate_);
+    return;
+  }
+  const std::int64_t plane = m_ * n_;
+  R* z = in_scratch<R>(scratch, c_offset_) + batch * plane * (complex_ ? 2 : 1) + t.row0 * n_ +
+         t.column0;
+  multiply<R>(t, a_, x, b_, y, z, n_, false);
+  if (complex_) {  // (x + ix')(y + iy') = xy + (-x')y' + i(xy' + x'y)
+    const R* y_imaginary = y + (packed ? panel_elements_ : b_.plane);
+    multiply<R>(t, a_, x + 2 * a_.plane, b_, y_imaginary, z, n_, true);
+    multiply<R>(t, a_, x, b_, y_imaginary, z + plane, n_, false);
+    multiply<R>(t, a_, x + a_.plane, b_, y, z + plane, n_, true);
+  }
+  const MatrixAt at{t.row1 - t.row0, t.column1 - t.column0, c_.row, c_.column};
+  scatter<R>(c_dtype_, z, n_, plane, element(c_dtype_, c, c_first), at, accumulate_);
+}
+
+template <class R>
+void MatmulPlan::run_small(std::int64_t batch, const void* a, const void* b, void* c) const {
+  constexpr std::int64_t Plane = std::int64_t{32} * 32;
+  const MatmulTile whole{batch, batch + 1, 0, m_, 0, n_};
+  const void* from_a = element(dtype_, a, offset_of(a_.from, batch));
+  const void* from_b = element(dtype_, b, offset_of(b_.from, batch));
+  void* to = element(c_dtype_, c, offset_of(c_, batch));
+  const bool direct_c = !complex_ && size_of(c_dtype_) == std::int64_t{sizeof(R)} && c_.column == 1;
+  alignas(64) R held[7 * Plane];
+  // Strides only: copies of whole sides would allocate.
+  Side x{.from = {{}, a_.from.row, a_.from.column}};
+  Side y{.from = {{}, b_.from.row, b_.from.column}};
+  const R* x_data = static_cast<const R*>(from_a);
+  const R* y_data = static_cast<const R*>(from_b);
+  if (!native_) {
+    gather<R>(dtype_, from_a, {m_, k_, a_.from.row, a_.from.column}, held, k_, Plane, complex_);
+    x.from.row = k_;
+    x.from.column = 1;
+    x_data = held;
+  }
+  if (!native_ || b_.from.column != 1) {
+    R* copy = held + 3 * Plane;
+    gather<R>(dtype_, from_b, {k_, n_, b_.from.row, b_.from.column}, copy, n_, Plane, false);
+    y.from.row = n_;
+    y.from.column = 1;
+    y_data = copy;
+  }
+  if (direct_c) {
+    return multiply<R>(whole, x, x_data, y, y_data, static_cast<R*>(to), c_.row, accumulate_);
+  }
+  R* z = held + 5 * Plane;
+  multiply<R>(whole, x, x_data, y, y_data, z, n_, false);
+  if (complex_) {
+    multiply<R>(whole, x, x_data + 2 * Plane, y, y_data + Plane, z, n_, true);
+    multiply<R>(whole, x, x_data, y, y_data + Plane, z + Plane, n_, false);
+    multiply<R>(whole, x, x_data + Plane, y, y_data, z + Plane, n_, true);
+  }
+  scatter<R>(c_dtype_, z, n_, Plane, to, {m_, n_, c_.row, c_.column}, accumulate_);
+}
+
+void MatmulPlan::fill(const MatmulTile& t, std::int64_t batch, void* c) const {
+  const auto size = static_cast<std::size_t>(size_of(c_dtype_));
+  for (std::int64_t i = t.row0; i < t.row1; ++i) {
+    const std::int64_t row = offset_of(c_, batch) + i * c_.row;
+    for (std::int64_t j = t.column0; j < t.column1; ++j) {
+      std::memset(element(c_dtype_, c, row + j * c_.column), 0, size);
+    }
+  }
+}
+
+template <class R>
+void MatmulPlan::copy_part(const Side& side, std::int64_t part, const void* from,
+                           void* scratch) const {
+  const bool by_columns = side.to.column != 1;
+  const std::int64_t stored_rows = by_columns ? side.columns : side.rows;
+  const std::int64_t stored_columns = by_columns ? side.rows : side.columns;
+  const std::int64_t parts = copy_parts(side.to, side.rows, side.columns);
+  std::int64_t copy = part / parts;
+  const std::int64_t first = part % parts * RowsPerCopy;
+  std::int64_t source = 0;
+  std::int64_t target = 0;
+  for (std::size_t i = batch_.size(); i-- > 0;) {
+    if (side.from.batch[i] == 0) continue;
+    source += copy % batch_[i] * side.from.batch[i];
+    target += copy % batch_[i] * side.to.batch[i];
+    copy /= batch_[i];
+  }
+  const std::int64_t row_step = by_columns ? side.from.column : side.from.row;
+  const MatrixAt at{std::min(RowsPerCopy, stored_rows - first), stored_columns, row_step,
+                    by_columns ? side.from.row : side.from.column};
+  gather<R>(dtype_, element(dtype_, from, source + first * row_step), at,
+            in_scratch<R>(scratch, side.offset) + target + first * stored_columns, stored_columns,
+            side.plane, &side == &a_);
+}
+
+void MatmulPlan::prepare_tile(std::int64_t tile, const void* a, const void* b,
+                              void* scratch) const {
+  const std::int64_t of_a = a_.copied ? a_.copies * copy_parts(a_.to, a_.rows, a_.columns) : 0;
+  const bool first = tile < of_a;
+  // With the sides swapped, the caller's b is our a.
+  const void* from = first != swapped_ ? a : b;
+  with_arithmetic(dtype_, [&]<class R>() {
+    copy_part<R>(first ? a_ : b_, first ? tile : tile - of_a, from, scratch);
+  });
+}
+
+void MatmulPlan::pack_tile(std::int64_t tile, const void* a, const void* b, void* scratch) const {
+  const void* from = swapped_ ? a : b;
+  with_arithmetic(dtype_, [&]<class R>() {
+    const PanelKernels<R>& kernels = product_kernels<R>().panels;
+    const std::int64_t parts = (n_ + packed_at_once_ - 1) / packed_at_once_;
+    const std::int64_t first = tile % parts * packed_at_once_;
+    const std::int64_t columns = std::min(packed_at_once_, n_ - first);
+    const std::int64_t plane = tile / parts % panel_planes_;
+    // The first batch that uses this copy.
+    std::int64_t copy = tile / parts / panel_planes_;
+    std::int64_t batch = 0;
+    std::int64_t step = 1;
+    for (std::size_t i = batch_.size(); i-- > 0;) {
+      if (panels_.batch[i] != 0) {
+        batch += copy % batch_[i] * step;
+        copy /= batch_[i];
+      }
+      step *= batch_[i];
+    }
+    const MatmulLayout& at = b_.layout();
+    const R* source = matrix<R>(b_, batch, from, scratch) + plane * b_.plane;
+    R* to = in_scratch<R>(scratch, panels_offset_) + offset_of(panels_, batch) +
+            plane * panel_elements_;
+    for (std::int64_t k = 0; k < k_; k += kernels.depth) {
+      const std::int64_t depth = std::min(kernels.depth, k_ - k);
+      kernels.pack_columns(source + k * at.row + first * at.column, at.row, at.column, columns,
+                           depth, to + k * panel_columns_ + first * depth);
+    }
+  });
+}
+
+void MatmulPlan::run_tile(std::int64_t index, const void* a, const void* b, void* c,
+                          void* scratch) const {
+  if (swapped_) std::swap(a, b);
+  const MatmulTile t = inner_tile(index);
+  with_arithmetic(dtype_, [&]<class R>() {
+    for (std::int64_t batch = t.batch0; batch < t.batch1; ++batch) {
+      if (method_ == Method::Fill) {
+        fill(t, batch, c);
+      } else if (method_ == Method::Small) {
+        run_small<R>(batch, a, b, c);
+      } else {
+        run_matrix<R>(t, batch, a, b, c, scratch);
+      }
+    }
+  });
+}
+
+}  // namespace ricci::cpu

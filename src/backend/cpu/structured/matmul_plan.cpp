@@ -1,0 +1,285 @@
+// How a matrix product is computed: the method, the copies it needs and the tiles. All of it
+// depends on shape, layout and dtype only.
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "ricci/support/checked.h"
+#include "ricci/support/error.h"
+
+#include "backend/cpu/structured/matmul.h"
+#include "backend/cpu/structured/matmul_copy.h"
+#include "support/align.h"
+
+namespace ricci::cpu {
+namespace {
+
+// Where one method overtakes another, measured; sizes in elements, work in multiplications.
+constexpr std::int64_t SmallSize = 32;              // m, n, k up to here: registers, nothing packed
+constexpr std::int64_t FewRows = 4;                 // read B once, row by row
+constexpr std::int64_t UnpackedRows = 12;           // B is read too seldom to be packed
+constexpr std::int64_t TileWork = 8 << 20;          // enough to hide what a tile costs
+constexpr std::int64_t LeastWork = 1 << 21;         // less is not worth a second thread,
+constexpr std::int64_t LeastPacked = 1 << 15;       // nor are fewer elements to pack
+constexpr std::int64_t LeastTileRows = 60;          // fewer would read B too often,
+constexpr std::int64_t TilesPerMatrix = 16;         // and so would more tiles than this
+constexpr std::int64_t LeastTileColumns = 128;      // fewer would pack A too often
+constexpr std::int64_t RowStep = 6;                 // whole strips of rows
+constexpr std::int64_t StreamedElements = 1 << 16;  // of B in a tile of few rows
+
+std::int64_t rounded_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
+std::int64_t quotient_up(std::int64_t n, std::int64_t by) {
+  return by == 0 ? 0 : (n + by - 1) / by;
+}
+
+bool is_native(DType dtype) {
+  switch (dtype) {
+    case DType::F32:
+    case DType::F64:
+    case DType::I32:
+    case DType::U32:
+    case DType::I64: return true;
+    default: return false;
+  }
+}
+
+// What with_arithmetic computes in; complex numbers are stored as they are computed.
+DType arithmetic_dtype(DType dtype) {
+  if (is_native(dtype) || is_complex(dtype)) return dtype;
+  return is_float(dtype) ? DType::F32 : DType::U32;
+}
+
+// One size per part: about `wanted` parts, each a multiple of `step` and at least `least`.
+std::int64_t part_size(std::int64_t size, std::int64_t wanted, std::int64_t step,
+                       std::int64_t least) {
+  const std::int64_t part = rounded_up(quotient_up(size, std::max<std::int64_t>(wanted, 1)), step);
+  return std::max(std::min(size, std::max(part, least)), std::int64_t{1});
+}
+
+}  // namespace
+
+MatmulPlan::MatmulPlan(MatmulShape s)
+    : dtype_(s.dtype),
+      c_dtype_(s.wide_c ? arithmetic_dtype(s.dtype) : s.dtype),
+      complex_(is_complex(s.dtype)),
+      native_(is_native(s.dtype)),
+      batch_(std::move(s.batch)),
+      m_(s.m),
+      n_(s.n),
+      k_(s.k),
+      a_{.from = std::move(s.a), .rows = s.m, .columns = s.k},
+      b_{.from = std::move(s.b), .rows = s.k, .columns = s.n},
+      c_(std::move(s.c)),
+      accumulate_(s.accumulate),
+      whole_rows_(s.whole_rows) {
+  check_internal(dtype_ != DType::Bool, "bool has no matrix product");
+  for (const MatmulLayout* layout : {&a_.from, &b_.from, &c_}) {
+    check_internal(layout->batch.size() == batch_.size(), "one stride per batch axis");
+  }
+  fold_batches();
+  // An axis of one element may have any stride; take the one that looks row-major.
+  const auto tidy = [](MatmulLayout& l, std::int64_t rows, std::int64_t columns) {
+    if (columns == 1 && rows == 1) {
+      l.row = l.column = 1;
+    } else if (columns == 1) {
+      l.column = l.row == 1 ? rows : 1;
+    } else if (rows == 1) {
+      l.row = l.column == 1 ? columns : 1;
+    }
+  };
+  tidy(a_.from, m_, k_);
+  tidy(b_.from, k_, n_);
+  tidy(c_, m_, n_);
+  const bool columns_adjoin = c_.row == 1 && c_.column != 1;
+  if (columns_adjoin || (n_ <= FewRows && m_ > FewRows)) swap_sides();
+  choose_method();
+  choose_tiles();
+  if (method_ == Method::Panels) plan_panels();
+}
+
+void MatmulPlan::fold_batches() {
+  while (!batch_.empty()) {
+    const std::int64_t size = batch_.back();
+    const std::int64_t a = a_.from.batch.back();
+    const std::int64_t b = b_.from.batch.back();
+    const std::int64_t c = c_.batch.back();
+    const bool one = size == 1;
+    const bool rows = b == 0 && (m_ == 1 || (a == m_ * a_.from.row && c == m_ * c_.row));
+    const bool columns = a == 0 && (n_ == 1 || (b == n_ * b_.from.column && c == n_ * c_.column));
+    if (!one && rows && m_ > 0) {
+      if (m_ == 1) std::tie(a_.from.row, c_.row) = std::pair{a, c};
+      m_ = a_.rows = checked_mul(m_, size);
+    } else if (!one && columns && n_ > 0) {
+      if (n_ == 1) std::tie(b_.from.column, c_.column) = std::pair{b, c};
+      n_ = b_.columns = checked_mul(n_, size);
+    } else if (!one) {
+      break;
+    }
+    batch_.pop_back();
+    for (MatmulLayout* layout : {&a_.from, &b_.from, &c_}) layout->batch.pop_back();
+  }
+  for (const std::int64_t size : batch_) batches_ = checked_mul(batches_, size);
+}
+
+void MatmulPlan::swap_sides() {
+  swapped_ = true;
+  std::swap(m_, n_);
+  std::swap(a_, b_);
+  for (MatmulLayout* l : {&a_.from, &b_.from, &c_}) std::swap(l->row, l->column);
+  for (Side* side : {&a_, &b_}) std::swap(side->rows, side->columns);
+}
+
+// A copy keeps the order its elements have in memory, so that they are read in runs.
+void MatmulPlan::plan_copy(Side& side, std::int64_t planes) {
+  side.copied = true;
+  const bool by_columns = side.from.row == 1 && side.from.column != 1;
+  side.to.row = by_columns ? 1 : side.columns;
+  side.to.column = by_columns ? side.rows : 1;
+  side.plane = checked_mul(side.rows, side.columns);
+  side.to.batch.assign(batch_.size(), 0);
+  side.copies = 1;
+  for (std::size_t i = batch_.size(); i-- > 0;) {
+    if (side.from.batch[i] == 0) continue;
+    side.to.batch[i] = checked_mul(checked_mul(side.plane, planes), side.copies);
+    side.copies = checked_mul(side.copies, batch_[i]);
+  }
+  side.offset = scratch_bytes_;
+  const std::int64_t elements = checked_mul(checked_mul(side.plane, planes), side.copies);
+  scratch_bytes_ =
+      checked_add(scratch_bytes_, aligned(checked_mul(elements, size_of_arithmetic(dtype_))));
+}
+
+void MatmulPlan::choose_method() {
+  if (m_ == 0 || n_ == 0 || batches_ == 0 || k_ == 0) return;
+  // Small matrices are copied, where that is needed at all, on the stack.
+  if (std::max({m_, n_, k_}) <= SmallSize) {
+    method_ = Method::Small;
+    return;
+  }
+  if (!native_) plan_copy(a_, complex_ ? 3 : 1);
+  if (!native_) plan_copy(b_, complex_ ? 2 : 1);
+  const MatmulLayout& b = b_.layout();
+  method_ = Method::Panels;
+  if (m_ <= UnpackedRows && b.column == 1) method_ = Method::Blocks;
+  if (m_ <= FewRows && b.column == 1) method_ = Method::Rows;
+  if (m_ <= FewRows && b.column != 1 && b.row == 1 && a_.layout().column == 1) {
+    method_ = Method::Dots;
+  }
+  const bool direct = is_native(c_dtype_) && c_.column == 1 && (m_ == 1 || c_.row >= n_);
+  if (direct) return;
+  c_in_scratch_ = true;
+  c_offset_ = scratch_bytes_;
+  const std::int64_t elements = checked_mul(checked_mul(m_, n_), batches_ * (complex_ ? 2 : 1));
+  scratch_bytes_ =
+      checked_add(scratch_bytes_, aligned(checked_mul(elements, size_of_arithmetic(dtype_))));
+}
+
+void MatmulPlan::plan_panels() {
+  with_arithmetic(dtype_, [&]<class R>() {
+    const PanelKernels<R>& kernels = product_kernels<R>().panels;
+    panel_columns_ = rounded_up(n_, kernels.columns);
+    packed_at_once_ = rounded_up(quotient_up(LeastPacked, k_), PackedColumns);
+    panel_planes_ = complex_ ? 2 : 1;
+    panel_elements_ = checked_mul(k_, panel_columns_);
+    const std::int64_t size = checked_mul(panel_elements_, panel_planes_);
+    panels_.batch.assign(batch_.size(), 0);
+    panel_copies_ = 1;
+    for (std::size_t i = batch_.size(); i-- > 0;) {
+      if (b_.from.batch[i] == 0) continue;
+      panels_.batch[i] = checked_mul(size, panel_copies_);
+      panel_copies_ = checked_mul(panel_copies_, batch_[i]);
+    }
+    panels_offset_ = scratch_bytes_;
+    const auto bytes = static_cast<std::int64_t>(sizeof(R));
+    scratch_bytes_ =
+        checked_add(scratch_bytes_, aligned(checked_mul(checked_mul(size, panel_copies_), bytes)));
+    const std::int64_t strips = quotient_up(tile_rows_, kernels.rows);
+    thread_bytes_ = (strips * kernels.strip_elements + kernels.slack) * bytes;
+  });
+}
+
+void MatmulPlan::choose_tiles() {
+  tile_rows_ = std::max<std::int64_t>(m_, 1);
+  tile_columns_ = std::max<std::int64_t>(n_, 1);
+  if (m_ == 0 || n_ == 0 || batches_ == 0) return;
+  const std::int64_t depth = std::max<std::int64_t>(k_, 1);
+  const std::int64_t work = m_ * n_ * depth;
+  if (work <= LeastWork) {  // several matrices to a tile
+    tile_batches_ = std::clamp<std::int64_t>(LeastWork / work, 1, batches_);
+    return;
+  }
+  // Rows of the caller's c are rows here, or columns when the sides are swapped.
+  const bool may_cut_rows = !(whole_rows_ && swapped_);
+  const bool may_cut_columns = !(whole_rows_ && !swapped_);
+  if (method_ == Method::Rows || method_ == Method::Dots) {
+    if (may_cut_columns) {
+      const std::int64_t parts = std::min(n_ * depth / StreamedElements, TilesPerMatrix);
+      tile_columns_ = part_size(n_, parts, 64, 64);
+    }
+    return;
+  }
+  const std::int64_t parts =
+      std::clamp<std::int64_t>(work / TileWork, batches_ > 1 ? 1 : 2, TilesPerMatrix);
+  std::int64_t down = 1;
+  if (may_cut_rows) {
+    down = std::clamp<std::int64_t>(m_ / LeastTileRows, 1, parts);
+    tile_rows_ = part_size(m_, down, RowStep, 1);
+  }
+  if (may_cut_columns && down < parts) {
+    const std::int64_t across = std::clamp<std::int64_t>(n_ / LeastTileColumns, 1, parts / down);
+    tile_columns_ = part_size(n_, across, PackedColumns, 1);
+  }
+}
+
+std::int64_t MatmulPlan::pack_tiles() const noexcept {
+  if (method_ != Method::Panels) return 0;
+  return panel_copies_ * panel_planes_ * quotient_up(n_, packed_at_once_);
+}
+
+std::int64_t MatmulPlan::prepare_tiles() const noexcept {
+  std::int64_t parts = 0;
+  for (const Side* side : {&a_, &b_}) {
+    if (side->copied) parts += side->copies * copy_parts(side->to, side->rows, side->columns);
+  }
+  return parts;
+}
+
+std::int64_t MatmulPlan::tiles() const noexcept {
+  if (m_ == 0 || n_ == 0 || (k_ == 0 && accumulate_)) return 0;
+  return quotient_up(batches_, tile_batches_) * quotient_up(m_, tile_rows_) *
+         quotient_up(n_, tile_columns_);
+}
+
+MatmulTile MatmulPlan::inner_tile(std::int64_t index) const noexcept {
+  const std::int64_t across = quotient_up(n_, tile_columns_);
+  const std::int64_t down = quotient_up(m_, tile_rows_);
+  const std::int64_t j = index % across;
+  const std::int64_t i = index / across % down;
+  const std::int64_t batch = index / across / down;
+  const auto end = [](std::int64_t at, std::int64_t size, std::int64_t all) {
+    return std::min((at + 1) * size, all);
+  };
+  return {batch * tile_batches_, end(batch, tile_batches_, batches_),
+          i * tile_rows_,        end(i, tile_rows_, m_),
+          j * tile_columns_,     end(j, tile_columns_, n_)};
+}
+
+MatmulTile MatmulPlan::tile(std::int64_t index) const noexcept {
+  MatmulTile t = inner_tile(index);
+  if (swapped_) {
+    std::swap(t.row0, t.column0);
+    std::swap(t.row1, t.column1);
+  }
+  return t;
+}
+
+std::int64_t MatmulPlan::offset_of(const MatmulLayout& layout, std::int64_t batch) const {
+  std::int64_t offset = 0;
+  for (std::size_t i = batch_.size(); i-- > 0;) {
+    offset += batch % batch_[i] * layout.batch[i];
+    batch /= batch_[i];
+  }
+  return offset;
+}
+
+}  // namespace ricci::cpu

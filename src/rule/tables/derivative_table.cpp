@@ -1,0 +1,216 @@
+#include "rule/tables/derivative_table.h"
+
+#include <array>
+#include <numbers>
+#include <optional>
+
+namespace ricci::rule {
+namespace {
+
+using E = Expression;
+using std::numbers::inv_sqrtpi;
+using std::numbers::ln2;
+using std::numbers::sqrt2;
+
+// The words formulas are written in.
+E exp(const E& x) { return {UnaryKind::Exp, x}; }
+E log(const E& x) { return {UnaryKind::Log, x}; }
+E sqrt(const E& x) { return {UnaryKind::Sqrt, x}; }
+E rsqrt(const E& x) { return {UnaryKind::Rsqrt, x}; }
+E sigmoid(const E& x) { return {UnaryKind::Sigmoid, x}; }
+E trunc(const E& x) { return {UnaryKind::Trunc, x}; }
+E pow(const E& a, const E& b) { return {BinaryKind::Pow, a, b}; }
+E hypot(const E& a, const E& b) { return {BinaryKind::Hypot, a, b}; }
+E equal(const E& a, const E& b) { return {CompareKind::Eq, a, b}; }
+E less(const E& a, const E& b) { return {CompareKind::Lt, a, b}; }
+E select(const E& cond, const E& then, const E& otherwise) { return {cond, then, otherwise}; }
+
+// x kept within ±bound, beyond which a formula has reached its limit: stops inf·0.
+E clamp(const E& x, double bound) {
+  return {BinaryKind::Max, E(BinaryKind::Min, x, bound), -bound};
+}
+
+// 0 where `cond` holds and `formula(operand)` elsewhere. Where it holds the formula is given 1, so
+// that it never sees the operand it would go wrong on; differentiating again is safe as well.
+template <class F>
+E unless(const E& cond, const E& operand, F&& formula) {
+  return select(cond, 0, formula(select(cond, 1, operand)));
+}
+
+const E X(Variable::First);
+const E A(Variable::First);
+const E B(Variable::Second);
+const E Y(Variable::Result);
+
+E gelu_slope() {
+  // Φ(x) + x·φ(x); the second term is 0 in f64 beyond 40.
+  const E z = clamp(X, 40);
+  const E density = exp(-0.5 * (z * z)) * (inv_sqrtpi / sqrt2);
+  return 0.5 * E(UnaryKind::Erfc, X * (-1 / sqrt2)) + z * density;
+}
+
+E gelu_approx_slope() {
+  // ½(1 + t) + ½x·(1 - t²)·u', t = tanh u, with ½(1 + t) = σ(2u) and ½(1 - t²) = 2σ(2u)σ(-2u),
+  // which do not cancel.
+  const double c = 2 * inv_sqrtpi / sqrt2;  // √(2/π)
+  const double alpha = 0.044715;
+  const E z = clamp(X, 30);
+  const E square = z * z;
+  const E twice_u = (2 * c) * (z * (1 + alpha * square));
+  const E slope_of_u = c * (1 + 3 * alpha * square);
+  const E rising = sigmoid(twice_u);
+  return rising + 2 * z * (rising * sigmoid(-twice_u)) * slope_of_u;
+}
+
+E silu_slope() {
+  // s·(1 + x·(1 - s)); the second term is 0 in f64 beyond 800.
+  const E z = clamp(X, 800);
+  const E s = sigmoid(z);
+  return s + z * (s * sigmoid(-z));
+}
+
+E relu_slope() {
+  const E is_nan(CompareKind::Ne, X, X);
+  return select(less(0, X), 1, select(is_nan, X, 0));
+}
+
+E sqrt_slope() {
+  return unless(equal(X, 0), X, [](const E& x) { return 0.5 / sqrt(x); });
+}
+
+E rsqrt_slope() {
+  return unless(equal(X, 0), X, [](const E& x) { return -(0.5 * rsqrt(x) / x); });
+}
+
+// The slope where it is defined by y alone, or by a standard formula.
+std::optional<E> slope_of(UnaryKind kind) {
+  switch (kind) {
+    case UnaryKind::Gelu: return gelu_slope();
+    case UnaryKind::GeluApprox: return gelu_approx_slope();
+    case UnaryKind::Silu: return silu_slope();
+    case UnaryKind::Relu: return relu_slope();
+    case UnaryKind::Sigmoid: return Y * sigmoid(-X);
+    case UnaryKind::Tanh: return 1 - Y * Y;
+    case UnaryKind::Exp: return Y;
+    case UnaryKind::Log: return 1 / X;
+    case UnaryKind::Sqrt: return sqrt_slope();
+    case UnaryKind::Rsqrt: return rsqrt_slope();
+    case UnaryKind::Neg: return -E(1);
+    case UnaryKind::Abs: return E(UnaryKind::Sign, X);
+    case UnaryKind::Sin: return E(UnaryKind::Cos, X);
+    case UnaryKind::Cos: return -E(UnaryKind::Sin, X);
+    case UnaryKind::Tan: return 1 + Y * Y;
+    case UnaryKind::Atan: return 1 / hypot(X, 1) / hypot(X, 1);
+    case UnaryKind::Round: return E(1);
+    case UnaryKind::Conjugate: return E(1);  // of reals; complex rules take it first
+    case UnaryKind::Erf: return 2 * inv_sqrtpi * exp(-(X * X));
+    case UnaryKind::Erfc: return -(2 * inv_sqrtpi * exp(-(X * X)));
+    case UnaryKind::Expm1: return exp(X);
+    case UnaryKind::Log1p: return 1 / (1 + X);
+    case UnaryKind::Exp2: return Y * ln2;
+    case UnaryKind::Log2: return 1 / ln2 / X;
+    case UnaryKind::Sinh: return E(UnaryKind::Cosh, X);
+    case UnaryKind::Cosh: return E(UnaryKind::Sinh, X);
+    case UnaryKind::Asin: return rsqrt((1 - X) * (1 + X));
+    case UnaryKind::Acos: return -rsqrt((1 - X) * (1 + X));
+    case UnaryKind::Asinh: return 1 / hypot(X, 1);
+    case UnaryKind::Acosh: return 1 / (sqrt(X - 1) * sqrt(X + 1));
+    case UnaryKind::Atanh: return 1 / ((1 - X) * (1 + X));
+    case UnaryKind::Softplus: return sigmoid(X);
+    case UnaryKind::LogSigmoid: return sigmoid(-X);
+    case UnaryKind::Square: return 2 * X;
+    case UnaryKind::Reciprocal: return -(Y * Y);
+    case UnaryKind::Sign:
+    case UnaryKind::Floor:
+    case UnaryKind::Ceil:
+    case UnaryKind::Trunc: return E(0);
+    case UnaryKind::IsNan:
+    case UnaryKind::IsFinite:
+    case UnaryKind::LogicalNot:
+    case UnaryKind::BitwiseNot: break;
+  }
+  return std::nullopt;
+}
+
+// The share of `mine` in the larger (or smaller) of two: 1 when it is chosen, ½ on a tie, 0
+// otherwise. A NaN is always chosen, and two of them tie.
+E share(const E& mine, const E& other, bool largest) {
+  const E chosen = largest ? less(other, mine) : less(mine, other);
+  const E beaten = largest ? less(mine, other) : less(other, mine);
+  const E against_nan = select(equal(mine, mine), 0, select(equal(other, other), 1, 0.5));
+  return select(chosen, 1, select(beaten, 0, select(equal(mine, other), 0.5, against_nan)));
+}
+
+// b·a^(b-1), and 0 for b = 0 [EW-12]
+E pow_slope_of_base() {
+  return unless(equal(B, 0), B, [](const E& b) { return b * pow(A, b - 1); });
+}
+
+// a^b·ln a for a > 0, and 0 elsewhere [EW-12]
+E pow_slope_of_exponent() {
+  const E positive = less(0, A);
+  const E base = select(positive, A, 1);
+  return select(positive, pow(base, B) * log(base), 0);
+}
+
+// A formula of the radius, and 0 at the origin
+template <class F>
+E of_radius(const E& radius, F&& formula) {
+  return unless(equal(radius, 0), radius, formula);
+}
+
+std::optional<E> slope_of(BinaryKind kind, std::size_t operand) {
+  const bool first = operand == 0;
+  switch (kind) {
+    case BinaryKind::Add: return E(1);
+    case BinaryKind::Sub: return first ? E(1) : -E(1);
+    case BinaryKind::Mul: return first ? B : A;
+    case BinaryKind::Div: return first ? 1 / B : -(Y / B);
+    case BinaryKind::Max: return first ? share(A, B, true) : share(B, A, true);
+    case BinaryKind::Min: return first ? share(A, B, false) : share(B, A, false);
+    case BinaryKind::Pow: return first ? pow_slope_of_base() : pow_slope_of_exponent();
+    case BinaryKind::Rem: return first ? E(1) : -trunc(A / B);
+    case BinaryKind::Atan2:
+      // b/h² and -a/h², without squaring h
+      return of_radius(hypot(A, B), [&](const E& h) { return first ? B / h / h : -(A / h / h); });
+    case BinaryKind::Hypot: return of_radius(Y, [&](const E& h) { return first ? A / h : B / h; });
+    case BinaryKind::LogicalAnd:
+    case BinaryKind::LogicalOr:
+    case BinaryKind::LogicalXor:
+    case BinaryKind::BitwiseAnd:
+    case BinaryKind::BitwiseOr:
+    case BinaryKind::BitwiseXor:
+    case BinaryKind::ShiftLeft:
+    case BinaryKind::ShiftRight: break;
+  }
+  return std::nullopt;
+}
+
+constexpr std::size_t UnaryCount = enumerator_names(UnaryKind{}).size();
+constexpr std::size_t BinaryCount = enumerator_names(BinaryKind{}).size();
+
+}  // namespace
+
+const Expression* derivative(UnaryKind kind) {
+  static const auto table = [] {
+    std::array<std::optional<E>, UnaryCount> rows;
+    for (std::size_t i = 0; i < UnaryCount; ++i) rows[i] = slope_of(static_cast<UnaryKind>(i));
+    return rows;
+  }();
+  const auto& row = table[static_cast<std::size_t>(kind)];
+  return row ? &*row : nullptr;
+}
+
+const Expression* derivative(BinaryKind kind, std::size_t operand) {
+  static const auto table = [] {
+    std::array<std::array<std::optional<E>, 2>, BinaryCount> rows;
+    for (std::size_t i = 0; i < BinaryCount; ++i) {
+      for (std::size_t k = 0; k < 2; ++k) rows[i][k] = slope_of(static_cast<BinaryKind>(i), k);
+    }
+    return rows;
+  }();
+  const auto& row = table[static_cast<std::size_t>(kind)].at(operand);
+  return row ? &*row : nullptr;
+}
+
+}  // namespace ricci::rule
