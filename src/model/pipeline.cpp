@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "ricci/device/backend.h"
 #include "ricci/op/ops.h"
 #include "ricci/rewrite/pass.h"
 #include "ricci/rule/expand.h"
 
-#include "backend/cpu/run/executable.h"
 #include "schedule/step_buffers.h"
 
 namespace ricci {
@@ -58,7 +58,7 @@ FusionReport fusion_report(const Graph& before, const Program& program) {
 // and not in another.
 class Dispatch {
  public:
-  explicit Dispatch(const Program& program) {
+  Dispatch(const Program& program, const schedule::Target& target) {
     for_steps(program, [&](const Program& p, const Step& step) {
       for (const NodeId id : step.nodes) {
         const Kind op = kind_of(p.graph->node(id));
@@ -74,8 +74,8 @@ class Dispatch {
             continue;
           }
           const Node& node = p.graph->node(id);
-          ways_[op] = cpu::has_kernel(*p.graph, node) ? &DispatchReport::Count::native
-                                                      : &DispatchReport::Count::reference;
+          ways_[op] = target.has_kernel(*p.graph, node) ? &DispatchReport::Count::native
+                                                        : &DispatchReport::Count::reference;
         } else {
           ways_[op] = &DispatchReport::Count::native;
         }
@@ -157,10 +157,11 @@ CompiledGraph Compiled::on(const Device& device, const CompileOptions& options) 
 }
 
 Compiled CompilePipeline::compile_module(const GraphModule& module) const {
+  const schedule::Target& target = options_.device.backend().target();
   if (module.stage() == GraphStage::Lir) {
     const Graph& mir = module.graph();
     Compiled c{module, fusion_report(mir, *module.as_lir()), {}};
-    Dispatch(*module.as_lir()).count(mir, c.dispatch);
+    Dispatch(*module.as_lir(), target).count(mir, c.dispatch);
     return c;
   }
   Graph mir = module.into_graph();
@@ -170,9 +171,9 @@ Compiled CompilePipeline::compile_module(const GraphModule& module) const {
   mir = unfuse_elementwise_regions(mir, limits).graph;
   mir = legalize_or_rewrite_for_backend(mir, options_.supported, "the target").graph;
   auto program = std::make_shared<const Program>(
-      make_program(mir, {.fuse = options_.fuse, .claims = cpu::claims}));
+      make_program(mir, {.fuse = options_.fuse, .target = &target}));
   Compiled c{GraphModule::from_lir(std::move(mir), program), fusion_report(original, *program), {}};
-  Dispatch(*program).count(original, c.dispatch);
+  Dispatch(*program, target).count(original, c.dispatch);
   if (options_.assert_fusion_clean) require_clean(c.fusion, module.name());
   return c;
 }

@@ -7,8 +7,8 @@
 
 #include "ricci/support/error.h"
 
-#include "backend/cpu/codegen/object_code.h"
-#include "backend/cpu/run/executable.h"
+#include "backend/backends.h"
+#include "device/packaged_interface.h"
 #include "runtime/c_header.h"
 #include "runtime/programs.h"
 #include "schedule/program_bytes.h"
@@ -89,19 +89,19 @@ std::string name_of(const Graph& graph, const ObjectOptions& options) {
 
 ObjectFile compile_object(const Graph& graph, const ObjectOptions& options) {
   runtime::require_static(graph);
-  const cpu::TargetInfo target = cpu::target_for_objects(options.target);
+  const std::shared_ptr<const device::Backend> backend = backend::open(options.device, 1);
+  const device::Machine machine = backend->machine(options.target);
   const std::vector<Port> ports = runtime::ports_of(graph);
   const std::vector<int> donors = runtime::donors_of(graph, ports, options.donations);
   const Program program =
-      make_program(graph, {options.fuse, cpu::claims, runtime::donated(donors)});
+      make_program(graph, {options.fuse, &backend->target(), runtime::donated(donors)});
   const std::vector<DocumentedArray> arrays = Arrays(graph, options).all(ports, donors);
-  runtime::PackagedInterface interface{
-      name_of(graph, options), target.name, cpu::required_features(target), {}};
+  device::PackagedInterface interface{name_of(graph, options), machine.name, machine.features, {}};
   for (const DocumentedArray& a : arrays) interface.arrays.push_back(a.array);
-  const std::vector<std::byte> interface_bytes = runtime::to_bytes(interface);
+  const std::vector<std::byte> interface_bytes = device::to_bytes(interface);
   const std::vector<std::byte> program_bytes = schedule::to_bytes(program);
   return {interface.name,
-          cpu::emit_object(program, {interface.name, interface_bytes, program_bytes}, target),
+          backend->object_code(program, {interface.name, interface_bytes, program_bytes}, machine),
           runtime::c_header(interface, arrays)};
 }
 

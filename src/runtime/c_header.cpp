@@ -195,7 +195,7 @@ std::string c_identifier(const std::string& name) {
   return out;
 }
 
-std::string c_header(const PackagedInterface& interface,
+std::string c_header(const device::PackagedInterface& interface,
                      const std::vector<DocumentedArray>& arrays) {
   return fmt::format(fmt::runtime(Text), fmt::arg("name", interface.name),
                      fmt::arg("version", RICCI_VERSION), fmt::arg("target", interface.target),

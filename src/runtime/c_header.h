@@ -8,13 +8,13 @@
 
 #include "ricci/type/type.h"
 
-#include "runtime/packaged_interface.h"
+#include "device/packaged_interface.h"
 
 namespace ricci::runtime {
 
 /// An array as the header shows it.
 struct DocumentedArray {
-  PackagedArray array;
+  device::PackagedArray array;
   Type type;
   std::string what;  ///< "input 'x'", "param 'w', updated in place", …
 };
@@ -27,7 +27,7 @@ struct DocumentedArray {
 [[nodiscard]] std::string c_identifier(const std::string& name);
 
 /// `arrays` in the order of `interface.arrays`.
-[[nodiscard]] std::string c_header(const PackagedInterface& interface,
+[[nodiscard]] std::string c_header(const device::PackagedInterface& interface,
                                    const std::vector<DocumentedArray>& arrays);
 
 }  // namespace ricci::runtime

@@ -8,10 +8,11 @@
 #include "ricci/schedule/verify.h"
 #include "ricci/support/error.h"
 
-#include "runtime/buffer_check.h"
+#include "device/buffer_check.h"
 #include "runtime/compiled_graph_impl.h"
 #include "runtime/observers.h"
 #include "runtime/report.h"
+#include "runtime/staging.h"
 
 namespace ricci {
 
@@ -31,8 +32,8 @@ bool could_be(const Type& given, const Type& port) {
   return true;
 }
 
-runtime::BufferPorts ports_of(const Programs& programs) {
-  runtime::BufferPorts ports;
+device::BufferPorts ports_of(const Programs& programs) {
+  device::BufferPorts ports;
   for (const Port& p : programs.inputs()) ports.inputs.push_back(fmt::format("'{}'", p.name));
   for (std::size_t k = 0; k < programs.outputs().size(); ++k) {
     ports.outputs.push_back(fmt::format("output {}", k));
@@ -46,22 +47,25 @@ runtime::BufferPorts ports_of(const Programs& programs) {
 }  // namespace
 
 struct ExecutionContext::Impl {
-  Impl(std::shared_ptr<Programs> all, std::shared_ptr<BoundProgram> bound, SymbolBindings sizes)
+  Impl(std::shared_ptr<Programs> all, std::shared_ptr<BoundProgram> bound, SymbolBindings sizes,
+       device::Memory& memory)
       : programs(std::move(all)),
         program(std::move(bound)),
         bindings(std::move(sizes)),
         context(program->make_context()),
         check(ports_of(*programs), program->program()),
         inputs(programs->inputs().size()),
-        outputs(programs->outputs().size()) {}
+        outputs(programs->outputs().size()),
+        staging(memory, program->program()) {}
 
   std::shared_ptr<Programs> programs;
   std::shared_ptr<BoundProgram> program;
   SymbolBindings bindings;
-  std::unique_ptr<cpu::Context> context;
-  runtime::BufferCheck check;
+  std::unique_ptr<device::Context> context;
+  device::BufferCheck check;
   std::vector<const std::byte*> inputs;
   std::vector<std::byte*> outputs;
+  runtime::Staging staging;
 };
 
 ExecutionContext::ExecutionContext(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -93,27 +97,31 @@ void check_finite(Programs& programs, const SymbolBindings& bindings, const Devi
   const std::shared_ptr<BoundProgram> plain = programs.op_by_op(bindings);
   std::vector<std::string> names;
   for (const Port& p : programs.inputs()) names.push_back(p.name);
-  runtime::FiniteObserver::check_inputs(plain->program(), inputs, names);
-  const Results results(programs.outputs(), bindings);
+  device::Memory& memory = device.backend().memory();
+  runtime::FiniteObserver::check_inputs(plain->program(), memory, inputs, names);
+  std::vector<device::Array> results;  // thrown away
+  std::vector<std::byte*> outputs;
+  for (const BufferId b : plain->program().outputs) {
+    results.emplace_back(memory, plain->program().buffers[static_cast<std::size_t>(b)].bytes());
+    outputs.push_back(results.back().data());
+  }
   runtime::FiniteObserver observer;
-  const std::unique_ptr<cpu::Context> context = plain->make_context(plain->output_bytes());
-  plain->executable().run(*context, device.pool(), {inputs, results.data, seed, &observer});
+  const std::unique_ptr<device::Context> context = plain->make_context(plain->output_bytes());
+  device::run(plain->executable(), *context, {inputs, outputs, seed, &observer});
 }
 
 struct Call {
   Programs& programs;
   const BoundProgram& program;
   const Device& device;
-  cpu::Context& context;
+  device::Context& context;
 };
 
 void run_program(const Call& call, std::span<const std::byte* const> inputs,
                  std::span<std::byte* const> outputs, const SymbolBindings& bindings,
                  const RunOptions& options) {
-  cpu::RunArguments arguments{inputs, outputs, options.seed, nullptr};
-  const auto run = [&] {
-    call.program.executable().run(call.context, call.device.pool(), arguments);
-  };
+  device::RunArguments arguments{inputs, outputs, options.seed, nullptr};
+  const auto run = [&] { device::run(call.program.executable(), call.context, arguments); };
   if (options.check_finite) {
     check_finite(call.programs, bindings, call.device, inputs, options.seed);
   }
@@ -151,6 +159,24 @@ Feeds with_kept(const Programs& programs, const ParamStore& store, const Feeds& 
   return all;
 }
 
+// What a run reads: values that are fed, in the device's memory, and those that are kept there.
+struct Fed {
+  Fed(const Programs& programs, const ParamStore& store, const Feeds& feeds,
+      const CheckedFeeds& checked, runtime::Staging& staging) {
+    for (std::size_t k = 0; k < checked.values.size(); ++k) {
+      if (store.has(k) && !feeds.contains(programs.inputs()[k].name)) {
+        data.push_back(store.data(k));
+        continue;
+      }
+      held.push_back(usable(checked.values[k]));
+      data.push_back(held.back().data());
+      staging.stage_input(k, data.back());
+    }
+  }
+  std::vector<Tensor> held;  // alive while the program runs
+  std::vector<const std::byte*> data;
+};
+
 }  // namespace
 
 CompiledGraph::CompiledGraph(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -168,7 +194,7 @@ CompiledGraph load(const Graph& graph, std::shared_ptr<const Program> program, c
   }
   runtime::require_static(graph);
   if (!program || !program->graph ||
-      !(prepare_for_device(graph, {.claims = cpu::claims}) == *program->graph)) {
+      !(prepare_for_device(graph, {.target = &device.backend().target()}) == *program->graph)) {
     throw UserError(ErrorCode::Refused,
                     fmt::format("the program was not made from the graph '{}'", graph.name()),
                     "give the graph that was compiled to it");
@@ -224,15 +250,15 @@ std::vector<Tensor> CompiledGraph::run(const Feeds& feeds, const RunOptions& opt
   const CheckedFeeds checked = check_feeds(programs.graph(), all, options.symbols);
   const std::shared_ptr<BoundProgram> program = programs.bound(checked.bindings);
   const LeasedContext context(*program, program->output_bytes());
-  std::vector<Tensor> held;  // alive while the program runs
-  std::vector<const std::byte*> inputs;
-  for (const Tensor& t : checked.values) {
-    held.push_back(usable(t));
-    inputs.push_back(held.back().data());
-  }
+  runtime::Staging staging(impl_->device.backend().memory(), program->program());
+  const Fed fed(programs, impl_->params, feeds, checked, staging);
   Results results(programs.outputs(), checked.bindings);
-  run_program({programs, *program, impl_->device, *context}, inputs, results.data, checked.bindings,
-              options);
+  for (std::size_t o = 0; o < results.data.size(); ++o) {
+    staging.stage_output(o, results.data[o], -1);
+  }
+  run_program({programs, *program, impl_->device, *context}, fed.data, results.data,
+              checked.bindings, options);
+  staging.collect();
   return std::move(results.tensors);
 }
 
@@ -250,12 +276,8 @@ std::vector<Tensor> CompiledGraph::update(const Feeds& feeds, const RunOptions& 
   const CheckedFeeds checked =
       check_feeds(programs.graph(), with_kept(programs, impl_->params, feeds), options.symbols);
   const std::shared_ptr<BoundProgram> program = programs.bound(checked.bindings);
-  std::vector<Tensor> held;
-  std::vector<const std::byte*> inputs;
-  for (const Tensor& t : checked.values) {
-    held.push_back(usable(t));
-    inputs.push_back(held.back().data());
-  }
+  runtime::Staging staging(impl_->device.backend().memory(), program->program());
+  const Fed fed(programs, impl_->params, feeds, checked, staging);
   std::int64_t results_bytes = 0;
   for (std::size_t o = 0; o < programs.outputs().size(); ++o) {
     const BufferId b = program->program().outputs[o];
@@ -275,9 +297,11 @@ std::vector<Tensor> CompiledGraph::update(const Feeds& feeds, const RunOptions& 
     }
     results.push_back(Tensor::zeros(programs.outputs()[o].bind(checked.bindings)));
     outputs.push_back(results.back().mutable_data());
+    staging.stage_output(o, outputs.back(), -1);
   }
-  run_program({programs, *program, impl_->device, *context}, inputs, outputs, checked.bindings,
+  run_program({programs, *program, impl_->device, *context}, fed.data, outputs, checked.bindings,
               options);
+  staging.collect();
   return results;
 }
 
@@ -310,8 +334,8 @@ ExecutionContext CompiledGraph::make_context(const SymbolBindings& sizes) const 
     throw UserError(ErrorCode::NeedsStaticDim, fmt::format("the size of '{}' is not given", symbol),
                     fmt::format(R"(make_context({{{{"{}", 32}}}}))", symbol));
   }
-  return ExecutionContext(
-      std::make_unique<ExecutionContext::Impl>(impl_->programs, programs.bound(sizes), sizes));
+  return ExecutionContext(std::make_unique<ExecutionContext::Impl>(
+      impl_->programs, programs.bound(sizes), sizes, impl_->device.backend().memory()));
 }
 
 void CompiledGraph::run(ExecutionContext& context, std::span<const void* const> inputs,
@@ -354,8 +378,16 @@ void CompiledGraph::run(ExecutionContext& context, std::span<const void* const> 
                          : static_cast<std::byte*>(outputs[o]);
   }
   c->check.check(c->inputs, c->outputs);
+  c->staging.begin();
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    if (inputs[k] != nullptr) c->staging.stage_input(k, c->inputs[k]);
+  }
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    if (outputs[o] != nullptr) c->staging.stage_output(o, c->outputs[o], programs.donor_of(o));
+  }
   run_program({programs, *c->program, impl_->device, *c->context}, c->inputs, c->outputs,
               c->bindings, options);
+  c->staging.collect();
 }
 
 const Program& CompiledGraph::program() const { return impl_->programs->only()->program(); }
@@ -365,12 +397,11 @@ std::string_view CompiledGraph::served_by(std::size_t step) const {
     throw UserError(ErrorCode::Name, fmt::format("'{}' has {} steps, none is number {}",
                                                  program().name, program().steps.size(), step));
   }
-  return impl_->programs->only()->executable().how(step);
+  return impl_->programs->only()->executable().served_by(step);
 }
 
 std::int64_t CompiledGraph::workspace_bytes() const {
-  const cpu::Executable& e = impl_->programs->only()->executable();
-  return cpu::Context::bytes_for(e) + e.spare_bytes() + impl_->device.threads() * e.thread_bytes();
+  return impl_->programs->only()->executable().workspace_bytes();
 }
 
 void CompiledGraph::release_memory() const { impl_->programs->forget_contexts(); }

@@ -15,7 +15,9 @@ namespace ricci {
 
 struct CompiledGraph::Impl {
   Impl(std::shared_ptr<runtime::Programs> all, Device d)
-      : programs(std::move(all)), device(std::move(d)), params(programs->inputs().size()) {}
+      : programs(std::move(all)),
+        device(std::move(d)),
+        params(device.backend().memory(), programs->inputs().size()) {}
 
   [[nodiscard]] const Port& port(std::size_t input) const {
     if (input >= programs->inputs().size()) {

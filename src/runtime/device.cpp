@@ -1,40 +1,39 @@
 #include "ricci/runtime/device.h"
 
-#include <algorithm>
-#include <fstream>
-#include <limits>
-#include <mutex>
+#include "ricci/device/backend.h"
+#include "ricci/device/memory.h"
 
-#include <unistd.h>
-
-#include "backend/cpu/codegen/warm_up.h"
+#include "backend/backends.h"
 
 namespace ricci {
 
-Device Device::cpu(int threads) { return {"cpu", std::make_shared<ThreadPool>(threads)}; }
+Device Device::named(std::string_view name, int threads) {
+  return Device(backend::open(name, threads));
+}
 
 const Device& Device::default_cpu() {
   static const Device device = cpu();
   return device;
 }
 
-void Device::warm_up() const {
-  static std::once_flag once;
-  std::call_once(once, [&] { cpu::warm_up(pool()); });
+const Device& Device::standard() {
+  static const Device device = [] {
+    const std::string first = backend::list().front().name;
+    return first == "cpu" ? default_cpu() : named(first);
+  }();
+  return device;
 }
 
-std::int64_t Device::memory_bytes() {
-  static const std::int64_t bytes = [] {
-    std::int64_t most = std::numeric_limits<std::int64_t>::max();
-    const std::int64_t pages = sysconf(_SC_PHYS_PAGES);
-    const std::int64_t page = sysconf(_SC_PAGESIZE);
-    if (pages > 0 && page > 0) most = pages * page;
-    std::ifstream container("/sys/fs/cgroup/memory.max");
-    std::int64_t allowed = 0;
-    if (container >> allowed && allowed > 0) most = std::min(most, allowed);
-    return most;
-  }();
-  return bytes;
+std::vector<DeviceListing> Device::all() {
+  std::vector<DeviceListing> out;
+  for (device::Listed& l : backend::list())
+    out.push_back({std::move(l.name), std::move(l.why_not)});
+  return out;
 }
+
+void Device::warm_up() const { backend_->warm_up(); }
+std::int64_t Device::memory_bytes() { return device::host_memory().total_bytes(); }
+std::string_view Device::name() const noexcept { return backend_->name(); }
+int Device::threads() const noexcept { return backend_->threads(); }
 
 }  // namespace ricci

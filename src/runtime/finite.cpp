@@ -100,8 +100,8 @@ Found look_at(const loop::Kernel& kernel, const loop::Access& access, bool per_e
 // Looks at what the accesses of a launch touch.
 class Touched {
  public:
-  Touched(const Program& program, const Launch& step, const cpu::Frame& frame)
-      : program_(program), kernel_(program.kernels[step.kernel]), step_(step), frame_(frame) {}
+  Touched(const Program& program, const Launch& step, const device::Buffers& buffers)
+      : program_(program), kernel_(program.kernels[step.kernel]), step_(step), buffers_(buffers) {}
 
   /// But for what is in buffer `made`: it is not there yet.
   [[nodiscard]] Found read(BufferId made = -1) const {
@@ -138,20 +138,18 @@ class Touched {
   [[nodiscard]] const Buffer& buffer(BufferId b) const {
     return program_.buffers[static_cast<std::size_t>(b)];
   }
-  [[nodiscard]] const std::byte* data(BufferId b) const {
-    return frame_.buffers[static_cast<std::size_t>(b)];
-  }
+  [[nodiscard]] const std::byte* data(BufferId b) const { return buffers_.on_host(b); }
 
   const Program& program_;
   const loop::Kernel& kernel_;
   const Launch& step_;
-  const cpu::Frame& frame_;
+  const device::Buffers& buffers_;
 };
 
-Found look_at(const std::vector<BufferView>& views, const cpu::Frame& frame) {
+Found look_at(const std::vector<BufferView>& views, const device::Buffers& buffers) {
   Found found;
   for (const BufferView& v : views) {
-    if (v.buffer >= 0) add(found, look_at(v, frame.buffers[static_cast<std::size_t>(v.buffer)]));
+    if (v.buffer >= 0) add(found, look_at(v, buffers.on_host(v.buffer)));
   }
   return found;
 }
@@ -168,28 +166,28 @@ struct Part {
   Found found;
 };
 
-std::vector<Part> look_at(const Program& program, const Step& step, const cpu::Frame& frame,
+std::vector<Part> look_at(const Program& program, const Step& step, const device::Buffers& buffers,
                           bool written) {
   std::vector<Part> parts;
   if (const auto* k = std::get_if<KernelStep>(&step.what)) {
     for (const Launch& l : k->launches) {
-      const Touched touched(program, l, frame);
+      const Touched touched(program, l, buffers);
       parts.push_back({&l.from, written ? touched.written() : touched.read()});
     }
   } else if (const auto* c = std::get_if<CallStep>(&step.what)) {
-    Found found = look_at(written ? c->results : there_at_start(*c), frame);
+    Found found = look_at(written ? c->results : there_at_start(*c), buffers);
     if (c->before) {
-      const Touched touched(program, *c->before, frame);
+      const Touched touched(program, *c->before, buffers);
       add(found, written ? touched.written() : touched.read());
     }
     if (c->after) {
-      const Touched touched(program, *c->after, frame);
+      const Touched touched(program, *c->after, buffers);
       add(found, written ? touched.written() : touched.read(c->results[0].buffer));
     }
     parts.push_back({&step, found});
   } else {
     const auto& control = std::get<ControlStep>(step.what);
-    parts.push_back({&step, look_at(written ? control.results : control.operands, frame)});
+    parts.push_back({&step, look_at(written ? control.results : control.operands, buffers)});
   }
   return parts;
 }
@@ -197,20 +195,22 @@ std::vector<Part> look_at(const Program& program, const Step& step, const cpu::F
 }  // namespace
 
 // A result may take the place of an operand, so operands are looked at first.
-void FiniteObserver::before(const Program& program, std::size_t step, const cpu::Frame& frame) {
+void FiniteObserver::before(const Program& program, std::size_t step,
+                            const device::Buffers& buffers) {
   const Step& s = program.steps[step];
   Around around{s.where.known() ? fmt::format("{} at {}", s.label, s.where.to_string()) : s.label,
                 {}};
-  for (const Part& p : look_at(program, s, frame, false)) {
+  for (const Part& p : look_at(program, s, buffers, false)) {
     around.operands.push_back({p.found.nan, p.found.infinite});
   }
   around_.push_back(std::move(around));
 }
 
-void FiniteObserver::after(const Program& program, std::size_t step, const cpu::Frame& frame) {
+void FiniteObserver::after(const Program& program, std::size_t step,
+                           const device::Buffers& buffers) {
   const Around around = std::move(around_.back());
   around_.pop_back();
-  const std::vector<Part> parts = look_at(program, program.steps[step], frame, true);
+  const std::vector<Part> parts = look_at(program, program.steps[step], buffers, true);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Found& out = parts[i].found;
     judge(*parts[i].from, around.operands[i], {out.nan, out.infinite}, out.first);
@@ -235,11 +235,19 @@ void FiniteObserver::judge(const Origin& made_by, const Held& in, const Held& ou
   throw UserError(std::move(d));
 }
 
-void FiniteObserver::check_inputs(const Program& program, std::span<const std::byte* const> inputs,
+void FiniteObserver::check_inputs(const Program& program, device::Memory& memory,
+                                  std::span<const std::byte* const> inputs,
                                   const std::vector<std::string>& names) {
+  std::vector<std::byte> copy;
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     const Buffer& b = program.buffers[static_cast<std::size_t>(program.inputs[k])];
-    const Found found = look_at(b, inputs[k]);
+    const std::byte* at = inputs[k];
+    if (!memory.is_host()) {
+      copy.resize(static_cast<std::size_t>(b.bytes()));
+      memory.copy_out(copy.data(), at, b.bytes());
+      at = copy.data();
+    }
+    const Found found = look_at(b, at);
     if (!found.nan) continue;
     throw UserError(
         Diagnostic{ErrorCode::Refused,

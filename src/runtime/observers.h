@@ -6,22 +6,22 @@
 #include <string>
 #include <vector>
 
+#include "ricci/device/executable.h"
+#include "ricci/device/memory.h"
 #include "ricci/runtime/profile.h"
-
-#include "backend/cpu/run/executable.h"
 
 namespace ricci {
 
 /// Times steps; adds what it saw to a profile when it is destroyed.
-class ProfileObserver final : public cpu::StepObserver {
+class ProfileObserver final : public device::StepObserver {
  public:
   explicit ProfileObserver(Profile& profile);
   ProfileObserver(const ProfileObserver&) = delete;
   ProfileObserver& operator=(const ProfileObserver&) = delete;
   ~ProfileObserver() override;
 
-  void before(const Program& program, std::size_t step, const cpu::Frame& frame) override;
-  void after(const Program& program, std::size_t step, const cpu::Frame& frame) override;
+  void before(const Program& program, std::size_t step, const device::Buffers& buffers) override;
+  void after(const Program& program, std::size_t step, const device::Buffers& buffers) override;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -54,13 +54,14 @@ class ProfileObserver final : public cpu::StepObserver {
 namespace runtime {
 
 /// Stops at the first step that makes a NaN or an infinity of finite numbers.
-class FiniteObserver final : public cpu::StepObserver {
+class FiniteObserver final : public device::StepObserver {
  public:
-  void before(const Program& program, std::size_t step, const cpu::Frame& frame) override;
-  void after(const Program& program, std::size_t step, const cpu::Frame& frame) override;
+  void before(const Program& program, std::size_t step, const device::Buffers& buffers) override;
+  void after(const Program& program, std::size_t step, const device::Buffers& buffers) override;
 
   /// UserError that names an input that holds a NaN before anything is run.
-  static void check_inputs(const Program& program, std::span<const std::byte* const> inputs,
+  static void check_inputs(const Program& program, device::Memory& memory,
+                           std::span<const std::byte* const> inputs,
                            const std::vector<std::string>& names);
 
  private:

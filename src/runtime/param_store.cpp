@@ -1,41 +1,30 @@
 #include "runtime/param_store.h"
 
-#include <algorithm>
-#include <cstring>
-#include <new>
-
 namespace ricci::runtime {
-namespace {
-
-constexpr std::align_val_t Alignment{64};
-
-}  // namespace
-
-void ParamStore::Free::operator()(std::byte* p) const noexcept { ::operator delete(p, Alignment); }
 
 void ParamStore::set(std::size_t input, const Tensor& value, bool in_place) {
   Stored& stored = values_[input];
   const Tensor plain = value.contiguous();
-  if (!in_place) {
-    stored = {true, value.type(), plain.data(), plain, nullptr};
-    return;
+  const auto bytes = static_cast<std::int64_t>(plain.bytes().size());
+  const bool own = in_place || !memory_.is_host();
+  // Filled before anything of the old value is given up: there may be no room.
+  if (own && (stored.array.data() == nullptr || stored.type != value.type())) {
+    stored.array = device::Array(memory_, bytes);
   }
-  const std::span<const std::byte> bytes = plain.bytes();
-  if (!stored.buffer || stored.type != value.type()) {
-    stored.buffer.reset(
-        static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes.size(), 1), Alignment)));
-  }
-  if (!bytes.empty()) std::memcpy(stored.buffer.get(), bytes.data(), bytes.size());
+  if (own) stored.array.copy_in(plain.data());
   stored.given = true;
+  stored.in_place = in_place;
   stored.type = value.type();
-  stored.data = stored.buffer.get();
+  stored.shared = in_place ? Tensor() : plain;
+  stored.data = own ? stored.array.data() : stored.shared.data();
 }
 
 Tensor ParamStore::get(std::size_t input) const {
   const Stored& stored = values_[input];
-  if (!stored.buffer) return stored.shared;
-  const auto bytes = static_cast<std::size_t>(*stored.type.numel() * size_of(stored.type.dtype));
-  return Tensor::from_bytes(stored.type, {stored.data, bytes});
+  if (!stored.in_place) return stored.shared;
+  Tensor copy = Tensor::zeros(stored.type);
+  stored.array.copy_out(copy.mutable_data());
+  return copy;
 }
 
 }  // namespace ricci::runtime

@@ -1,19 +1,20 @@
-// The values a compiled graph keeps for its params. Those that runs update in place lie in buffers
-// of the store's own; others are shared with whoever gave them.
+// The values a compiled graph keeps for its params, in the device's memory. Those that runs update
+// in place lie in arrays of the store's own; others are shared with whoever gave them where the
+// device can read the host's memory.
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <shared_mutex>
 #include <vector>
 
+#include "ricci/device/memory.h"
 #include "ricci/type/tensor.h"
 
 namespace ricci::runtime {
 
 class ParamStore {
  public:
-  explicit ParamStore(std::size_t inputs) : values_(inputs) {}
+  ParamStore(device::Memory& memory, std::size_t inputs) : memory_(memory), values_(inputs) {}
 
   /// `in_place`: runs will write to it, so it is copied. The mutex must be held for writing.
   void set(std::size_t input, const Tensor& value, bool in_place);
@@ -23,28 +24,27 @@ class ParamStore {
   [[nodiscard]] const Type& type(std::size_t input) const { return values_[input].type; }
   /// A value of its own, or one that never changes.
   [[nodiscard]] Tensor get(std::size_t input) const;
-  /// Where the elements lie, row-major.
+  /// Where the elements lie, row-major, in the device's memory.
   [[nodiscard]] const std::byte* data(std::size_t input) const noexcept {
     return values_[input].data;
   }
   /// The same for writing; the mutex must be held for writing. Only values set `in_place`.
   [[nodiscard]] std::byte* mutable_data(std::size_t input) const noexcept {
-    return values_[input].buffer.get();
+    return values_[input].array.data();
   }
 
   [[nodiscard]] std::shared_mutex& mutex() const noexcept { return mutex_; }
 
  private:
-  struct Free {
-    void operator()(std::byte* p) const noexcept;
-  };
   struct Stored {
     bool given = false;
+    bool in_place = false;
     Type type;
     const std::byte* data = nullptr;
-    Tensor shared;
-    std::unique_ptr<std::byte, Free> buffer;
+    Tensor shared;        // the host's value, unless it changes
+    device::Array array;  // the device's, unless it is the host's
   };
+  device::Memory& memory_;
   mutable std::shared_mutex mutex_;
   std::vector<Stored> values_;
 };

@@ -148,12 +148,12 @@ std::size_t ProfileObserver::find(const Program& program, std::size_t step) {
   return at->second;
 }
 
-void ProfileObserver::before(const Program& program, std::size_t step, const cpu::Frame&) {
+void ProfileObserver::before(const Program& program, std::size_t step, const device::Buffers&) {
   const std::size_t seen = find(program, step);
   open_.push_back({seen, Clock::now()});
 }
 
-void ProfileObserver::after(const Program&, std::size_t, const cpu::Frame&) {
+void ProfileObserver::after(const Program&, std::size_t, const device::Buffers&) {
   const Clock::time_point end = Clock::now();
   const Open open = open_.back();
   open_.pop_back();

@@ -8,8 +8,6 @@
 #include "ricci/support/error.h"
 #include "ricci/support/text.h"
 
-#include "backend/cpu/codegen/code_cache.h"
-
 namespace ricci::runtime {
 namespace {
 
@@ -43,22 +41,22 @@ std::int64_t sum_of_outputs(const Program& program) {
 BoundProgram::BoundProgram(std::shared_ptr<const Program> program, const Device& device,
                            const CompileOptions& options)
     : device_(device),
-      executable_(std::move(program), cpu::JitSource(device.pool(), options.code_cache)),
-      memory_limit_(options.memory_limit > 0 ? options.memory_limit : Device::memory_bytes()),
-      output_bytes_(sum_of_outputs(executable_.program())) {}
+      executable_(device.backend().compile(std::move(program), {.code_cache = options.code_cache})),
+      memory_limit_(options.memory_limit > 0 ? options.memory_limit
+                                             : device.backend().memory().total_bytes()),
+      output_bytes_(sum_of_outputs(executable_->program())) {}
 
-std::unique_ptr<cpu::Context> BoundProgram::make_context(std::int64_t besides) const {
-  const std::int64_t needed = cpu::Context::bytes_for(executable_);
+std::unique_ptr<device::Context> BoundProgram::make_context(std::int64_t besides) const {
+  const std::int64_t needed = executable_->context_bytes();
   if (needed > memory_limit_ - besides) no_room(program(), needed, besides, memory_limit_);
-  executable_.reserve_threads(device_.pool());
-  return std::make_unique<cpu::Context>(executable_);
+  return executable_->make_context();
 }
 
-std::unique_ptr<cpu::Context> BoundProgram::take_context(std::int64_t besides) {
+std::unique_ptr<device::Context> BoundProgram::take_context(std::int64_t besides) {
   {
     const std::lock_guard lock(mutex_);
     if (!idle_.empty()) {
-      std::unique_ptr<cpu::Context> context = std::move(idle_.back());
+      std::unique_ptr<device::Context> context = std::move(idle_.back());
       idle_.pop_back();
       return context;
     }
@@ -66,7 +64,7 @@ std::unique_ptr<cpu::Context> BoundProgram::take_context(std::int64_t besides) {
   return make_context(besides);
 }
 
-void BoundProgram::give_back(std::unique_ptr<cpu::Context> context) {
+void BoundProgram::give_back(std::unique_ptr<device::Context> context) {
   const std::lock_guard lock(mutex_);
   if (idle_.size() < MostIdle) idle_.push_back(std::move(context));
 }
@@ -170,7 +168,8 @@ std::shared_ptr<BoundProgram> Programs::bound(const SymbolBindings& bindings) {
     if (auto program = found(bindings)) return program;
   }
   auto program = std::make_shared<const Program>(
-      make_program(bind_sizes(graph_, bindings), {options_.fuse, cpu::claims, donated(donors_)}));
+      make_program(bind_sizes(graph_, bindings),
+                   {options_.fuse, &device_.backend().target(), donated(donors_)}));
   auto made = std::make_shared<BoundProgram>(std::move(program), device_, options_);
   const std::lock_guard lock(mutex_);
   if (auto theirs = found(bindings)) return theirs;  // another thread was as fast
@@ -190,7 +189,7 @@ std::shared_ptr<BoundProgram> Programs::op_by_op(const SymbolBindings& bindings)
     if (op_by_op_.program && op_by_op_.bindings == bindings) return op_by_op_.program;
   }
   auto program = std::make_shared<const Program>(
-      make_program(bind_sizes(graph_, bindings), {false, cpu::claims, {}}));
+      make_program(bind_sizes(graph_, bindings), {false, &device_.backend().target(), {}}));
   auto made = std::make_shared<BoundProgram>(std::move(program), device_, options_);
   const std::lock_guard lock(mutex_);
   op_by_op_ = {bindings, made};

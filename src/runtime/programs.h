@@ -8,9 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "ricci/device/backend.h"
 #include "ricci/runtime/compiled_graph.h"
-
-#include "backend/cpu/run/executable.h"
 
 namespace ricci::runtime {
 
@@ -32,26 +31,26 @@ class BoundProgram {
   BoundProgram(std::shared_ptr<const Program> program, const Device& device,
                const CompileOptions& options);
 
-  [[nodiscard]] const cpu::Executable& executable() const noexcept { return executable_; }
-  [[nodiscard]] const Program& program() const noexcept { return executable_.program(); }
-  /// Bytes of inputs and outputs, in order.
+  [[nodiscard]] const device::Executable& executable() const noexcept { return *executable_; }
+  [[nodiscard]] const Program& program() const noexcept { return executable_->program(); }
+  /// Bytes of all outputs.
   [[nodiscard]] std::int64_t output_bytes() const noexcept { return output_bytes_; }
 
   /// Room for a run; UserError(out_of_memory) that says how much it would take.
   /// `besides` are bytes the run needs elsewhere.
-  [[nodiscard]] std::unique_ptr<cpu::Context> make_context(std::int64_t besides = 0) const;
+  [[nodiscard]] std::unique_ptr<device::Context> make_context(std::int64_t besides = 0) const;
   /// The same, from those given back.
-  [[nodiscard]] std::unique_ptr<cpu::Context> take_context(std::int64_t besides = 0);
-  void give_back(std::unique_ptr<cpu::Context> context);
+  [[nodiscard]] std::unique_ptr<device::Context> take_context(std::int64_t besides = 0);
+  void give_back(std::unique_ptr<device::Context> context);
   void forget_contexts();
 
  private:
   Device device_;
-  cpu::Executable executable_;
+  std::unique_ptr<device::Executable> executable_;
   std::int64_t memory_limit_ = 0;
   std::int64_t output_bytes_ = 0;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<cpu::Context>> idle_;
+  std::vector<std::unique_ptr<device::Context>> idle_;
 };
 
 /// A context for one run, given back when it is done.
@@ -62,11 +61,11 @@ class LeasedContext {
   LeasedContext(const LeasedContext&) = delete;
   LeasedContext& operator=(const LeasedContext&) = delete;
   ~LeasedContext() { program_.give_back(std::move(context_)); }
-  [[nodiscard]] cpu::Context& operator*() const noexcept { return *context_; }
+  [[nodiscard]] device::Context& operator*() const noexcept { return *context_; }
 
  private:
   BoundProgram& program_;
-  std::unique_ptr<cpu::Context> context_;
+  std::unique_ptr<device::Context> context_;
 };
 
 class Programs {

@@ -17,9 +17,9 @@ std::string counted(std::size_t n, std::string_view what, std::string_view many)
 }
 
 // `2 kernels, 1 matmul`: how many steps each way of running them serves.
-std::string served_by(const cpu::Executable& e) {
+std::string served_by(const device::Executable& e) {
   std::map<std::string_view, std::size_t> counts;
-  for (std::size_t s = 0; s < e.program().steps.size(); ++s) ++counts[e.how(s)];
+  for (std::size_t s = 0; s < e.program().steps.size(); ++s) ++counts[e.served_by(s)];
   std::vector<std::string> parts;
   parts.reserve(counts.size());
   for (const auto& [how, n] : counts) {
@@ -35,7 +35,7 @@ std::size_t op_count(const Program& p) {
   return nodes.size();
 }
 
-std::string heading(const cpu::Executable& e) {
+std::string heading(const device::Executable& e) {
   const Program& p = e.program();
   const StepCost cost = estimate_cost(p);
   return fmt::format("@{}: {} in {}{}{}; {} flops, {} bytes read, {} written\n", p.name,
@@ -44,7 +44,7 @@ std::string heading(const cpu::Executable& e) {
                      short_number(cost.bytes_read), short_number(cost.bytes_written));
 }
 
-std::string memory(const cpu::Executable& e) {
+std::string memory(const device::Executable& e) {
   const Program& p = e.program();
   std::array<std::int64_t, 4> bytes{};
   for (const Buffer& b : p.buffers) bytes[static_cast<std::size_t>(b.role)] += b.bytes();
@@ -56,12 +56,12 @@ std::string memory(const cpu::Executable& e) {
                      bytes[static_cast<std::size_t>(Buffer::Role::Constant)]);
 }
 
-void add_steps(std::string& text, const cpu::Executable& e, std::size_t indent) {
+void add_steps(std::string& text, const device::Executable& e, std::size_t indent) {
   const Program& p = e.program();
   for (std::size_t s = 0; s < p.steps.size(); ++s) {
     const Step& step = p.steps[s];
     const StepCost cost = estimate_cost(p, step);
-    text += fmt::format("{:>6} {:{}}{:<10}{:>8}{:>8}  {}", s, "", indent, e.how(s),
+    text += fmt::format("{:>6} {:{}}{:<10}{:>8}{:>8}  {}", s, "", indent, e.served_by(s),
                         short_number(cost.flops), short_number(cost.bytes()), step.label);
     if (!step.apart_because.empty()) text += fmt::format("  (apart: {})", step.apart_because);
     text += '\n';
@@ -69,8 +69,8 @@ void add_steps(std::string& text, const cpu::Executable& e, std::size_t indent) 
     if (control == nullptr) continue;
     for (std::size_t b = 0; b < control->bodies.size(); ++b) {
       text += fmt::format("{:>7}{:{}}{}:\n", "", "", indent + 2, control->bodies[b].first);
-      if (!e.is_written_out(s)) {
-        add_steps(text, e.body(s, b), indent + 2);
+      if (const device::Executable* body = e.body(s, b)) {
+        add_steps(text, *body, indent + 2);
         continue;
       }
       for (const Step& inner : control->bodies[b].second->steps) {
@@ -92,7 +92,7 @@ std::string short_number(double number) {
   return fmt::format("{:.3g}{}", number, Units[unit]);
 }
 
-std::string report_of(const cpu::Executable& executable) {
+std::string report_of(const device::Executable& executable) {
   std::string text = heading(executable) + memory(executable);
   text += fmt::format("{:>6} {:<10}{:>8}{:>8}  {}\n", "step", "by", "flops", "bytes", "ops");
   add_steps(text, executable, 0);

@@ -239,7 +239,7 @@ class Assembler {
       std::int64_t workspace = 0;
       for (const Body& body : node.bodies) {
         auto inner = std::make_shared<Program>(
-            program_of(*body.graph, {options_.fuse, options_.claims, {}}));
+            program_of(*body.graph, {options_.fuse, options_.target, {}}));
         workspace = std::max(workspace, inner->arena_bytes);
         control.bodies.emplace_back(body.role, std::move(inner));
       }

@@ -6,6 +6,7 @@
 #include "ricci/rewrite/cleanup.h"
 #include "ricci/rule/expand.h"
 #include "ricci/schedule/program.h"
+#include "ricci/schedule/target.h"
 
 #include "rewrite/replace_nodes.h"
 #include "type/small_dtype.h"
@@ -57,10 +58,14 @@ NewResults reduced_by_sums(const NodeVisit& v) {
 
 bool is_attention(const Op& op) { return op.is<op::Attention>() || op.is<op::AttentionBackward>(); }
 
+bool is_claimed(const Graph& graph, const Node& node, const ProgramOptions& options) {
+  return options.target != nullptr && options.target->claims(graph, node);
+}
+
 bool must_expand(const Graph& graph, const Node& node, const ProgramOptions& options) {
   if (!has_expansion(node.op.kind()) || node.op.is<op::Checkpoint>()) return false;
   if (is_attention(node.op)) return false;  // in the end: see expand_attention
-  if (options.claims != nullptr && options.claims(graph, node)) return false;
+  if (is_claimed(graph, node, options)) return false;
   return true;
 }
 
@@ -175,9 +180,7 @@ Graph expand_attention(const Graph& graph, const ProgramOptions& options) {
   return replace_nodes(graph, "prepare_for_device",
                        [&](const NodeVisit& v) -> NewResults {
                          if (!is_attention(v.node.op)) return std::nullopt;
-                         const bool claimed =
-                             options.claims != nullptr && options.claims(v.rebuild.from(), v.node);
-                         if (claimed) return std::nullopt;
+                         if (is_claimed(v.rebuild.from(), v.node, options)) return std::nullopt;
                          return expanded_attention(v);
                        })
       .graph;

@@ -11,16 +11,18 @@
 
 #include "backend/cpu/codegen/code_cache.h"
 #include "backend/cpu/run/executable.h"
+#include "backend/cpu/run/target.h"
 #include "runtime/models.h"
 #include "schedule/program_bytes.h"
 #include "schedule/side_by_side.h"
 #include "support/run_executable.h"
+#include "support/test_pool.h"
 
 namespace ricci::testing {
 namespace {
 
 Program program_of(const Graph& graph) {
-  return make_program(graph, {.fuse = true, .claims = cpu::claims});
+  return make_program(graph, {.fuse = true, .target = &cpu::target()});
 }
 
 std::size_t attached(const Program& program, std::optional<Launch> CallStep::* where) {
@@ -54,8 +56,8 @@ std::vector<Tensor> run(const Graph& graph, const Program& program, const Feeds&
                         int threads) {
   const Device device = Device::cpu(threads);
   const cpu::Executable executable(std::make_shared<const Program>(program),
-                                   cpu::JitSource(device.pool()));
-  return run_executable(executable, graph, feeds, device);
+                                   cpu::JitSource(pool_of(device)), pool_of(device));
+  return run_executable(executable, graph, feeds);
 }
 
 void expect_same_bits(const Graph& graph, std::size_t wanted, std::size_t wanted_before = 0) {

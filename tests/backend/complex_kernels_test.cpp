@@ -15,8 +15,10 @@
 
 #include "backend/cpu/codegen/kernel_code.h"
 #include "backend/cpu/run/executable.h"
+#include "backend/cpu/run/target.h"
 #include "support/compare.h"
 #include "support/run_executable.h"
+#include "support/test_pool.h"
 
 namespace ricci::testing {
 namespace {
@@ -66,8 +68,8 @@ std::vector<Tensor> run(const Graph& graph, const Feeds& feeds, const cpu::Targe
   for (const Step& step : program->steps) {
     EXPECT_TRUE(std::holds_alternative<KernelStep>(step.what)) << to_string(*program);
   }
-  const cpu::Executable executable(program, TargetSource(target));
-  return run_executable(executable, graph, feeds, device);
+  const cpu::Executable executable(program, TargetSource(target), pool_of());
+  return run_executable(executable, graph, feeds);
 }
 
 void expect_bits_of_the_reference(const Graph& graph, const Feeds& feeds) {
@@ -173,7 +175,7 @@ TEST(BackendComplexKernels, GoOnBehindAProduct) {
     const Value w = g.input("w", {dtype, {33, 50}});
     const Value b = g.input("b", {dtype, {50}});
     g.set_outputs({conjugate(matmul(x, w) + b) * b});
-    const Program program = make_program(g, {.claims = cpu::claims});
+    const Program program = make_program(g, {.target = &cpu::target()});
     ASSERT_EQ(program.steps.size(), 1U) << to_string(program);
     const Feeds feeds = {{"x", random_tensor(1, x.type())},
                          {"w", random_tensor(2, w.type())},

@@ -13,7 +13,9 @@
 
 #include "backend/cpu/codegen/code_cache.h"
 #include "backend/cpu/run/executable.h"
+#include "backend/cpu/run/target.h"
 #include "ops/cases.h"
+#include "support/test_pool.h"
 
 namespace ricci::testing {
 namespace {
@@ -28,7 +30,7 @@ struct Recorder final : cpu::CodeSource {
     scan_code.push_back(jit.scan(program, step));
     return scan_code.back();
   }
-  cpu::JitSource jit{Device::default_cpu().pool()};
+  cpu::JitSource jit{pool_of()};
   std::deque<std::vector<cpu::KernelCode>> kernel_code;
   std::deque<cpu::ScanCode> scan_code;
 };
@@ -72,7 +74,7 @@ Outcome run(const cpu::Executable& executable, const BuiltCase& built) {
   for (Tensor& t : out.results) outputs.push_back(t.mutable_data());
   cpu::Context context(executable);
   try {
-    executable.run(context, Device::default_cpu().pool(), {inputs, outputs, 3, nullptr});
+    device::run(executable, context, {inputs, outputs, 3, nullptr});
   } catch (const UserError& e) {
     out.fault = e.code();
   }
@@ -91,12 +93,12 @@ TEST_P(BackendProgramBytes, RunLikeThePrograms) {
     const BuiltCase built = build_case(c, *dtype);
     if (!built.graph.symbols().empty()) continue;
     const auto program = std::make_shared<const Program>(
-        make_program(built.graph, {.fuse = true, .claims = cpu::claims}));
+        make_program(built.graph, {.fuse = true, .target = &cpu::target()}));
     const std::vector<std::byte> bytes = schedule::to_bytes(*program);
     const auto stored = std::make_shared<const Program>(schedule::program_from_bytes(bytes));
     Recorder recorder;
-    const cpu::Executable made(program, recorder);
-    const cpu::Executable read(stored, Replayer(recorder));
+    const cpu::Executable made(program, recorder, pool_of());
+    const cpu::Executable read(stored, Replayer(recorder), pool_of());
     const Outcome expected = run(made, built);
     const Outcome actual = run(read, built);
     EXPECT_EQ(actual.fault, expected.fault);

@@ -11,6 +11,7 @@
 
 #include "backend/agreement.h"
 #include "backend/cpu/run/executable.h"
+#include "backend/cpu/run/target.h"
 #include "property/for_programs.h"
 #include "test_paths.h"
 
@@ -111,7 +112,7 @@ TEST(PropertyCompiled, LargeProgramsHaveTilesChunksAndProducts) {
   for (std::uint64_t seed = 7; seed < 8 * 60; seed += 8) {
     const Program p = generate(seed, {.large = true});
     ASSERT_TRUE(is_large(p.graph)) << seed;
-    const ricci::Program made = make_program(p.graph, {.claims = cpu::claims});
+    const ricci::Program made = make_program(p.graph, {.target = &cpu::target()});
     const auto any = [&](auto&& holds) {
       return std::ranges::any_of(made.kernels, holds) ? 1U : 0U;
     };

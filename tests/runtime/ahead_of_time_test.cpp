@@ -12,9 +12,10 @@
 #include "ricci/op/ops.h"
 
 #include "backend/cpu/kernels/cpu_features.h"
+#include "backend/cpu/run/packaged_program.h"
+#include "backend/cpu/run/target.h"
 #include "runtime/c_header.h"
 #include "runtime/models.h"
-#include "runtime/packaged_program.h"
 #include "schedule/program_bytes.h"
 #include "support/c_program.h"
 #include "test_paths.h"
@@ -400,25 +401,25 @@ struct PackageParts {
 };
 
 PackageParts matmul_package(const std::vector<std::string>& features = {}) {
-  const runtime::PackagedInterface interface{
+  const device::PackagedInterface interface{
       "product", "host", features, {{"x", 0, -1}, {"w", 1, -1}, {"y", -1, 0}}};
   const Program program =
-      make_program(graph_named("product"), {.fuse = true, .claims = cpu::claims});
-  return {runtime::to_bytes(interface), schedule::to_bytes(program), {}};
+      make_program(graph_named("product"), {.fuse = true, .target = &cpu::target()});
+  return {device::to_bytes(interface), schedule::to_bytes(program), {}};
 }
 
-std::string create_error(const cpu::Package& package, runtime::PackagedStatus expected) {
-  runtime::PackagedProgram* program = nullptr;
+std::string create_error(const cpu::Package& package, cpu::PackagedStatus expected) {
+  cpu::PackagedProgram* program = nullptr;
   EXPECT_EQ(ricci_packaged_create(&package, &program, 1), static_cast<std::int32_t>(expected));
   EXPECT_EQ(program, nullptr);
   return ricci_packaged_error();
 }
 
 TEST(RuntimeAheadOfTime, PackagesAreCheckedWhenTheyAreOpened) {
-  using runtime::PackagedStatus;
+  using cpu::PackagedStatus;
   const PackageParts good = matmul_package();
   const cpu::Package whole = good.get();
-  runtime::PackagedProgram* program = nullptr;
+  cpu::PackagedProgram* program = nullptr;
   EXPECT_EQ(ricci_packaged_create(&whole, &program, 1), 0) << ricci_packaged_error();
   ricci_packaged_destroy(program);
 

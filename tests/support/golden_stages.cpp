@@ -17,6 +17,7 @@
 #include "ricci/transform/vmap.h"
 
 #include "backend/cpu/run/executable.h"
+#include "backend/cpu/run/target.h"
 
 namespace ricci::testing {
 namespace {
@@ -137,7 +138,7 @@ std::vector<Stage> parse_stages(const std::vector<std::string>& words) {
 bool is_compile(const Stage& stage) { return stage.verb == "compile"; }
 
 std::string compiled_text(const Stage& stage, const Graph& graph) {
-  ProgramOptions options{.fuse = !stage.flag("--no-fuse"), .claims = cpu::claims};
+  ProgramOptions options{.fuse = !stage.flag("--no-fuse"), .target = &cpu::target()};
   for (const std::string& text : stage.list("--donate")) {
     const std::size_t equals = text.find('=');
     std::size_t place = 0;

@@ -9,6 +9,7 @@
 #include "backend/cpu/run/executable.h"
 #include "support/compare.h"
 #include "support/guarded_buffer.h"
+#include "support/test_pool.h"
 
 namespace ricci::testing {
 namespace {
@@ -111,7 +112,7 @@ class GuardedFrame {
     }
     for (std::size_t s = 0; s < frame.bodies.size(); ++s) {
       for (std::size_t k = 0; k < frame.bodies[s].size(); ++k) {
-        guard(executable.body(s, k), frame.bodies[s][k]);
+        guard(*executable.body(s, k), frame.bodies[s][k]);
       }
     }
   }
@@ -135,7 +136,7 @@ std::vector<Tensor> run_at_the_edge(const cpu::Executable& executable, Ports por
   const GuardedFrame frame(executable, context.frame(), edge);
   ports.make_inputs_read_only();
   const std::vector<const std::byte*> in(ports.in().begin(), ports.in().end());
-  executable.run(context, Device::default_cpu().pool(), {in, ports.out(), 0, nullptr});
+  device::run(executable, context, {in, ports.out(), 0, nullptr});
   ++run_count();
   return ports.results();
 }
@@ -161,7 +162,7 @@ std::vector<Tensor> run_between_guards(const Graph& graph, const Feeds& feeds,
   const CompiledGraph f = compile(graph, Device::default_cpu(), options);
   const std::vector<Tensor> results = run_as_planned(f, Ports(f, values, options, Edge::End));
   const cpu::Executable executable(std::make_shared<ricci::Program>(f.program()),
-                                   cpu::JitSource(Device::default_cpu().pool()));
+                                   cpu::JitSource(pool_of()), pool_of());
   for (const Edge edge : {Edge::End, Edge::Start}) {
     expect_same_bits(run_at_the_edge(executable, Ports(f, values, options, edge), edge), results,
                      edge);

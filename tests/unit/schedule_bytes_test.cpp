@@ -12,6 +12,7 @@
 #include "ricci/schedule/verify.h"
 
 #include "backend/cpu/run/executable.h"
+#include "backend/cpu/run/target.h"
 #include "ops/cases.h"
 #include "schedule/archive.h"
 #include "schedule/program_bytes.h"
@@ -79,7 +80,7 @@ TEST_P(ScheduleBytes, KeepProgramsOfEveryOp) {
     SCOPED_TRACE(fmt::format("{} case '{}'", d.info->name, c.name));
     const BuiltCase built = build_case(c, *dtype);
     if (!built.graph.symbols().empty()) continue;
-    const Program program = make_program(built.graph, {.fuse = true, .claims = cpu::claims});
+    const Program program = make_program(built.graph, {.fuse = true, .target = &cpu::target()});
     const std::vector<std::byte> bytes = to_bytes(program);
     const Program again = program_from_bytes(bytes);
     expect_same(program, again);
@@ -109,7 +110,7 @@ graph @varied {
   return %y, %u
 }
 )"),
-                      {.fuse = true, .claims = cpu::claims});
+                      {.fuse = true, .target = &cpu::target()});
 }
 
 TEST(ScheduleVerify, FindsWhatIsWrong) {

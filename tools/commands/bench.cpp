@@ -7,17 +7,17 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "ricci/device/backend.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/verify.h"
 #include "ricci/runtime/device.h"
 #include "ricci/schedule/cost.h"
 
-#include "backend/cpu/codegen/code_cache.h"
-#include "backend/cpu/run/executable.h"
 #include "commands/commands.h"
 #include "commands/device_option.h"
 #include "feeds.h"
 #include "runtime/report.h"
+#include "runtime/staging.h"
 #include "source.h"
 
 namespace ricci::tool {
@@ -61,7 +61,7 @@ struct Measured {
   double compile_ms = 0;
   double first_ms = 0;
   std::vector<double> ms;
-  std::vector<StepTimes> steps;  // of the CPU device
+  std::vector<StepTimes> steps;  // of a compiled program
 };
 
 std::vector<double> timed(std::size_t reps, const std::function<void()>& run) {
@@ -75,14 +75,14 @@ std::vector<double> timed(std::size_t reps, const std::function<void()>& run) {
 }
 
 // Takes the time of every step of one program; those of its bodies are part of their own.
-class StepWatch final : public cpu::StepObserver {
+class StepWatch final : public device::StepObserver {
  public:
   StepWatch(const Program& program, std::vector<StepTimes>& steps)
       : program_(program), steps_(steps) {}
-  void before(const Program& program, std::size_t, const cpu::Frame&) override {
+  void before(const Program& program, std::size_t, const device::Buffers&) override {
     if (&program == &program_) start_ = Clock::now();
   }
-  void after(const Program& program, std::size_t step, const cpu::Frame&) override {
+  void after(const Program& program, std::size_t step, const device::Buffers&) override {
     if (&program == &program_) steps_[step].ms.push_back(ms_since(start_));
   }
 
@@ -92,16 +92,16 @@ class StepWatch final : public cpu::StepObserver {
   Clock::time_point start_;
 };
 
-void measure_cpu(const BenchCommand& command, const Graph& graph, const CheckedFeeds& feeds,
-                 Measured& out) {
-  const Device device = Device::cpu(command.threads);
+void measure_compiled(const BenchCommand& command, const Graph& graph, const CheckedFeeds& feeds,
+                      Measured& out) {
+  const Device device = Device::named(command.device, command.threads);
   out.threads = device.threads();
   const auto start = Clock::now();
   const Graph bound = feeds.bindings.empty() ? graph : graph.bind(feeds.bindings);
-  const cpu::Executable executable(std::make_shared<Program>(make_program(
-                                       bound, {.fuse = !command.no_fuse, .claims = cpu::claims})),
-                                   cpu::JitSource(device.pool()));
-  cpu::Context context(executable);
+  const device::Backend& backend = device.backend();
+  const auto executable = backend.compile(std::make_shared<const Program>(
+      make_program(bound, {.fuse = !command.no_fuse, .target = &backend.target()})));
+  const std::unique_ptr<device::Context> context = executable->make_context();
   out.compile_ms = ms_since(start);
 
   std::vector<Tensor> held;
@@ -114,15 +114,18 @@ void measure_cpu(const BenchCommand& command, const Graph& graph, const CheckedF
   std::vector<std::byte*> outputs;
   for (const ValueId v : bound.outputs()) results.push_back(Tensor::zeros(bound.type(v)));
   for (Tensor& t : results) outputs.push_back(t.mutable_data());
-  cpu::RunArguments arguments{inputs, outputs, command.seed, nullptr};
-  const auto run = [&] { executable.run(context, device.pool(), arguments); };
+  runtime::Staging staging(backend.memory(), executable->program());
+  for (std::size_t k = 0; k < inputs.size(); ++k) staging.stage_input(k, inputs[k]);
+  for (std::size_t o = 0; o < outputs.size(); ++o) staging.stage_output(o, outputs[o], -1);
+  device::RunArguments arguments{inputs, outputs, command.seed, nullptr};
+  const auto run = [&] { device::run(*executable, *context, arguments); };
   out.first_ms = timed(1, run)[0];
   out.ms = timed(command.reps, run);
 
-  const Program& program = executable.program();
+  const Program& program = executable->program();
   for (std::size_t s = 0; s < program.steps.size(); ++s) {
     const SourcePosition& where = program.steps[s].where;
-    out.steps.push_back({std::string(executable.how(s)),
+    out.steps.push_back({std::string(executable->served_by(s)),
                          program.steps[s].label,
                          where.known() ? where.to_string() : "",
                          estimate_cost(program, program.steps[s]),
@@ -138,8 +141,8 @@ Measured measure(const BenchCommand& command) {
   verify(graph);
   RunValues values = make_values(graph, command.feeds);
   Measured out{.graph = graph.name(), .device = command.device};
-  if (command.device == "cpu") {
-    measure_cpu(command, graph, check_feeds(graph, values.feeds, values.symbols), out);
+  if (command.device != "reference") {
+    measure_compiled(command, graph, check_feeds(graph, values.feeds, values.symbols), out);
     return out;
   }
   const auto run = [&] {

@@ -4,13 +4,14 @@
 
 #include <fmt/format.h>
 
+#include "ricci/device/backend.h"
 #include "ricci/io/object_file.h"
 #include "ricci/ir/verify.h"
 #include "ricci/model/training.h"
 #include "ricci/runtime/compiled_graph.h"
 
-#include "backend/cpu/codegen/object_code.h"
 #include "commands/commands.h"
+#include "commands/device_option.h"
 #include "feeds.h"
 #include "runtime/programs.h"
 #include "source.h"
@@ -26,6 +27,7 @@ struct CompileCommand {
   bool no_fuse = false;
   std::string emit = "report";
   std::string target = "host";
+  std::string device = "cpu";
   std::string name;
   std::string train;  // an optimiser
   std::optional<double> learning_rate;
@@ -67,14 +69,6 @@ Optimizer optimizer_of(const CompileCommand& command) {
   return with_rate(AdamW{});
 }
 
-std::string code_of(const Program& program, const CompileCommand& command) {
-  cpu::EmittedCode code = cpu::emit_program(program, {.target = &cpu::target_named(command.target),
-                                                      .keep_llvm = command.emit == "llvm",
-                                                      .keep_assembly = command.emit == "asm"});
-  if (command.emit == "llvm") return std::move(code.llvm_text);
-  return std::move(code.assembly_text);
-}
-
 void write_program(const ObjectFile& program, const CompileCommand& command) {
   if (command.emit == "shared") {
     io::write_shared_library(program, command.out);
@@ -84,6 +78,7 @@ void write_program(const ObjectFile& program, const CompileCommand& command) {
 }
 
 void run_compile(const CompileCommand& command) {
+  require_compiler(command.device);
   if (command.writes_program() && command.out == "-") {
     throw UserError(
         ErrorCode::File, "a program is not text",
@@ -99,6 +94,7 @@ void run_compile(const CompileCommand& command) {
   }
   if (command.writes_program()) {
     const ObjectOptions options{.name = command.name,
+                                .device = command.device,
                                 .target = command.target,
                                 .fuse = !command.no_fuse,
                                 .donations = training.donations};
@@ -107,16 +103,16 @@ void run_compile(const CompileCommand& command) {
                   command);
     return;
   }
+  const Device device = Device::named(command.device);
   const CompiledGraph compiled =
-      compile(training.graph, Device::default_cpu(),
-              {.fuse = !command.no_fuse, .donations = training.donations});
+      compile(training.graph, device, {.fuse = !command.no_fuse, .donations = training.donations});
   std::string text;
   if (command.emit == "report") {
     text = compiled.report();
   } else if (command.emit == "lir") {
     text = to_string(compiled.program());
   } else {
-    text = code_of(compiled.program(), command);
+    text = device.backend().code_text(compiled.program(), command.emit, command.target);
   }
   write_text(command.out, text);
 }
@@ -164,6 +160,7 @@ void add_compile(CLI::App& app, Action& action) {
       ->type_name("NUMBER")
       ->needs(train);
   command->add_flag("--no-fuse", options->no_fuse, "a kernel for every op");
+  declare_device(*command, options->device);
   command->add_option("--target", options->target, "whose code: host, avx2, avx512 or portable")
       ->type_name("NAME")
       ->check(CLI::IsMember({"host", "avx2", "avx512", "portable"}))

@@ -2,21 +2,28 @@
 
 #include <fmt/format.h>
 
+#include "ricci/runtime/device.h"
 #include "ricci/support/error.h"
 
 namespace ricci::tool {
 
 void declare_device(CLI::App& command, std::string& device) {
-  command.add_option("--device", device, "cpu, reference or cuda (default cpu)")
-      ->type_name("NAME")
-      ->check(CLI::IsMember({"cpu", "reference", "cuda"}));
+  std::string names;
+  for (const DeviceListing& l : Device::all()) names += l.name + ", ";
+  device = Device::all().front().name;
+  command.add_option("--device", device, fmt::format("{}or reference (default {})", names, device))
+      ->type_name("NAME");
 }
 
 void require_device(const std::string& device) {
-  if (device == "cpu" || device == "reference") return;
-  throw UserError(ErrorCode::UnsupportedOnBackend,
-                  fmt::format("the device '{}' is not part of this build", device),
-                  "run with --device cpu or --device reference");
+  if (device != "reference") (void)Device::named(device, 1);
+}
+
+void require_compiler(const std::string& device) {
+  require_device(device);
+  if (device != "reference") return;
+  throw UserError(ErrorCode::UnsupportedOnBackend, "the reference runs graphs, not programs",
+                  fmt::format("name another device: --device {}", Device::all().front().name));
 }
 
 }  // namespace ricci::tool

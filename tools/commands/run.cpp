@@ -44,7 +44,7 @@ struct Ran {
 
 Ran run_compiled(const Graph& graph, RunValues values, const RunCommand& options) {
   // A session keeps machine code where RICCI_CACHE_DIR says.
-  Session session(Device::cpu(options.threads));
+  Session session(Device::named(options.device, options.threads));
   const CompiledGraph program = session.compile(graph, {.memory_limit = options.memory_limit});
   Profile profile;
   RunOptions how{.seed = options.seed,
@@ -62,12 +62,12 @@ Ran run_compiled(const Graph& graph, RunValues values, const RunCommand& options
 }
 
 Ran run_graph(const Graph& graph, RunValues values, const RunCommand& options) {
-  if (options.device == "cpu") return run_compiled(graph, std::move(values), options);
+  if (options.device != "reference") return run_compiled(graph, std::move(values), options);
   if (options.check_finite || options.watches() || options.threads != 0 ||
       options.memory_limit != 0) {
     throw UserError(ErrorCode::UnsupportedOnBackend,
                     "threads, memory limits, profiles, traces and checks are of compiled programs",
-                    "run with --device cpu, or without these options");
+                    "name another device, or leave these options out");
   }
   return {
       interpret(graph, values.feeds, {.seed = options.seed, .symbols = std::move(values.symbols)}),

@@ -67,6 +67,7 @@ struct PipelineOptions {
   bool assert_fusion_clean = false;
   /// Ops the module may use after rewriting; others are written out, or are UserError.
   SupportedOps supported = {};
+  Device device = Device::standard();  ///< programs are made for it
 };
 
 /// A module at stage LIR with the reports.
@@ -75,8 +76,8 @@ struct Compiled {
   FusionReport fusion;
   DispatchReport dispatch;
 
-  /// The program as it is, ready to run: see `load`.
-  [[nodiscard]] CompiledGraph on(const Device& device = Device::default_cpu(),
+  /// The program as it is, ready to run on the kind of device it was made for: see `load`.
+  [[nodiscard]] CompiledGraph on(const Device& device = Device::standard(),
                                  const CompileOptions& options = {}) const;
 };
 

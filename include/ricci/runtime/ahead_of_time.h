@@ -26,6 +26,7 @@ namespace ricci {
 struct ObjectOptions {
   /// What the C functions and types begin with; the graph's name when empty. A C identifier.
   std::string name = {};
+  std::string device = "cpu";  ///< whose program it is
   /// Whose instructions are used: `host` (this machine), `portable` (any x86-64), `avx2`, `avx512`.
   std::string target = "host";
   bool fuse = true;  ///< put ops that walk the same elements into one kernel

@@ -147,15 +147,14 @@ class CompiledGraph {
   std::shared_ptr<Impl> impl_;
 };
 
-[[nodiscard]] CompiledGraph compile(const Graph& graph,
-                                    const Device& device = Device::default_cpu(),
+[[nodiscard]] CompiledGraph compile(const Graph& graph, const Device& device = Device::standard(),
                                     const CompileOptions& options = {});
 
 /// A program that was made from a graph before: its kernels become machine code, and nothing else
 /// is decided anew. UserError when it was made from another graph, or with `options.donations`,
 /// which are decided when a program is made.
 [[nodiscard]] CompiledGraph load(const Graph& graph, std::shared_ptr<const Program> program,
-                                 const Device& device = Device::default_cpu(),
+                                 const Device& device = Device::standard(),
                                  const CompileOptions& options = {});
 
 }  // namespace ricci

@@ -1,23 +1,43 @@
-// Where programs run. A device owns its threads; everything compiled for it shares them.
+// Where programs run: a value that names a back end. Copies are cheap and mean the same device;
+// everything compiled for it shares what it has (threads, memory).
 //
-//   Device cpu = Device::cpu();          // all cores
-//   Device two = Device::cpu(2);         // never more than two threads
+//   Device cpu = Device::cpu();              // all cores
+//   Device two = Device::cpu(2);             // never more than two threads
+//   Device slow = Device::named("lir");      // programs run element by element, to compare with
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
-
-#include "ricci/device/thread_pool.h"
+#include <string_view>
+#include <vector>
 
 namespace ricci {
 
+namespace device {
+class Backend;
+}
+
+/// A device of this build, and why it cannot be used here, if it cannot.
+struct DeviceListing {
+  std::string name;
+  std::string why_not = {};  ///< empty: it can be used
+};
+
 class Device {
  public:
-  /// This machine's processor. `threads` counts the calling thread; 0 means one per core.
-  [[nodiscard]] static Device cpu(int threads = 0);
+  /// One by name; `threads` is how many of the host's threads its programs use, the caller's
+  /// included, 0 for one per core. UserError(unsupported_on_backend) that says why when this build
+  /// has none of that name or it cannot be used here.
+  [[nodiscard]] static Device named(std::string_view name, int threads = 0);
+  /// This machine's processor.
+  [[nodiscard]] static Device cpu(int threads = 0) { return named("cpu", threads); }
   /// The CPU with all cores, shared by everyone who does not ask for another.
   [[nodiscard]] static const Device& default_cpu();
+  /// What is used where none is named: the default CPU, or else the first this build has.
+  [[nodiscard]] static const Device& standard();
+  /// All that this build knows.
+  [[nodiscard]] static std::vector<DeviceListing> all();
 
   /// Loads the code generator now, so that the first compile does not wait for it: some 10 ms the
   /// first time, nothing afterwards. May be called from any thread, say while a program still reads
@@ -27,15 +47,14 @@ class Device {
   /// Bytes of memory this process may use: the machine's, or what a container is allowed.
   [[nodiscard]] static std::int64_t memory_bytes();
 
-  [[nodiscard]] const std::string& name() const noexcept { return name_; }
-  [[nodiscard]] int threads() const noexcept { return pool_->threads(); }
-  [[nodiscard]] ThreadPool& pool() const noexcept { return *pool_; }
+  [[nodiscard]] std::string_view name() const noexcept;
+  [[nodiscard]] int threads() const noexcept;
+  /// For those who compile programs themselves; see ricci/device/backend.h.
+  [[nodiscard]] const device::Backend& backend() const noexcept { return *backend_; }
 
  private:
-  Device(std::string name, std::shared_ptr<ThreadPool> pool)
-      : name_(std::move(name)), pool_(std::move(pool)) {}
-  std::string name_;
-  std::shared_ptr<ThreadPool> pool_;
+  explicit Device(std::shared_ptr<const device::Backend> backend) : backend_(std::move(backend)) {}
+  std::shared_ptr<const device::Backend> backend_;
 };
 
 }  // namespace ricci

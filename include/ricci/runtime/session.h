@@ -30,7 +30,7 @@ struct SessionOptions {
 
 class Session {
  public:
-  explicit Session(Device device = Device::default_cpu(), SessionOptions options = {});
+  explicit Session(Device device = Device::standard(), SessionOptions options = {});
 
   [[nodiscard]] const Device& device() const noexcept;
   /// Every call gives a compiled graph with params of its own. Graphs with ops registered at run

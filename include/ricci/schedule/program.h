@@ -19,6 +19,10 @@
 
 namespace ricci {
 
+namespace schedule {
+class Target;
+}
+
 using BufferId = std::int32_t;
 
 /// An array the program reads or writes.
@@ -120,9 +124,9 @@ struct Donated {
 
 struct ProgramOptions {
   bool fuse = true;
-  /// Which structured ops the device has kernels for, besides those that can only be calls; others
-  /// are expanded. Absent: none.
-  bool (*claims)(const Graph& graph, const Node& node) = nullptr;
+  /// The device the program is for. Absent: one that has kernels and no calls but those that can
+  /// be nothing else.
+  const schedule::Target* target = nullptr;
   std::vector<Donated> donated = {};
 };
 

@@ -60,7 +60,7 @@ class ProgramCode {
 
 class ObjectEmitter {
  public:
-  ObjectEmitter(llvm::Module& module, const ObjectParts& parts, const TargetInfo& target)
+  ObjectEmitter(llvm::Module& module, const device::ObjectParts& parts, const TargetInfo& target)
       : module_(module), parts_(parts), code_(module, target), b_(module.getContext()) {}
 
   void run(const Program& program) {
@@ -124,7 +124,7 @@ class ObjectEmitter {
   }
 
   llvm::Module& module_;
-  const ObjectParts& parts_;
+  const device::ObjectParts& parts_;
   ProgramCode code_;
   llvm::IRBuilder<> b_;
   llvm::GlobalVariable* package_ = nullptr;
@@ -139,7 +139,7 @@ EmittedCode emit_program(const Program& program, const JitOptions& options) {
   return emit_code(std::move(module), std::move(context), options);
 }
 
-std::vector<std::byte> emit_object(const Program& program, const ObjectParts& parts,
+std::vector<std::byte> emit_object(const Program& program, const device::ObjectParts& parts,
                                    const TargetInfo& target) {
   auto context = std::make_unique<llvm::LLVMContext>();
   auto module = std::make_unique<llvm::Module>(parts.name, *context);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ricci/device/backend.h"
 #include "ricci/schedule/program.h"
 
 #include "backend/cpu/codegen/jit.h"
@@ -18,14 +19,9 @@ namespace ricci::cpu {
 /// bodies that are not part of a loop's own function.
 [[nodiscard]] EmittedCode emit_program(const Program& program, const JitOptions& options);
 
-struct ObjectParts {
-  std::string name;  ///< what the C functions begin with: an identifier
-  std::span<const std::byte> interface_bytes;
-  std::span<const std::byte> program_bytes;
-};
-
 /// `program` is what `parts.program_bytes` holds, with the graphs and the arithmetic.
-[[nodiscard]] std::vector<std::byte> emit_object(const Program& program, const ObjectParts& parts,
+[[nodiscard]] std::vector<std::byte> emit_object(const Program& program,
+                                                 const device::ObjectParts& parts,
                                                  const TargetInfo& target);
 
 }  // namespace ricci::cpu

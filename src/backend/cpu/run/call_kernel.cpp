@@ -6,7 +6,6 @@
 #include "ricci/op/ops.h"
 #include "ricci/rule/eval.h"
 
-#include "backend/cpu/run/executable.h"
 #include "backend/cpu/run/host_call.h"
 #include "backend/cpu/run/matmul_call.h"
 #include "backend/cpu/run/plan_calls.h"
@@ -80,17 +79,6 @@ class HostCallKernel final : public CallKernel {
 };
 
 }  // namespace
-
-bool claims(const Graph& graph, const Node& node) {
-  // Backward sweeps of loops are loops themselves once they are written out.
-  if (!node.bodies.empty()) return false;
-  return has_plan(graph, node) || host_kernel(node.op.kind()).run != nullptr;
-}
-
-bool has_kernel(const Graph& graph, const Node& node) {
-  return node.op.is<op::Matmul>() || has_plan(graph, node) ||
-         host_kernel(node.op.kind()).run != nullptr;
-}
 
 std::unique_ptr<CallKernel> make_call_kernel(const CallStep& step, const Registry& registry,
                                              const AttachedKernels& attached) {

@@ -89,8 +89,8 @@ struct Executable::Ready {
   std::vector<std::unique_ptr<Executable>> bodies;
 };
 
-Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code)
-    : program_(std::move(program)) {
+Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code, ThreadPool& pool)
+    : program_(std::move(program)), pool_(pool) {
   const std::vector<KernelCode> kernels = code.kernels(program_->kernels);
   const Registry& registry = program_->graph ? program_->graph->registry() : default_registry();
   for (const Step& step : program_->steps) {
@@ -116,7 +116,7 @@ Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code)
       ready.scan = code.scan(*program_, std::get<ControlStep>(step.what));
       for (const auto& [role, body] : std::get<ControlStep>(step.what).bodies) {
         if (ready.scan.function != nullptr) break;
-        ready.bodies.push_back(std::make_unique<Executable>(body, code));
+        ready.bodies.push_back(std::make_unique<Executable>(body, code, pool_));
         const Executable& b = *ready.bodies.back();
         scratch_bytes_ = std::max(scratch_bytes_, b.scratch_bytes_);
         thread_bytes_ = std::max(thread_bytes_, b.thread_bytes_);
@@ -164,23 +164,33 @@ Executable::ReadyLaunches Executable::prepare(std::span<const Launch> launches,
   return ready;
 }
 
-void Executable::reserve_threads(ThreadPool& pool) const {
+void Executable::reserve_threads() const {
   if (thread_bytes_ == 0) return;
-  pool.run_on_all([&] { (void)thread_scratch(thread_bytes_); });
+  pool_.run_on_all([&] { (void)thread_scratch(thread_bytes_); });
 }
 
-std::string_view Executable::how(std::size_t step) const {
+std::int64_t Executable::context_bytes() const {
+  return std::max(aligned(program_->arena_bytes) + aligned(scratch_bytes_), CacheLine);
+}
+
+std::int64_t Executable::workspace_bytes() const {
+  return context_bytes() + spare_bytes_ + pool_.threads() * thread_bytes_;
+}
+
+std::unique_ptr<device::Context> Executable::make_context() const {
+  reserve_threads();
+  return std::make_unique<Context>(*this);
+}
+
+std::string_view Executable::served_by(std::size_t step) const {
   if (steps_[step].scan.function != nullptr) return "loop";
   if (steps_[step].call) return steps_[step].call->how();
   return steps_[step].kernels.launches.empty() ? "control" : "kernel";
 }
 
-bool Executable::is_written_out(std::size_t step) const {
-  return steps_[step].scan.function != nullptr;
-}
-
-const Executable& Executable::body(std::size_t step, std::size_t body) const {
-  return *steps_[step].bodies[body];
+const Executable* Executable::body(std::size_t step, std::size_t body) const {
+  const auto& bodies = steps_[step].bodies;
+  return body < bodies.size() ? bodies[body].get() : nullptr;
 }
 
 void Executable::prepare_frame(Frame& frame, std::byte* arena) const {
@@ -215,42 +225,43 @@ void Executable::prepare_frame(Frame& frame, std::byte* arena) const {
   }
 }
 
-void Context::Free::operator()(std::byte* p) const noexcept {
-  ::operator delete(p, std::align_val_t{CacheLine});
-}
-
-std::int64_t Context::bytes_for(const Executable& e) {
-  return std::max(aligned(e.program().arena_bytes) + aligned(e.scratch_bytes()), CacheLine);
-}
-
-Context::Context(const Executable& executable) : bytes_(bytes_for(executable)) {
-  const std::int64_t arena = aligned(executable.program().arena_bytes);
-  memory_.reset(static_cast<std::byte*>(
-      ::operator new(static_cast<std::size_t>(bytes_), std::align_val_t{CacheLine}, std::nothrow)));
-  if (!memory_) {
-    throw UserError(ErrorCode::OutOfMemory,
-                    fmt::format("there is no room for the {} bytes '{}' works in", bytes_,
-                                executable.program().name));
-  }
-  scratch_ = memory_.get() + arena;
-  executable.prepare_frame(frame_, memory_.get());
+Context::Context(const Executable& executable)
+    : memory_(device::host_memory(), executable.context_bytes()),
+      scratch_(memory_.data() + aligned(executable.program().arena_bytes)) {
+  executable.prepare_frame(frame_, memory_.data());
 }
 
 // One run: steps in order.
 class Runner {
  public:
-  Runner(Context& context, ThreadPool& pool, const RunArguments& arguments)
+  Runner(Context& context, ThreadPool& pool, const device::RunArguments& arguments)
       : context_(context), pool_(pool), arguments_(arguments) {}
 
   void run(const Executable& e, Frame& frame) {
     for (std::size_t s = 0; s < e.steps_.size(); ++s) {
-      if (arguments_.observer != nullptr) arguments_.observer->before(*e.program_, s, frame);
+      if (arguments_.observer == nullptr) {
+        step(e, s, frame);
+        continue;
+      }
+      const FrameBuffers buffers(frame);
+      arguments_.observer->before(*e.program_, s, buffers);
       step(e, s, frame);
-      if (arguments_.observer != nullptr) arguments_.observer->after(*e.program_, s, frame);
+      arguments_.observer->after(*e.program_, s, buffers);
     }
   }
 
  private:
+  class FrameBuffers final : public device::Buffers {
+   public:
+    explicit FrameBuffers(const Frame& frame) : frame_(frame) {}
+    [[nodiscard]] const std::byte* on_host(BufferId buffer) const override {
+      return frame_.buffers[static_cast<std::size_t>(buffer)];
+    }
+
+   private:
+    const Frame& frame_;
+  };
+
   void step(const Executable& e, std::size_t s, Frame& frame) {
     const Step& what = e.program_->steps[s];
     const Executable::Ready& ready = e.steps_[s];
@@ -417,10 +428,11 @@ class Runner {
 
   Context& context_;
   ThreadPool& pool_;
-  const RunArguments& arguments_;
+  const device::RunArguments& arguments_;
 };
 
-void Executable::run(Context& context, ThreadPool& pool, const RunArguments& arguments) const {
+void Executable::start(device::Context& given, const device::RunArguments& arguments) const {
+  auto& context = static_cast<Context&>(given);
   Frame& frame = context.frame();
   for (std::size_t k = 0; k < program_->inputs.size(); ++k) {
     frame.buffers[static_cast<std::size_t>(program_->inputs[k])] =
@@ -429,7 +441,7 @@ void Executable::run(Context& context, ThreadPool& pool, const RunArguments& arg
   for (std::size_t k = 0; k < program_->outputs.size(); ++k) {
     frame.buffers[static_cast<std::size_t>(program_->outputs[k])] = arguments.outputs[k];
   }
-  Runner(context, pool, arguments).run(*this, frame);
+  Runner(context, pool_, arguments).run(*this, frame);
 }
 
 }  // namespace ricci::cpu

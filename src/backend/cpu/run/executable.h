@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "ricci/device/executable.h"
+#include "ricci/device/memory.h"
 #include "ricci/device/thread_pool.h"
 #include "ricci/schedule/program.h"
 
@@ -38,67 +40,39 @@ struct Frame {
 };
 
 /// Room for one run at a time.
-class Context {
+class Context final : public device::Context {
  public:
   explicit Context(const Executable& executable);
-  /// How much memory one takes.
-  [[nodiscard]] static std::int64_t bytes_for(const Executable& executable);
   [[nodiscard]] Frame& frame() noexcept { return frame_; }
   [[nodiscard]] std::byte* scratch() noexcept { return scratch_; }
-  [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::int64_t bytes() const noexcept override { return memory_.bytes(); }
 
  private:
-  struct Free {
-    void operator()(std::byte* p) const noexcept;
-  };
-  std::unique_ptr<std::byte, Free> memory_;
+  device::Array memory_;
   std::byte* scratch_ = nullptr;
-  std::int64_t bytes_ = 0;
   Frame frame_;
 };
 
-/// Called around every step; for profiles and the search for the first non-finite value.
-struct StepObserver {
-  virtual ~StepObserver() = default;
-  virtual void before(const Program& program, std::size_t step, const Frame& frame) = 0;
-  virtual void after(const Program& program, std::size_t step, const Frame& frame) = 0;
-};
-
-struct RunArguments {
-  std::span<const std::byte* const> inputs;
-  std::span<std::byte* const> outputs;
-  std::uint64_t seed = 0;
-  StepObserver* observer = nullptr;
-};
-
-/// Structured ops with kernels of their own here; others are expanded.
-[[nodiscard]] bool claims(const Graph& graph, const Node& node);
-/// Is there a kernel for a call, besides the reference one?
-[[nodiscard]] bool has_kernel(const Graph& graph, const Node& node);
-
-class Executable {
+class Executable final : public device::Executable {
  public:
-  Executable(std::shared_ptr<const Program> program, CodeSource& code);
-  Executable(std::shared_ptr<const Program> program, CodeSource&& code)
-      : Executable(std::move(program), code) {}
+  /// Runs on the threads of `pool`, which must outlive it.
+  Executable(std::shared_ptr<const Program> program, CodeSource& code, ThreadPool& pool);
+  Executable(std::shared_ptr<const Program> program, CodeSource&& code, ThreadPool& pool)
+      : Executable(std::move(program), code, pool) {}
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
-  ~Executable();
+  ~Executable() override;
 
-  [[nodiscard]] const Program& program() const noexcept { return *program_; }
-  [[nodiscard]] std::int64_t scratch_bytes() const noexcept { return scratch_bytes_; }
-  /// Bytes each thread needs for the rows of kernels, and control flow for results nobody wants.
-  [[nodiscard]] std::int64_t thread_bytes() const noexcept { return thread_bytes_; }
-  [[nodiscard]] std::int64_t spare_bytes() const noexcept { return spare_bytes_; }
-  /// Has the threads take their bytes now, so that no run does.
-  void reserve_threads(ThreadPool& pool) const;
-  void run(Context& context, ThreadPool& pool, const RunArguments& arguments) const;
-  /// How each step is served, for reports.
-  [[nodiscard]] std::string_view how(std::size_t step) const;
-  /// Is a loop's body part of the loop's own function?
-  [[nodiscard]] bool is_written_out(std::size_t step) const;
-  /// The body of a control step that is not written out.
-  [[nodiscard]] const Executable& body(std::size_t step, std::size_t body) const;
+  [[nodiscard]] const Program& program() const noexcept override { return *program_; }
+  [[nodiscard]] std::int64_t context_bytes() const override;
+  [[nodiscard]] std::int64_t workspace_bytes() const override;
+  [[nodiscard]] std::int64_t scratch_bytes() const noexcept override { return scratch_bytes_; }
+  /// Also has the threads take the bytes they need, so that no run does.
+  [[nodiscard]] std::unique_ptr<device::Context> make_context() const override;
+  void start(device::Context& context, const device::RunArguments& arguments) const override;
+  void finish(device::Context& /*context*/) const override {}  // nothing runs ahead
+  [[nodiscard]] std::string_view served_by(std::size_t step) const override;
+  [[nodiscard]] const Executable* body(std::size_t step, std::size_t body) const override;
 
  private:
   friend class Context;
@@ -110,12 +84,14 @@ class Executable {
   ReadyLaunches prepare(std::span<const Launch> launches, std::span<const KernelCode> code,
                         std::size_t first_argument);
   void prepare_frame(Frame& frame, std::byte* arena) const;
+  void reserve_threads() const;
 
   std::shared_ptr<const Program> program_;
+  ThreadPool& pool_;
   std::vector<Ready> steps_;
   std::int64_t scratch_bytes_ = 0;
-  std::int64_t thread_bytes_ = 0;
-  std::int64_t spare_bytes_ = 0;
+  std::int64_t thread_bytes_ = 0;   ///< each thread needs for the rows of kernels
+  std::int64_t spare_bytes_ = 0;    ///< control flow needs for results nobody wants
   std::size_t most_arguments_ = 0;  ///< of one step
 };
 

@@ -1,6 +1,7 @@
 // What the object of a program compiled ahead of time holds besides its functions, and hands to the
-// runtime it is linked with. Written by object_code.cpp, read by runtime/packaged_program.cpp: the
-// layout is part of the binary interface, and its version comes first.
+// runtime it is linked with. Written by object_code.cpp, read by
+// backend/cpu/run/packaged_program.cpp: the layout is part of the binary interface, and its version
+// comes first.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@ inline constexpr std::uint64_t PackageVersion = 1;
 
 struct Package {
   std::uint64_t version;
-  const std::byte* interface_bytes;  ///< see runtime/packaged_interface.h
+  const std::byte* interface_bytes;  ///< see device/packaged_interface.h
   std::uint64_t interface_size;
   const std::byte* program_bytes;  ///< see schedule/program_bytes.h
   std::uint64_t program_size;

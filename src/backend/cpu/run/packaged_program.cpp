@@ -1,4 +1,4 @@
-#include "runtime/packaged_program.h"
+#include "backend/cpu/run/packaged_program.h"
 
 #include <algorithm>
 #include <new>
@@ -12,7 +12,7 @@
 #include "backend/cpu/kernels/cpu_features.h"
 #include "schedule/program_bytes.h"
 
-namespace ricci::runtime {
+namespace ricci::cpu {
 namespace {
 
 [[noreturn]] void fail_package(std::string message) {
@@ -25,22 +25,21 @@ namespace {
 }
 
 // The functions of the object, in the order they are asked for.
-class TableSource final : public cpu::CodeSource {
+class TableSource final : public CodeSource {
  public:
   explicit TableSource(std::span<const void* const> functions) : functions_(functions) {}
 
-  [[nodiscard]] std::vector<cpu::KernelCode> kernels(
-      std::span<const loop::Kernel> kernels) override {
-    std::vector<cpu::KernelCode> out;
+  [[nodiscard]] std::vector<KernelCode> kernels(std::span<const loop::Kernel> kernels) override {
+    std::vector<KernelCode> out;
     for (std::size_t k = 0; k < kernels.size(); ++k) {
       const void* function = next();
       if (function == nullptr) fail_package("the program lacks the code of a kernel");
-      out.push_back({nullptr, reinterpret_cast<cpu::KernelFunction>(const_cast<void*>(function))});
+      out.push_back({nullptr, reinterpret_cast<KernelFunction>(const_cast<void*>(function))});
     }
     return out;
   }
-  [[nodiscard]] cpu::ScanCode scan(const Program&, const ControlStep&) override {
-    return {nullptr, reinterpret_cast<cpu::ScanFunction>(const_cast<void*>(next()))};
+  [[nodiscard]] ScanCode scan(const Program&, const ControlStep&) override {
+    return {nullptr, reinterpret_cast<ScanFunction>(const_cast<void*>(next()))};
   }
   [[nodiscard]] bool at_end() const noexcept { return at_ == functions_.size(); }
 
@@ -53,10 +52,10 @@ class TableSource final : public cpu::CodeSource {
   std::size_t at_ = 0;
 };
 
-void check_machine(const PackagedInterface& interface) {
+void check_machine(const device::PackagedInterface& interface) {
   std::vector<std::string> missing;
   std::ranges::copy_if(interface.features, std::back_inserter(missing),
-                       [](const std::string& f) { return !cpu::cpu_has(f); });
+                       [](const std::string& f) { return !cpu_has(f); });
   if (missing.empty()) return;
   throw UserError(Diagnostic{
       ErrorCode::UnsupportedOnBackend,
@@ -68,23 +67,24 @@ void check_machine(const PackagedInterface& interface) {
       "compile it for a target this machine has: portable runs on all"});
 }
 
-PackagedInterface read_interface(const cpu::Package& package) {
-  if (package.version != cpu::PackageVersion) {
+device::PackagedInterface read_interface(const Package& package) {
+  if (package.version != PackageVersion) {
     fail_package(fmt::format("the program is a package of version {}, this runtime runs version {}",
-                             package.version, cpu::PackageVersion));
+                             package.version, PackageVersion));
   }
-  PackagedInterface out = interface_from_bytes({package.interface_bytes, package.interface_size});
+  device::PackagedInterface out =
+      device::interface_from_bytes({package.interface_bytes, package.interface_size});
   check_machine(out);
   return out;
 }
 
 // Arrays, as they fit the program; and how messages name its inputs and outputs.
-BufferPorts ports_of(const PackagedInterface& interface, const Program& program) {
-  BufferPorts ports;
+device::BufferPorts ports_of(const device::PackagedInterface& interface, const Program& program) {
+  device::BufferPorts ports;
   ports.inputs.resize(program.inputs.size());
   ports.outputs.resize(program.outputs.size());
   ports.donors.assign(program.outputs.size(), -1);
-  for (const PackagedArray& a : interface.arrays) {
+  for (const device::PackagedArray& a : interface.arrays) {
     const auto input = static_cast<std::size_t>(a.input);
     const auto output = static_cast<std::size_t>(a.output);
     const bool fits = (a.input < 0 || input < ports.inputs.size()) &&
@@ -104,29 +104,28 @@ BufferPorts ports_of(const PackagedInterface& interface, const Program& program)
 
 }  // namespace
 
-PackagedProgram::PackagedProgram(const cpu::Package& package, int threads)
+PackagedProgram::PackagedProgram(const Package& package, int threads)
     : interface_(read_interface(package)), pool_(threads) {
   auto program = std::make_shared<const Program>(
       schedule::program_from_bytes({package.program_bytes, package.program_size}));
   TableSource code({package.functions, package.function_count});
-  check_ = std::make_unique<BufferCheck>(ports_of(interface_, *program), *program);
+  check_ = std::make_unique<device::BufferCheck>(ports_of(interface_, *program), *program);
   inputs_.resize(program->inputs.size());
   outputs_.resize(program->outputs.size());
-  executable_ = std::make_unique<cpu::Executable>(std::move(program), code);
+  executable_ = std::make_unique<Executable>(std::move(program), code, pool_);
   if (!code.at_end()) fail_package("the program has more functions than kernels");
-  executable_->reserve_threads(pool_);
-  context_ = std::make_unique<cpu::Context>(*executable_);
+  context_ = executable_->make_context();
 }
 
 void PackagedProgram::run(const void* const* arrays, std::uint64_t seed) {
   for (std::size_t i = 0; i < interface_.arrays.size(); ++i) {
-    const PackagedArray& a = interface_.arrays[i];
+    const device::PackagedArray& a = interface_.arrays[i];
     const auto* at = static_cast<const std::byte*>(arrays[i]);
     if (a.input >= 0) inputs_[static_cast<std::size_t>(a.input)] = at;
     if (a.output >= 0) outputs_[static_cast<std::size_t>(a.output)] = const_cast<std::byte*>(at);
   }
   check_->check(inputs_, outputs_);
-  executable_->run(*context_, pool_, {inputs_, outputs_, seed, nullptr});
+  device::run(*executable_, *context_, {inputs_, outputs_, seed, nullptr});
 }
 
 namespace {
@@ -175,17 +174,17 @@ std::int32_t guarded(const Work& work) noexcept {
 }
 
 }  // namespace
-}  // namespace ricci::runtime
+}  // namespace ricci::cpu
 
-using ricci::runtime::PackagedProgram;
+using ricci::cpu::PackagedProgram;
 
 std::int32_t ricci_packaged_create(const ricci::cpu::Package* package, PackagedProgram** out,
                                    std::int32_t threads) noexcept {
   if (out != nullptr) *out = nullptr;
-  return ricci::runtime::guarded([&] {
-    if (out == nullptr) ricci::runtime::fail_argument("there is no place for the program");
+  return ricci::cpu::guarded([&] {
+    if (out == nullptr) ricci::cpu::fail_argument("there is no place for the program");
     if (threads < 0) {
-      ricci::runtime::fail_argument(fmt::format("{} is not a number of threads", threads));
+      ricci::cpu::fail_argument(fmt::format("{} is not a number of threads", threads));
     }
     *out = std::make_unique<PackagedProgram>(*package, threads).release();
   });
@@ -193,15 +192,15 @@ std::int32_t ricci_packaged_create(const ricci::cpu::Package* package, PackagedP
 
 std::int32_t ricci_packaged_run(PackagedProgram* program, const void* const* arrays,
                                 std::uint64_t seed) noexcept {
-  return ricci::runtime::guarded([&] {
+  return ricci::cpu::guarded([&] {
     if (program == nullptr || arrays == nullptr) {
-      ricci::runtime::fail_argument(program == nullptr ? "there is no program to run"
-                                                       : "there are no arrays to run with");
+      ricci::cpu::fail_argument(program == nullptr ? "there is no program to run"
+                                                   : "there are no arrays to run with");
     }
     program->run(arrays, seed);
   });
 }
 
-const char* ricci_packaged_error() noexcept { return ricci::runtime::last_error().c_str(); }
+const char* ricci_packaged_error() noexcept { return ricci::cpu::last_error().c_str(); }
 
 void ricci_packaged_destroy(PackagedProgram* program) noexcept { delete program; }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace ricci::runtime {
+namespace ricci::device {
 
 /// An input, an output, or both: an input that is updated in place.
 struct PackagedArray {
@@ -28,4 +28,4 @@ struct PackagedInterface {
 /// UserError(file) when the bytes are damaged or of another version.
 [[nodiscard]] PackagedInterface interface_from_bytes(std::span<const std::byte> bytes);
 
-}  // namespace ricci::runtime
+}  // namespace ricci::device

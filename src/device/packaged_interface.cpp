@@ -1,9 +1,9 @@
-#include "runtime/packaged_interface.h"
+#include "device/packaged_interface.h"
 
 #include "schedule/archive.h"
 #include "schedule/sealed_bytes.h"
 
-namespace ricci::runtime {
+namespace ricci::device {
 
 using schedule::ArchiveReader;
 using schedule::ArchiveWriter;
@@ -37,4 +37,4 @@ PackagedInterface interface_from_bytes(std::span<const std::byte> bytes) {
   return out;
 }
 
-}  // namespace ricci::runtime
+}  // namespace ricci::device

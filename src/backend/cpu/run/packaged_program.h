@@ -9,10 +9,10 @@
 
 #include "backend/cpu/run/executable.h"
 #include "backend/cpu/run/package.h"
-#include "runtime/buffer_check.h"
-#include "runtime/packaged_interface.h"
+#include "device/buffer_check.h"
+#include "device/packaged_interface.h"
 
-namespace ricci::runtime {
+namespace ricci::cpu {
 
 /// What the C functions return. Part of the binary interface; headers list the same numbers.
 enum class PackagedStatus : std::int32_t {
@@ -29,29 +29,29 @@ enum class PackagedStatus : std::int32_t {
 class PackagedProgram {
  public:
   /// `threads` as for ThreadPool.
-  PackagedProgram(const cpu::Package& package, int threads);
+  PackagedProgram(const Package& package, int threads);
   /// One pointer per array of the interface.
   void run(const void* const* arrays, std::uint64_t seed);
 
  private:
-  PackagedInterface interface_;
+  device::PackagedInterface interface_;
   ThreadPool pool_;
-  std::unique_ptr<cpu::Executable> executable_;
-  std::unique_ptr<cpu::Context> context_;
-  std::unique_ptr<BufferCheck> check_;
+  std::unique_ptr<Executable> executable_;
+  std::unique_ptr<device::Context> context_;
+  std::unique_ptr<device::BufferCheck> check_;
   std::vector<const std::byte*> inputs_;
   std::vector<std::byte*> outputs_;
 };
 
-}  // namespace ricci::runtime
+}  // namespace ricci::cpu
 
 extern "C" {
 std::int32_t ricci_packaged_create(const ricci::cpu::Package* package,
-                                   ricci::runtime::PackagedProgram** out,
+                                   ricci::cpu::PackagedProgram** out,
                                    std::int32_t threads) noexcept;
-std::int32_t ricci_packaged_run(ricci::runtime::PackagedProgram* program, const void* const* arrays,
+std::int32_t ricci_packaged_run(ricci::cpu::PackagedProgram* program, const void* const* arrays,
                                 std::uint64_t seed) noexcept;
 /// Why the last call of this thread failed.
 const char* ricci_packaged_error() noexcept;
-void ricci_packaged_destroy(ricci::runtime::PackagedProgram* program) noexcept;
+void ricci_packaged_destroy(ricci::cpu::PackagedProgram* program) noexcept;
 }

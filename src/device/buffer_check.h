@@ -9,7 +9,7 @@
 
 #include "ricci/schedule/program.h"
 
-namespace ricci::runtime {
+namespace ricci::device {
 
 /// What a program's buffers are to their caller.
 struct BufferPorts {
@@ -48,4 +48,4 @@ class BufferCheck {
   std::vector<Range> ranges_;
 };
 
-}  // namespace ricci::runtime
+}  // namespace ricci::device

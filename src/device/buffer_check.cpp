@@ -1,4 +1,4 @@
-#include "runtime/buffer_check.h"
+#include "device/buffer_check.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 #include "ricci/support/error.h"
 
-namespace ricci::runtime {
+namespace ricci::device {
 namespace {
 
 [[noreturn]] void fail(std::string message, std::string help = {}) {
@@ -102,4 +102,4 @@ void BufferCheck::check_overlap(std::span<const std::byte* const> inputs,
   }
 }
 
-}  // namespace ricci::runtime
+}  // namespace ricci::device

@@ -1,0 +1,19 @@
+// The back ends of this build.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "ricci/device/backend.h"
+
+namespace ricci::backend {
+
+/// All there are, whether or not they can be used on this machine; the one that is used unless
+/// another is asked for comes first.
+[[nodiscard]] std::vector<device::Listed> list();
+/// One by name. `threads` is how many of the host's its programs may use, 0 for one per core.
+/// UserError(unsupported_on_backend) that says why when there is none or it cannot be used here.
+[[nodiscard]] std::shared_ptr<const device::Backend> open(std::string_view name, int threads = 0);
+
+}  // namespace ricci::backend

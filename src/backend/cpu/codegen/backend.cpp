@@ -1,0 +1,47 @@
+#include "backend/cpu/codegen/backend.h"
+
+#include <mutex>
+
+#include "backend/cpu/codegen/code_cache.h"
+#include "backend/cpu/codegen/object_code.h"
+#include "backend/cpu/codegen/warm_up.h"
+#include "backend/cpu/run/executable.h"
+#include "backend/cpu/run/target.h"
+
+namespace ricci::cpu {
+
+const schedule::Target& Backend::target() const noexcept { return cpu::target(); }
+device::Memory& Backend::memory() const noexcept { return device::host_memory(); }
+
+void Backend::warm_up() const {
+  static std::once_flag once;
+  std::call_once(once, [&] { cpu::warm_up(pool_); });
+}
+
+std::unique_ptr<device::Executable> Backend::compile(
+    std::shared_ptr<const Program> program, const device::CompileSettings& settings) const {
+  return std::make_unique<Executable>(std::move(program), JitSource(pool_, settings.code_cache),
+                                      pool_);
+}
+
+std::string Backend::code_text(const Program& program, std::string_view form,
+                               const std::string& machine) const {
+  if (form != "llvm" && form != "asm") return device::Backend::code_text(program, form, machine);
+  EmittedCode code = emit_program(program, {.target = &target_named(machine),
+                                            .keep_llvm = form == "llvm",
+                                            .keep_assembly = form == "asm"});
+  return std::move(form == "llvm" ? code.llvm_text : code.assembly_text);
+}
+
+device::Machine Backend::machine(const std::string& name) const {
+  const TargetInfo target = target_for_objects(name);
+  return {target.name, required_features(target)};
+}
+
+std::vector<std::byte> Backend::object_code(const Program& program,
+                                            const device::ObjectParts& parts,
+                                            const device::Machine& machine) const {
+  return emit_object(program, parts, target_for_objects(machine.name));
+}
+
+}  // namespace ricci::cpu

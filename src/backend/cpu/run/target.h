@@ -1,0 +1,10 @@
+// What the scheduler is told about this machine's processor.
+#pragma once
+
+#include "ricci/schedule/target.h"
+
+namespace ricci::cpu {
+
+[[nodiscard]] const schedule::Target& target();
+
+}  // namespace ricci::cpu

@@ -1,0 +1,33 @@
+#include "ricci/device/backend.h"
+
+#include <fmt/format.h>
+
+#include "ricci/support/error.h"
+
+namespace ricci::device {
+namespace {
+
+[[noreturn]] void fail_unsupported(const Backend& backend, std::string_view what) {
+  throw UserError(ErrorCode::UnsupportedOnBackend,
+                  fmt::format("the device '{}' has no {}", backend.name(), what),
+                  "name another device");
+}
+
+}  // namespace
+
+std::string Backend::code_text(const Program& /*program*/, std::string_view form,
+                               const std::string& /*machine*/) const {
+  fail_unsupported(*this, fmt::format("code in the form of {}", form));
+}
+
+Machine Backend::machine(const std::string& name) const {
+  fail_unsupported(*this, fmt::format("machine named '{}'", name));
+}
+
+std::vector<std::byte> Backend::object_code(const Program& /*program*/,
+                                            const ObjectParts& /*parts*/,
+                                            const Machine& /*machine*/) const {
+  fail_unsupported(*this, "programs that are compiled ahead of time");
+}
+
+}  // namespace ricci::device
