@@ -8,11 +8,18 @@
 namespace ricci::tool {
 
 void declare_device(CLI::App& command, std::string& device) {
+  // Devices that other builds have are known, so that what is said of them is why they are not
+  // here.
+  std::vector<std::string> known{"cpu", "cuda", "reference"};
   std::string names;
-  for (const DeviceListing& l : Device::all()) names += l.name + ", ";
+  for (const DeviceListing& l : Device::all()) {
+    names += l.name + ", ";
+    known.push_back(l.name);
+  }
   device = Device::all().front().name;
   command.add_option("--device", device, fmt::format("{}or reference (default {})", names, device))
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->check(CLI::IsMember(known));
 }
 
 void require_device(const std::string& device) {

@@ -67,7 +67,8 @@ Ran run_graph(const Graph& graph, RunValues values, const RunCommand& options) {
       options.memory_limit != 0) {
     throw UserError(ErrorCode::UnsupportedOnBackend,
                     "threads, memory limits, profiles, traces and checks are of compiled programs",
-                    "name another device, or leave these options out");
+                    fmt::format("run with --device {}, or leave these options out",
+                                Device::all().front().name));
   }
   return {
       interpret(graph, values.feeds, {.seed = options.seed, .symbols = std::move(values.symbols)}),
