@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Checks the direction of includes: a folder may include only itself and the
-folders before it in FOLDERS; a public header needs public and standard headers only."""
+folders before it in FOLDERS; a public header needs public and standard headers only.
+Outside backend/ no back end is named: what compiles and runs programs is reached
+through device/ alone, and threads through what a device makes of them."""
 
 import re
 import sys
@@ -14,10 +16,17 @@ RANK = {folder: rank for rank, folder in enumerate(FOLDERS)}
 SUFFIXES = {".h", ".cpp", ".def"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 STANDARD = re.compile(r"[a-z_0-9]+")
+NEUTRAL = {"loop", "schedule", "runtime", "io", "model", "tools"}  # know no device
+ONE_BACKEND = re.compile(r"backend/\w+/")
+NAMES_BACKEND = re.compile(r"(?<![\w:])(cpu|lir|cuda)::")
 VENDOR = re.compile(r"(llvm|mlir|clang|dnnl|oneapi|cublas|cudnn|cuda|nvrtc|cblas|lapacke)")
 
 
 def check_quoted(folder, public, target):
+    if folder in NEUTRAL and (ONE_BACKEND.match(target) or target.endswith("thread_pool.h")):
+        return f'{folder}/ knows no device ("{target}")'
+    if folder == "tools":
+        return None
     parts = target.split("/")
     if parts[0] == "ricci":
         parts = parts[1:]
@@ -49,6 +58,8 @@ def check_file(path, folder, public):
             fault = check(folder, public, match[2])
             if fault:
                 faults.append(f"{path}:{number}: {fault}")
+        elif folder in NEUTRAL and NAMES_BACKEND.search(line):
+            faults.append(f"{path}:{number}: {folder}/ knows no device: {line.strip()}")
     return faults
 
 
@@ -67,6 +78,9 @@ def main():
                 faults.append(f"{path}: {inside[0]}/ is not one of the known folders")
                 continue
             faults += check_file(path, folder, public)
+    for path in sorted(Path("tools").rglob("*")):
+        if path.suffix in SUFFIXES:
+            faults += check_file(path, "tools", False)
     print("\n".join(faults), end="\n" if faults else "")
     return 1 if faults else 0
 

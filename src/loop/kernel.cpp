@@ -30,8 +30,6 @@ bool is_same_place(const Access& a, const Access& b) {
   return a.terms.empty() && b.terms.empty() && a.offset == b.offset && a.strides == b.strides;
 }
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 }  // namespace
 
 std::int64_t weight(const Instr& i) {
@@ -79,35 +77,16 @@ void coalesce(Kernel& kernel) {
   }
 }
 
-void partition(Kernel& kernel) {
-  constexpr std::int64_t TileWork = 1 << 17;
-  constexpr std::int64_t MostTiles = 64;
+void sum_up(Kernel& kernel) {
   std::int64_t per_element = 1;
   for (const Instr& i : kernel.code) {
     if (i.per_element) per_element += weight(i);
   }
-  const std::int64_t elements = std::max<std::int64_t>(kernel.rows() * kernel.row_elements(), 1);
-  const std::int64_t wanted =
-      std::clamp<std::int64_t>(elements * per_element / TileWork, 1, MostTiles);
-  kernel.chunks = 1;
-  kernel.tiles = 1;
-  if (kernel.by_columns) {
-    const std::int64_t most = kernel.row_elements() / Kernel::ColumnGrain;
-    kernel.tiles = std::min(wanted, std::max<std::int64_t>(most, 1));
-    return;
-  }
-  const std::int64_t kept = kernel.kept_rows();
-  if (kernel.accumulators.empty()) {
-    kernel.tiles = std::min(wanted, std::max<std::int64_t>(kernel.rows(), 1));
-    return;
-  }
-  constexpr std::int64_t MostChunks = 16;  // each costs a row of partial results
-  const std::int64_t row_tiles = std::min(wanted, std::max<std::int64_t>(kept, 1));
-  std::int64_t chunks = row_tiles >= 8 ? 1 : std::min(ceil_div(wanted, row_tiles), MostChunks);
-  chunks = std::min(chunks, std::max<std::int64_t>(kernel.accumulated_rows(), 1));
-  // A tile of several kept rows accumulates each for itself, so chunks need tiles of one kept row.
-  kernel.chunks = chunks;
-  kernel.tiles = chunks == 1 ? row_tiles : std::max<std::int64_t>(kept, 1) * chunks;
+  kernel.work = std::max<std::int64_t>(kernel.rows() * kernel.row_elements(), 1) * per_element;
+  const auto on_elements = [](const Stage& s) { return s.per_element || s.stores.empty(); };
+  kernel.flat = kernel.outer == 0 && kernel.extents.size() == 1 && kernel.extents[0] > 1 &&
+                kernel.reductions.empty() && kernel.accumulators.empty() &&
+                std::ranges::all_of(kernel.stages, on_elements);
 }
 
 bool can_overwrite(const Kernel& kernel, std::size_t out, std::size_t in) {
@@ -144,7 +123,6 @@ Kernel copying_kernel(DType dtype, std::int64_t elements, std::string name) {
   Kernel k;
   k.name = std::move(name);
   k.extents = {elements};
-  k.by_columns = true;
   k.arguments = {{dtype, ArgumentRole::In, 0}, {dtype, ArgumentRole::Out, 0}};
   Instr load{.code = Code::Load, .dtype = dtype};
   load.per_element = true;
@@ -154,7 +132,7 @@ Kernel copying_kernel(DType dtype, std::int64_t elements, std::string name) {
   s.code = {0};
   s.stores = {{0, {1, 0, {1}, {}}}};
   k.stages = {s};
-  partition(k);
+  sum_up(k);
   return k;
 }
 

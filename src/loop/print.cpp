@@ -74,7 +74,7 @@ std::string to_string(const Kernel& k) {
   std::string text = fmt::format("kernel {} rows {}", k.name, extents_text(k, 0, k.kept));
   auto out = std::back_inserter(text);
   if (k.kept != k.outer) fmt::format_to(out, " accumulate {}", extents_text(k, k.kept, k.outer));
-  fmt::format_to(out, " row {} tiles {}", extents_text(k, k.outer, k.extents.size()), k.tiles);
+  fmt::format_to(out, " row {}", extents_text(k, k.outer, k.extents.size()));
   if (k.chunks != 1) fmt::format_to(out, " chunks {}", k.chunks);
   fmt::format_to(out, " {{\n");
   for (std::size_t a = 0; a < k.arguments.size(); ++a) {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "ricci/op/ops.h"
-
 #include "schedule/step_buffers.h"
 
 namespace ricci::schedule {
@@ -12,11 +10,6 @@ namespace {
 
 // How many steps a kernel is moved at most: what it reads or writes lives so much longer.
 constexpr std::size_t Soon = 8;
-
-// Ops whose operands and results are large, and whose kernels go through them part by part.
-bool comes_in_parts(const Op& op) {
-  return op.is<op::Matmul>() || op.is<op::Conv>() || op.is<op::Conv2dBackwardInput>();
-}
 
 // Does element e of the kernel see element e of the argument and no other?
 bool reads_in_order(const loop::Kernel& k, std::size_t argument) {
@@ -57,8 +50,12 @@ bool can_fault(const loop::Kernel& k) {
 
 class Attacher {
  public:
-  Attacher(Program& program, const std::vector<std::pair<BufferId, BufferId>>& replaced)
-      : program_(program), place_(program.buffers.size()), readers_(program.buffers.size(), 0) {
+  Attacher(Program& program, const std::vector<std::pair<BufferId, BufferId>>& replaced,
+           const Target& target)
+      : program_(program),
+        target_(target),
+        place_(program.buffers.size()),
+        readers_(program.buffers.size(), 0) {
     for (std::size_t b = 0; b < place_.size(); ++b) place_[b] = static_cast<BufferId>(b);
     for (const auto& [output, input] : replaced) place_[at(output)] = input;
     for (const Step& step : program.steps) {
@@ -70,7 +67,8 @@ class Attacher {
     std::vector<bool> gone(program_.steps.size(), false);
     for (std::size_t c = 0; c < program_.steps.size(); ++c) {
       const auto* call = std::get_if<CallStep>(&program_.steps[c].what);
-      if (call == nullptr || !comes_in_parts(call->op) || call->results[0].buffer < 0) continue;
+      if (call == nullptr || !target_.runs_in_parts(call->op) || call->results[0].buffer < 0)
+        continue;
       if (const auto k = reader(c, gone)) {
         attach_after(c, *k);
         gone[*k] = true;
@@ -260,14 +258,16 @@ class Attacher {
   }
 
   Program& program_;
+  const Target& target_;
   std::vector<BufferId> place_;       ///< per buffer: the one whose memory it is
   std::vector<std::size_t> readers_;  ///< per buffer: arguments and operands that read it
 };
 
 }  // namespace
 
-void attach_kernels(Program& program, const std::vector<std::pair<BufferId, BufferId>>& replaced) {
-  Attacher(program, replaced).run();
+void attach_kernels(Program& program, const std::vector<std::pair<BufferId, BufferId>>& replaced,
+                    const Target& target) {
+  Attacher(program, replaced, target).run();
 }
 
 }  // namespace ricci::schedule

@@ -13,11 +13,13 @@
 #include <vector>
 
 #include "ricci/schedule/program.h"
+#include "ricci/schedule/target.h"
 
 namespace ricci::schedule {
 
 /// `replaced`: outputs, each with the input whose memory it fills. Comes before kernels are put
 /// side by side and memory is planned.
-void attach_kernels(Program& program, const std::vector<std::pair<BufferId, BufferId>>& replaced);
+void attach_kernels(Program& program, const std::vector<std::pair<BufferId, BufferId>>& replaced,
+                    const Target& target);
 
 }  // namespace ricci::schedule

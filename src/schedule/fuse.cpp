@@ -15,13 +15,6 @@ using loop::element_count;
 using Boundaries = std::vector<std::int64_t>;
 using Intervals = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
-// A reduction to one number is cut into rows of at most this many elements.
-constexpr std::int64_t LongRow = 16384;
-
-// The code generator's time grows faster than a kernel does, and one that is this large gains
-// nothing from more: in instructions, and in units of simple ones.
-constexpr std::size_t MostItems = 256;
-constexpr std::int64_t MostWork = 4096;
 // Of the kernels that read an array, how many another that reads it is compared with.
 constexpr std::size_t MostSiblings = 16;
 
@@ -89,7 +82,7 @@ std::optional<ReductionPlan> with_row(const Item& item, std::int64_t row) {
 }
 
 // The row a reduction would choose for itself: its last axes that share a fate.
-std::int64_t natural_row(const Item& item) {
+std::int64_t natural_row(const Item& item, const KernelShape& shape) {
   std::size_t i = item.dims.size();
   while (i > 0 && item.dims[i - 1] == 1) --i;
   check_internal(i > 0, "a reduction has nothing to combine");
@@ -99,8 +92,9 @@ std::int64_t natural_row(const Item& item) {
     row *= item.dims[i - 1];
   }
   const std::int64_t rows = element_count(item.dims) / row;
-  if (!reduced || row <= LongRow || rows >= 8) return row;
-  return part_of_row(row, 256, LongRow, boundaries_of(item.dims, 1)).value_or(row);
+  if (!reduced || row <= shape.longest_row || rows >= shape.enough_rows) return row;
+  return part_of_row(row, shape.shortest_part, shape.longest_row, boundaries_of(item.dims, 1))
+      .value_or(row);
 }
 
 class Fuser {
@@ -153,8 +147,8 @@ class Fuser {
   static std::int64_t work_of(const Item& item) {
     return item.kind == Item::Kind::Pointwise ? loop::weight(item.instr) : 1;
   }
-  static bool has_room(std::size_t items, std::int64_t work) {
-    return items <= MostItems && work <= MostWork;
+  [[nodiscard]] bool has_room(std::size_t items, std::int64_t work) const {
+    return items <= options_.shape.most_instructions && work <= options_.shape.most_work;
   }
   [[nodiscard]] bool alive(std::size_t g) const { return !fusion_.groups[g].items.empty(); }
 
@@ -189,7 +183,7 @@ class Fuser {
         why = "it walks another number of elements";
         return std::nullopt;
       }
-      const auto plan = with_row(item, g.row != 0 ? g.row : natural_row(item));
+      const auto plan = with_row(item, g.row != 0 ? g.row : natural_row(item, options_.shape));
       if (!plan || (!plan->accumulated.empty() && !g.accumulated.empty() &&
                     plan->accumulated != g.accumulated)) {
         why = "it reduces along other axes";
@@ -285,7 +279,7 @@ class Fuser {
       group.boundaries = boundaries_of(item.dims, 1);
     }
     if (item.kind == Item::Kind::Reduction) {
-      const auto plan = with_row(item, natural_row(item));
+      const auto plan = with_row(item, natural_row(item, options_.shape));
       check_internal(plan.has_value(), "a reduction does not fit its own rows");
       group.row = plan->row;
       group.accumulated = plan->accumulated;

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "ricci/schedule/target.h"
+
 #include "schedule/items.h"
 
 namespace ricci::schedule {
@@ -50,6 +52,7 @@ struct Replacement {
 struct FuseOptions {
   bool enabled = true;
   std::vector<Replacement> replacements = {};
+  KernelShape shape = {};
 };
 
 [[nodiscard]] Fusion fuse(const Items& items, const FuseOptions& options = {});

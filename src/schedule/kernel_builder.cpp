@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "ricci/support/error.h"
 
@@ -92,11 +93,23 @@ bool is_cheap(const Instr& i) {
   }
 }
 
+// Into how many chunks sums over rows are cut: one where the kept rows are work enough to share.
+std::int64_t chunks_of(const Kernel& k, const KernelShape& shape) {
+  if (k.accumulators.empty()) return 1;
+  const std::int64_t wanted =
+      std::clamp<std::int64_t>(k.work / shape.chunk_work, 1, shape.most_parts);
+  const std::int64_t kept = std::min(wanted, std::max<std::int64_t>(k.kept_rows(), 1));
+  if (kept >= shape.enough_rows) return 1;
+  const std::int64_t chunks = std::min((wanted + kept - 1) / kept, shape.most_chunks);
+  return std::min(chunks, std::max<std::int64_t>(k.accumulated_rows(), 1));
+}
+
 class Builder {
  public:
   Builder(const Items& items, const Fusion& fusion, std::size_t group,
-          const std::vector<bool>& used_outside)
-      : items_(items),
+          const std::vector<bool>& used_outside, const KernelShape& shape)
+      : shape_(shape),
+        items_(items),
         fusion_(fusion),
         group_(fusion.groups[group]),
         index_(group),
@@ -114,8 +127,9 @@ class Builder {
     finish_stages();
     loop::coalesce(kernel());
     if (group_.row <= 1) choose_row();
-    share_row_buffers();
-    loop::partition(kernel());
+    if (shape_.rows_wait_in_outputs) share_row_buffers();
+    loop::sum_up(kernel());
+    kernel().chunks = chunks_of(kernel(), shape_);
     finish_accumulators();
     loop::verify(kernel());
     return std::move(built_);
@@ -248,6 +262,8 @@ class Builder {
     Access place;
     if (used_outside_[static_cast<std::size_t>(item(i).writes[0])]) {
       place = storage_access(i);
+    } else if (group_.row * size_of(item(i).instr.dtype) > shape_.largest_row_buffer) {
+      place = in_memory(i);
     } else {
       place = row_buffer(i);
     }
@@ -269,6 +285,16 @@ class Builder {
     row_buffers_[i] = place.argument;
     elements_[static_cast<std::size_t>(stage_[i])].stores.push_back(
         {values_[static_cast<std::size_t>(stage_[i])].at(i), place});
+    return place;
+  }
+
+  // The storage it has anyway, which otherwise nobody would fill.
+  Access in_memory(std::size_t i) {
+    Access place = storage_access(i);
+    if (in_memory_.insert(i).second) {
+      elements_[static_cast<std::size_t>(stage_[i])].stores.push_back(
+          {values_[static_cast<std::size_t>(stage_[i])].at(i), place});
+    }
     return place;
   }
 
@@ -433,7 +459,6 @@ class Builder {
       }
     }
     kernel().outer = kernel().kept = kernel().extents.size() - 1;
-    kernel().by_columns = kernel().outer == 0 && kernel().extents[0] > 1;
   }
 
   void finish_accumulators() {
@@ -456,6 +481,7 @@ class Builder {
     }
   }
 
+  const KernelShape& shape_;
   const Items& items_;
   const Fusion& fusion_;
   const Group& group_;
@@ -475,14 +501,16 @@ class Builder {
       loads_;
   std::map<StorageId, std::int32_t> arguments_;
   std::map<std::size_t, std::int32_t> row_buffers_;
+  std::set<std::size_t> in_memory_;
   std::vector<std::size_t> accumulated_items_;
 };
 
 }  // namespace
 
 BuiltKernel build_kernel(const Items& items, const Fusion& fusion, std::size_t group,
-                         const std::vector<bool>& used_outside, std::string name) {
-  return Builder(items, fusion, group, used_outside).run(std::move(name));
+                         const std::vector<bool>& used_outside, std::string name,
+                         const KernelShape& shape) {
+  return Builder(items, fusion, group, used_outside, shape).run(std::move(name));
 }
 
 loop::Kernel combining_kernel(const BuiltKernel::Partial& p, std::string name) {
@@ -503,10 +531,7 @@ loop::Kernel combining_kernel(const BuiltKernel::Partial& p, std::string name) {
   s.code = {0};
   s.accumulators = {0};
   k.stages = {s};
-  loop::partition(k);
-  // Few rows of many elements: one tile per kept row is all there is, and no chunks again.
-  k.chunks = 1;
-  k.tiles = std::min<std::int64_t>(std::max<std::int64_t>(p.kept, 1), k.tiles);
+  loop::sum_up(k);
   loop::verify(k);
   return k;
 }

@@ -7,6 +7,7 @@
 
 #include "ricci/op/ops.h"
 #include "ricci/schedule/program.h"
+#include "ricci/schedule/target.h"
 #include "ricci/schedule/verify.h"
 #include "ricci/support/text.h"
 
@@ -32,7 +33,8 @@ class Assembler {
       : graph_(std::move(graph)),
         options_(options),
         items_(schedule::make_items(*graph_)),
-        fusion_(schedule::fuse(items_, {options.fuse, replacements()})) {}
+        target_(options.target != nullptr ? *options.target : schedule::plain_target()),
+        fusion_(schedule::fuse(items_, {options.fuse, replacements(), target_.kernel_shape()})) {}
 
   Program run() {
     program_.name = graph_->name();
@@ -50,10 +52,10 @@ class Assembler {
     copy_donations();
     if (options_.fuse) {
       const auto replaced = replaced_buffers();
-      schedule::attach_kernels(program_, replaced);
-      schedule::put_side_by_side(program_, replaced);
+      schedule::attach_kernels(program_, replaced, target_);
+      schedule::put_side_by_side(program_, replaced, target_);
     }
-    schedule::place_temporaries(program_);
+    schedule::place_temporaries(program_, target_.alignment());
     return std::move(program_);
   }
 
@@ -191,7 +193,8 @@ class Assembler {
   }
 
   void add_kernel(std::size_t g, const std::vector<bool>& outside) {
-    auto built = schedule::build_kernel(items_, fusion_, g, outside, next_name());
+    auto built =
+        schedule::build_kernel(items_, fusion_, g, outside, next_name(), target_.kernel_shape());
     Launch launch{0, built.storages, described(fusion_.groups[g].items)};
     Origin combined = launch.from;
     combined.label += " (combine)";
@@ -257,6 +260,7 @@ class Assembler {
   std::shared_ptr<const Graph> graph_;
   const ProgramOptions& options_;
   schedule::Items items_;
+  const schedule::Target& target_;
   schedule::Fusion fusion_;
   Program program_;
 };

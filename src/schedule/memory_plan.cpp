@@ -8,11 +8,11 @@
 namespace ricci::schedule {
 namespace {
 
-std::int64_t most_alive(const std::vector<Lifetime>& lifetimes) {
+std::int64_t most_alive(const std::vector<Lifetime>& lifetimes, std::int64_t alignment) {
   std::vector<std::pair<std::size_t, std::int64_t>> events;
   for (const Lifetime& l : lifetimes) {
-    events.emplace_back(l.first, aligned(l.bytes));
-    events.emplace_back(l.last + 1, -aligned(l.bytes));
+    events.emplace_back(l.first, aligned(l.bytes, alignment));
+    events.emplace_back(l.last + 1, -aligned(l.bytes, alignment));
   }
   std::ranges::sort(events);
   std::int64_t alive = 0;
@@ -27,10 +27,10 @@ std::int64_t most_alive(const std::vector<Lifetime>& lifetimes) {
 }  // namespace
 
 // Largest first, each at the lowest place that is free for its whole life.
-MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
+MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes, std::int64_t alignment) {
   MemoryPlan plan;
   plan.offsets.assign(lifetimes.size(), 0);
-  plan.most_alive = most_alive(lifetimes);
+  plan.most_alive = most_alive(lifetimes, alignment);
   std::vector<std::size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
@@ -46,11 +46,11 @@ MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
     for (const std::size_t j : placed) {
       const Lifetime& other = lifetimes[j];
       if (other.last < l.first || l.last < other.first) continue;
-      if (plan.offsets[j] >= offset + aligned(l.bytes)) break;
-      offset = std::max(offset, plan.offsets[j] + aligned(other.bytes));
+      if (plan.offsets[j] >= offset + aligned(l.bytes, alignment)) break;
+      offset = std::max(offset, plan.offsets[j] + aligned(other.bytes, alignment));
     }
     plan.offsets[i] = offset;
-    plan.total = std::max(plan.total, offset + aligned(l.bytes));
+    plan.total = std::max(plan.total, offset + aligned(l.bytes, alignment));
     placed.insert(std::ranges::upper_bound(placed, offset, {},
                                            [&](std::size_t j) { return plan.offsets[j]; }),
                   i);

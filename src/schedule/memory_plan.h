@@ -18,7 +18,9 @@ struct MemoryPlan {
   std::int64_t most_alive = 0;  ///< the largest sum of lifetimes that overlap at one step
 };
 
-/// Places every lifetime so that those alive together do not overlap; offsets are multiples of 64.
-[[nodiscard]] MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes);
+/// Places every lifetime so that those alive together do not overlap; offsets are multiples of
+/// `alignment`.
+[[nodiscard]] MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes,
+                                     std::int64_t alignment = 64);
 
 }  // namespace ricci::schedule

@@ -105,10 +105,10 @@ class Sharing {
 
 }  // namespace
 
-void place_temporaries(Program& program) {
+void place_temporaries(Program& program, std::int64_t alignment) {
   std::vector<Lifetime> lives = lifetimes(program);
   const std::vector<std::size_t> place = Sharing(program, lives).run();
-  const MemoryPlan memory = plan_memory(lives);
+  const MemoryPlan memory = plan_memory(lives, alignment);
   for (std::size_t b = 0; b < lives.size(); ++b) {
     program.buffers[b].offset = memory.offsets[place[b]];
   }

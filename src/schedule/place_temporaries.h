@@ -6,7 +6,7 @@
 namespace ricci::schedule {
 
 /// Gives every temporary that a step uses its place, and the program the size of its arena. The
-/// steps are in their final order.
-void place_temporaries(Program& program);
+/// steps are in their final order; places are multiples of `alignment` bytes.
+void place_temporaries(Program& program, std::int64_t alignment);
 
 }  // namespace ricci::schedule

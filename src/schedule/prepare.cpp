@@ -166,7 +166,9 @@ PassResult expand_unclaimed(const Graph& graph, const ProgramOptions& options) {
   return replace_nodes(
       graph, "prepare_for_device",
       [&](const NodeVisit& v) -> NewResults {
-        if (NewResults wide = attention_in_f32(v)) return wide;
+        if (!is_claimed(v.rebuild.from(), v.node, options)) {
+          if (NewResults wide = attention_in_f32(v)) return wide;
+        }
         if (must_expand(v.rebuild.from(), v.node, options)) {
           return expand_node(v.node, v.operands, v.graph());
         }

@@ -186,8 +186,7 @@ static void fields(A& a, Either<loop::Accumulator> auto& acc) {
 // How the work of a kernel is cut and what it is given; what it computes is machine code.
 template <class A>
 static void fields(A& a, Either<loop::Kernel> auto& k) {
-  a(k.name, k.extents, k.kept, k.outer, k.arguments, k.by_columns, k.tiles, k.chunks,
-    k.accumulators);
+  a(k.name, k.extents, k.kept, k.outer, k.arguments, k.chunks, k.flat, k.work, k.accumulators);
 }
 
 template <class A>

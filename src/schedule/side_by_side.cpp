@@ -11,13 +11,11 @@
 namespace ricci::schedule {
 namespace {
 
-// Threads are started and joined once for a step. A kernel of one tile keeps one of them busy, and
-// after a few tiles some wait for the others: together they fill that time. A kernel of many tiles
-// gains nothing, and what it writes would need memory together with what the others write; when it
-// writes only into arrays the caller brings (an update in place) that costs nothing.
-bool gains_company(const Program& program, const Launch& launch) {
-  constexpr std::int64_t FewTiles = 16;
-  if (program.kernels[launch.kernel].tiles <= FewTiles) return true;
+// A kernel that keeps the device busy gains nothing, and what it writes would need memory together
+// with what the others write; when it writes only into arrays the caller brings (an update in
+// place) that costs nothing.
+bool gains_company(const Program& program, const Launch& launch, const Target& target) {
+  if (target.gains_company(program.kernels[launch.kernel])) return true;
   bool writes_temporaries = false;
   for_arguments(program, launch, [&](BufferId b, bool written) {
     const Buffer& buffer = program.buffers[static_cast<std::size_t>(b)];
@@ -72,14 +70,15 @@ namespace {
 // Steps in the order in which they came, but kernels together where that can be.
 class Line {
  public:
-  Line(const Program& program, std::vector<BufferId> place)
+  Line(const Program& program, std::vector<BufferId> place, const Target& target)
       : program_(program),
+        target_(target),
         place_(std::move(place)),
         written_(place_.size()),
         read_(place_.size()) {}
 
   void add_launch(Launch launch) {
-    const bool joins = gains_company(program_, launch);
+    const bool joins = gains_company(program_, launch, target_);
     std::size_t at = first_;
     for_arguments(program_, launch, [&](BufferId b, bool written) {
       at = std::max(at, (written ? read_ : written_)[place(b)]);
@@ -119,6 +118,7 @@ class Line {
   }
 
   const Program& program_;
+  const Target& target_;
   std::vector<BufferId> place_;  ///< per buffer: the one whose memory it is
   std::vector<Group> groups_;
   std::size_t first_ = 0;  ///< group behind the last call
@@ -130,12 +130,12 @@ class Line {
 
 }  // namespace
 
-void put_side_by_side(Program& program,
-                      const std::vector<std::pair<BufferId, BufferId>>& replaced) {
+void put_side_by_side(Program& program, const std::vector<std::pair<BufferId, BufferId>>& replaced,
+                      const Target& target) {
   std::vector<BufferId> place(program.buffers.size());
   for (std::size_t b = 0; b < place.size(); ++b) place[b] = static_cast<BufferId>(b);
   for (const auto& [output, input] : replaced) place[static_cast<std::size_t>(output)] = input;
-  Line line(program, std::move(place));
+  Line line(program, std::move(place), target);
   for (Step& step : program.steps) {
     if (auto* k = std::get_if<KernelStep>(&step.what)) {
       for (Launch& launch : k->launches) line.add_launch(std::move(launch));

@@ -1,5 +1,5 @@
-// Kernels that wait for nothing of each other become one step: their tiles are shared out together,
-// with one start and one end for all.
+// Kernels that wait for nothing of each other become one step: a device shares out their work
+// together, with one start and one end for all.
 //
 //   launch k0(…)                launch side by side
 //   launch k1(…)        →         k0(…)
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ricci/schedule/program.h"
+#include "ricci/schedule/target.h"
 
 namespace ricci::schedule {
 
@@ -18,6 +19,7 @@ namespace ricci::schedule {
 [[nodiscard]] Step kernel_step(std::vector<Launch> launches);
 
 /// `replaced`: outputs, each with the input whose memory it fills. Comes before memory is planned.
-void put_side_by_side(Program& program, const std::vector<std::pair<BufferId, BufferId>>& replaced);
+void put_side_by_side(Program& program, const std::vector<std::pair<BufferId, BufferId>>& replaced,
+                      const Target& target);
 
 }  // namespace ricci::schedule

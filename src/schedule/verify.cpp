@@ -93,15 +93,17 @@ class Checker {
   }
 
   static void check(const loop::Kernel& k) {
-    constexpr std::int64_t MostTiles = std::int64_t{1} << 24;
+    constexpr std::int64_t MostChunks = std::int64_t{1} << 24;
     require(k.kept <= k.outer && k.outer <= k.extents.size(), "a kernel's axes are out of order");
     require(std::ranges::all_of(k.extents, [](std::int64_t n) { return n >= 0; }),
             "a kernel walks a negative size");
     std::int64_t elements = 1;
     for (const std::int64_t n : k.extents) elements = product(elements, n);
-    require(k.tiles >= 1 && k.tiles <= MostTiles && k.chunks >= 1 && k.tiles % k.chunks == 0,
-            "a kernel's work is cut in no sensible way");
-    require(!k.by_columns || k.extents.size() == 1, "a kernel cut by columns has one axis");
+    require(k.chunks >= 1 && k.chunks <= MostChunks,
+            "a kernel's accumulated rows are cut in no sensible way");
+    require(!k.flat || (k.extents.size() == 1 && k.outer == 0 && k.accumulators.empty()),
+            "a flat kernel has more than one row");
+    require(k.work >= 0, "a kernel works less than nothing");
   }
 
   void check(const KernelStep& s) const {

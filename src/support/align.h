@@ -7,9 +7,10 @@ namespace ricci {
 
 inline constexpr std::int64_t CacheLine = 64;
 
-/// The next multiple of a cache line.
-[[nodiscard]] constexpr std::int64_t aligned(std::int64_t bytes) {
-  return (bytes + CacheLine - 1) / CacheLine * CacheLine;
+/// The next multiple of an alignment, which is a cache line's where none is named.
+[[nodiscard]] constexpr std::int64_t aligned(std::int64_t bytes,
+                                             std::int64_t alignment = CacheLine) {
+  return (bytes + alignment - 1) / alignment * alignment;
 }
 
 }  // namespace ricci

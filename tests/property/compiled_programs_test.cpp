@@ -12,6 +12,7 @@
 #include "backend/agreement.h"
 #include "backend/cpu/run/executable.h"
 #include "backend/cpu/run/target.h"
+#include "backend/cpu/run/tiling.h"
 #include "property/for_programs.h"
 #include "test_paths.h"
 
@@ -116,7 +117,7 @@ TEST(PropertyCompiled, LargeProgramsHaveTilesChunksAndProducts) {
     const auto any = [&](auto&& holds) {
       return std::ranges::any_of(made.kernels, holds) ? 1U : 0U;
     };
-    tiles += any([](const loop::Kernel& k) { return k.tiles > 1; });
+    tiles += any([](const loop::Kernel& k) { return cpu::tile_count(k) > 1; });
     chunks += any([](const loop::Kernel& k) { return k.chunks > 1; });
     calls += std::ranges::any_of(
                  made.steps, [](const Step& s) { return std::holds_alternative<CallStep>(s.what); })

@@ -14,6 +14,7 @@
 #include "ricci/support/hash.h"
 #include "ricci/transform/grad.h"
 
+#include "backend/cpu/run/tiling.h"
 #include "property/generator.h"
 #include "runtime/models.h"
 
@@ -221,8 +222,9 @@ bool is_served(const CompiledGraph& f, std::string_view how) {
   for (std::size_t s = 0; s < program.steps.size(); ++s) {
     if (f.served_by(s) == how && how != "kernel") return true;
   }
-  return how == "kernel" &&
-         std::ranges::any_of(program.kernels, [](const loop::Kernel& k) { return k.tiles >= 4; });
+  return how == "kernel" && std::ranges::any_of(program.kernels, [](const loop::Kernel& k) {
+           return cpu::tile_count(k) >= 4;
+         });
 }
 
 TEST(RuntimeBits, OfProgramsOfManyTilesDoNotDependOnThreads) {

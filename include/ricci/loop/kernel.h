@@ -10,8 +10,9 @@
 //   softmax over rows of 1000:   m = max x   |   e = exp(x - m), s = sum e   |   y = e / s
 //
 // Accumulators run across rows: of the outer axes the last ones may be summed over (a bias gradient
-// sums over all rows). Rows are shared out in tiles whose number depends on the shapes alone; each
-// tile writes what it has accumulated, and a second kernel combines the tiles.
+// sums over all rows). What is accumulated over is cut in chunks, whose number depends on the
+// shapes alone; each chunk writes what it has accumulated, and a second kernel combines the chunks.
+// How else the work is shared out is the device's business: no bit depends on it.
 #pragma once
 
 #include <array>
@@ -91,7 +92,7 @@ struct Reduction {
 };
 
 /// Combines a value over the accumulated rows: element by element of the row, or once a row. The
-/// tile writes `length` results (the row's elements, or 1) to `argument` at its own place.
+/// chunk writes `length` results (the row's elements, or 1) to `argument` at its own place.
 struct Accumulator {
   ReduceKind kind = ReduceKind::Sum;
   DType dtype = DType::F32;
@@ -114,7 +115,7 @@ enum class ArgumentRole : std::uint8_t { In, Out, Local };
 struct Argument {
   DType dtype = DType::F32;
   ArgumentRole role = ArgumentRole::In;
-  std::int64_t elements = 0;  ///< Local: how many each running tile needs
+  std::int64_t elements = 0;  ///< Local: how many each row that is worked on needs
 };
 
 struct Kernel {
@@ -127,13 +128,10 @@ struct Kernel {
   std::vector<Reduction> reductions;
   std::vector<Accumulator> accumulators;
   std::vector<Stage> stages;
-  /// How the work is cut. By columns: there is one row and one axis, cut in `tiles` ranges. Else
-  /// the kept rows are cut in `tiles`/`chunks` ranges, and for each the accumulated rows in
-  /// `chunks`.
-  bool by_columns = false;
-  static constexpr std::int64_t ColumnGrain = 64;  ///< ranges are whole cache lines of any dtype
-  std::int64_t tiles = 1;
-  std::int64_t chunks = 1;
+  std::int64_t chunks = 1;  ///< the accumulated rows of each kept row are cut in
+  /// One row whose elements have nothing to do with each other: any part of it can run on its own.
+  bool flat = false;
+  std::int64_t work = 1;  ///< all its elements, in units of simple instructions
 
   [[nodiscard]] std::int64_t rows() const;              ///< kept · accumulated
   [[nodiscard]] std::int64_t kept_rows() const;         ///< 1 without kept axes
@@ -169,7 +167,7 @@ void coalesce(Kernel& kernel);
 [[nodiscard]] Kernel copying_kernel(DType dtype, std::int64_t elements, std::string name);
 /// What an instruction costs, in units of a simple one.
 [[nodiscard]] std::int64_t weight(const Instr& instr);
-/// Decides tiles and chunks from the shapes.
-void partition(Kernel& kernel);
+/// Says how much a kernel works and whether it is flat, when its code is complete.
+void sum_up(Kernel& kernel);
 
 }  // namespace ricci::loop

@@ -124,9 +124,7 @@ struct Donated {
 
 struct ProgramOptions {
   bool fuse = true;
-  /// The device the program is for. Absent: one that has kernels and no calls but those that can
-  /// be nothing else.
-  const schedule::Target* target = nullptr;
+  const schedule::Target* target = nullptr;  ///< the device it is for; absent: `plain_target()`
   std::vector<Donated> donated = {};
 };
 

@@ -2,9 +2,36 @@
 // instruction set, no vendor and no number of threads is named in schedule/.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
 #include "ricci/ir/graph.h"
+#include "ricci/loop/kernel.h"
 
 namespace ricci::schedule {
+
+/// How kernels are made for a device. Results depend on the numbers that cut sums into parts, so
+/// they are the device's, never the run's.
+struct KernelShape {
+  /// A reduction to few numbers is cut into rows of at most this many elements, unless it has
+  /// enough rows as it is.
+  std::int64_t longest_row = 16384;
+  std::int64_t shortest_part = 256;
+  std::int64_t enough_rows = 8;
+  /// Sums over rows are cut in chunks of about this much work (in units of simple instructions), at
+  /// most so many: each costs a row of partial results.
+  std::int64_t chunk_work = 1 << 17;
+  std::int64_t most_chunks = 16;
+  std::int64_t most_parts = 64;  ///< into which all the work of a kernel is thought to be cut
+  /// How large a kernel may become, in instructions and in units of simple ones.
+  std::size_t most_instructions = 256;
+  std::int64_t most_work = 4096;
+  /// Values that wait for a later stage of their row: in the row of an output that is not written
+  /// yet, where possible, or else in a row buffer. Where that would be larger, in memory.
+  bool rows_wait_in_outputs = true;
+  std::int64_t largest_row_buffer = std::numeric_limits<std::int64_t>::max();  ///< bytes
+};
 
 class Target {
  public:
@@ -14,6 +41,21 @@ class Target {
   [[nodiscard]] virtual bool claims(const Graph& graph, const Node& node) const = 0;
   /// Is a call of this op served by more than the reference's kernel? For reports.
   [[nodiscard]] virtual bool has_kernel(const Graph& graph, const Node& node) const = 0;
+
+  [[nodiscard]] virtual const KernelShape& kernel_shape() const { return shape_; }
+  /// Temporaries lie at multiples of this many bytes.
+  [[nodiscard]] virtual std::int64_t alignment() const { return 64; }
+  /// Does a call of this op go through its first operand and its result part by part, so that
+  /// kernels gain by running with it?
+  [[nodiscard]] virtual bool runs_in_parts(const Op& /*op*/) const { return false; }
+  /// Is a kernel too small to keep the device busy, so that it gains by running beside others?
+  [[nodiscard]] virtual bool gains_company(const loop::Kernel& /*kernel*/) const { return true; }
+
+ private:
+  KernelShape shape_;
 };
+
+/// A device with kernels, and calls only for ops that can be nothing else.
+[[nodiscard]] const Target& plain_target();
 
 }  // namespace ricci::schedule

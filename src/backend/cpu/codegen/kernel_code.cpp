@@ -54,7 +54,7 @@ class KernelEmitter {
     }
     first_ = range_field(0);
     last_ = range_field(1);
-    if (k_.by_columns) {
+    if (k_.flat) {
       emit_row(number(0), number(0));
     } else {
       Loop rows = open(first_, last_, 1, "row");
@@ -209,7 +209,7 @@ class KernelEmitter {
     lane_count_ = lanes_for(k_, stage, target_);
     unroll_ = unroll_for(k_, stage);
     const std::int64_t extent = k_.extents[last_axis];
-    if (!k_.by_columns) {
+    if (!k_.flat) {
       while (unroll_ > 1 && extent < std::int64_t{unroll_} * lane_count_) unroll_ /= 2;
       if (extent < lane_count_ && extent == 1) lane_count_ = 1;
       // Two vectors in step rather than one after the other: each waits less for itself. With
@@ -260,8 +260,8 @@ class KernelEmitter {
   void emit_vectors(const Stage& stage, std::size_t axis) {
     const std::int64_t extent = k_.extents[axis];
     const std::int64_t step = std::int64_t{unroll_} * lane_count_;
-    Value* from = k_.by_columns ? first_ : number(0);
-    Value* to = k_.by_columns ? last_ : number(extent);
+    Value* from = k_.flat ? first_ : number(0);
+    Value* to = k_.flat ? last_ : number(extent);
     bases_.clear();
     splats_.clear();
     preheader_ = block("vectors");
@@ -269,8 +269,8 @@ class KernelEmitter {
     BasicBlock* start = block("start");
     b_.SetInsertPoint(start);
     Value* rest_from = from;
-    const bool masked_only = is_short_kernel(k_) && (k_.by_columns || extent % lane_count_ != 0);
-    if (!masked_only && (k_.by_columns || extent >= step)) {
+    const bool masked_only = is_short_kernel(k_) && (k_.flat || extent % lane_count_ != 0);
+    if (!masked_only && (k_.flat || extent >= step)) {
       Value* whole = b_.CreateSub(to, b_.CreateSRem(b_.CreateSub(to, from), number(step)));
       Loop main = open(from, whole, step, "whole");
       mask_ = nullptr;
@@ -283,9 +283,9 @@ class KernelEmitter {
       close(main);
       rest_from = whole;
     }
-    if (masked_only || k_.by_columns || extent % step != 0) {
+    if (masked_only || k_.flat || extent % step != 0) {
       Loop rest = open(rest_from, to, lane_count_, "rest");
-      const bool whole_vectors = !k_.by_columns && extent % lane_count_ == 0;
+      const bool whole_vectors = !k_.flat && extent % lane_count_ == 0;
       mask_ = nullptr;
       if (lane_count_ > 1 && !whole_vectors) {
         // Few are left, so 32 bits count them: the comparison is half as long.

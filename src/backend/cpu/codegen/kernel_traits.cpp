@@ -85,10 +85,10 @@ std::string code_key(const Kernel& kernel) {
   Kernel plain = kernel;
   const bool is_short = is_short_kernel(kernel);
   plain.name = "k";
-  plain.tiles = 1;
   // Chunks stay: they say where accumulated results go.
-  if (plain.by_columns) plain.extents = {0};
-  return (is_short ? "short " : "") + loop::to_string(plain);
+  const bool is_flat = kernel.flat;  // then its size is part of what a tile is given
+  if (is_flat) plain.extents = {0};
+  return (is_short ? "short " : "") + std::string(is_flat ? "flat " : "") + loop::to_string(plain);
 }
 
 }  // namespace ricci::cpu

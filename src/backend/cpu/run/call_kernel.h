@@ -69,7 +69,7 @@ struct AttachedKernels {
 
 /// Are tiles that end at multiples of `part` elements made of whole rows of a kernel?
 [[nodiscard]] inline bool has_whole_rows(const loop::Kernel& kernel, std::int64_t part) {
-  return kernel.by_columns || (kernel.row_elements() > 0 && part % kernel.row_elements() == 0);
+  return kernel.flat || (kernel.row_elements() > 0 && part % kernel.row_elements() == 0);
 }
 
 }  // namespace ricci::cpu

@@ -12,7 +12,8 @@
 
 namespace ricci::cpu {
 
-/// What a tile is to do: rows (or columns) [first, last), and of the rows accumulated over
+/// What a tile is to do: rows (or, of a flat kernel, elements) [first, last), and of the rows
+/// accumulated over
 /// [inner_first, inner_last). Accumulated results go to place `slot` and the ones after it.
 struct TileRange {
   std::int64_t first = 0;
@@ -21,9 +22,6 @@ struct TileRange {
   std::int64_t inner_last = 1;
   std::int64_t slot = 0;
 };
-
-/// The tile with a number.
-[[nodiscard]] TileRange tile_range(const loop::Kernel& kernel, std::int64_t tile);
 
 /// Where generated code reports an index that is out of range.
 struct Fault {

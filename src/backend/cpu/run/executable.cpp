@@ -11,6 +11,7 @@
 #include "ricci/support/error.h"
 
 #include "backend/cpu/run/control.h"
+#include "backend/cpu/run/tiling.h"
 #include "backend/cpu/structured/thread_scratch.h"
 #include "support/align.h"
 
@@ -150,14 +151,15 @@ Executable::ReadyLaunches Executable::prepare(std::span<const Launch> launches,
   ReadyLaunches ready{.alone = true};
   for (const Launch& launch : launches) {
     const loop::Kernel& k = program_->kernels[launch.kernel];
-    for (std::int64_t t = 0; t < k.tiles; ++t) {
-      ready.tiles.push_back({tile_range(k, t), ready.launches.size()});
+    const std::int64_t tiles = tile_count(k);
+    for (std::int64_t t = 0; t < tiles; ++t) {
+      ready.tiles.push_back({tile_range(k, tiles, t), ready.launches.size()});
     }
     ready.launches.push_back(prepare(launch, code[launch.kernel]));
     ready.launches.back().first_argument = arguments;
     arguments += launch.buffers.size();
     work += k.rows() * k.row_elements() * static_cast<std::int64_t>(k.arguments.size());
-    if (k.tiles > 1 || work > LittleWork) ready.alone = false;
+    if (tiles > 1 || work > LittleWork) ready.alone = false;
   }
   if (ready.tiles.size() == 1) ready.alone = true;
   most_arguments_ = std::max(most_arguments_, arguments);
@@ -337,7 +339,7 @@ class Runner {
                    const Program& program, Frame& frame, const Step& what)
         : runner_(runner), ready_(ready), launch_(launch), frame_(frame), what_(what) {
       const loop::Kernel& kernel = program.kernels[launch.kernel];
-      row_ = kernel.by_columns ? 1 : kernel.row_elements();
+      row_ = kernel.flat ? 1 : kernel.row_elements();
       set_arguments(ready, {&launch, 1}, frame);
     }
     void run(std::int64_t first, std::int64_t last) const override {

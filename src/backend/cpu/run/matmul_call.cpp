@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/cpu/run/tiling.h"
 #include "backend/cpu/structured/matmul.h"
 
 namespace ricci::cpu {
@@ -64,8 +65,8 @@ class MatmulCall final : public CallKernel {
     // Enough threads must still have work.
     constexpr std::int64_t EnoughTiles = 8;
     std::int64_t wanted = plan_.tiles();
-    if (before) wanted = std::max(wanted, attached.before->tiles);
-    if (after) wanted = std::max(wanted, attached.after->tiles);
+    if (before) wanted = std::max(wanted, tile_count(*attached.before));
+    if (after) wanted = std::max(wanted, tile_count(*attached.after));
     if (plan.tiles() < std::min(wanted, EnoughTiles)) return;
     plan_ = std::move(plan);
     if (before) columns_before_ = a.type.static_dims().back();
