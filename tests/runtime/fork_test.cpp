@@ -2,10 +2,12 @@
 #include <array>
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <thread>
 
 #include <gtest/gtest.h>
 
+#include "ricci/device/thread_pool.h"
 #include "ricci/ir/text.h"
 #include "ricci/runtime/session.h"
 

@@ -2,6 +2,7 @@
 #include "ricci/support/stop.h"
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <functional>
@@ -9,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ricci/device/thread_pool.h"
 #include "ricci/ir/text.h"
 #include "ricci/runtime/session.h"
 
