@@ -1,6 +1,6 @@
 // The command-line tool. Each command is one file in commands/; this one reads the arguments, runs
-// the command and turns failures into exit statuses: 1 for an error in the input, 2 for wrong
-// usage.
+// the command and turns failures into exit statuses: 1 for an error in the input or a time limit, 2
+// for wrong usage, 130 for an interrupt.
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -12,6 +12,7 @@
 #include "ricci/support/text.h"
 
 #include "commands/commands.h"
+#include "stopping.h"
 
 namespace {
 
@@ -57,9 +58,15 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : UsageError;
   }
+  const ricci::tool::StopOnInterrupt stoppable;
   try {
     action();
     return 0;
+  } catch (const ricci::UserError& e) {
+    if (e.code() != ricci::ErrorCode::Stopped) return report(e.what());
+    const ricci::tool::Stopped stopped = ricci::tool::how_stopped();
+    report(stopped.message.c_str());
+    return stopped.status;
   } catch (const std::bad_alloc&) {
     return report("error[out_of_memory]: the program needs more memory than there is");
   } catch (const std::exception& e) {

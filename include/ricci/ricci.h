@@ -45,6 +45,7 @@
 #include "ricci/runtime/device.h"
 #include "ricci/runtime/profile.h"
 #include "ricci/runtime/session.h"
+#include "ricci/support/stop.h"
 #include "ricci/transform/check.h"
 #include "ricci/transform/checkpoint.h"
 #include "ricci/transform/error.h"

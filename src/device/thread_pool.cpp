@@ -4,6 +4,9 @@
 // Everything about joining is one word, the gate: which job (epoch), whether it may still be joined
 // (open), and how many workers are inside. A worker that wakes late finds the gate closed and goes
 // on waiting, so the caller waits only for workers that hold a tile, never for one to wake up.
+//
+// The workers of a pool are its crew. They stay behind when the process forks: in the child the
+// pool hires another one at its next job.
 #include "ricci/device/thread_pool.h"
 
 #include <algorithm>
@@ -21,6 +24,10 @@
 #include <sched.h>
 
 #include "ricci/support/error.h"
+
+#include "support/float_environment.h"
+#include "support/fork.h"
+#include "support/stop_flag.h"
 
 namespace ricci {
 namespace {
@@ -74,17 +81,45 @@ struct ThreadPool::State {
     Tile work = nullptr;
     void* context = nullptr;
     std::int64_t tiles = 0;
-    bool one_each = false;  ///< every thread draws one tile
+    bool one_each = false;           ///< every thread draws one tile
+    const StopFlag* stop = nullptr;  ///< the caller's: no tile begins when it is set
   };
+  struct Crew;
 
-  explicit State(int threads)
-      : threads_wanted(threads), looks(threads <= usable_cores() ? Looks : 0) {}
+  explicit State(int threads);
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State();
 
-  void serve();
+  /// The crew of this process.
+  Crew& crew();
+  /// On the calling thread.
+  static void run_alone(const Job& job);
+
+  const int threads_wanted;
+
+ private:
+  std::atomic<Crew*> crew_;
+};
+
+struct ThreadPool::State::Crew {
+  /// UserError when so many threads cannot be started.
+  explicit Crew(int threads) : looks(threads <= usable_cores() ? Looks : 0) { start(threads); }
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+  ~Crew() { stop(); }
+
+  [[nodiscard]] bool is_here() const noexcept { return generation == process_generation(); }
+  /// Is the crew free for a job? Then it is the caller's, who runs one.
+  [[nodiscard]] bool take() noexcept { return !taken.test_and_set(std::memory_order_acquire); }
   void run(const Job& opened);
+  /// Leaves it as it is, for good: threads of another process can neither be joined nor their locks
+  /// taken apart.
+  static void abandon(Crew* crew) noexcept;
+
+  void start(int threads);
+  void stop();
+  void serve();
   void draw_tiles() noexcept;
   void note_failure(std::int64_t tile) noexcept;
   bool wait_for_news(std::uint32_t seen);
@@ -92,7 +127,8 @@ struct ThreadPool::State {
   void leave() noexcept;
   void wait_until_empty();
 
-  const int threads_wanted;
+  const std::uint64_t generation = process_generation();
+  Crew* abandoned_before = nullptr;
   const int looks;  // 0 when there are more threads than cores: spinning would hold up the others
 
   alignas(64) std::atomic<std::uint64_t> gate{0};
@@ -113,7 +149,23 @@ struct ThreadPool::State {
   std::vector<std::thread> workers;
 };
 
-ThreadPool::State::~State() {
+void ThreadPool::State::Crew::start(int threads) {
+  try {
+    for (int i = 1; i < threads; ++i) workers.emplace_back([this] { serve(); });
+  } catch (const std::exception& error) {  // no room for its stack, or one more than is allowed
+    const std::size_t started = workers.size() + 1;
+    stop();
+    throw UserError(Diagnostic{
+        ErrorCode::OutOfMemory,
+        "threads",
+        fmt::format("cannot start {} threads: after {}, {}", threads, started, error.what()),
+        {},
+        {},
+        "use fewer: one per core is the most that pays"});
+  }
+}
+
+void ThreadPool::State::Crew::stop() {
   {
     const std::lock_guard lock(sleep_mutex);
     stopping.store(true);
@@ -122,9 +174,16 @@ ThreadPool::State::~State() {
   for (std::thread& w : workers) w.join();
 }
 
+void ThreadPool::State::Crew::abandon(Crew* crew) noexcept {
+  static std::atomic<Crew*> last{nullptr};
+  crew->abandoned_before = last.load();
+  while (!last.compare_exchange_weak(crew->abandoned_before, crew)) {
+  }
+}
+
 // Tiles are handed out in order, so when one fails every lower one has been handed out already and
 // will finish: the lowest failure is the same whatever the number of threads.
-void ThreadPool::State::note_failure(std::int64_t tile) noexcept {
+void ThreadPool::State::Crew::note_failure(std::int64_t tile) noexcept {
   next.store(job.tiles);
   const std::lock_guard lock(failure_mutex);
   if (tile > failed_tile) return;
@@ -132,13 +191,16 @@ void ThreadPool::State::note_failure(std::int64_t tile) noexcept {
   failure = std::current_exception();
 }
 
-void ThreadPool::State::draw_tiles() noexcept {
+void ThreadPool::State::Crew::draw_tiles() noexcept {
   const InsideTile inside;
+  const DefaultFloatEnvironment floats;  // a kernel of the user's may have left another one
   const Job own = job;
+  const StopFlagScope stoppable(own.stop);
   for (;;) {
     const std::int64_t tile = next.fetch_add(1, std::memory_order_relaxed);
     if (tile >= own.tiles) return;
     try {
+      if (!own.one_each) throw_if_set(own.stop);
       own.work(own.context, tile);
     } catch (...) {
       note_failure(tile);
@@ -148,7 +210,7 @@ void ThreadPool::State::draw_tiles() noexcept {
 }
 
 // Returns when another job than `seen` has been opened; false when the pool stops.
-bool ThreadPool::State::wait_for_news(std::uint32_t seen) {
+bool ThreadPool::State::Crew::wait_for_news(std::uint32_t seen) {
   for (int look = 0; look < looks; ++look) {
     if (epoch_of(gate.load(std::memory_order_acquire)) != seen) return true;
     if (stopping.load(std::memory_order_relaxed)) return false;
@@ -161,14 +223,14 @@ bool ThreadPool::State::wait_for_news(std::uint32_t seen) {
   return !stopping.load();
 }
 
-void ThreadPool::State::leave() noexcept {
+void ThreadPool::State::Crew::leave() noexcept {
   const std::uint64_t now = gate.fetch_sub(1) - 1;
   if ((now & (Open | InsideMask)) != 0 || !caller_sleeps.load()) return;
   const std::lock_guard lock(sleep_mutex);
   empty.notify_all();
 }
 
-void ThreadPool::State::serve() {
+void ThreadPool::State::Crew::serve() {
   std::uint32_t seen = 0;
   while (wait_for_news(seen)) {
     std::uint64_t now = gate.load(std::memory_order_acquire);
@@ -181,7 +243,7 @@ void ThreadPool::State::serve() {
   }
 }
 
-void ThreadPool::State::wake_workers(std::int64_t wanted) {
+void ThreadPool::State::Crew::wake_workers(std::int64_t wanted) {
   const int asleep = sleepers.load();
   if (asleep == 0) return;
   {
@@ -194,7 +256,7 @@ void ThreadPool::State::wake_workers(std::int64_t wanted) {
   }
 }
 
-void ThreadPool::State::wait_until_empty() {
+void ThreadPool::State::Crew::wait_until_empty() {
   const auto is_empty = [&] { return (gate.load() & InsideMask) == 0; };
   for (int look = 0; look < looks; ++look) {
     if (is_empty()) return;
@@ -207,7 +269,7 @@ void ThreadPool::State::wait_until_empty() {
   caller_sleeps.store(false);
 }
 
-void ThreadPool::State::run(const Job& opened) {
+void ThreadPool::State::Crew::run(const Job& opened) {
   job = opened;
   next.store(0, std::memory_order_relaxed);
   const std::uint64_t epoch = epoch_of(gate.load(std::memory_order_relaxed)) + std::uint64_t{1};
@@ -238,37 +300,59 @@ int threads_for(int wanted) {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>(threads_for(threads))) {
-  const int count = state_->threads_wanted;
-  try {
-    for (int i = 1; i < count; ++i) {
-      state_->workers.emplace_back([state = state_.get()] { state->serve(); });
-    }
-  } catch (const std::exception& error) {  // no room for its stack, or one more than is allowed
-    throw UserError(Diagnostic{ErrorCode::OutOfMemory,
-                               "threads",
-                               fmt::format("cannot start {} threads: after {}, {}", count,
-                                           state_->workers.size() + 1, error.what()),
-                               {},
-                               {},
-                               "use fewer: one per core is the most that pays"});
+ThreadPool::State::State(int threads) : threads_wanted(threads), crew_(new Crew(threads)) {}
+
+ThreadPool::State::~State() {
+  Crew* last = crew_.load();
+  if (last->is_here()) {
+    delete last;
+  } else {
+    Crew::abandon(last);
   }
 }
+
+ThreadPool::State::Crew& ThreadPool::State::crew() {
+  Crew* known = crew_.load(std::memory_order_acquire);
+  if (known->is_here()) return *known;
+  static ForkMutex hiring;
+  const std::lock_guard lock(hiring);
+  known = crew_.load();
+  if (!known->is_here()) {  // no other thread was as fast
+    Crew* hired = new Crew(threads_wanted);
+    Crew::abandon(known);
+    crew_.store(hired, std::memory_order_release);
+    known = hired;
+  }
+  return *known;
+}
+
+void ThreadPool::State::run_alone(const Job& job) {
+  const InsideTile inside;
+  const std::int64_t here = job.one_each ? 1 : job.tiles;
+  for (std::int64_t tile = 0; tile < here; ++tile) {
+    if (!job.one_each) throw_if_set(job.stop);
+    job.work(job.context, tile);
+  }
+}
+
+ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>(threads_for(threads))) {}
 
 ThreadPool::~ThreadPool() = default;
 
 int ThreadPool::threads() const noexcept { return state_->threads_wanted; }
 
 void ThreadPool::run_erased(std::int64_t tiles, Tile work, void* context, bool one_each) {
-  const bool alone = tiles <= 1 || state_->threads_wanted == 1 || inside_tile ||
-                     state_->taken.test_and_set(std::memory_order_acquire);
-  if (!alone) {
-    state_->run({work, context, tiles, one_each});
+  const State::Job job{work, context, tiles, one_each, current_stop_flag()};
+  if (tiles <= 1 || state_->threads_wanted == 1 || inside_tile) {
+    State::run_alone(job);
     return;
   }
-  const InsideTile inside;
-  const std::int64_t here = one_each ? 1 : tiles;
-  for (std::int64_t tile = 0; tile < here; ++tile) work(context, tile);
+  State::Crew& crew = state_->crew();
+  if (crew.take()) {
+    crew.run(job);
+  } else {
+    State::run_alone(job);
+  }
 }
 
 }  // namespace ricci

@@ -10,6 +10,8 @@
 #include "ricci/support/text.h"
 
 #include "interp/leaf.h"
+#include "support/float_environment.h"
+#include "support/stop_flag.h"
 
 namespace ricci {
 
@@ -66,6 +68,7 @@ void evaluate_located(const Node& node, EvalContext& context) {
   try {
     evaluate(context);
   } catch (const UserError& e) {
+    if (e.code() == ErrorCode::Stopped) throw;
     std::vector<Diagnostic> ds = e.diagnostics();
     Diagnostic& d = ds.front();
     const bool placed = d.where.known() || !d.where.file.empty();
@@ -92,7 +95,9 @@ class Interpreter {
   std::vector<Tensor> run(const Graph& graph, LeafValue&& leaf) {
     std::vector<std::size_t> uses = graph.use_counts();
     std::vector<std::vector<Tensor>> values(graph.size());
+    throw_if_set(stop_);  // a body may have no nodes
     for (NodeId id = 0; id < graph.size(); ++id) {
+      throw_if_set(stop_);
       const Node& node = graph.nodes()[id];
       if (leaf_of(node)) {
         values[id] = {leaf(node)};
@@ -128,6 +133,7 @@ class Interpreter {
 
  private:
   const InterpretOptions& options_;
+  const StopFlag* stop_ = current_stop_flag();
 };
 
 void check_given_symbols(const Graph& graph, const SymbolBindings& given) {
@@ -191,6 +197,8 @@ CheckedFeeds check_feeds(const Graph& graph, const Feeds& feeds, const SymbolBin
 
 std::vector<Tensor> interpret(const Graph& graph, const Feeds& feeds,
                               const InterpretOptions& options) {
+  const DefaultFloatEnvironment floats;
+  const StopScope stoppable(options.stop);
   const CheckedFeeds checked = check_feeds(graph, feeds, options.symbols);
   const Graph bound = bind_sizes(graph, checked.bindings);
   std::size_t next = 0;

@@ -9,6 +9,8 @@
 #include "ricci/support/hash.h"
 #include "ricci/support/text.h"
 
+#include "support/float_environment.h"
+
 namespace ricci {
 namespace {
 
@@ -145,6 +147,7 @@ std::vector<Value> Graph::add_node(Op op, std::span<const Value> operands, std::
 }
 
 NodeId Graph::add(NodeSpec spec) {
+  const DefaultFloatEnvironment floats;
   try {
     const OpDescriptor& d = descriptor(spec.op.kind());
     std::vector<Type> operand_types;

@@ -14,6 +14,7 @@
 
 #include "ir/constant_text.h"
 #include "ir/lexer.h"
+#include "support/float_environment.h"
 
 namespace ricci {
 namespace {
@@ -565,10 +566,12 @@ class Parser {
 }  // namespace
 
 std::vector<Graph> parse(std::string_view text, const ParseOptions& options) {
+  const DefaultFloatEnvironment floats;
   return Parser(text, options).file();
 }
 
 Graph parse_graph(std::string_view text, const ParseOptions& options) {
+  const DefaultFloatEnvironment floats;
   std::vector<Graph> graphs = parse(text, options);
   if (graphs.empty()) {
     throw UserError(ErrorCode::Parse, fmt::format("'{}' holds no graph", options.file),

@@ -8,6 +8,7 @@
 #include "ricci/op/table.h"
 #include "ricci/support/text.h"
 
+#include "support/float_environment.h"
 #include "type/elements.h"
 
 namespace ricci {
@@ -184,6 +185,7 @@ std::vector<std::vector<std::string>> value_names(const Graph& graph) {
 }
 
 std::string print(const Graph& graph, const PrintOptions& options) {
+  const DefaultFloatEnvironment floats;
   std::string out =
       fmt::format("graph @{} ", is_identifier(graph.name()) ? graph.name() : quote(graph.name()));
   Printer(options, out).block(graph, 0);

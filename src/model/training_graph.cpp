@@ -9,6 +9,8 @@
 #include "ricci/op/ops.h"
 #include "ricci/rewrite/cleanup.h"
 
+#include "support/float_environment.h"
+
 namespace ricci {
 namespace {
 
@@ -150,6 +152,7 @@ class Builder {
 }  // namespace
 
 TrainingGraph make_training_graph(const GraphModule& module, const TrainingOptions& options) {
+  const DefaultFloatEnvironment floats;
   std::vector<std::string> trained = options.params;
   if (trained.empty()) trained = param_names(module.graph());
   require_params(module.graph(), trained);

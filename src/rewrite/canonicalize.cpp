@@ -6,8 +6,10 @@
 
 #include "ricci/op/ops.h"
 #include "ricci/rewrite/cleanup.h"
+#include "ricci/support/stop.h"
 
 #include "rewrite/rule.h"
+#include "support/float_environment.h"
 
 namespace ricci {
 namespace {
@@ -154,9 +156,11 @@ Value Rewriter::number(double value) {
 }
 
 PassResult canonicalize(const Graph& graph) {
+  const DefaultFloatEnvironment floats;
   PassResult all = dead_code_elimination(graph);
   std::uint64_t cost = rewrite_measure(all.graph);
   for (;;) {
+    throw_if_stopped();
     Sweep sweep(all.graph);
     PassResult swept = sweep.run();
     if (!swept.changed) return all;

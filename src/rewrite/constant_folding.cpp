@@ -9,6 +9,7 @@
 
 #include "rewrite/exact.h"
 #include "rewrite/splat.h"
+#include "support/float_environment.h"
 
 namespace ricci {
 namespace {
@@ -141,6 +142,7 @@ class Folder {
 }  // namespace
 
 PassResult constant_folding(const Graph& graph, const FoldOptions& options) {
+  const DefaultFloatEnvironment floats;
   return Folder(graph, options).run();
 }
 

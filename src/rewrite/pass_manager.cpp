@@ -4,6 +4,9 @@
 
 #include "ricci/ir/verify.h"
 #include "ricci/rewrite/pass.h"
+#include "ricci/support/stop.h"
+
+#include "support/float_environment.h"
 
 namespace ricci {
 namespace {
@@ -22,9 +25,11 @@ PassManager::PassManager(std::vector<Pass> passes, PassManagerOptions options)
     : passes_(std::move(passes)), options_(std::move(options)) {}
 
 PipelineResult PassManager::run(const Graph& graph) const {
+  const DefaultFloatEnvironment floats;
   if (options_.verify_each) verify(graph);
   PipelineResult all{graph, IdMap::identity(graph), false, {}};
   for (const Pass& pass : passes_) {
+    throw_if_stopped();
     const std::size_t before = count_nodes(all.graph);
     const auto start = std::chrono::steady_clock::now();
     PassResult result = pass.run(all.graph);

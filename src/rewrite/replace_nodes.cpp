@@ -1,6 +1,7 @@
 #include "rewrite/replace_nodes.h"
 
 #include "ricci/op/leaf.h"
+#include "ricci/support/stop.h"
 
 namespace ricci {
 namespace {
@@ -61,6 +62,7 @@ PassResult to_fixpoint(const Graph& graph,
   for (bool again = true; again;) {
     again = false;
     for (const auto& pass : passes) {
+      throw_if_stopped();
       PassResult next = pass(all.graph);
       if (!next.changed) continue;
       again = true;

@@ -12,6 +12,7 @@
 #include "runtime/c_header.h"
 #include "runtime/programs.h"
 #include "schedule/program_bytes.h"
+#include "support/float_environment.h"
 
 namespace ricci {
 namespace {
@@ -88,6 +89,7 @@ std::string name_of(const Graph& graph, const ObjectOptions& options) {
 }  // namespace
 
 ObjectFile compile_object(const Graph& graph, const ObjectOptions& options) {
+  const DefaultFloatEnvironment floats;
   runtime::require_static(graph);
   const std::shared_ptr<const device::Backend> backend = backend::open(options.device, 1);
   const device::Machine machine = backend->machine(options.target);

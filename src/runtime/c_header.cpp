@@ -141,7 +141,9 @@ enum {name}_status {{
   {name}_no_memory = 3,
   {name}_bad_values = 4,   /* values a kernel cannot work with: an index out of range, ... */
   {name}_bad_package = 5,  /* linked with another version of the runtime, or damaged */
-  {name}_internal = 6      /* a fault of Ricci's */
+  {name}_internal = 6,     /* a fault of Ricci's */
+  {name}_busy = 7,         /* another thread is running the program */
+  {name}_stopped = 8       /* by {name}_stop */
 }};
 
 /* The program, ready to run, with its memory and its threads. */
@@ -162,6 +164,10 @@ int {name}_create({name}_program** program, int threads);
  * programs may run at once. After a failure the program may be run again; arrays that are written
  * may hold some of the new values. */
 int {name}_run({name}_program* program, const {name}_arrays* arrays, uint64_t seed);
+
+/* Ends the run that is under way, or else the next one: it returns {name}_stopped soon. Any thread
+ * and any signal handler may call it. */
+void {name}_stop({name}_program* program);
 
 /* Why the last call of this thread failed; valid until its next call. */
 const char* {name}_error(void);

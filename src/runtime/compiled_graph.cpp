@@ -13,6 +13,8 @@
 #include "runtime/observers.h"
 #include "runtime/report.h"
 #include "runtime/staging.h"
+#include "support/float_environment.h"
+#include "support/fork.h"
 
 namespace ricci {
 
@@ -66,6 +68,7 @@ struct ExecutionContext::Impl {
   std::vector<const std::byte*> inputs;
   std::vector<std::byte*> outputs;
   runtime::Staging staging;
+  OneAtATime one_run;
 };
 
 ExecutionContext::ExecutionContext(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -94,6 +97,7 @@ struct Results {
 // Runs op by op with results that are thrown away, looking at every value.
 void check_finite(Programs& programs, const SymbolBindings& bindings, const Device& device,
                   std::span<const std::byte* const> inputs, std::uint64_t seed) {
+  const DefaultFloatEnvironment floats;
   const std::shared_ptr<BoundProgram> plain = programs.op_by_op(bindings);
   std::vector<std::string> names;
   for (const Port& p : programs.inputs()) names.push_back(p.name);
@@ -182,12 +186,14 @@ struct Fed {
 CompiledGraph::CompiledGraph(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 CompiledGraph compile(const Graph& graph, const Device& device, const CompileOptions& options) {
+  const DefaultFloatEnvironment floats;
   return CompiledGraph(std::make_shared<CompiledGraph::Impl>(
       std::make_shared<Programs>(graph, device, options), device));
 }
 
 CompiledGraph load(const Graph& graph, std::shared_ptr<const Program> program, const Device& device,
                    const CompileOptions& options) {
+  const DefaultFloatEnvironment floats;
   if (!options.donations.empty()) {
     throw UserError(ErrorCode::Refused, "a program that is made cannot be given donations",
                     "give them to compile, which makes the program with them");
@@ -243,6 +249,8 @@ Tensor CompiledGraph::param(std::size_t input) const {
 }
 
 std::vector<Tensor> CompiledGraph::run(const Feeds& feeds, const RunOptions& options) const {
+  const DefaultFloatEnvironment floats;
+  const StopScope stoppable(options.stop);
   Programs& programs = *impl_->programs;
   std::shared_lock lock(impl_->params.mutex());
   const Feeds all = with_kept(programs, impl_->params, feeds);
@@ -263,6 +271,8 @@ std::vector<Tensor> CompiledGraph::run(const Feeds& feeds, const RunOptions& opt
 }
 
 std::vector<Tensor> CompiledGraph::update(const Feeds& feeds, const RunOptions& options) {
+  const DefaultFloatEnvironment floats;
+  const StopScope stoppable(options.stop);
   Programs& programs = *impl_->programs;
   const std::unique_lock lock(impl_->params.mutex());
   for (std::size_t k = 0; k < programs.inputs().size(); ++k) {
@@ -307,6 +317,23 @@ std::vector<Tensor> CompiledGraph::update(const Feeds& feeds, const RunOptions& 
 
 namespace {
 
+// A context while it runs.
+class InUse {
+ public:
+  InUse(OneAtATime& one, const std::string& program) : one_(one) {
+    if (one_.try_enter()) return;
+    throw UserError(ErrorCode::Busy,
+                    fmt::format("another thread is running '{}' with this context", program),
+                    "make a context for each thread");
+  }
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
+  ~InUse() { one_.leave(); }
+
+ private:
+  OneAtATime& one_;
+};
+
 // A value that is kept may have been given for other sizes than those of a context.
 void require_size(const ParamStore& store, std::size_t input, const Port& port,
                   const SymbolBindings& sizes) {
@@ -322,6 +349,7 @@ void require_size(const ParamStore& store, std::size_t input, const Port& port,
 }  // namespace
 
 ExecutionContext CompiledGraph::make_context(const SymbolBindings& sizes) const {
+  const DefaultFloatEnvironment floats;
   Programs& programs = *impl_->programs;
   const std::set<std::string> symbols = programs.graph().symbols();
   for (const auto& [name, size] : sizes) {
@@ -340,6 +368,7 @@ ExecutionContext CompiledGraph::make_context(const SymbolBindings& sizes) const 
 
 void CompiledGraph::run(ExecutionContext& context, std::span<const void* const> inputs,
                         std::span<void* const> outputs, const RunOptions& options) const {
+  const StopScope stoppable(options.stop);
   Programs& programs = *impl_->programs;
   ExecutionContext::Impl* c = context.impl_.get();
   if (c == nullptr || c->programs != impl_->programs) {
@@ -348,6 +377,7 @@ void CompiledGraph::run(ExecutionContext& context, std::span<const void* const> 
         fmt::format("the context was made for another program than '{}'", programs.graph().name()),
         "use make_context() of this compiled graph");
   }
+  const InUse in_use(c->one_run, programs.graph().name());
   if (inputs.size() != c->inputs.size() || outputs.size() != c->outputs.size()) {
     throw UserError(
         ErrorCode::Name,

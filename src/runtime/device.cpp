@@ -4,6 +4,7 @@
 #include "ricci/device/memory.h"
 
 #include "backend/backends.h"
+#include "support/fork.h"
 
 namespace ricci {
 
@@ -12,6 +13,7 @@ Device Device::named(std::string_view name, int threads) {
 }
 
 const Device& Device::default_cpu() {
+  const UnforkedWork unforked;  // a child would wait for a device that is half made
   static const Device device = cpu();
   return device;
 }

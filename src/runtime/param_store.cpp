@@ -3,6 +3,7 @@
 namespace ricci::runtime {
 
 void ParamStore::set(std::size_t input, const Tensor& value, bool in_place) {
+  const UnforkedWork unforked;
   Stored& stored = values_[input];
   const Tensor plain = value.contiguous();
   const auto bytes = static_cast<std::int64_t>(plain.bytes().size());

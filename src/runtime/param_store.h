@@ -4,11 +4,12 @@
 #pragma once
 
 #include <cstddef>
-#include <shared_mutex>
 #include <vector>
 
 #include "ricci/device/memory.h"
 #include "ricci/type/tensor.h"
+
+#include "support/fork.h"
 
 namespace ricci::runtime {
 
@@ -33,7 +34,7 @@ class ParamStore {
     return values_[input].array.data();
   }
 
-  [[nodiscard]] std::shared_mutex& mutex() const noexcept { return mutex_; }
+  [[nodiscard]] ForkSharedMutex& mutex() const noexcept { return mutex_; }
 
  private:
   struct Stored {
@@ -45,7 +46,7 @@ class ParamStore {
     device::Array array;  // the device's, unless it is the host's
   };
   device::Memory& memory_;
-  mutable std::shared_mutex mutex_;
+  mutable ForkSharedMutex mutex_;
   std::vector<Stored> values_;
 };
 

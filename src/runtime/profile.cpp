@@ -11,6 +11,7 @@
 #include "ricci/schedule/cost.h"
 
 #include "runtime/observers.h"
+#include "support/fork.h"
 
 namespace ricci {
 namespace {
@@ -52,7 +53,7 @@ struct Profile::Impl {
   };
   std::size_t max_events = 0;
   std::chrono::steady_clock::time_point born = std::chrono::steady_clock::now();
-  mutable std::mutex mutex;
+  mutable ForkMutex mutex;
   std::vector<ProfileRow> rows;
   std::vector<Event> events;
   std::vector<std::thread::id> threads;

@@ -1,6 +1,7 @@
 #include "runtime/programs.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include <fmt/format.h>
 

@@ -4,12 +4,13 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "ricci/device/backend.h"
 #include "ricci/runtime/compiled_graph.h"
+
+#include "support/fork.h"
 
 namespace ricci::runtime {
 
@@ -49,7 +50,7 @@ class BoundProgram {
   std::unique_ptr<device::Executable> executable_;
   std::int64_t memory_limit_ = 0;
   std::int64_t output_bytes_ = 0;
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::vector<std::unique_ptr<device::Context>> idle_;
 };
 
@@ -110,7 +111,7 @@ class Programs {
   std::vector<bool> donated_;
   bool is_static_ = true;
   std::shared_ptr<BoundProgram> only_;
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::list<Entry> recent_;  // the last one used first
   Entry op_by_op_;
 };

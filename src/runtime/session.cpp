@@ -7,6 +7,8 @@
 #include "ricci/op/ops.h"
 
 #include "runtime/compiled_graph_impl.h"
+#include "support/float_environment.h"
+#include "support/fork.h"
 
 namespace ricci {
 namespace {
@@ -75,7 +77,7 @@ struct Session::Impl {
   Device device;
   SessionOptions options;
   std::string code_cache;
-  std::mutex mutex;
+  ForkMutex mutex;
   std::list<Entry> entries;
   std::size_t hits = 0;
   std::size_t misses = 0;
@@ -87,6 +89,7 @@ Session::Session(Device device, SessionOptions options)
 const Device& Session::device() const noexcept { return impl_->device; }
 
 CompiledGraph Session::compile(const Graph& graph, const CompileOptions& options) {
+  const DefaultFloatEnvironment floats;
   CompileOptions wanted = options;
   if (wanted.code_cache.empty()) wanted.code_cache = impl_->code_cache;
   const auto made_of = [&](std::shared_ptr<runtime::Programs> programs) {

@@ -17,6 +17,7 @@
 #include "schedule/place_temporaries.h"
 #include "schedule/side_by_side.h"
 #include "schedule/step_buffers.h"
+#include "support/float_environment.h"
 
 namespace ricci {
 namespace {
@@ -282,6 +283,7 @@ Program program_of(Graph prepared, const ProgramOptions& options) {
 }  // namespace
 
 Program make_program(const Graph& graph, const ProgramOptions& options) {
+  const DefaultFloatEnvironment floats;
   require_known_sizes(graph);
   Program program = program_of(prepare_for_device(graph, options), options);
 #ifndef NDEBUG

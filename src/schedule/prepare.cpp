@@ -7,8 +7,10 @@
 #include "ricci/rule/expand.h"
 #include "ricci/schedule/program.h"
 #include "ricci/schedule/target.h"
+#include "ricci/support/stop.h"
 
 #include "rewrite/replace_nodes.h"
+#include "support/float_environment.h"
 #include "type/small_dtype.h"
 
 namespace ricci {
@@ -213,8 +215,10 @@ Graph tidied(Graph graph) {
 }  // namespace
 
 Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
+  const DefaultFloatEnvironment floats;
   Graph now = tidied(graph);
   while (true) {
+    throw_if_stopped();
     PassResult functions = inline_functions(now);
     PassResult expanded = expand_unclaimed(functions.graph, options);
     now = std::move(expanded.graph);

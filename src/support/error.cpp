@@ -21,6 +21,8 @@ std::string_view name(ErrorCode code) noexcept {
     case ErrorCode::LowerFailed: return "lower_failed";
     case ErrorCode::UnsupportedOnBackend: return "unsupported_on_backend";
     case ErrorCode::OutOfMemory: return "out_of_memory";
+    case ErrorCode::Busy: return "busy";
+    case ErrorCode::Stopped: return "stopped";
     case ErrorCode::File: return "file";
     case ErrorCode::Device: return "device";
     case ErrorCode::Internal: return "internal";

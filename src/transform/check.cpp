@@ -11,6 +11,7 @@
 #include "ricci/transform/grad.h"
 #include "ricci/transform/jvp.h"
 
+#include "support/float_environment.h"
 #include "support/philox.h"
 
 namespace ricci {
@@ -248,6 +249,7 @@ double DerivativeProbe::difference_gap() const {
 
 DerivativeProbe probe_derivatives(const Graph& graph, const std::vector<std::string>& wrt,
                                   const Feeds& feeds, std::uint64_t seed) {
+  const DefaultFloatEnvironment floats;
   return Probe(graph, wrt, feeds, seed).run();
 }
 
@@ -279,6 +281,7 @@ std::string DerivativeReport::to_string() const {
 
 DerivativeReport check_derivatives(const Graph& graph, std::vector<std::string> wrt,
                                    const Feeds& feeds, const CheckOptions& options) {
+  const DefaultFloatEnvironment floats;
   if (wrt.empty()) wrt = differentiable_leaves(graph);
   for (const std::string& name : wrt) {
     (void)graph.find_or_throw(name);

@@ -5,6 +5,7 @@
 #include "ricci/build/build.h"
 #include "ricci/rule/body_transforms.h"
 
+#include "support/float_environment.h"
 #include "transform/autodiff_errors.h"
 #include "transform/curve_speed.h"
 #include "transform/leaves.h"
@@ -28,6 +29,7 @@ DType narrowest(const Graph& graph, const std::vector<std::string>& leaves) {
 
 Transformed jet(const Graph& graph, const std::vector<ValueRef>& wrt, int order,
                 const JetOptions& options) {
+  const DefaultFloatEnvironment floats;
   if (order < 0) {
     throw UserError(ErrorCode::Attr, fmt::format("there is no derivative of order {}", order));
   }

@@ -10,6 +10,7 @@
 #include "ricci/transform/higher_order.h"
 #include "ricci/transform/jvp.h"
 
+#include "support/float_environment.h"
 #include "transform/autodiff_errors.h"
 #include "transform/curve_speed.h"
 #include "transform/leaves.h"
@@ -117,6 +118,7 @@ Transformed nested_directional(const Graph& forward, const std::string& name, in
 }  // namespace
 
 Transformed nth_order_grad(const Graph& forward, std::string_view wrt, int order) {
+  const DefaultFloatEnvironment floats;
   require_order(order);
   const std::string name = leaf_name(forward, ValueRef(std::string(wrt)));
   const ValueId v{forward.find_or_throw(name), 0};
@@ -138,6 +140,7 @@ Transformed nth_order_grad(const Graph& forward, std::string_view wrt, int order
 }
 
 Transformed directional_nth_grad(const Graph& forward, std::string_view wrt, int levels) {
+  const DefaultFloatEnvironment floats;
   require_order(levels);
   const std::string name = leaf_name(forward, ValueRef(std::string(wrt)));
   require_one_output(forward);

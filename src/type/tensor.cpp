@@ -10,6 +10,7 @@
 #include "ricci/support/checked.h"
 #include "ricci/support/hash.h"
 
+#include "support/float_environment.h"
 #include "type/elements.h"
 
 namespace ricci {
@@ -124,18 +125,21 @@ Tensor Tensor::one_element(const Type& type) {
 }
 
 Tensor Tensor::splat(const Type& type, double value) {
+  const DefaultFloatEnvironment floats;
   Tensor t = one_element(type);
   detail::store_number(type.dtype, t.mutable_data(), value);
   return t;
 }
 
 Tensor Tensor::splat(const Type& type, std::int64_t value) {
+  const DefaultFloatEnvironment floats;
   Tensor t = one_element(type);
   detail::store_number(type.dtype, t.mutable_data(), value);
   return t;
 }
 
 Tensor Tensor::splat(const Type& type, std::complex<double> value) {
+  const DefaultFloatEnvironment floats;
   Tensor t = one_element(type);
   detail::store_number(type.dtype, t.mutable_data(), value);
   return t;
@@ -143,6 +147,7 @@ Tensor Tensor::splat(const Type& type, std::complex<double> value) {
 
 template <class N>
 Tensor Tensor::from_numbers(const Type& type, std::span<const N> numbers) {
+  const DefaultFloatEnvironment floats;
   Tensor t = zeros(type);
   if (std::cmp_not_equal(numbers.size(), t.numel())) {
     throw UserError(ErrorCode::Shape, fmt::format("{} needs {} elements, but {} were given",
@@ -233,6 +238,7 @@ std::byte* Tensor::mutable_data() {
 
 template <class N>
 std::vector<N> Tensor::numbers() const {
+  const DefaultFloatEnvironment floats;
   std::vector<N> out;
   reserve(out, numel_);
   for_each_element(*this,

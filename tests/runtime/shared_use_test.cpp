@@ -72,6 +72,38 @@ TEST(RuntimeSharedUse, SizesAreBoundAndForgottenWhileOthersRun) {
   EXPECT_EQ(wrong, 0);
 }
 
+TEST(RuntimeSharedUse, ContextsRefuseASecondThread) {
+  const Graph g = dense_graph();
+  const Feeds feeds = random_feeds(g);
+  const CompiledGraph f = compile(g, Device::cpu(2));
+  const std::vector<Tensor> expected = f.run(feeds);
+  ExecutionContext context = f.make_context();
+  std::atomic<int> ran = 0;
+  std::atomic<int> refused = 0;
+  std::atomic<int> wrong = 0;
+  on_threads([&](std::size_t) {
+    std::vector<const void*> from;
+    for (const Port& p : f.inputs()) from.push_back(feeds.at(p.name).data());
+    std::vector<Tensor> out;
+    std::vector<void*> to;
+    for (const Type& type : f.outputs()) out.push_back(Tensor::zeros(type));
+    for (Tensor& o : out) to.push_back(o.mutable_data());
+    // Until two threads have met, at the least.
+    for (int i = 0; i < 1000 || (refused == 0 && i < 10'000'000); ++i) {
+      try {
+        f.run(context, from, to);
+        ++ran;
+        if (!out[0].identical(expected[0]) || !out[1].identical(expected[1])) ++wrong;
+      } catch (const UserError& e) {
+        ++(e.code() == ErrorCode::Busy ? refused : wrong);
+      }
+    }
+  });
+  EXPECT_GT(ran, 0);
+  EXPECT_GT(refused, 0);
+  EXPECT_EQ(wrong, 0);
+}
+
 TEST(RuntimeSharedUse, ThreadsThatBindTheSameSizesGetOneProgram) {
   for (int round = 0; round < 5; ++round) {
     runtime::Programs programs(rows_graph(), Device::cpu(1), {.max_bindings = 2});

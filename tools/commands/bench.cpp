@@ -19,6 +19,7 @@
 #include "runtime/report.h"
 #include "runtime/staging.h"
 #include "source.h"
+#include "stopping.h"
 
 namespace ricci::tool {
 namespace {
@@ -34,6 +35,7 @@ struct BenchCommand {
   bool no_fuse = false;
   bool json = false;
   std::string device = "cpu";
+  double timeout = 0;
 };
 
 double ms_since(Clock::time_point start) {
@@ -212,7 +214,13 @@ void add_bench(CLI::App& app, Action& action) {
   command->add_flag("--no-fuse", options->no_fuse, "a kernel for every op");
   command->add_flag("--json", options->json, "all times, as JSON");
   declare_device(*command, options->device);
-  command->callback([options, &action] { action = [options] { run_bench(*options); }; });
+  declare_timeout(*command, options->timeout);
+  command->callback([options, &action] {
+    action = [options] {
+      const Deadline deadline(options->timeout);
+      run_bench(*options);
+    };
+  });
 }
 
 }  // namespace ricci::tool

@@ -12,6 +12,7 @@
 #include "commands/commands.h"
 #include "feeds.h"
 #include "source.h"
+#include "stopping.h"
 
 namespace ricci::tool {
 namespace {
@@ -21,6 +22,7 @@ struct Options {
   std::vector<std::string> wrt;
   FeedOptions feeds;
   CheckOptions check;
+  double timeout = 0;
 
   [[nodiscard]] bool derivatives() const { return !wrt.empty() || feeds.any(); }
 };
@@ -79,8 +81,10 @@ void add_check(CLI::App& app, Action& action) {
   command->add_option("--directions", options->check.directions, "random directions per value")
       ->check(CLI::Range(1, 1000))
       ->type_name("N");
+  declare_timeout(*command, options->timeout);
   command->callback([options, &action] {
     action = [options] {
+      const Deadline deadline(options->timeout);
       options->derivatives() ? check_gradients(*options) : check_form(*options);
     };
   });

@@ -16,6 +16,7 @@
 #include "commands/device_option.h"
 #include "feeds.h"
 #include "source.h"
+#include "stopping.h"
 #include "summary.h"
 
 namespace ricci::tool {
@@ -27,6 +28,7 @@ struct RunCommand {
   std::uint64_t seed = 0;
   std::string device = "cpu";
   std::string out;
+  double timeout = 0;
   // Of the compiled program:
   int threads = 0;
   std::int64_t memory_limit = 0;
@@ -123,7 +125,13 @@ void add_run(CLI::App& app, Action& action) {
   declare_program_options(*command, *options);
   command->add_option("--out", options->out, "write the outputs as arrays out0, out1, …")
       ->type_name("FILE.npz");
-  command->callback([options, &action] { action = [options] { run(*options); }; });
+  declare_timeout(*command, options->timeout);
+  command->callback([options, &action] {
+    action = [options] {
+      const Deadline deadline(options->timeout);
+      run(*options);
+    };
+  });
 }
 
 }  // namespace ricci::tool

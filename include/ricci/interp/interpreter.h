@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ricci/ir/graph.h"
+#include "ricci/support/stop.h"
 
 namespace ricci {
 
@@ -23,6 +24,8 @@ struct InterpretOptions {
   SymbolBindings symbols = {};
   /// Called with every node's results as they are made; for traces and non-finite searches.
   std::function<void(const Graph&, NodeId, std::span<const Tensor>)> observer = {};
+  /// Asked between nodes, those of loops' bodies too; UserError(stopped) when it says so.
+  StopToken stop = {};
 };
 
 /// Runs a graph; gives its outputs in order. Symbols are bound by the options and from the shapes

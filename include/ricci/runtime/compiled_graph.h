@@ -27,6 +27,7 @@
 #include "ricci/ir/graph.h"
 #include "ricci/runtime/device.h"
 #include "ricci/schedule/program.h"
+#include "ricci/support/stop.h"
 
 namespace ricci {
 
@@ -73,9 +74,14 @@ struct RunOptions {
   /// of numbers that are finite; bodies are looked into. For debugging: the program is run op by op
   /// first, and nothing is updated in place when a fault is found.
   bool check_finite = false;
+  /// Ends the run early with UserError(stopped): it is asked between steps and tiles and, within
+  /// loops, every so many iterations. Everything stays usable; outputs hold what they held or some
+  /// new values, and params that are updated in place may be updated in part.
+  StopToken stop = {};
 };
 
-/// What a run needs besides the program: its arena. One run at a time.
+/// What a run needs besides the program: its arena. One run at a time: UserError(busy) when two
+/// threads run with one.
 class ExecutionContext {
  public:
   ExecutionContext(ExecutionContext&&) noexcept;

@@ -34,6 +34,8 @@ enum class ErrorCode : std::uint8_t {
   LowerFailed,
   UnsupportedOnBackend,
   OutOfMemory,
+  Busy,     ///< what serves one caller at a time is in use by another
+  Stopped,  ///< on request, see stop.h
   File,
   Device,
   Internal,

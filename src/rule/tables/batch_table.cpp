@@ -12,6 +12,7 @@
 #include "rule/class_of.h"
 #include "rule/rule_fault.h"
 #include "rule/tables/batch_rules.h"
+#include "support/float_environment.h"
 
 namespace ricci {
 namespace {
@@ -149,6 +150,7 @@ BatchedValues VmapContext::through(const Rewriting& build) const {
 }
 
 BatchedValues apply_batch(const VmapContext& c) {
+  const DefaultFloatEnvironment floats;
   const Op& op = c.node().op;
   BatchedValues out = Rules[static_cast<std::size_t>(op.kind())](op, c);
   if (out.size() != c.node().types.size()) {

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "rule/tables/eval_rules.h"
+#include "support/float_environment.h"
 
 namespace ricci {
 namespace {
@@ -21,6 +22,7 @@ constexpr auto Kernels = std::to_array<Kernel>({
 }  // namespace
 
 void evaluate(EvalContext& context) {
+  const DefaultFloatEnvironment floats;
   const Op& op = context.node().op;
   Kernels[static_cast<std::size_t>(op.kind())](op, context);
 }

@@ -5,6 +5,7 @@
 #include "ricci/build/build.h"
 
 #include "rule/tables/expand_rules.h"
+#include "support/float_environment.h"
 #include "type/small_dtype.h"
 
 namespace ricci {
@@ -35,6 +36,7 @@ bool has_expansion(OpKind kind) noexcept {
 }
 
 std::vector<Value> expand_node(const Node& node, std::vector<Value> operands, Graph& graph) {
+  const DefaultFloatEnvironment floats;
   const Expansion expansion = Expansions[static_cast<std::size_t>(node.op.kind())];
   if (expansion == nullptr) {
     throw UserError(ErrorCode::Refused, fmt::format("'{}' has no expansion", node.op.mnemonic()));

@@ -14,6 +14,7 @@
 #include "rule/perturb.h"
 #include "rule/rule_fault.h"
 #include "rule/tables/jvp_rules.h"
+#include "support/float_environment.h"
 
 namespace ricci {
 namespace {
@@ -142,6 +143,7 @@ Tangents JvpContext::through(const Rewriting& build) {
 }
 
 Tangents apply_jvp(JvpContext& c) {
+  const DefaultFloatEnvironment floats;
   const Op& op = c.node().op;
   Tangents out = Rules[static_cast<std::size_t>(op.kind())](op, c);
   if (const auto& hook = rule::perturbations().jvp) hook(c.node(), out);

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "rule/tables/lower_rules.h"
+#include "support/float_environment.h"
 
 namespace ricci {
 namespace {
@@ -40,6 +41,7 @@ bool is_for_complex(const Lowering& lowered) {
 }  // namespace
 
 Lowering lower_node(const Graph& graph, const Node& node) {
+  const DefaultFloatEnvironment floats;
   const Rule rule = Rules[static_cast<std::size_t>(node.op.kind())];
   if (rule == nullptr) return {};
   LowerContext c{node, {}, {}, node.types[0].static_dims()};

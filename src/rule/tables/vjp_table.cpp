@@ -14,6 +14,7 @@
 #include "rule/rule_fault.h"
 #include "rule/tables/derivative_table.h"
 #include "rule/tables/vjp_rules.h"
+#include "support/float_environment.h"
 
 namespace ricci {
 namespace {
@@ -126,6 +127,7 @@ Cotangents VjpContext::through(const Rewriting& build) const {
 }
 
 Cotangents apply_vjp(const VjpContext& context) {
+  const DefaultFloatEnvironment floats;
   const Op& op = context.node().op;
   const Rule rule = Rules[static_cast<std::size_t>(op.kind())];
   check_internal(rule != nullptr, "only ops with a written reverse rule are asked for one");

@@ -11,12 +11,13 @@
 
 #include "backend/cpu/codegen/object_cache.h"
 #include "backend/cpu/codegen/scan_code.h"
+#include "support/fork.h"
 
 namespace ricci::cpu {
 namespace {
 
 struct Cache {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::map<std::string, KernelCode> kernels;
   std::map<std::string, ScanCode> scans;
   CodeStatistics statistics;

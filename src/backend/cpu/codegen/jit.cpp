@@ -27,6 +27,7 @@
 #include "ricci/support/error.h"
 
 #include "backend/cpu/codegen/splat_constants.h"
+#include "support/fork.h"
 
 namespace ricci::cpu {
 namespace {
@@ -84,7 +85,7 @@ class MachinePool {
   static Key key(const TargetInfo& target, JitLevel level) {
     return {target.cpu + '|' + target.features, level == JitLevel::None};
   }
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::map<Key, std::vector<Machine>> idle_;
 };
 
@@ -174,6 +175,7 @@ EmittedCode emit(llvm::Module& module, llvm::TargetMachine& machine, const Targe
 
 EmittedCode emit_code(std::unique_ptr<llvm::Module> module,
                       std::unique_ptr<llvm::LLVMContext> context, const JitOptions& options) {
+  const UnforkedWork unforked;
   const TargetInfo& target = options.target != nullptr ? *options.target : host_target();
   Machine machine = machines().take(target, options.level);
   EmittedCode code = emit(*module, *machine, target, options);
@@ -195,6 +197,7 @@ std::shared_ptr<JitCode> jit_compile(std::unique_ptr<llvm::Module> module,
 }
 
 std::shared_ptr<JitCode> jit_compile_text(std::string_view llvm_text, const JitOptions& options) {
+  const UnforkedWork unforked;
   auto context = std::make_unique<llvm::LLVMContext>();
   llvm::SMDiagnostic fault;
   auto module = llvm::parseAssemblyString(llvm::StringRef(llvm_text), fault, *context);

@@ -15,6 +15,7 @@
 #include "ricci/support/error.h"
 
 #include "backend/cpu/codegen/jit.h"
+#include "support/fork.h"
 
 namespace ricci::cpu {
 namespace {
@@ -177,6 +178,7 @@ std::int64_t JitCode::size() const noexcept { return image_->memory.size(); }
 
 std::shared_ptr<JitCode> jit_load(std::span<const char> object,
                                   std::span<const JitSymbol> symbols) {
+  const UnforkedWork unforked;
   const auto file = read_object(object);
   auto image = std::make_unique<JitCode::Image>();
   AllowedSymbols allowed(symbols);

@@ -12,6 +12,7 @@
 #include "ricci/support/error.h"
 
 #include "backend/cpu/codegen/lanes.h"
+#include "support/fork.h"
 #include "type/small_dtype.h"
 
 namespace ricci::cpu {
@@ -571,6 +572,7 @@ void add_kernels(llvm::Module& module, const std::vector<KernelSource>& kernels,
 
 std::shared_ptr<JitCode> compile_kernels(const std::vector<KernelSource>& kernels,
                                          const JitOptions& options) {
+  const UnforkedWork unforked;
   auto context = std::make_unique<llvm::LLVMContext>();
   auto module = std::make_unique<llvm::Module>("kernels", *context);
   add_kernels(*module, kernels, options.target != nullptr ? *options.target : host_target());

@@ -10,6 +10,7 @@
 #include "backend/cpu/codegen/kernel_code.h"
 #include "backend/cpu/codegen/scan_code.h"
 #include "backend/cpu/run/package.h"
+#include "support/fork.h"
 
 namespace ricci::cpu {
 namespace {
@@ -73,6 +74,7 @@ class ObjectEmitter {
     llvm::Type* ptr = b_.getPtrTy();
     add_function("create", "ricci_packaged_create", b_.getInt32Ty(), {ptr, b_.getInt32Ty()}, true);
     add_function("run", "ricci_packaged_run", b_.getInt32Ty(), {ptr, ptr, b_.getInt64Ty()});
+    add_function("stop", "ricci_packaged_stop", b_.getVoidTy(), {ptr});
     add_function("error", "ricci_packaged_error", ptr, {});
     add_function("destroy", "ricci_packaged_destroy", b_.getVoidTy(), {ptr});
   }
@@ -133,6 +135,7 @@ class ObjectEmitter {
 }  // namespace
 
 EmittedCode emit_program(const Program& program, const JitOptions& options) {
+  const UnforkedWork unforked;
   auto context = std::make_unique<llvm::LLVMContext>();
   auto module = std::make_unique<llvm::Module>(program.name, *context);
   ProgramCode(*module, options.target != nullptr ? *options.target : host_target()).add(program);
@@ -141,6 +144,7 @@ EmittedCode emit_program(const Program& program, const JitOptions& options) {
 
 std::vector<std::byte> emit_object(const Program& program, const device::ObjectParts& parts,
                                    const TargetInfo& target) {
+  const UnforkedWork unforked;
   auto context = std::make_unique<llvm::LLVMContext>();
   auto module = std::make_unique<llvm::Module>(parts.name, *context);
   ObjectEmitter(*module, parts, target).run(program);

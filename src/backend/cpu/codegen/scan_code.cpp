@@ -9,6 +9,7 @@
 #include "ricci/support/error.h"
 
 #include "backend/cpu/codegen/unrolled.h"
+#include "support/fork.h"
 
 namespace ricci::cpu {
 namespace {
@@ -16,6 +17,9 @@ namespace {
 using llvm::Value;
 using schedule::Storage;
 using schedule::StorageId;
+
+// Few enough that a stop comes soon, so many that looking costs nothing.
+constexpr std::int64_t StepsBetweenLooks = 1024;
 
 class ScanEmitter {
  public:
@@ -30,22 +34,39 @@ class ScanEmitter {
 
   void run(const std::string& symbol) {
     llvm::Type* ptr = b_.getPtrTy();
-    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr}, false);
+    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr, ptr}, false);
     function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, symbol, module_);
     function_->addFnAttr(llvm::Attribute::NoUnwind);
     b_.SetInsertPoint(block("entry"));
     prepare();
     llvm::BasicBlock* before = b_.GetInsertBlock();
+    llvm::BasicBlock* some = block("some");
     llvm::BasicBlock* loop = block("step");
+    llvm::BasicBlock* look = block("look");
     llvm::BasicBlock* end = block("end");
+    Value* length = number(op_.length.value());
+    b_.CreateBr(some);
+    b_.SetInsertPoint(some);
+    llvm::PHINode* first = b_.CreatePHI(b_.getInt64Ty(), 2);
+    Value* count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b_.CreateSub(length, first),
+                                            number(StepsBetweenLooks));
+    Value* last = b_.CreateAdd(first, count);
     b_.CreateBr(loop);
     b_.SetInsertPoint(loop);
     llvm::PHINode* t = b_.CreatePHI(b_.getInt64Ty(), 2);
-    t->addIncoming(b_.getInt64(0), before);
     emit_step(t);
     Value* next = b_.CreateAdd(t, b_.getInt64(1));
+    t->addIncoming(first, some);
     t->addIncoming(next, b_.GetInsertBlock());
-    b_.CreateCondBr(b_.CreateICmpULT(next, number(op_.length.value())), loop, end);
+    b_.CreateCondBr(b_.CreateICmpULT(next, last), loop, look);
+    b_.SetInsertPoint(look);
+    llvm::LoadInst* stop = b_.CreateLoad(b_.getInt8Ty(), function_->getArg(2));
+    stop->setAtomic(llvm::AtomicOrdering::Monotonic);
+    Value* goes_on =
+        b_.CreateAnd(b_.CreateICmpULT(next, length), b_.CreateICmpEQ(stop, b_.getInt8(0)));
+    first->addIncoming(b_.getInt64(0), before);
+    first->addIncoming(next, look);
+    b_.CreateCondBr(goes_on, some, end);
     b_.SetInsertPoint(end);
     for (std::size_t k = 0; k < carries() && !op_.save_trajectory; ++k) {
       if (results_[k] != nullptr) body_.copy(leaf(k), carried_[k], results_[k]);
@@ -166,6 +187,7 @@ bool add_scan(llvm::Module& module, const ControlStep& step, const std::string& 
 }
 
 std::string scan_text(const ControlStep& step) {
+  const UnforkedWork unforked;
   llvm::LLVMContext context;
   llvm::Module module("scan", context);
   if (!add_scan(module, step, ScanSymbol, host_target())) return {};
@@ -176,6 +198,7 @@ std::string scan_text(const ControlStep& step) {
 }
 
 std::shared_ptr<JitCode> compile_scan(const ControlStep& step, const JitOptions& options) {
+  const UnforkedWork unforked;
   auto context = std::make_unique<llvm::LLVMContext>();
   auto module = std::make_unique<llvm::Module>("scan", *context);
   check_internal(add_scan(*module, step, ScanSymbol, host_target()), "this loop has no code");

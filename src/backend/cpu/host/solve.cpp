@@ -13,6 +13,7 @@
 #include "backend/cpu/host/element.h"
 #include "backend/cpu/host/kernels.h"
 #include "backend/cpu/host/scratch.h"
+#include "support/fork.h"
 
 // LAPACK comes without a header of its own.
 extern "C" {
@@ -66,8 +67,8 @@ OwnedView with_last_axes_swapped(const ArrayView& v) {
 }
 
 // The serial library keeps buffers of its own and must not run twice at a time.
-[[nodiscard]] std::unique_lock<std::mutex> alone() {
-  static std::mutex mutex;
+[[nodiscard]] std::unique_lock<ForkMutex> alone() {
+  static ForkMutex mutex;
   return std::unique_lock(mutex);
 }
 

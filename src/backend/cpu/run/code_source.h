@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ricci/schedule/program.h"
+#include "ricci/support/stop.h"
 
 namespace ricci::cpu {
 
@@ -32,8 +33,9 @@ struct Fault {
 
 /// `arguments` has a pointer per argument of the kernel; local ones point to the tile's own room.
 using KernelFunction = void (*)(void* const* arguments, const TileRange* range, Fault* fault);
-/// `operands` and `results` point to row-major arrays; results nobody wants are null.
-using ScanFunction = void (*)(void* const* operands, void* const* results);
+/// `operands` and `results` point to row-major arrays; results nobody wants are null. It returns
+/// early, with results that are not whole, some time after `stop` is set.
+using ScanFunction = void (*)(void* const* operands, void* const* results, const StopFlag* stop);
 
 struct KernelCode {
   std::shared_ptr<const void> owner;  ///< keeps the function in memory; may be null

@@ -14,9 +14,14 @@
 #include "backend/cpu/run/tiling.h"
 #include "backend/cpu/structured/thread_scratch.h"
 #include "support/align.h"
+#include "support/float_environment.h"
+#include "support/stop_flag.h"
 
 namespace ricci::cpu {
 namespace {
+
+// For loops of runs that nobody can stop.
+constexpr StopFlag NeverStop{false};
 
 // Local arguments lie one behind the other in the tile's room, behind the pointers to all.
 std::vector<std::int64_t> local_offsets(const loop::Kernel& k, std::int64_t& total) {
@@ -95,6 +100,7 @@ Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code,
   const std::vector<KernelCode> kernels = code.kernels(program_->kernels);
   const Registry& registry = program_->graph ? program_->graph->registry() : default_registry();
   for (const Step& step : program_->steps) {
+    throw_if_stopped();
     Ready ready;
     if (const auto* step_kernels = std::get_if<KernelStep>(&step.what)) {
       ready.kernels = prepare(step_kernels->launches, kernels, 0);
@@ -240,7 +246,9 @@ class Runner {
       : context_(context), pool_(pool), arguments_(arguments) {}
 
   void run(const Executable& e, Frame& frame) {
+    throw_if_set(stop_);  // a body may have no steps
     for (std::size_t s = 0; s < e.steps_.size(); ++s) {
+      throw_if_set(stop_);
       if (arguments_.observer == nullptr) {
         step(e, s, frame);
         continue;
@@ -390,6 +398,7 @@ class Runner {
       if (step.after) after.emplace(*this, ready.after, *step.after, *e.program_, frame, what);
       ready.call->run_with(given, {before ? &*before : nullptr, after ? &*after : nullptr});
     } catch (const UserError& error) {
+      if (error.code() == ErrorCode::Stopped) throw;
       std::vector<Diagnostic> ds = error.diagnostics();
       Diagnostic& d = ds.front();
       // What is attached has named itself; the ops it is attached to report nothing of their own.
@@ -409,7 +418,8 @@ class Runner {
     if (const ScanFunction scan = e.steps_[s].scan.function) {
       const auto [operands, results] = pointers(step, frame);
       scan(reinterpret_cast<void* const*>(operands.data()),
-           reinterpret_cast<void* const*>(results.data()));
+           reinterpret_cast<void* const*>(results.data()), stop_ != nullptr ? stop_ : &NeverStop);
+      throw_if_set(stop_);
       return;
     }
     Bodies bodies(*this, e.steps_[s].bodies, frame.bodies[s]);
@@ -431,9 +441,11 @@ class Runner {
   Context& context_;
   ThreadPool& pool_;
   const device::RunArguments& arguments_;
+  const StopFlag* stop_ = current_stop_flag();
 };
 
 void Executable::start(device::Context& given, const device::RunArguments& arguments) const {
+  const DefaultFloatEnvironment floats;
   auto& context = static_cast<Context&>(given);
   Frame& frame = context.frame();
   for (std::size_t k = 0; k < program_->inputs.size(); ++k) {

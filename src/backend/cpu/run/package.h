@@ -9,7 +9,7 @@
 
 namespace ricci::cpu {
 
-inline constexpr std::uint64_t PackageVersion = 1;
+inline constexpr std::uint64_t PackageVersion = 2;
 
 struct Package {
   std::uint64_t version;

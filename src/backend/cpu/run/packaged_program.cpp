@@ -11,6 +11,8 @@
 
 #include "backend/cpu/kernels/cpu_features.h"
 #include "schedule/program_bytes.h"
+#include "support/float_environment.h"
+#include "support/stop_flag.h"
 
 namespace ricci::cpu {
 namespace {
@@ -118,6 +120,13 @@ PackagedProgram::PackagedProgram(const Package& package, int threads)
 }
 
 void PackagedProgram::run(const void* const* arrays, std::uint64_t seed) {
+  if (!one_run_.try_enter()) {
+    throw UserError(ErrorCode::Busy, fmt::format("another thread is running '{}'", interface_.name),
+                    "create a program for each thread");
+  }
+  const std::unique_ptr<OneAtATime, void (*)(OneAtATime*)> leaves(
+      &one_run_, [](OneAtATime* one) { one->leave(); });
+  const StopFlagScope stoppable(&stop_);
   for (std::size_t i = 0; i < interface_.arrays.size(); ++i) {
     const device::PackagedArray& a = interface_.arrays[i];
     const auto* at = static_cast<const std::byte*>(arrays[i]);
@@ -125,7 +134,12 @@ void PackagedProgram::run(const void* const* arrays, std::uint64_t seed) {
     if (a.output >= 0) outputs_[static_cast<std::size_t>(a.output)] = const_cast<std::byte*>(at);
   }
   check_->check(inputs_, outputs_);
-  device::run(*executable_, *context_, {inputs_, outputs_, seed, nullptr});
+  try {
+    device::run(*executable_, *context_, {inputs_, outputs_, seed, nullptr});
+  } catch (const UserError& error) {
+    if (error.code() == ErrorCode::Stopped) stop_.store(false, std::memory_order_relaxed);
+    throw;
+  }
 }
 
 namespace {
@@ -141,6 +155,8 @@ PackagedStatus status_of(const Error& error) {
     case ErrorCode::File: return PackagedStatus::Package;
     case ErrorCode::UnsupportedOnBackend: return PackagedStatus::Machine;
     case ErrorCode::Attr: return PackagedStatus::Argument;
+    case ErrorCode::Busy: return PackagedStatus::Busy;
+    case ErrorCode::Stopped: return PackagedStatus::Stopped;
     case ErrorCode::Internal: return PackagedStatus::Internal;
     default: return PackagedStatus::Run;
   }
@@ -149,6 +165,7 @@ PackagedStatus status_of(const Error& error) {
 // Nothing is thrown out of `work`; what went wrong is a number and a text.
 template <class Work>
 std::int32_t guarded(const Work& work) noexcept {
+  const DefaultFloatEnvironment floats;
   PackagedStatus status = PackagedStatus::Ok;
   try {
     try {
@@ -199,6 +216,10 @@ std::int32_t ricci_packaged_run(PackagedProgram* program, const void* const* arr
     }
     program->run(arrays, seed);
   });
+}
+
+void ricci_packaged_stop(PackagedProgram* program) noexcept {
+  if (program != nullptr) program->stop();
 }
 
 const char* ricci_packaged_error() noexcept { return ricci::cpu::last_error().c_str(); }

@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "ricci/device/thread_pool.h"
+#include "ricci/support/stop.h"
 
 #include "backend/cpu/run/executable.h"
 #include "backend/cpu/run/package.h"
 #include "device/buffer_check.h"
 #include "device/packaged_interface.h"
+#include "support/fork.h"
 
 namespace ricci::cpu {
 
@@ -23,15 +25,20 @@ enum class PackagedStatus : std::int32_t {
   Run = 4,       ///< a kernel met values it cannot work with: an index out of range, …
   Package = 5,   ///< damaged, or linked with another version of the runtime
   Internal = 6,  ///< a fault of ours
+  Busy = 7,      ///< another thread is running the program
+  Stopped = 8,   ///< on request
 };
 
-/// One run at a time.
+/// One run at a time: UserError(busy) for a second.
 class PackagedProgram {
  public:
   /// `threads` as for ThreadPool.
   PackagedProgram(const Package& package, int threads);
   /// One pointer per array of the interface.
   void run(const void* const* arrays, std::uint64_t seed);
+  /// Ends the run that is under way, or else the next one, with UserError(stopped); those after it
+  /// run again. Any thread and any signal handler may call it.
+  void stop() noexcept { stop_.store(true, std::memory_order_relaxed); }
 
  private:
   device::PackagedInterface interface_;
@@ -41,6 +48,8 @@ class PackagedProgram {
   std::unique_ptr<device::BufferCheck> check_;
   std::vector<const std::byte*> inputs_;
   std::vector<std::byte*> outputs_;
+  OneAtATime one_run_;
+  StopFlag stop_{false};
 };
 
 }  // namespace ricci::cpu
@@ -51,6 +60,7 @@ std::int32_t ricci_packaged_create(const ricci::cpu::Package* package,
                                    std::int32_t threads) noexcept;
 std::int32_t ricci_packaged_run(ricci::cpu::PackagedProgram* program, const void* const* arrays,
                                 std::uint64_t seed) noexcept;
+void ricci_packaged_stop(ricci::cpu::PackagedProgram* program) noexcept;
 /// Why the last call of this thread failed.
 const char* ricci_packaged_error() noexcept;
 void ricci_packaged_destroy(ricci::cpu::PackagedProgram* program) noexcept;

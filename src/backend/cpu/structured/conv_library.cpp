@@ -11,6 +11,7 @@
 #include "backend/cpu/structured/conv.h"
 #include "backend/cpu/structured/library_threads.h"
 #include "support/align.h"
+#include "support/fork.h"
 
 namespace ricci::cpu {
 namespace {
@@ -159,6 +160,7 @@ class LibraryConv final : public ConvMethod {
  public:
   LibraryConv(const ConvGeometry& g, ConvPlan::Kind kind)
       : g_(g), kind_(kind), by_images_(kind != ConvPlan::Kind::BackwardWeight) {
+    const UnforkedWork unforked;  // the library keeps its primitives in a cache
     const std::int64_t most = by_images_ ? MostTiles : MostPartials;
     const std::int64_t size = (g.images + most - 1) / most;
     tiles_ = (g.images + size - 1) / size;

@@ -1,0 +1,250 @@
+// Numbers do not depend on the floating-point environment of the caller, who finds it as it was.
+#include "support/float_environment.h"
+
+#include <cfenv>
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "ricci/ir/text.h"
+#include "ricci/rewrite/cleanup.h"
+#include "ricci/runtime/compiled_graph.h"
+#include "ricci/transform/grad.h"
+#include "ricci/transform/higher_order.h"
+
+#include "runtime/models.h"
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace ricci::testing {
+namespace {
+
+struct Environment {
+  const char* name;
+  void (*set)();
+};
+
+#if defined(__x86_64__)
+std::uint32_t control() { return _mm_getcsr(); }
+void flush_subnormals() { _mm_setcsr(_mm_getcsr() | 0x8040U); }
+void flush_and_round_up() {
+  std::fesetround(FE_UPWARD);
+  flush_subnormals();
+}
+#else
+std::uint32_t control() { return static_cast<std::uint32_t>(std::fetestexcept(FE_ALL_EXCEPT)); }
+void flush_subnormals() {}
+void flush_and_round_up() { std::fesetround(FE_UPWARD); }
+#endif
+
+const std::vector<Environment>& environments() {
+  static const std::vector<Environment> all = {
+      {"upward", [] { std::fesetround(FE_UPWARD); }},
+      {"downward", [] { std::fesetround(FE_DOWNWARD); }},
+      {"toward zero", [] { std::fesetround(FE_TOWARDZERO); }},
+      {"subnormals flushed", flush_subnormals},
+      {"flushed and upward", flush_and_round_up},
+      {"a flag raised", [] { std::feraiseexcept(FE_OVERFLOW); }},
+#if defined(__GLIBC__) && defined(__x86_64__)
+      {"every exception traps",
+       [] {
+         std::feclearexcept(FE_ALL_EXCEPT);
+         feenableexcept(FE_ALL_EXCEPT);
+       }},
+#endif
+  };
+  return all;
+}
+
+// Runs `work` in an environment; was it as before when that was done?
+bool is_kept(const Environment& e, const std::function<void()>& work) {
+  std::fenv_t before;
+  std::fegetenv(&before);
+  e.set();
+  const std::uint32_t was = control();
+  const int rounding = std::fegetround();
+  const int flags = std::fetestexcept(FE_ALL_EXCEPT);
+  work();
+  const bool kept = control() == was && std::fegetround() == rounding &&
+                    std::fetestexcept(FE_ALL_EXCEPT) == flags;
+  std::fesetenv(&before);
+  return kept;
+}
+
+constexpr const char* Programs = R"(
+graph @rows {
+  %x = input "x" : f32[64, 700]
+  %tiny = constant 1e-38 : f32[]
+  %s = mul %x, %tiny
+  %e = exp %x
+  %t = reduce %e {op = sum, axes = [1], keep_dim = true}
+  %y = div %e, %t
+  %third = constant 0.3 : f64[]
+  %k = exp %third
+  return %y, %s, %k
+}
+graph @product {
+  %x = input "x" : f32[120, 90]
+  %w = param "w" : f32[90, 70]
+  %y = matmul %x, %w
+  %g = gelu %y
+  return %g
+}
+graph @half {
+  %x = input "x" : f32[40, 40]
+  %h = cast %x {to = bf16}
+  %t = tanh %h
+  return %t
+}
+graph @system {
+  %a = input "a" : f64[3, 20, 20]
+  %b = input "b" : f64[3, 20, 2]
+  %x = batched_dense_solve %a, %b
+  return %x
+}
+graph @loop {
+  %x = input "x" : f32[4]
+  %y = scan %x {length = 90} body {
+    %c = input "c" : f32[4]
+    %n = sin %c
+    return %n
+  }
+  return %y
+}
+graph @sums {
+  %x = input "x" : f32[300, 500]
+  %y = cumsum %x {axis = 1}
+  %z = reduce %y {op = mean, axes = [0]}
+  return %y, %z
+}
+)";
+
+bool same(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    if (!a[k].identical(b[k])) return false;
+  }
+  return a.size() == b.size();
+}
+
+TEST(RuntimeFloatEnvironment, BitsAreThoseOfTheDefaultOne) {
+  for (const Graph& g : parse(Programs)) {
+    const Feeds feeds = random_feeds(g);
+    const std::vector<Tensor> expected = compile(g, Device::cpu(1)).run(feeds);
+    for (const Environment& e : environments()) {
+      for (const int threads : {1, 2, 3}) {
+        std::vector<Tensor> actual;
+        std::vector<Tensor> again;
+        const bool kept = is_kept(e, [&] {
+          // Threads begin with the environment of their maker.
+          const CompiledGraph f = compile(g, Device::cpu(threads));
+          actual = f.run(feeds);
+          again = f.run(feeds, {.check_finite = true});
+        });
+        EXPECT_TRUE(kept) << g.name() << ", " << e.name;
+        EXPECT_TRUE(same(actual, expected)) << g.name() << ", " << e.name << ", " << threads;
+        EXPECT_TRUE(same(again, expected)) << g.name() << ", " << e.name << ", " << threads;
+      }
+    }
+  }
+}
+
+TEST(RuntimeFloatEnvironment, SoAreThoseOfTheInterpreter) {
+  for (const Graph& g : parse(Programs)) {
+    if (g.name() == "sums" || g.name() == "product") continue;  // slow, and no different
+    const Feeds feeds = random_feeds(g);
+    const std::vector<Tensor> expected = interpret(g, feeds);
+    for (const Environment& e : environments()) {
+      std::vector<Tensor> actual;
+      EXPECT_TRUE(is_kept(e, [&] { actual = interpret(g, feeds); })) << e.name;
+      EXPECT_TRUE(same(actual, expected)) << g.name() << ", " << e.name;
+    }
+  }
+}
+
+TEST(RuntimeFloatEnvironment, SoAreTextConstantsAndDerivatives) {
+  const auto all = [] {
+    const Graph g = parse_graph(R"(
+graph @numbers {
+  %x = input "x" : f32[3, 7]
+  %a = constant 0.1 : f32[]
+  %b = constant [0.3, 1e-40, 123456789.123, 3.4028234e38] : f32[4]
+  %c = constant 2.2250738585072011e-308 : f64[]
+  %d = exp %b
+  %e = log %c
+  %f = cast %b {to = bf16}
+  %m = reduce %x {op = mean, axes = [0, 1]}
+  %y = mul %m, %a
+  return %y, %d, %e, %f
+}
+)");
+    Graph scalar = parse_graph(R"(
+graph @g {
+  %x = input "x" : f64[]
+  %y = gelu %x
+  %z = tanh %y
+  return %z
+}
+)");
+    Graph splats("splats");
+    splats.set_outputs({splats.constant(Tensor::splat(f32({2}), 1.0 / 3 + 1e-9))});
+    return print(g) + print(constant_folding(g).graph) +
+           print(nth_order_grad(scalar, "x", 3).graph) +
+           print(grad(scalar, {std::string("x")}).graph) + print(splats);
+  };
+  const std::string expected = all();
+  for (const Environment& e : environments()) {
+    std::string actual;
+    EXPECT_TRUE(is_kept(e, [&] { actual = all(); })) << e.name;
+    EXPECT_TRUE(actual == expected) << e.name << "\n" << actual;
+  }
+}
+
+TEST(RuntimeFloatEnvironment, IsRestoredWhenARunFails) {
+  const Graph g = parse_graph(R"(
+graph @pick {
+  %x = input "x" : f32[5]
+  %i = input "i" : i32[2]
+  %e = exp %x
+  %y = gather %e, %i {axis = 0}
+  return %y
+}
+)");
+  const CompiledGraph f = compile(g, Device::cpu(2));
+  const Feeds feeds = {{"x", Tensor::of<float>({5}, {1, 2, 3, 4, 5})},
+                       {"i", Tensor::of<std::int32_t>({2}, {0, 9})}};
+  for (const Environment& e : environments()) {
+    EXPECT_TRUE(is_kept(e, [&] { EXPECT_THROW((void)f.run(feeds), UserError); })) << e.name;
+    EXPECT_TRUE(is_kept(e, [&] { EXPECT_THROW((void)interpret(g, feeds), UserError); })) << e.name;
+  }
+}
+
+TEST(RuntimeFloatEnvironment, FlagsOfOurOwnAreNotSeen) {
+  const CompiledGraph f = compile(wide_graph(), Device::cpu(2));
+  const Feeds feeds = random_feeds(wide_graph());
+  const Graph dense = dense_graph();
+  const Feeds dense_feeds = random_feeds(dense);
+  std::feclearexcept(FE_ALL_EXCEPT);
+  (void)f.run(feeds);
+  (void)interpret(dense, dense_feeds);
+  EXPECT_EQ(std::fetestexcept(FE_ALL_EXCEPT), 0);
+}
+
+TEST(RuntimeFloatEnvironment, OldFunctionsOfTheProcessorAreCoveredToo) {
+  const volatile long double one = 1;
+  const volatile long double three = 3;
+  const long double expected = one / three;
+  for (const Environment& e : environments()) {
+    bool equal = false;
+    EXPECT_TRUE(is_kept(e, [&] {
+      const DefaultFloatEnvironment floats;
+      const volatile long double actual = one / three;
+      equal = actual == expected;
+    })) << e.name;
+    EXPECT_TRUE(equal) << e.name;
+  }
+}
+
+}  // namespace
+}  // namespace ricci::testing
