@@ -2,6 +2,11 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "ricci/support/checked.h"
 
 #include "schedule/memory_plan.h"
 #include "schedule/step_buffers.h"
@@ -103,10 +108,26 @@ class Sharing {
   std::vector<std::size_t> place_;
 };
 
+// Sums of sizes must stay numbers, padding included; no plan then has to look.
+void require_countable(const Program& program, std::span<const Lifetime> lives) {
+  constexpr std::int64_t Most = std::int64_t{1} << 62;
+  std::int64_t bytes = 0;
+  for (const Lifetime& life : lives) bytes = saturating_add(bytes, life.bytes);
+  if (bytes <= Most) return;
+  throw UserError({.code = ErrorCode::OutOfMemory,
+                   .detail = "compile",
+                   .message = fmt::format("the temporaries of '{}' have more than {} bytes",
+                                          program.name, Most),
+                   .where = {},
+                   .notes = {},
+                   .help = "use smaller sizes"});
+}
+
 }  // namespace
 
 void place_temporaries(Program& program, std::int64_t alignment) {
   std::vector<Lifetime> lives = lifetimes(program);
+  require_countable(program, lives);
   const std::vector<std::size_t> place = Sharing(program, lives).run();
   const MemoryPlan memory = plan_memory(lives, alignment);
   for (std::size_t b = 0; b < lives.size(); ++b) {
