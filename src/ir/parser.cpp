@@ -83,9 +83,9 @@ class Parser {
   }
 
   std::string name_in_quotes(const Token& at) {
-    lex_.check_limit(at, "name_bytes", limits().name_bytes, at.text.size(),
-                     "this name has {} bytes");
-    return lex_.unescape(at);
+    std::string name = lex_.unescape(at);
+    lex_.check_limit(at, "name_bytes", limits().name_bytes, name.size(), "this name has {} bytes");
+    return name;
   }
 
   void version() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <span>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -57,7 +58,7 @@ class Sharing {
       if (kernels != nullptr) std::ranges::for_each(kernels->launches, add);
       if (call != nullptr) for_attached(*call, add);
       if (launches.empty()) continue;
-      std::vector<std::size_t> used;  // places, once for each launch that uses them
+      Counts used;  // how many launches use a place
       for (const Launch* launch : launches) add_places(launch->buffers, used);
       if (call != nullptr) {
         std::vector<BufferId> own;
@@ -71,16 +72,22 @@ class Sharing {
   }
 
  private:
-  void add_places(const std::vector<BufferId>& buffers, std::vector<std::size_t>& to) const {
+  using Counts = std::unordered_map<std::size_t, int>;
+
+  void add_places(const std::vector<BufferId>& buffers, Counts& to) const {
     std::set<std::size_t> own;
     for (const BufferId b : buffers) {
       if (b >= 0) own.insert(place_[at(b)]);
     }
-    to.insert(to.end(), own.begin(), own.end());
+    for (const std::size_t place : own) ++to[place];
   }
 
   // What runs in one step runs at the same time: what several parts of it use stays as it is.
-  void share(const Launch& launch, std::size_t s, const std::vector<std::size_t>& used) {
+  void share(const Launch& launch, std::size_t s, const Counts& used) {
+    const auto several = [&](std::size_t place) {
+      const auto found = used.find(place);
+      return found != used.end() && found->second > 1;
+    };
     const loop::Kernel& kernel = program_.kernels[launch.kernel];
     for (std::size_t o = 0; o < launch.buffers.size(); ++o) {
       if (kernel.arguments[o].role != loop::ArgumentRole::Out) continue;
@@ -90,8 +97,7 @@ class Sharing {
         if (kernel.arguments[i].role != loop::ArgumentRole::In) continue;
         const std::size_t in = place_[at(launch.buffers[i])];
         if (lives_[in].bytes != lives_[out].bytes || lives_[in].last != s ||
-            lives_[in].first == s || std::ranges::count(used, in) > 1 ||
-            std::ranges::count(used, out) > 1) {
+            lives_[in].first == s || several(in) || several(out)) {
           continue;
         }
         if (!loop::can_overwrite(kernel, o, i)) continue;

@@ -101,6 +101,13 @@ TEST(OddText, AnyNameSurvivesPrinting) {
   }
 }
 
+TEST(OddText, NamesAreMeasuredAsTheyAreMeant) {
+  const std::string tabs(4096, '\t');  // printed as two characters each
+  const Graph g = parse_graph("graph @\"" + tabs + "\" { return }");
+  EXPECT_EQ(parse_graph(print(g)), g);
+  expect_error("graph @\"" + tabs + "\t\" { return }", "this name has 4097 bytes");
+}
+
 TEST(OddText, NumbersBeyondTheirTypesAreRefused) {
   expect_error("ricci 99999999999999999999 graph @g { return }", "not a 64-bit integer");
   expect_error("graph @g { %x = input \"x\" : f32[99999999999999999999] return }",
