@@ -1,6 +1,5 @@
 #include "feeds.h"
 
-#include <charconv>
 #include <cmath>
 
 #include <CLI/CLI.hpp>
@@ -8,7 +7,11 @@
 
 #include "ricci/io/npy.h"
 #include "ricci/op/leaf.h"
+#include "ricci/support/checked.h"
 #include "ricci/support/hash.h"
+
+#include "numbers.h"
+#include "support/machine_memory.h"
 
 namespace ricci::tool {
 namespace {
@@ -21,9 +24,34 @@ Tensor as_declared(const Graph& graph, const std::string& name, Tensor value) {
   return Tensor::from_numbers<double>(value.type().with(DType::BF16), value.numbers<double>());
 }
 
+// Values that are made up may be larger than memory; files are not.
+void require_room(const Graph& graph, const RunValues& values) {
+  constexpr std::int64_t PerElement =
+      16 + 16;  // a number of the widest dtype, and while it is made
+  std::int64_t bytes = 0;
+  for (const Node& node : graph.nodes()) {
+    if (!node.op.is<op::Input>() && !node.op.is<op::Param>()) continue;
+    std::int64_t elements = PerElement;
+    for (const Dim& d : node.types[0].dims) {
+      elements = saturating_mul(elements, d.bind(values.symbols).value());
+    }
+    bytes = saturating_add(bytes, elements);
+  }
+  if (bytes <= machine_memory()) return;
+  throw UserError({.code = ErrorCode::OutOfMemory,
+                   .detail = "random",
+                   .message = fmt::format("the inputs and params of '{}' may take {} bytes, but "
+                                          "there are {}",
+                                          graph.name(), bytes, machine_memory()),
+                   .where = {},
+                   .notes = {},
+                   .help = "give smaller sizes"});
+}
+
 void fill_randomly(const Graph& graph, std::uint64_t seed, RunValues& values) {
   values.symbols = bindings_from_feeds(graph, values.feeds, std::move(values.symbols));
   for (const std::string& symbol : graph.symbols()) values.symbols.try_emplace(symbol, AnySize);
+  require_room(graph, values);
   for (const Node& node : graph.nodes()) {
     const auto* in = node.op.as<op::Input>();
     const auto* param = node.op.as<op::Param>();
@@ -53,9 +81,9 @@ SymbolBindings given_sizes(const Graph& graph, const std::vector<std::string>& s
   for (const std::string& text : sizes) {
     const auto [symbol, digits] = split_assignment(text).value();
     std::int64_t size = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
-    if (error != std::errc() || end != digits.data() + digits.size() || size < 0) {
-      throw UserError(ErrorCode::Attr, fmt::format("'{}' is not a size for '{}'", digits, symbol));
+    if (!read_whole(digits, size)) {
+      throw UserError(ErrorCode::Attr, fmt::format("'{}' is not a size for '{}'", digits, symbol),
+                      "a size is a whole number of at most 64 bits");
     }
     if (!symbols.contains(symbol)) {
       throw UserError(ErrorCode::Name, fmt::format("no dimension is named '{}'", symbol));
@@ -76,7 +104,8 @@ void FeedOptions::declare(CLI::App& command) {
   command.add_option("--inputs", archive, "values by name; --input comes first")
       ->type_name("FILE.npz");
   command.add_option("--random", random_seed, "fill every other input and param from this seed")
-      ->type_name("SEED");
+      ->type_name("SEED")
+      ->check(check_whole<std::uint64_t>);
   declare_sizes(command, sizes,
                 "size of a symbolic dimension (repeatable; with --random the default is 4)");
 }

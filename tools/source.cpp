@@ -11,6 +11,8 @@
 #include "ricci/ir/text.h"
 #include "ricci/support/text.h"
 
+#include "numbers.h"
+
 namespace ricci::tool {
 namespace {
 
@@ -19,6 +21,33 @@ void write_standard_output(std::string_view text) {
   if (!written || std::fflush(stdout) != 0) {
     throw UserError(ErrorCode::File, "cannot write to standard output");
   }
+}
+
+void set_limit(Limits& limits, std::string_view text) {
+  const std::size_t at = std::min(text.find('='), text.size());
+  std::int64_t value = 0;
+  if (at == text.size() || !read_whole(text.substr(at + 1), value)) {
+    throw UserError(ErrorCode::Name,
+                    fmt::format("'{}' is not of the form NAME=NUMBER", shortened(text)));
+  }
+  limits.set(text.substr(0, at), value);
+}
+
+std::string check_limit(const std::string& text) {
+  try {
+    Limits limits;
+    set_limit(limits, text);
+    return "";
+  } catch (const UserError& e) {
+    const Diagnostic& d = e.diagnostic();
+    return d.help.empty() ? d.message : fmt::format("{}\n  help: {}", d.message, d.help);
+  }
+}
+
+std::string limit_help() {
+  std::vector<std::string> names;
+  for (const LimitInfo& limit : all_limits()) names.emplace_back(limit.name);
+  return fmt::format("lets the text be larger or less (repeatable): {}", join(names, ", "));
 }
 
 }  // namespace
@@ -36,6 +65,16 @@ void Source::declare(CLI::App& command, const char* graph_help) {
       ->required()
       ->type_name("FILE");
   command.add_option("--graph", graph, graph_help)->type_name("NAME");
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--limit",
+          [this](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) set_limit(limits, text);
+          },
+          limit_help())
+      ->type_name("NAME=NUMBER")
+      ->check(check_limit)
+      ->allow_extra_args(false);
 }
 
 std::vector<Graph> Source::load_all() const {
@@ -43,7 +82,7 @@ std::vector<Graph> Source::load_all() const {
   const std::vector<std::byte> bytes = io::read_file(standard_input ? "/dev/stdin" : file);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const std::string shown = standard_input ? "<stdin>" : file;
-  std::vector<Graph> graphs = parse(text, {.file = shown});
+  std::vector<Graph> graphs = parse(text, {.file = shown, .limits = limits});
   if (graphs.empty()) {
     throw UserError(ErrorCode::Parse, fmt::format("{} holds no graph", shown),
                     "a graph is written: graph @name { … }");
@@ -62,7 +101,7 @@ std::vector<Graph> Source::load_chosen() const {
     names.push_back(g.name());
   }
   throw UserError(ErrorCode::Name, fmt::format("{} has no graph named {}", file, quote(graph)),
-                  fmt::format("its graphs are {}", join(names, ", ")));
+                  fmt::format("its graphs are {}", shortened(join(names, ", "), 1000)));
 }
 
 void write_texts(std::span<const TextFile> files) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ricci/ir/graph.h"
+#include "ricci/support/limits.h"
 
 namespace CLI {
 class App;
@@ -18,9 +19,10 @@ namespace ricci::tool {
 struct Source {
   std::string file;
   std::string graph;  ///< empty: the first, or all
+  Limits limits;      ///< of the text
 
-  /// Declares the arguments FILE and --graph of a command that works on one graph, or on every
-  /// graph of a file.
+  /// Declares the arguments FILE, --graph and --limit of a command that works on one graph, or on
+  /// every graph of a file.
   void declare_one(CLI::App& command);
   void declare_all(CLI::App& command);
   /// Every graph of the file.

@@ -1,7 +1,10 @@
 // Finds what the symbols of a graph stand for from the shapes of its feeds.
+#include <numeric>
+
 #include <fmt/format.h>
 
 #include "ricci/interp/interpreter.h"
+#include "ricci/op/leaf.h"
 
 #include "interp/leaf.h"
 
@@ -13,42 +16,65 @@ class Solver {
   Solver(const Graph& graph, const Feeds& feeds, SymbolBindings known)
       : graph_(graph), feeds_(feeds), given_(known), bindings_(std::move(known)) {}
 
-  // One size may be solvable only once another is known, so sweeps repeat until nothing is new.
+  // One size may be solvable only once another is known: an equation waits with the symbols in it
+  // and is looked at again when one of them is found.
   SymbolBindings solve() {
-    while (sweep()) {
+    collect();
+    std::vector<std::size_t> next(equations_.size());
+    std::iota(next.rbegin(), next.rend(), std::size_t{0});  // the first is taken first
+    while (!next.empty()) {
+      const Equation& e = equations_[next.back()];
+      next.pop_back();
+      const auto found = meet(*e.node, *e.leaf, *e.dim, e.size);
+      if (!found) continue;
+      const std::vector<std::size_t>& waiting = waiting_[*found];
+      next.insert(next.end(), waiting.rbegin(), waiting.rend());
     }
     return std::move(bindings_);
   }
 
  private:
-  bool sweep() {
-    const std::size_t before = bindings_.size();
+  struct Equation {
+    const Node* node;
+    const std::string* leaf;
+    const Dim* dim;
+    std::int64_t size;
+  };
+
+  void collect() {
     for (const Node& node : graph_.nodes()) {
-      const auto leaf = leaf_of(node);
-      const auto it = leaf ? feeds_.find(leaf->name) : feeds_.end();
-      if (it == feeds_.end() || it->second.rank() != leaf->type.rank()) continue;
-      for (std::size_t i = 0; i < leaf->type.rank(); ++i) {
-        meet(node, leaf->name, leaf->type.dims[i], it->second.dims()[i]);
+      const auto* in = node.op.as<op::Input>();
+      const auto* param = node.op.as<op::Param>();
+      if (in == nullptr && param == nullptr) continue;
+      const std::string& name = in != nullptr ? in->name : param->name;
+      const Type& type = in != nullptr ? in->type : param->type;
+      const auto it = feeds_.find(name);
+      if (it == feeds_.end() || it->second.rank() != type.rank()) continue;
+      for (std::size_t i = 0; i < type.rank(); ++i) {
+        if (type.dims[i].is_static()) continue;  // a wrong number is the feed's type error
+        std::set<std::string> symbols;
+        type.dims[i].collect_symbols(symbols);
+        for (const std::string& s : symbols) waiting_[s].push_back(equations_.size());
+        equations_.push_back({&node, &name, &type.dims[i], it->second.dims()[i]});
       }
     }
-    return bindings_.size() != before;
   }
 
-  // Makes `dim` equal `size`, as far as one equation can.
-  void meet(const Node& node, const std::string& leaf, const Dim& dim, std::int64_t size) {
-    if (dim.is_static()) return;  // a wrong number is the feed's type error, reported there
+  // Makes `dim` equal `size`, as far as one equation can; gives the symbol it has found.
+  std::optional<std::string> meet(const Node& node, const std::string& leaf, const Dim& dim,
+                                  std::int64_t size) {
     const Dim left = dim.bind(bindings_);
     if (const auto value = left.try_value()) {
       if (*value != size) disagree(node, leaf, dim, *value, size);
-      return;
+      return std::nullopt;
     }
     std::set<std::string> unknown;
     left.collect_symbols(unknown);
-    if (unknown.size() != 1) return;
+    if (unknown.size() != 1) return std::nullopt;
     const std::string& symbol = *unknown.begin();
     const Dim offset = left.bind({{symbol, 0}});
     const Dim slope = left.bind({{symbol, 1}}) - offset;
-    if (!(left == slope * Dim::symbol(symbol) + offset)) return;  // not linear
+    if (!(left == slope * Dim::symbol(symbol) + offset)) return std::nullopt;  // not linear
     const auto solution = Dim::divide(Dim(size) - offset, slope);
     if (!solution || solution->value() < 0) {
       fail_feed(ErrorCode::Shape, node,
@@ -56,6 +82,7 @@ class Solver {
                             size, dim.to_string(), symbol));
     }
     bindings_.emplace(symbol, solution->value());
+    return symbol;
   }
 
   [[noreturn]] void disagree(const Node& node, const std::string& leaf, const Dim& dim,
@@ -73,6 +100,8 @@ class Solver {
   const Feeds& feeds_;
   const SymbolBindings given_;
   SymbolBindings bindings_;
+  std::vector<Equation> equations_;
+  std::map<std::string, std::vector<std::size_t>, std::less<>> waiting_;  // by symbol
 };
 
 }  // namespace

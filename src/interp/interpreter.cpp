@@ -10,6 +10,7 @@
 #include "ricci/support/text.h"
 
 #include "interp/leaf.h"
+#include "interp/memory.h"
 #include "support/float_environment.h"
 #include "support/stop_flag.h"
 
@@ -201,6 +202,7 @@ std::vector<Tensor> interpret(const Graph& graph, const Feeds& feeds,
   const StopScope stoppable(options.stop);
   const CheckedFeeds checked = check_feeds(graph, feeds, options.symbols);
   const Graph bound = bind_sizes(graph, checked.bindings);
+  require_memory(bound, options.memory_limit);
   std::size_t next = 0;
   return Interpreter(options).run(bound, [&](const Node&) { return checked.values[next++]; });
 }

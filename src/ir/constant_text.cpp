@@ -3,11 +3,13 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "ricci/support/checked.h"
+#include "ricci/support/limits.h"
 #include "ricci/support/text.h"
 
 #include "type/elements.h"
@@ -15,62 +17,69 @@
 namespace ricci {
 namespace {
 
-constexpr std::size_t Deepest = 64;
+struct PlainText {
+  Token token;  // a number or a word
+  bool negative = false;
+  std::optional<Token> bits;  // in nan(0x…)
+};
 
-// Parts of a complex number, and the bits of a NaN, are plain elements.
-ElementText parse_element(Lexer& lex, bool plain = false) {
-  ElementText e;
-  if (lex.peek().is('-')) {
-    lex.next();
-    e.negative = true;
-  }
+struct ElementText {
+  PlainText real;
+  std::optional<PlainText> imaginary;
+};
+
+PlainText parse_plain(Lexer& lex) {
+  PlainText e;
+  e.negative = lex.accept('-');
   e.token = lex.next();
-  const bool complex = !plain && e.token.is('(');
-  if (!complex && e.token.kind != TokenKind::Number && e.token.kind != TokenKind::Word) {
+  if (e.token.kind != TokenKind::Number && e.token.kind != TokenKind::Word) {
     lex.fail(e.token, "expected an element of a constant");
   }
-  const bool payload = e.token.is_word("nan") && lex.peek().is('(');
-  if (payload) lex.next();
-  if (!complex && !payload) return e;
-  e.parts.push_back(parse_element(lex, true));
-  if (complex) {
-    if (!lex.next().is(',')) lex.fail(e.token, "a complex number is written (re, im)");
-    e.parts.push_back(parse_element(lex, true));
+  if (e.token.is_word("nan") && lex.accept('(')) {
+    e.bits = lex.next();
+    if (!lex.accept(')')) lex.fail(e.token, "expected ')'");
   }
-  if (!lex.next().is(')')) lex.fail(e.token, "expected ')'");
   return e;
 }
 
-void parse_list(Lexer& lex, ConstantText& out, std::size_t depth) {
+ElementText parse_element(Lexer& lex) {
+  const Token open = lex.peek();
+  if (!lex.accept('(')) return {parse_plain(lex), std::nullopt};
+  ElementText e{parse_plain(lex), std::nullopt};
+  if (!lex.accept(',')) lex.fail(open, "a complex number is written (re, im)");
+  e.imaginary = parse_plain(lex);
+  if (!lex.accept(')')) lex.fail(open, "expected ')'");
+  return e;
+}
+
+// Calls `element()`, which takes one, at every element, and finds the shape of the nested lists.
+template <class F>
+void walk_list(Lexer& lex, StaticDims& shape, std::size_t depth, F&& element) {
   const Token open = lex.next();
-  if (depth >= Deepest) lex.fail(open, "lists are nested too deeply");
+  if (depth >= MostRank) {
+    lex.fail(open, "lists are nested too deeply", fmt::format("at most {} levels", MostRank));
+  }
   std::int64_t count = 0;
-  const bool first_visit = out.shape.size() <= depth;
-  if (first_visit) out.shape.push_back(-1);
-  while (!lex.peek().is(']')) {
-    if (lex.peek().is('[')) {
-      if (count > 0 && out.shape.size() == depth + 1) {
-        lex.fail(lex.peek(), "rows of a constant differ in depth");
-      }
-      parse_list(lex, out, depth + 1);
+  if (shape.size() <= depth) shape.push_back(-1);
+  lex.list(']', "in a constant", [&] {
+    const bool nested = lex.peek().is('[');
+    const bool deeper = shape.size() > depth + 1;
+    if (nested ? count > 0 && !deeper : deeper) {
+      lex.fail(lex.peek(), "rows of a constant differ in depth");
+    }
+    if (nested) {
+      walk_list(lex, shape, depth + 1, element);
     } else {
-      if (out.shape.size() > depth + 1) lex.fail(lex.peek(), "rows of a constant differ in depth");
-      out.elements.push_back(parse_element(lex));
+      element();
     }
     ++count;
-    if (lex.peek().is(',')) {
-      lex.next();
-    } else if (!lex.peek().is(']')) {
-      lex.fail(lex.peek(), "expected ',' or ']' in a constant");
-    }
-  }
-  lex.next();
-  if (out.shape[depth] == -1) out.shape[depth] = count;
-  if (out.shape[depth] != count) lex.fail(open, "rows of a constant differ in length");
+  });
+  if (shape[depth] == -1) shape[depth] = count;
+  if (shape[depth] != count) lex.fail(open, "rows of a constant differ in length");
 }
 
 template <class F>
-F read_float(const Lexer& lex, const ElementText& e) {
+F read_float(const Lexer& lex, const PlainText& e) {
   if (e.token.is_word("inf")) {
     const F inf = std::numeric_limits<F>::infinity();
     return e.negative ? -inf : inf;
@@ -80,25 +89,25 @@ F read_float(const Lexer& lex, const ElementText& e) {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (e.token.kind != TokenKind::Number || error != std::errc() ||
       stop != text.data() + text.size()) {
-    lex.fail(e.token, fmt::format("'{}' is not a number", text.substr(0, 40)));
+    lex.fail(e.token, fmt::format("'{}' is not a number", shortened(text, 40)));
   }
   return e.negative ? -value : value;
 }
 
-std::uint64_t read_bits(const Lexer& lex, const ElementText& e) {
+std::uint64_t read_bits(const Lexer& lex, const Token& token) {
   std::uint64_t bits = 0;
-  const std::string_view text = e.token.text;
+  const std::string_view text = token.text;
   const auto* end = text.data() + text.size();
-  const bool hex = text.starts_with("0x") && !e.negative;
+  const bool hex = token.kind == TokenKind::Number && text.starts_with("0x");
   const auto [stop, error] = std::from_chars(text.data() + (hex ? 2 : 0), end, bits, 16);
-  if (!hex || error != std::errc() || stop != end) lex.fail(e.token, "expected bits, 0x…");
+  if (!hex || error != std::errc() || stop != end) lex.fail(token, "expected bits, 0x…");
   return bits;
 }
 
 // A NaN by its bits, in the element's own width.
 template <class T>
-T read_nan(const Lexer& lex, const ElementText& e) {
-  if (e.parts.empty()) {
+T read_nan(const Lexer& lex, const PlainText& e) {
+  if (!e.bits) {
     if constexpr (std::is_floating_point_v<T>) {
       const T nan = std::numeric_limits<T>::quiet_NaN();
       return e.negative ? -nan : nan;
@@ -106,7 +115,7 @@ T read_nan(const Lexer& lex, const ElementText& e) {
       return T(std::numeric_limits<double>::quiet_NaN());
     }
   }
-  const std::uint64_t bits = read_bits(lex, e.parts[0]);
+  const std::uint64_t bits = read_bits(lex, *e.bits);
   T value{};
   if constexpr (sizeof(T) < 8) {
     if ((bits >> (8 * sizeof(T))) != 0) lex.fail(e.token, "too many bits");
@@ -119,17 +128,11 @@ T read_nan(const Lexer& lex, const ElementText& e) {
 }
 
 template <class T>
-T read_as(const Lexer& lex, const ElementText& e) {
+T read_plain(const Lexer& lex, const PlainText& e) {
   if constexpr (std::is_same_v<T, bool>) {
     if (e.token.is_word("true") || e.token.text == "1") return true;
     if (e.token.is_word("false") || e.token.text == "0") return false;
     lex.fail(e.token, "expected true or false");
-  } else if constexpr (detail::is_complex_type<T>) {
-    using Part = typename T::value_type;
-    if (e.parts.size() == 2 && !e.negative) {
-      return T(read_as<Part>(lex, e.parts[0]), read_as<Part>(lex, e.parts[1]));
-    }
-    return T(read_as<Part>(lex, e), 0);
   } else if constexpr (std::is_integral_v<T>) {
     std::uint64_t magnitude = 0;
     const std::string_view text = e.token.text;
@@ -140,7 +143,7 @@ T read_as(const Lexer& lex, const ElementText& e) {
                        (e.negative && std::is_signed_v<T> ? 1 : 0);
     if (!parsed || magnitude > limit || (e.negative && !std::is_signed_v<T> && magnitude != 0)) {
       lex.fail(e.token, fmt::format("{}{} does not fit in {}", e.negative ? "-" : "",
-                                    text.substr(0, 40), name(dtype_of<T>)));
+                                    shortened(text, 40), name(dtype_of<T>)));
     }
     return static_cast<T>(e.negative ? 0 - magnitude : magnitude);
   } else {
@@ -153,13 +156,36 @@ T read_as(const Lexer& lex, const ElementText& e) {
   }
 }
 
-std::vector<std::byte> read_elements(const Lexer& lex, const ConstantText& text, DType dtype) {
+template <class T>
+T read_element(Lexer& lex) {
+  const Token first = lex.peek();
+  const ElementText e = parse_element(lex);
+  if constexpr (detail::is_complex_type<T>) {
+    using Part = typename T::value_type;
+    const Part real = read_plain<Part>(lex, e.real);
+    return T(real, e.imaginary ? read_plain<Part>(lex, *e.imaginary) : Part(0));
+  } else {
+    if (e.imaginary) {
+      lex.fail(first, fmt::format("a complex number is no element of {}", name(dtype_of<T>)));
+    }
+    return read_plain<T>(lex, e.real);
+  }
+}
+
+std::vector<std::byte> read_elements(const ConstantText& text, DType dtype) {
   std::vector<std::byte> bytes;
+  Lexer lex = text.start;
   with_element_type(dtype, [&]<class T>() {
-    for (const ElementText& e : text.elements) {
-      const T v = read_as<T>(lex, e);
+    const auto element = [&] {
+      const T v = read_element<T>(lex);
       const auto* p = reinterpret_cast<const std::byte*>(&v);
       bytes.insert(bytes.end(), p, p + sizeof(T));
+    };
+    if (text.form == ConstantText::Form::List) {
+      StaticDims shape;
+      walk_list(lex, shape, 0, element);
+    } else {
+      element();
     }
   });
   return bytes;
@@ -168,46 +194,49 @@ std::vector<std::byte> read_elements(const Lexer& lex, const ConstantText& text,
 }  // namespace
 
 ConstantText parse_constant_text(Lexer& lex) {
-  ConstantText out;
-  out.first = lex.peek();
-  if (lex.peek().is_word("hex")) {
-    lex.next();
-    out.form = ConstantText::Form::Hex;
-    out.hex = lex.next();
-    if (out.hex.kind != TokenKind::String) lex.fail(out.hex, "expected hex digits in quotes");
-  } else if (lex.peek().is('[')) {
-    parse_list(lex, out, 0);
+  using Form = ConstantText::Form;
+  const Token first = lex.peek();
+  Form form = first.is('[') ? Form::List : Form::One;
+  if (first.is_word("hex")) form = Form::Hex;
+  if (first.is_word("splat")) form = Form::Splat;
+  if (form == Form::Hex || form == Form::Splat) lex.next();
+  ConstantText out{.form = form, .first = first, .start = lex, .shape = {}, .empty = true};
+  if (form == Form::Hex) {
+    const Token digits = lex.next();
+    if (digits.kind != TokenKind::String) lex.fail(digits, "expected hex digits in quotes");
+  } else if (form == Form::List) {
+    walk_list(lex, out.shape, 0, [&] {
+      (void)parse_element(lex);
+      out.empty = false;
+    });
   } else {
-    if (lex.peek().is_word("splat")) {
-      lex.next();
-      out.form = ConstantText::Form::Splat;
-    }
-    out.elements.push_back(parse_element(lex));
+    (void)parse_element(lex);
   }
   return out;
 }
 
-Tensor read_constant(const Lexer& lex, const ConstantText& text, const Type& type) {
+Tensor read_constant(const ConstantText& text, const Type& type) {
+  using Form = ConstantText::Form;
+  const Lexer& lex = text.start;
   if (!type.is_static()) lex.fail(text.first, "a constant cannot have symbolic sizes");
-  if (text.form == ConstantText::Form::Hex) {
-    const auto bytes = from_hex(text.hex.text);
-    if (!bytes) lex.fail(text.hex, "hex needs an even number of hex digits");
+  if (text.form == Form::Hex) {
+    const auto bytes = from_hex(lex.peek().text);
+    if (!bytes) lex.fail(lex.peek(), "hex needs an even number of hex digits");
     return Tensor::from_bytes(type, *bytes).canonical();
   }
-  const std::vector<std::byte> bytes = read_elements(lex, text, type.dtype);
-  if (text.form == ConstantText::Form::Splat) {
-    if (product(type.dims).is(0)) return Tensor::splat(type, 0);
-    const Tensor one = Tensor::from_bytes({type.dtype, {}}, bytes);
-    return one.broadcast_to(type.static_dims()).canonical();
-  }
   // An empty list says nothing about the sizes inside it; the type does.
-  const bool empty = text.elements.empty() && product(type.dims).is(0);
-  if (!empty && type.static_dims() != text.shape) {
+  const bool empty = text.empty && product(type.dims).is(0);
+  const bool sized = text.form == Form::Splat || (text.form == Form::List && empty);
+  if (!sized && type.static_dims() != text.shape) {
     lex.fail(text.first,
              fmt::format("the list has shape {}, but the type is {}",
                          to_string(Dims(text.shape.begin(), text.shape.end())), type.to_string()));
   }
-  return Tensor::from_bytes(type, bytes).canonical();
+  const std::vector<std::byte> bytes = read_elements(text, type.dtype);
+  if (text.form != Form::Splat) return Tensor::from_bytes(type, bytes).canonical();
+  if (product(type.dims).is(0)) return Tensor::splat(type, 0);
+  const Tensor one = Tensor::from_bytes({type.dtype, {}}, bytes);
+  return one.broadcast_to(type.static_dims()).canonical();
 }
 
 }  // namespace ricci

@@ -1,5 +1,6 @@
-// Constants in text: `splat 0.5`, `[[1, 2], [3, 4]]`, `hex "…"`, or a bare number for rank 0. The
-// elements are kept as text until the type, which stands after them, is known.
+// Constants in text: `splat 0.5`, `[[1, 2], [3, 4]]`, `hex "…"`, or a bare number for rank 0. What
+// elements mean is known only with the type, which stands after them; so they are walked twice,
+// and no more is kept of them than where they begin.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +12,16 @@
 
 namespace ricci {
 
-struct ElementText {
-  Token token;  ///< a number, a word, or the opening parenthesis of a complex
-  bool negative = false;
-  std::vector<ElementText> parts;  ///< (re, im), or the bits in nan(0x…)
-};
-
 struct ConstantText {
-  enum class Form : std::uint8_t { Splat, List, Hex };
+  enum class Form : std::uint8_t { One, Splat, List, Hex };
   Form form = Form::List;
   Token first;
-  Token hex;
-  std::vector<ElementText> elements;
-  StaticDims shape;  ///< of the nested list
+  Lexer start;        ///< at the element, the list, or the string of hex digits
+  StaticDims shape;   ///< of the nested list
+  bool empty = true;  ///< the list has no elements
 };
 
 [[nodiscard]] ConstantText parse_constant_text(Lexer& lex);
-[[nodiscard]] Tensor read_constant(const Lexer& lex, const ConstantText& text, const Type& type);
+[[nodiscard]] Tensor read_constant(const ConstantText& text, const Type& type);
 
 }  // namespace ricci

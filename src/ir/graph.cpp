@@ -7,14 +7,13 @@
 #include "ricci/op/leaf.h"
 #include "ricci/op/table.h"
 #include "ricci/support/hash.h"
+#include "ricci/support/limits.h"
 #include "ricci/support/text.h"
 
 #include "support/float_environment.h"
 
 namespace ricci {
 namespace {
-
-constexpr int DeepestBodies = 64;  // the parser's limit too: what is built can be read back
 
 void check_bodies(const OpDescriptor& d, std::span<const Body> bodies) {
   for (const Body& body : bodies) {
@@ -24,10 +23,10 @@ void check_bodies(const OpDescriptor& d, std::span<const Body> bodies) {
                       fmt::format("body '{}' of '{}' is no graph", body.role, d.info->name),
                       {}};
     }
-    if (body.graph->depth() >= DeepestBodies) {
+    if (body.graph->depth() >= MostNesting) {
       throw Rejection{ErrorCode::Attr,
                       fmt::format("{}_bodies", d.info->name),
-                      fmt::format("bodies are nested more than {} deep", DeepestBodies),
+                      fmt::format("bodies are nested more than {} deep", MostNesting),
                       {}};
     }
     if (!body.graph->params().empty()) {
@@ -202,6 +201,10 @@ void Graph::fail(const Rejection& rejection, const NodeSpec& spec) const {
                .help = rejection.help};
   const OpDescriptor& info = descriptor(spec.op.kind());
   for (std::size_t k = 0; k < spec.operands.size(); ++k) {
+    if (k == MostNotes) {
+      d.notes.push_back(fmt::format("and {} more operands", spec.operands.size() - k));
+      break;
+    }
     const ValueId v = spec.operands[k];
     const Node& n = nodes_[v.node];
     std::string note =
@@ -248,6 +251,12 @@ Op Graph::with_key(const Op& random) {
 }
 
 NodeId Graph::append(Node node) {
+  // Rules and passes that write something out step by step stop here, not at the end of memory.
+  if (nodes_.size() >= MostNodes) {
+    throw UserError(ErrorCode::Refused,
+                    fmt::format("the graph '{}' would have more than {} nodes", name_, MostNodes),
+                    "write long repetitions as a scan or a while");
+  }
   const auto id = static_cast<NodeId>(nodes_.size());
   register_name(node, id);
   if (node.op.has(Trait::Random)) {
@@ -375,10 +384,11 @@ NodeId Graph::find_or_throw(std::string_view name) const {
   std::vector<std::string> known;
   for (const auto& [leaf, unused] : leaf_names_) known.push_back(leaf);
   const auto close = nearest(name, known);
+  if (known.empty()) known.emplace_back("none");
   throw UserError(ErrorCode::Name,
-                  fmt::format("the graph '{}' has no input or param '{}'", name_, name),
+                  fmt::format("the graph '{}' has no input or param '{}'", name_, shortened(name)),
                   close ? fmt::format("did you mean '{}'?", *close)
-                        : fmt::format("it has: {}", join(known, ", ")));
+                        : fmt::format("it has: {}", shortened(join(known, ", "), 1000)));
 }
 
 std::string Graph::unique_name(std::string_view base) const {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -14,41 +15,41 @@
 
 #include "ir/constant_text.h"
 #include "ir/lexer.h"
+#include "ir/value_text.h"
 #include "support/float_environment.h"
 
 namespace ricci {
 namespace {
 
-constexpr int Deepest = 64;  // nesting of bodies and lists
 constexpr std::int64_t FormatVersion = 1;
 
 class Parser {
  public:
   Parser(std::string_view text, const ParseOptions& options)
       : text_(text),
-        lex_(text, options.file),
+        options_(options),
+        lex_(text, options.file, options.limits),
+        values_(lex_, options.limits),
         registry_(options.registry != nullptr ? *options.registry : default_registry()) {}
 
   std::vector<Graph> file() {
     if (lex_.peek().is_word("ricci")) version();
     std::vector<Graph> graphs;
+    std::unordered_set<std::string> names;
     while (lex_.peek().kind != TokenKind::End) {
       if (!lex_.peek().is_word("graph")) {
         lex_.fail(lex_.peek(), "expected 'graph'", "a file is a list of graph @name { … }");
       }
-      lex_.next();
-      expect('@');
-      const Token name = lex_.next();
-      if (name.kind != TokenKind::Word && name.kind != TokenKind::String) {
-        lex_.fail(name, "a graph needs a name after '@'");
-      }
-      const std::string graph_name =
-          name.kind == TokenKind::String ? lex_.unescape(name) : std::string(name.text);
-      if (std::ranges::find(graphs, graph_name, &Graph::name) != graphs.end()) {
-        lex_.fail(name, fmt::format("this file already has a graph @{}", graph_name),
+      lex_.check_limit(lex_.next(), "graphs", limits().graphs, graphs.size() + 1,
+                       "the file has {} graphs or more");
+      lex_.expect('@');
+      const Token at = lex_.next();
+      std::string name = graph_name(at);
+      if (!names.insert(name).second) {
+        lex_.fail(at, fmt::format("this file already has a graph @{}", shortened(name)),
                   "every graph of a file needs a name of its own");
       }
-      graphs.push_back(block(graph_name, 0));
+      graphs.push_back(block(std::move(name), 0));
     }
     return graphs;
   }
@@ -74,52 +75,64 @@ class Parser {
     Parser& parser;
   };
 
+  [[nodiscard]] const Limits& limits() const { return options_.limits; }
+
+  std::string graph_name(const Token& at) {
+    if (at.kind == TokenKind::Word) return std::string(at.text);
+    if (at.kind != TokenKind::String) lex_.fail(at, "a graph needs a name after '@'");
+    return name_in_quotes(at);
+  }
+
+  std::string name_in_quotes(const Token& at) {
+    std::string name = lex_.unescape(at);
+    lex_.check_limit(at, "name_bytes", limits().name_bytes, name.size(), "this name has {} bytes");
+    return name;
+  }
+
   void version() {
     lex_.next();
     const Token number = lex_.peek();
-    const std::int64_t v = integer();
+    const std::int64_t v = values_.integer();
     if (v != FormatVersion) {
       lex_.fail(number, fmt::format("this file has format version {}, but only {} is known", v,
                                     FormatVersion));
     }
   }
 
-  void expect(char c) {
-    if (!lex_.peek().is(c)) {
-      lex_.fail(lex_.peek(), lex_.peek().kind == TokenKind::End
-                                 ? fmt::format("expected '{}', but the text ends here", c)
-                                 : fmt::format("expected '{}' before {}", c,
-                                               quote(lex_.peek().text.substr(0, 40))));
-    }
-    lex_.next();
-  }
-
-  bool accept(char c) {
-    if (!lex_.peek().is(c)) return false;
-    lex_.next();
-    return true;
-  }
-
   // `body_role` is empty for a graph of the file.
   Graph block(std::string name, int depth, std::string_view body_role = {}) {
-    if (depth > Deepest) lex_.fail(lex_.peek(), "bodies are nested too deeply");
+    if (depth > MostNesting) {
+      lex_.fail(lex_.peek(), "bodies are nested too deeply",
+                fmt::format("at most {} levels", MostNesting));
+    }
     const bool names_imply_roles = op::names_imply_roles(body_role);
     Graph graph(std::move(name), registry_);
     Scope scope;
     const Nested nested(*this, scope);
-    expect('{');
+    lex_.expect('{');
     while (!lex_.peek().is_word("return")) {
       statement(graph, scope, depth, names_imply_roles);
     }
     lex_.next();
-    std::vector<ValueId> outputs;
-    while (lex_.peek().kind == TokenKind::Value) {
-      outputs.push_back(use(graph, scope));
-      if (!accept(',')) break;
-    }
-    graph.set_outputs(std::move(outputs));
-    expect('}');
+    graph.set_outputs(used_values(graph, scope));
+    lex_.expect('}');
     return graph;
+  }
+
+  // Values between commas, if there are any.
+  std::vector<ValueId> used_values(const Graph& graph, const Scope& scope) {
+    std::vector<ValueId> out;
+    if (lex_.peek().kind != TokenKind::Value) return out;
+    do {
+      check_values(out.size() + 1);
+      out.push_back(use(graph, scope));
+    } while (lex_.accept(','));
+    return out;
+  }
+
+  void check_values(std::size_t count) {
+    lex_.check_limit(lex_.peek(), "values", limits().values, count,
+                     "this list has {} values or more");
   }
 
   ValueId use(const Graph& graph, const Scope& scope) {
@@ -130,11 +143,11 @@ class Parser {
       std::vector<std::string> known;
       for (const auto& [name, unused] : scope) known.push_back(name);
       if (scopes_.size() > 1 && scopes_[scopes_.size() - 2]->contains(t.text)) {
-        lex_.fail(t, fmt::format("%{} belongs to the graph around this body", t.text),
+        lex_.fail(t, fmt::format("%{} belongs to the graph around this body", shortened(t.text)),
                   "a body sees only its own inputs; hand the value in as an operand");
       }
       const auto close = nearest(t.text, known);
-      lex_.fail(t, fmt::format("%{} is not defined before this line", t.text),
+      lex_.fail(t, fmt::format("%{} is not defined before this line", shortened(t.text)),
                 close ? fmt::format("did you mean %{}?", *close) : "");
     }
     const Node& node = graph.node(it->second.node);
@@ -145,15 +158,18 @@ class Parser {
   void statement(Graph& graph, Scope& scope, int depth, bool names_imply_roles) {
     Statement s;
     s.first = lex_.peek();
+    lex_.check_limit(s.first, "nodes", limits().nodes, ++statements_,
+                     "the file has {} nodes or more");
     do {
+      check_values(s.results.size() + 1);
       const Token t = lex_.next();
       if (t.kind != TokenKind::Value && !t.is_word("_")) {
         lex_.fail(t, t.kind == TokenKind::End ? "the text ends inside a graph"
                                               : "expected '%name = op …' or 'return'");
       }
       s.results.push_back(t);
-    } while (accept(','));
-    expect('=');
+    } while (lex_.accept(','));
+    lex_.expect('=');
     s.op = lex_.next();
     if (s.op.kind != TokenKind::Word) lex_.fail(s.op, "expected the name of an op");
     const auto mnemonic = find_mnemonic(s.op.text);
@@ -164,19 +180,18 @@ class Parser {
       lex_.fail(lex_.peek(), "operands are written without parentheses",
                 fmt::format("write '{} %a, %b'", s.op.text));
     }
-    if (lex_.peek().kind == TokenKind::Value) {
-      do s.operands.push_back(use(graph, scope));
-      while (accept(','));
-    }
-    if (accept('{')) attributes(s, depth);
+    s.operands = used_values(graph, scope);
+    if (lex_.accept('{')) attributes(s);
     while (lex_.peek().kind == TokenKind::Word && !lex_.peek().is_word("return") &&
            !lex_.peek().is_word("_")) {
       const std::string role(lex_.next().text);
       s.bodies.push_back({role, std::make_shared<const Graph>(block(role, depth + 1, role))});
     }
-    if (accept(':')) {
-      do s.types.push_back(type());
-      while (accept(','));
+    if (lex_.accept(':')) {
+      do {
+        check_values(s.types.size() + 1);
+        s.types.push_back(values_.type());
+      } while (lex_.accept(','));
     }
     if (names_imply_roles && mnemonic) add_implied_role(s, *mnemonic);
     const std::vector<ValueId> made =
@@ -210,7 +225,7 @@ class Parser {
         {"einsum", "dot_general"},
         {"softmax_cross_entropy", "softmax_cross_entropy_with_logits"}};
     if (const auto it = elsewhere.find(op.text); it != elsewhere.end()) close = it->second;
-    lex_.fail(op, fmt::format("there is no op '{}'", op.text),
+    lex_.fail(op, fmt::format("there is no op '{}'", shortened(op.text)),
               close ? fmt::format("did you mean '{}'?", *close) : "'ricci doc' lists all ops");
   }
 
@@ -231,203 +246,22 @@ class Parser {
       if (t.kind != TokenKind::String) {
         lex_.fail(t, fmt::format("'{}' needs its {} in quotes here", d.info->name, field.name));
       }
-      s.attrs.push_back({field.name, {lex_.unescape(t)}});
+      s.attrs.push_back({field.name, {name_in_quotes(t)}});
     }
   }
 
-  void attributes(Statement& s, int depth) {
-    while (!accept('}')) {
+  void attributes(Statement& s) {
+    lex_.list('}', "after an attribute", [&] {
       const Token name = lex_.next();
       if (name.kind != TokenKind::Word) lex_.fail(name, "expected 'attribute = value' or '}'");
+      lex_.check_limit(name, "attributes", limits().attributes, s.attrs.size() + 1,
+                       "this op has {} attributes or more");
       if (std::ranges::find(s.attrs, name.text, &NamedAttr::name) != s.attrs.end()) {
-        lex_.fail(name, fmt::format("the attribute '{}' is given twice", name.text));
+        lex_.fail(name, fmt::format("the attribute '{}' is given twice", shortened(name.text)));
       }
-      expect('=');
-      s.attrs.push_back({std::string(name.text), attribute(depth)});
-      if (!accept(',') && !lex_.peek().is('}')) {
-        lex_.fail(lex_.peek(), "expected ',' or '}' after an attribute");
-      }
-    }
-  }
-
-  AttrValue attribute(int depth) {
-    if (depth > Deepest) lex_.fail(lex_.peek(), "lists are nested too deeply");
-    const Token t = lex_.peek();
-    if (t.kind == TokenKind::String) return {lex_.unescape(lex_.next())};
-    if (t.is_word("true") || t.is_word("false")) return {lex_.next().text == "true"};
-    if (t.is_word("inf") || t.is_word("nan")) return {real()};
-    if (t.is_word("hex")) return {hex_bytes()};
-    if (t.is('[')) return {attribute_list('[', ']', depth)};
-    if (t.kind == TokenKind::Word) return enumerator_or_dim(depth);
-    return number_or_dim();
-  }
-
-  std::vector<AttrValue> attribute_list(char open, char close, int depth) {
-    expect(open);
-    std::vector<AttrValue> list;
-    while (!accept(close)) {
-      list.push_back(attribute(depth + 1));
-      if (!accept(',') && !lex_.peek().is(close)) {
-        lex_.fail(lex_.peek(), fmt::format("expected ',' or '{}' in a list", close));
-      }
-    }
-    return list;
-  }
-
-  Bytes hex_bytes() {
-    lex_.next();
-    const Token digits = lex_.next();
-    if (digits.kind != TokenKind::String) lex_.fail(digits, "expected hex digits in quotes");
-    auto bytes = from_hex(digits.text);
-    if (!bytes) lex_.fail(digits, "hex needs an even number of hex digits");
-    return {*std::move(bytes)};
-  }
-
-  AttrValue enumerator_or_dim(int depth) {
-    const Token word = lex_.next();
-    if (lex_.peek().is('(')) {
-      return {Enumerator{std::string(word.text), attribute_list('(', ')', depth)}};
-    }
-    if (!lex_.peek().is('+') && !lex_.peek().is('-') && !lex_.peek().is('*')) {
-      return {Enumerator{std::string(word.text), {}}};
-    }
-    return {dim_sum(dim_product(symbol(word)))};
-  }
-
-  AttrValue number_or_dim() {
-    const Token first = lex_.peek();
-    const bool negative = accept('-');
-    const Token t = lex_.peek();
-    if (t.is_word("inf") || t.is_word("nan")) {
-      const Real r = real();
-      return {negative ? Real(-r.value) : r};
-    }
-    if (t.kind == TokenKind::Number && t.text.find_first_of(".eE") != std::string_view::npos) {
-      const Real r = real();
-      return {negative ? Real(-r.value) : r};
-    }
-    if (t.kind != TokenKind::Number && t.kind != TokenKind::Word) {
-      lex_.fail(first, "expected an attribute value");
-    }
-    const Dim d = dim_sum(dim_product(signed_factor(negative)));
-    if (const auto n = d.try_value()) return {*n};
-    return {d};
-  }
-
-  Real real() {
-    const Token t = lex_.next();
-    if (t.text == "inf") return std::numeric_limits<double>::infinity();
-    if (t.text == "nan") {
-      if (!accept('(')) return std::numeric_limits<double>::quiet_NaN();
-      const Token bits = lex_.next();
-      std::uint64_t payload = 0;
-      const std::string_view digits = bits.text.substr(std::min<std::size_t>(2, bits.text.size()));
-      const auto end = digits.data() + digits.size();
-      const auto [stop, error] = std::from_chars(digits.data(), end, payload, 16);
-      const double value = std::bit_cast<double>(payload);
-      if (!bits.text.starts_with("0x") || error != std::errc() || stop != end || value == value) {
-        lex_.fail(bits, "expected the bits of a NaN, 0x…");
-      }
-      expect(')');
-      return value;
-    }
-    double value = 0;
-    const auto end = t.text.data() + t.text.size();
-    const auto [stop, error] = std::from_chars(t.text.data(), end, value);
-    if (error != std::errc() || stop != end) {
-      lex_.fail(t, fmt::format("'{}' is not a number f64 can hold", t.text));
-    }
-    return value;
-  }
-
-  std::int64_t integer(bool negative = false) {
-    const Token t = lex_.next();
-    std::uint64_t magnitude = 0;
-    const auto end = t.text.data() + t.text.size();
-    const auto [stop, error] = std::from_chars(t.text.data(), end, magnitude);
-    const auto most =
-        static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) + (negative ? 1 : 0);
-    if (t.kind != TokenKind::Number) {
-      lex_.fail(t, fmt::format("expected a number before {}", quote(t.text.substr(0, 40))));
-    }
-    if (error != std::errc() || stop != end || magnitude > most) {
-      lex_.fail(t, fmt::format("'{}' is not a 64-bit integer", t.text.substr(0, 40)));
-    }
-    return static_cast<std::int64_t>(negative ? 0 - magnitude : magnitude);
-  }
-
-  Dim symbol(const Token& word) {
-    try {
-      return Dim::symbol(std::string(word.text));
-    } catch (const UserError& e) {
-      lex_.fail(word, e.diagnostic().message, e.diagnostic().help);
-    }
-  }
-
-  // A number or symbol, with the sign that was read before it.
-  Dim signed_factor(bool negative) {
-    if (lex_.peek().kind == TokenKind::Number) return integer(negative);
-    const Dim d = dim_factor();
-    return negative ? Dim(-1) * d : d;
-  }
-
-  Type type() {
-    const Token name = lex_.next();
-    const auto dtype =
-        name.kind == TokenKind::Word ? dtype_from_name(name.text) : std::optional<DType>();
-    if (!dtype) {
-      lex_.fail(name, fmt::format("'{}' is not a dtype", name.text.substr(0, 40)),
-                "types look like f32[2, 3]");
-    }
-    Type out{*dtype, {}};
-    expect('[');
-    while (!accept(']')) {
-      const Token at = lex_.peek();
-      out.dims.push_back(dim());
-      if (out.dims.back().is_static() && out.dims.back().value() < 0) {
-        lex_.fail(at, "a size cannot be negative");
-      }
-      if (!accept(',') && !lex_.peek().is(']')) {
-        lex_.fail(lex_.peek(), "expected ',' or ']' in a shape");
-      }
-    }
-    return out;
-  }
-
-  Dim dim() {
-    const bool negative = accept('-');
-    return dim_sum(dim_product(signed_factor(negative)));
-  }
-
-  Dim dim_factor() {
-    const Token t = lex_.peek();
-    if (t.kind == TokenKind::Word) return symbol(lex_.next());
-    return integer();
-  }
-
-  Dim dim_product(Dim d) {
-    while (accept('*')) d = checked(d, [&](const Dim& a) { return a * dim_factor(); });
-    return d;
-  }
-
-  Dim dim_sum(Dim d) {
-    while (lex_.peek().is('+') || lex_.peek().is('-')) {
-      const bool minus = lex_.next().is('-');
-      const Dim term = dim_product(dim_factor());
-      d = checked(d, [&](const Dim& a) { return minus ? a - term : a + term; });
-    }
-    return d;
-  }
-
-  template <class F>
-  Dim checked(const Dim& d, F&& f) {
-    const Token at = lex_.peek();
-    try {
-      return f(d);
-    } catch (const UserError& e) {
-      if (e.code() == ErrorCode::Parse) throw;
-      lex_.fail(at, "this size does not fit in 64 bits");
-    }
+      lex_.expect('=');
+      s.attrs.push_back({std::string(name.text), values_.attribute()});
+    });
   }
 
   // Runs a step that builds; what it reports gets this statement's place.
@@ -456,7 +290,7 @@ class Parser {
       }
       if (s.payload) {
         if (s.types.size() != 1) lex_.fail(s.op, "a constant needs its type: ': f32[2, 3]'");
-        s.attrs.push_back({"value", to_attr(read_constant(lex_, *s.payload, s.types[0]))});
+        s.attrs.push_back({"value", to_attr(read_constant(*s.payload, s.types[0]))});
       }
       if (ricci::has(d.info->traits, Trait::Random) &&
           std::ranges::find(s.attrs, "key", &NamedAttr::name) == s.attrs.end()) {
@@ -513,7 +347,7 @@ class Parser {
       if (s.results[r].is_word("_")) continue;
       const std::string name(s.results[r].text);
       if (!scope.emplace(name, made[r]).second) {
-        lex_.fail(s.results[r], fmt::format("%{} is already defined", name),
+        lex_.fail(s.results[r], fmt::format("%{} is already defined", shortened(name)),
                   "every value needs a name of its own");
       }
       // Names that are only digits are numbers the printer gives; they are not kept.
@@ -543,7 +377,7 @@ class Parser {
   std::int64_t fresh_key() {
     if (next_key_ == 0) {
       next_key_ = 1;
-      Lexer scan(text_, {});
+      Lexer scan(text_, options_.file, limits());
       for (Token t = scan.next(); t.kind != TokenKind::End; t = scan.next()) {
         if (!t.is_word("key") || !scan.peek().is('=')) continue;
         scan.next();
@@ -557,10 +391,13 @@ class Parser {
   }
 
   std::string_view text_;
+  const ParseOptions& options_;
   Lexer lex_;
+  ValueText values_;
   const Registry& registry_;
   std::vector<const Scope*> scopes_;
   std::int64_t next_key_ = 0;
+  std::size_t statements_ = 0;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "ricci/ir/text.h"
 #include "ricci/op/leaf.h"
 #include "ricci/op/table.h"
+#include "ricci/support/limits.h"
 
 namespace ricci {
 namespace {
@@ -31,6 +32,7 @@ class Verifier {
                &graph_.node(v.node));
       }
     }
+    if (untold_ > 0) faults_.back().message = fmt::format("there are {} more faults", untold_);
     return std::move(faults_);
   }
 
@@ -47,12 +49,22 @@ class Verifier {
     if (node != nullptr && node->provenance) d.where = node->provenance->where;
     if (node != nullptr) {
       for (const ValueId v : node->operands) {
+        if (d.notes.size() == MostNotes) break;
         if (exists(v)) {
           d.notes.push_back(fmt::format("operand %{} : {}", v.node, graph_.type(v).to_string()));
         }
       }
     }
-    faults_.push_back(std::move(d));
+    add(std::move(d));
+  }
+
+  // Of very many faults the first are told.
+  void add(Diagnostic fault) {
+    if (faults_.size() < MostFaults) {
+      faults_.push_back(std::move(fault));
+    } else if (++untold_ == 1) {
+      faults_.push_back({ErrorCode::Name, "verify_more", {}, {}, {}, {}});
+    }
   }
 
   bool operands_exist(NodeId id) {
@@ -97,7 +109,7 @@ class Verifier {
       for (Diagnostic& d : Verifier(*b.graph).run()) {
         d.notes.push_back(
             fmt::format("inside body '{}' of node {} ('{}')", b.role, id, node.op.mnemonic()));
-        faults_.push_back(std::move(d));
+        add(std::move(d));
       }
     }
     check_leaf_name(node);
@@ -145,6 +157,7 @@ class Verifier {
 
   const Graph& graph_;
   std::vector<Diagnostic> faults_;
+  std::size_t untold_ = 0;
   std::set<std::string> leaf_names_;
 };
 

@@ -10,6 +10,7 @@
 #include "ricci/op/ops.h"
 #include "ricci/support/checked.h"
 #include "ricci/support/hash.h"
+#include "ricci/support/limits.h"
 #include "ricci/support/text.h"
 
 #include "op/infer_rules.h"
@@ -87,7 +88,8 @@ void check_known(const OpDescriptor& d, std::span<const NamedAttr> attrs) {
     known.reserve(d.fields.size());
     for (const FieldInfo& f : d.fields) known.push_back(f.name);
     const auto close = nearest(a.name, known);
-    reject_attr(*d.info, "unknown", fmt::format("'{}' has no attribute '{}'", d.info->name, a.name),
+    reject_attr(*d.info, "unknown",
+                fmt::format("'{}' has no attribute '{}'", d.info->name, shortened(a.name)),
                 close           ? fmt::format("did you mean '{}'?", *close)
                 : known.empty() ? "it has none"
                                 : "it has: " + join(known, ", "));
@@ -134,9 +136,26 @@ void check_roles(const OpDescriptor& d, std::span<const BodySignature> bodies) {
   }
 }
 
+// A type is written behind every value of it, so that a long one makes long text and messages.
+void check_length(const OpDescriptor& d, const Type& t) {
+  if (t.rank() > MostRank) {
+    throw Rejection{ErrorCode::Shape, fmt::format("{}_rank", d.info->name),
+                    fmt::format("'{}' would give a value of rank {}", d.info->name, t.rank()),
+                    fmt::format("a value has at most {} axes", MostRank)};
+  }
+  if (t.is_static()) return;
+  const std::size_t bytes = t.to_string().size();
+  if (bytes <= MostTypeBytes) return;
+  throw Rejection{
+      ErrorCode::Shape, fmt::format("{}_type", d.info->name),
+      fmt::format("'{}' would give a type of {} characters", d.info->name, bytes),
+      fmt::format("a type has at most {}; give the sizes shorter names", MostTypeBytes)};
+}
+
 // Results whose bytes cannot be counted in 64 bits are refused where they are made.
 void check_sizes(const OpDescriptor& d, const Inferred& inferred) {
   for (const Type& t : inferred.types) {
+    check_length(d, t);
     if (!t.is_static()) continue;
     std::optional<std::int64_t> bytes = size_of(t.dtype);
     const bool empty = std::ranges::any_of(t.dims, [](const Dim& n) { return n.is(0); });
@@ -171,7 +190,7 @@ struct FieldReader {
     } catch (const AttrMismatch& mismatch) {
       reject_attr(info, "type",
                   fmt::format("attribute '{}' of '{}' cannot be {}", name, info.name,
-                              given->value.to_string()),
+                              shortened(given->value.to_string())),
                   fmt::format("it is {}", mismatch.expected));
     }
   }

@@ -112,6 +112,7 @@ NewResults written_out_while(const NodeVisit& v) {
                                {},
                                "give the loop a bound: {max_iterations = …}"});
   }
+  check_written_out(v, *op->max_iterations, {v.node.body("cond"), v.node.body("body")});
   return UnrolledWhile(v, *op->max_iterations).run();
 }
 

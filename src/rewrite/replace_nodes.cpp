@@ -1,6 +1,10 @@
 #include "rewrite/replace_nodes.h"
 
+#include <fmt/format.h>
+
 #include "ricci/op/leaf.h"
+#include "ricci/support/checked.h"
+#include "ricci/support/limits.h"
 #include "ricci/support/stop.h"
 
 namespace ricci {
@@ -54,6 +58,26 @@ PassResult replace_nodes(const Graph& graph, std::string_view pass, const NodeRe
 PassResult replace_nodes(const Graph& graph, std::string_view pass, const NodeRewrite& rewrite) {
   return replace_nodes(graph, pass, rewrite,
                        [&](const Graph& body) { return replace_nodes(body, pass, rewrite); });
+}
+
+void check_written_out(const NodeVisit& visit, std::int64_t times,
+                       std::initializer_list<const Graph*> bodies) {
+  const std::int64_t most = Limits{}.nodes;
+  std::int64_t trip = 1;
+  for (const Graph* body : bodies) trip += static_cast<std::int64_t>(count_nodes(*body));
+  const std::int64_t made =
+      saturating_add(static_cast<std::int64_t>(visit.graph().size()), saturating_mul(times, trip));
+  if (made <= most) return;
+  const Node& node = visit.node;
+  throw UserError(
+      {.code = ErrorCode::Refused,
+       .detail = "unroll",
+       .message = fmt::format("a '{}' of {} trips would be more than {} nodes written out",
+                              node.op.mnemonic(), times, most),
+       .where = node.provenance ? node.provenance->where : SourcePosition{},
+       .notes = {},
+       .help = "give it fewer trips, or leave it a loop: it can be differentiated, batched and "
+               "compiled as it is"});
 }
 
 PassResult to_fixpoint(const Graph& graph,

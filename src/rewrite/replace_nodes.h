@@ -37,4 +37,8 @@ using NodeRewrite = std::function<NewResults(const NodeVisit&)>;
 [[nodiscard]] PassResult to_fixpoint(
     const Graph& graph, const std::vector<std::function<PassResult(const Graph&)>>& passes);
 
+/// UserError(refused) when `times` copies of `bodies` would make a graph larger than text may be.
+void check_written_out(const NodeVisit& visit, std::int64_t times,
+                       std::initializer_list<const Graph*> bodies);
+
 }  // namespace ricci

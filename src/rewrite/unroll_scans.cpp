@@ -207,7 +207,9 @@ PassResult unroll_scans(const Graph& graph, const UnrollOptions& options) {
                      {},
                      "bind the symbol first"});
     }
-    if (op->length.value() / options.factor < 2) return unroll_whole(*op, v);
+    const bool whole = op->length.value() / options.factor < 2;
+    check_written_out(v, whole ? op->length.value() : options.factor, {v.node.body("body")});
+    if (whole) return unroll_whole(*op, v);
     if (op->save_trajectory && op->num_checkpoints > 0) return std::nullopt;
     return unroll_part(*op, v, options.factor);
   });

@@ -1,6 +1,8 @@
 // Ops that move elements: each says, for every index of the result, where the element comes from.
 #include "ricci/op/shape.h"
 
+#include <algorithm>
+
 #include "rule/tables/eval_rules.h"
 
 namespace ricci::rule {
@@ -38,12 +40,16 @@ void eval(const op::Narrow& op, EvalContext& c) {
 
 // out[…, offset_k + i, …] = inputs[k][…, i, …]
 void eval(const op::Concat& op, EvalContext& c) {
+  const std::size_t axis = op.axis.index();
+  std::vector<std::int64_t> ends;  // of the operands, along the axis
+  for (std::size_t k = 0; k < c.operands(); ++k) {
+    ends.push_back((k == 0 ? 0 : ends.back()) + c.dims(k)[axis]);
+  }
   c.give_moved(0, [&](const StaticDims& index) -> EvalContext::Source {
+    const auto k =
+        static_cast<std::size_t>(std::ranges::upper_bound(ends, index[axis]) - ends.begin());
     StaticDims from = index;
-    std::size_t k = 0;
-    while (from[op.axis.index()] >= c.dims(k)[op.axis.index()]) {
-      from[op.axis.index()] -= c.dims(k++)[op.axis.index()];
-    }
+    from[axis] -= k == 0 ? 0 : ends[k - 1];
     return {k, flat_index(c.dims(k), from)};
   });
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "ricci/op/ops.h"
+#include "ricci/support/checked.h"
 #include "ricci/support/error.h"
 #include "ricci/support/text.h"
 
@@ -18,7 +19,7 @@ constexpr std::size_t MostIdle = 8;
 std::int64_t sum_of_outputs(const Program& program) {
   std::int64_t bytes = 0;
   for (const BufferId b : program.outputs)
-    bytes += program.buffers[static_cast<std::size_t>(b)].bytes();
+    bytes = saturating_add(bytes, program.buffers[static_cast<std::size_t>(b)].bytes());
   return bytes;
 }
 
@@ -27,11 +28,11 @@ std::int64_t sum_of_outputs(const Program& program) {
   Diagnostic d{ErrorCode::OutOfMemory,
                "run",
                fmt::format("'{}' needs {} bytes to run, but may take {}", program.name,
-                           needed + besides, limit),
+                           saturating_add(needed, besides), limit),
                {},
                {},
-               "use smaller sizes, checkpoint what is recomputed cheaply, or raise "
-               "CompileOptions::memory_limit"};
+               "use smaller sizes, checkpoint what is recomputed cheaply, or raise the limit: "
+               "--memory-limit, or CompileOptions::memory_limit in C++"};
   d.notes.push_back(fmt::format("{} for temporaries (no plan needs less than {}), {} for results",
                                 needed, program.live_bytes, besides));
   throw UserError(std::move(d));

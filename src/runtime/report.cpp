@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "ricci/schedule/cost.h"
+#include "ricci/support/checked.h"
 #include "ricci/support/text.h"
 
 namespace ricci {
@@ -47,7 +48,10 @@ std::string heading(const device::Executable& e) {
 std::string memory(const device::Executable& e) {
   const Program& p = e.program();
   std::array<std::int64_t, 4> bytes{};
-  for (const Buffer& b : p.buffers) bytes[static_cast<std::size_t>(b.role)] += b.bytes();
+  for (const Buffer& b : p.buffers) {
+    std::int64_t& sum = bytes[static_cast<std::size_t>(b.role)];
+    sum = saturating_add(sum, b.bytes());
+  }
   return fmt::format("memory: arena {} bytes (lower bound {}), scratch {}; inputs {}, "
                      "outputs {}, constants {}\n",
                      p.arena_bytes, p.live_bytes, e.scratch_bytes(),

@@ -41,8 +41,9 @@ std::optional<Boundaries> joined(const Boundaries& a, const Boundaries& b) {
 // that straddles none of `axes`; nothing when there is none.
 std::optional<std::int64_t> part_of_row(std::int64_t n, std::int64_t least, std::int64_t limit,
                                         const Boundaries& axes) {
-  for (std::int64_t parts = (n + limit - 1) / limit; parts <= n / least; ++parts) {
-    if (n % parts == 0 && joined(axes, {n / parts})) return n / parts;
+  // Lengths are tried, not how many there are: rows may be as long as sizes can be.
+  for (std::int64_t part = std::min(n, limit); part >= least; --part) {
+    if (n % part == 0 && joined(axes, {part})) return part;
   }
   return std::nullopt;
 }

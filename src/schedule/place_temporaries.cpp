@@ -2,6 +2,12 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "ricci/support/checked.h"
 
 #include "schedule/memory_plan.h"
 #include "schedule/step_buffers.h"
@@ -52,7 +58,7 @@ class Sharing {
       if (kernels != nullptr) std::ranges::for_each(kernels->launches, add);
       if (call != nullptr) for_attached(*call, add);
       if (launches.empty()) continue;
-      std::vector<std::size_t> used;  // places, once for each launch that uses them
+      Counts used;  // how many launches use a place
       for (const Launch* launch : launches) add_places(launch->buffers, used);
       if (call != nullptr) {
         std::vector<BufferId> own;
@@ -66,16 +72,22 @@ class Sharing {
   }
 
  private:
-  void add_places(const std::vector<BufferId>& buffers, std::vector<std::size_t>& to) const {
+  using Counts = std::unordered_map<std::size_t, int>;
+
+  void add_places(const std::vector<BufferId>& buffers, Counts& to) const {
     std::set<std::size_t> own;
     for (const BufferId b : buffers) {
       if (b >= 0) own.insert(place_[at(b)]);
     }
-    to.insert(to.end(), own.begin(), own.end());
+    for (const std::size_t place : own) ++to[place];
   }
 
   // What runs in one step runs at the same time: what several parts of it use stays as it is.
-  void share(const Launch& launch, std::size_t s, const std::vector<std::size_t>& used) {
+  void share(const Launch& launch, std::size_t s, const Counts& used) {
+    const auto several = [&](std::size_t place) {
+      const auto found = used.find(place);
+      return found != used.end() && found->second > 1;
+    };
     const loop::Kernel& kernel = program_.kernels[launch.kernel];
     for (std::size_t o = 0; o < launch.buffers.size(); ++o) {
       if (kernel.arguments[o].role != loop::ArgumentRole::Out) continue;
@@ -85,8 +97,7 @@ class Sharing {
         if (kernel.arguments[i].role != loop::ArgumentRole::In) continue;
         const std::size_t in = place_[at(launch.buffers[i])];
         if (lives_[in].bytes != lives_[out].bytes || lives_[in].last != s ||
-            lives_[in].first == s || std::ranges::count(used, in) > 1 ||
-            std::ranges::count(used, out) > 1) {
+            lives_[in].first == s || several(in) || several(out)) {
           continue;
         }
         if (!loop::can_overwrite(kernel, o, i)) continue;
@@ -103,10 +114,26 @@ class Sharing {
   std::vector<std::size_t> place_;
 };
 
+// Sums of sizes must stay numbers, padding included; no plan then has to look.
+void require_countable(const Program& program, std::span<const Lifetime> lives) {
+  constexpr std::int64_t Most = std::int64_t{1} << 62;
+  std::int64_t bytes = 0;
+  for (const Lifetime& life : lives) bytes = saturating_add(bytes, life.bytes);
+  if (bytes <= Most) return;
+  throw UserError({.code = ErrorCode::OutOfMemory,
+                   .detail = "compile",
+                   .message = fmt::format("the temporaries of '{}' have more than {} bytes",
+                                          program.name, Most),
+                   .where = {},
+                   .notes = {},
+                   .help = "use smaller sizes"});
+}
+
 }  // namespace
 
 void place_temporaries(Program& program, std::int64_t alignment) {
   std::vector<Lifetime> lives = lifetimes(program);
+  require_countable(program, lives);
   const std::vector<std::size_t> place = Sharing(program, lives).run();
   const MemoryPlan memory = plan_memory(lives, alignment);
   for (std::size_t b = 0; b < lives.size(); ++b) {

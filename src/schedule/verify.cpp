@@ -10,6 +10,7 @@
 #include "ricci/support/checked.h"
 #include "ricci/support/error.h"
 
+#include "schedule/launches_apart.h"
 #include "schedule/step_buffers.h"
 #include "schedule/verify_memory.h"
 
@@ -109,23 +110,9 @@ class Checker {
   void check(const KernelStep& s) const {
     require(!s.launches.empty(), "a step launches nothing");
     for (const Launch& launch : s.launches) check(launch);
-    for (const Launch& a : s.launches) {
-      for (const Launch& b : s.launches) {
-        if (&a != &b) check_apart(a, b);
-      }
-    }
+    require(schedule::launches_apart(program_, s), "launches side by side depend on each other");
   }
 
-  // Does nothing that `a` writes lie where `b` reads or writes? Pieces of one array may.
-  void check_apart(const Launch& a, const Launch& b) const {
-    schedule::for_arguments(program_, a, [&](BufferId x, bool written) {
-      if (!written) return;
-      schedule::for_arguments(program_, b, [&](BufferId y, bool also_written) {
-        require(x == y ? also_written : !overlap(buffer(x), buffer(y)),
-                "launches side by side depend on each other");
-      });
-    });
-  }
   static bool overlap(const Buffer& a, const Buffer& b) {
     return a.role == Buffer::Role::Temporary && b.role == Buffer::Role::Temporary &&
            a.offset < b.offset + b.bytes() && b.offset < a.offset + a.bytes();

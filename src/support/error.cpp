@@ -2,7 +2,16 @@
 
 #include <fmt/format.h>
 
+#include "ricci/support/text.h"
+
 namespace ricci {
+namespace {
+
+// Types and names of thousands of values say no more than those of the first. Notes may be logs.
+constexpr std::size_t MostShown = 2000;
+constexpr std::size_t MostNoteShown = 20'000;
+
+}  // namespace
 
 std::string_view name(ErrorCode code) noexcept {
   switch (code) {
@@ -45,13 +54,15 @@ std::string Diagnostic::full_code() const {
 }
 
 std::string Diagnostic::to_string() const {
-  std::string out = fmt::format("error[{}]: {}", full_code(), message);
+  std::string out = fmt::format("error[{}]: {}", full_code(), shortened(message, MostShown));
   if (where.known() || !where.file.empty()) {
     out += fmt::format("\n  --> {}", where.to_string());
     if (!where.text.empty()) out += fmt::format("    {}", where.text);
   }
-  for (const std::string& note : notes) out += fmt::format("\n  note: {}", note);
-  if (!help.empty()) out += fmt::format("\n  help: {}", help);
+  for (const std::string& note : notes) {
+    out += fmt::format("\n  note: {}", shortened(note, MostNoteShown));
+  }
+  if (!help.empty()) out += fmt::format("\n  help: {}", shortened(help, MostShown));
   return out;
 }
 

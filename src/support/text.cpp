@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::uint64_t QuietNan64 = 0x7FF8000000000000ULL;
 constexpr std::uint32_t QuietNan32 = 0x7FC00000U;
-constexpr std::size_t LongestWord = 64;  // longer words are not typing slips
+constexpr std::size_t LongestWord = 64;       // longer words are not typing slips
+constexpr std::size_t MostCompared = 10'000;  // words a slip is compared with
 
 template <class F>
 std::string print_finite(F v) {
@@ -30,6 +31,23 @@ int hex_digit(char c) noexcept {
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
+}
+
+// Bytes of the character at the front of `s`; 0 when it is malformed. Overlong forms, surrogates
+// and what lies beyond U+10FFFF are malformed.
+std::size_t utf8_length(std::string_view s) noexcept {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t length = first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+  if (length == 0 || first > 0xF4 || s.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0U) != 0x80) return 0;
+  }
+  const bool overlong = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
+  const bool surrogate = first == 0xED && byte(1) > 0x9F;
+  const bool beyond = first == 0xF4 && byte(1) > 0x8F;
+  return overlong || surrogate || beyond ? 0 : length;
 }
 
 std::string lower(std::string_view s) {
@@ -71,16 +89,38 @@ std::string print_f32(float v) {
   return print_finite(v);
 }
 
+std::size_t valid_utf8_prefix(std::string_view s) noexcept {
+  std::size_t at = 0;
+  while (at < s.size()) {
+    const std::size_t length = utf8_length(s.substr(at));
+    if (length == 0) break;
+    at += length;
+  }
+  return at;
+}
+
+std::string shortened(std::string_view s, std::size_t most_bytes) {
+  if (s.size() <= most_bytes) return std::string(s);
+  return std::string(s.substr(0, valid_utf8_prefix(s.substr(0, most_bytes)))) + "…";
+}
+
 std::string quote(std::string_view s) {
   std::string out = "\"";
-  for (const char c : s) {
+  std::size_t well_formed = valid_utf8_prefix(s);
+  for (std::size_t i = 0; i < s.size(); ++i) {
+    const char c = s[i];
+    if (i == well_formed) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+      well_formed = i + 1 + valid_utf8_prefix(s.substr(i + 1));
+      continue;
+    }
     switch (c) {
       case '"': out += "\\\""; break;
       case '\\': out += "\\\\"; break;
       case '\n': out += "\\n"; break;
       case '\t': out += "\\t"; break;
       default:
-        if (static_cast<unsigned char>(c) < 0x20) {
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
           out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
         } else {
           out += c;
@@ -133,7 +173,8 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
   };
   std::optional<std::string> best;
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
-  for (const std::string& candidate : candidates) {
+  for (const std::string& candidate : candidates.first(std::min(candidates.size(), MostCompared))) {
+    if (length_gap(candidate) > best_distance) continue;  // the distance is at least as large
     const std::size_t d = edit_distance(lower(word), lower(candidate));
     if (d >= std::max<std::size_t>(word.size(), 1) && d != 0) continue;  // nothing in common
     const bool nearer = d < best_distance ||

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -94,10 +95,9 @@ class Wrapping {
   }
 
   void add_used_outside() {
+    std::set<ValueId> seen(results_.begin(), results_.end());
     const auto use = [&](ValueId v) {
-      if (inside_[v.node] && std::ranges::find(results_, v) == results_.end()) {
-        results_.push_back(v);
-      }
+      if (inside_[v.node] && seen.insert(v).second) results_.push_back(v);
     };
     for (NodeId id = 0; id < graph_.size(); ++id) {
       if (inside_[id]) continue;
@@ -137,7 +137,8 @@ std::vector<ValueId> resolved(const Graph& graph, const std::vector<ValueRef>& r
 // Nodes on a path from one of `from` to one of `to`.
 std::vector<bool> between(const Graph& graph, const std::vector<ValueId>& from,
                           const std::vector<ValueId>& to) {
-  const auto starts = [&](ValueId v) { return std::ranges::find(from, v) != from.end(); };
+  const std::set<ValueId> first(from.begin(), from.end());
+  const auto starts = [&](ValueId v) { return first.contains(v); };
   std::vector<bool> reached(graph.size());
   for (NodeId id = 0; id < graph.size(); ++id) {
     reached[id] = std::ranges::any_of(graph.nodes()[id].operands,

@@ -1,6 +1,6 @@
 #include "transform/halves.h"
 
-#include <algorithm>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -46,10 +46,12 @@ class Halves {
     std::vector<ValueId> outputs(
         graph_.outputs().begin(),
         graph_.outputs().begin() + static_cast<std::ptrdiff_t>(cut_.forward_outputs));
+    std::map<ValueId, std::size_t> places;  // the first of each
+    for (std::size_t i = 0; i < outputs.size(); ++i) places.emplace(outputs[i], i);
     for (const ValueId v : saved_) {
-      const auto found = std::ranges::find(outputs, v);
-      out.saved.push_back(static_cast<std::size_t>(found - outputs.begin()));
-      if (found == outputs.end()) outputs.push_back(v);
+      const auto [place, fresh] = places.emplace(v, outputs.size());
+      out.saved.push_back(place->second);
+      if (fresh) outputs.push_back(v);
     }
     out.forward = first_half(outputs);
     out.backward = second_half();
@@ -71,11 +73,12 @@ class Halves {
   // From the gradients back to the values that are saved, or to the inputs.
   void find_saved() {
     second_.resize(graph_.size());
+    std::set<ValueId> saved;
     const auto reach = [&](ValueId v) {
-      if (!candidates_.contains(v)) {
+      if (candidates_.contains(v)) {
+        saved.insert(v);
+      } else {
         second_[v.node] = true;
-      } else if (std::ranges::find(saved_, v) == saved_.end()) {
-        saved_.push_back(v);
       }
     };
     for (std::size_t i = cut_.forward_outputs; i < graph_.outputs().size(); ++i) {
@@ -85,7 +88,7 @@ class Halves {
       if (!second_[id]) continue;
       for (const ValueId v : graph_.nodes()[id].operands) reach(v);
     }
-    std::ranges::sort(saved_);
+    saved_.assign(saved.begin(), saved.end());
   }
 
   [[nodiscard]] std::shared_ptr<const Graph> first_half(const std::vector<ValueId>& outputs) const {

@@ -6,13 +6,22 @@
 
 #include "ricci/support/checked.h"
 #include "ricci/support/hash.h"
+#include "ricci/support/limits.h"
 #include "ricci/support/text.h"
 
 namespace ricci {
 namespace {
 
-constexpr std::size_t MostTerms = 256;
-constexpr std::size_t MostDegree = 64;
+// Symbols written while a product is multiplied out, before terms that are alike are added.
+constexpr std::size_t MostWritten = 16384;
+
+// Products of sums grow without bound; nobody's shapes need this many terms.
+[[noreturn]] void refuse_complicated() {
+  throw UserError(ErrorCode::Shape, "a symbolic size has become too complicated",
+                  fmt::format("name a part of it with a symbol of its own; a size has at most {} "
+                              "terms of {} symbols",
+                              MostDimTerms, MostDimDegree));
+}
 
 // a / b when it is exact; nothing otherwise. The least number divided by -1 does not fit.
 std::optional<std::int64_t> exact_quotient(std::int64_t a, std::int64_t b) {
@@ -35,7 +44,7 @@ Dim Dim::symbol(std::string name) {
     }
   }
   if (!is_identifier(name)) {
-    throw UserError(ErrorCode::Name, fmt::format("'{}' cannot name a dimension", name),
+    throw UserError(ErrorCode::Name, fmt::format("'{}' cannot name a dimension", shortened(name)),
                     "use letters, digits and underscores, not starting with a digit");
   }
   return from(0, {Term{{std::move(name)}, 1}});
@@ -59,11 +68,7 @@ Dim Dim::from(std::int64_t constant, Terms terms) {
       merged.push_back(std::move(t));
     }
   }
-  // Products of sums grow without bound; nobody's shapes need this many terms.
-  if (merged.size() > MostTerms) {
-    throw UserError(ErrorCode::Shape, "a symbolic size has become too complicated",
-                    "name the product with a symbol of its own");
-  }
+  if (merged.size() > MostDimTerms) refuse_complicated();
   std::erase_if(merged, [](const Term& t) { return t.coefficient == 0; });
   Dim d(constant);
   if (!merged.empty()) d.terms_ = std::make_shared<const Terms>(std::move(merged));
@@ -111,12 +116,12 @@ Dim operator*(const Dim& a, const Dim& b) {
   };
   scale(a.terms(), b.constant_);
   scale(b.terms(), a.constant_);
+  std::size_t written = 0;
   for (const Dim::Term& s : a.terms()) {
     for (const Dim::Term& t : b.terms()) {
-      if (s.symbols.size() + t.symbols.size() > MostDegree) {
-        throw UserError(ErrorCode::Shape, "a symbolic size has become too complicated",
-                        "name the product with a symbol of its own");
-      }
+      const std::size_t degree = s.symbols.size() + t.symbols.size();
+      written += degree;
+      if (degree > MostDimDegree || written > MostWritten) refuse_complicated();
       std::vector<std::string> symbols = s.symbols;
       symbols.insert(symbols.end(), t.symbols.begin(), t.symbols.end());
       std::ranges::sort(symbols);

@@ -379,10 +379,15 @@ std::uint64_t Tensor::hash() const {
 
 namespace {
 
-// Nested lists; long axes show their first and last entries.
-std::string nested(const Tensor& t, std::size_t axis) {
+// Nested lists; long axes show their first and last entries, and of many axes not all elements are
+// shown: `left` counts those that still may be.
+std::string nested(const Tensor& t, std::size_t axis, int& left) {
   constexpr std::int64_t Edge = 3;
-  if (axis == t.rank()) return detail::print_element(t.dtype(), t.data());
+  if (left == 0) return "…";
+  if (axis == t.rank()) {
+    --left;
+    return detail::print_element(t.dtype(), t.data());
+  }
   std::string out = "[";
   const std::int64_t size = t.dims()[axis];
   for (std::int64_t i = 0; i < size; ++i) {
@@ -391,13 +396,16 @@ std::string nested(const Tensor& t, std::size_t axis) {
       i = size - Edge;
     }
     if (i != 0) out += ", ";
-    out += nested(t.narrowed(axis, i, 1), axis + 1);
+    out += nested(t.narrowed(axis, i, 1), axis + 1, left);
   }
   return out + "]";
 }
 
 }  // namespace
 
-std::string Tensor::to_string() const { return type_.to_string() + " " + nested(*this, 0); }
+std::string Tensor::to_string() const {
+  int left = 1000;
+  return type_.to_string() + " " + nested(*this, 0, left);
+}
 
 }  // namespace ricci

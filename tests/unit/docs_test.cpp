@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "ricci/op/table.h"
+#include "ricci/support/limits.h"
 
 #include "support/tool.h"
 #include "test_paths.h"
@@ -31,6 +32,27 @@ TEST(Docs, EveryOpHasASourceForEveryTransform) {
     const std::string op(d.info->name);
     const std::regex row("\n\\| \\[`" + op + "`\\]\\(#" + op + "\\) \\|(" + source + "){7}\n");
     EXPECT_TRUE(std::regex_search(page, row)) << op;
+  }
+}
+
+TEST(Docs, LimitsAreTheOnesPublished) {
+  const std::string page = read_text(RICCI_SOURCE_DIR "/docs/LANGUAGE.md");
+  const std::string security = read_text(RICCI_SOURCE_DIR "/SECURITY.md");
+  for (const LimitInfo& limit : all_limits()) {
+    const std::string name(limit.name);
+    const std::string row = "| `" + name + "` | " + std::to_string(Limits{}.*(limit.value)) +
+                            " | " + std::string(limit.help);
+    EXPECT_NE(page.find(row), std::string::npos) << row;
+    EXPECT_NE(security.find("`--limit " + name + "=…`"), std::string::npos) << name;
+  }
+  for (const auto& [name, value] : {std::pair{"nesting", std::size_t{MostNesting}},
+                                    {"rank", MostRank},
+                                    {"nodes", MostNodes},
+                                    {"terms", MostDimTerms},
+                                    {"degree", MostDimDegree},
+                                    {"type", MostTypeBytes}}) {
+    const std::string row = std::string("| ") + name + " | " + std::to_string(value) + " |";
+    EXPECT_NE(page.find(row), std::string::npos) << row;
   }
 }
 

@@ -87,5 +87,22 @@ TEST(InterpretFaults, TooLittleMemoryNamesTheOp) {
   EXPECT_TRUE(contains(fault, "g.ric:3")) << fault;
 }
 
+// Each size is known only once the next one is.
+TEST(InterpretSymbols, LongChainsOfSizesAreSolved) {
+  constexpr int Length = 20'000;
+  Graph g("g");
+  Feeds feeds;
+  for (int i = 0; i < Length; ++i) {
+    const std::string name = "x" + std::to_string(i);
+    Dim size = Dim::symbol("n" + std::to_string(i));
+    if (i + 1 < Length) size = size + Dim::symbol("n" + std::to_string(i + 1));
+    g.input(name, f32({size}));
+    feeds.emplace(name, Tensor::splat(f32({i + 1 < Length ? 2 : 1}), 0.0));
+  }
+  const SymbolBindings found = bindings_from_feeds(g, feeds);
+  EXPECT_EQ(found.size(), std::size_t{Length});
+  EXPECT_EQ(found.at("n0"), 1);
+}
+
 }  // namespace
 }  // namespace ricci

@@ -43,6 +43,69 @@ TEST(ToolRun, ExamplesRunWithRandomInputs) {
   EXPECT_GE(count, 5U);
 }
 
+TEST(ToolRun, NumbersThatDoNotFitAreRefused) {
+  for (const std::string option :
+       {"--seed 99999999999999999999", "--random 18446744073709551616", "--random -1",
+        "--threads 4294967297", "--threads 010", "--memory-limit 9223372036854775808",
+        "--limit nodes=99999999999999999999", "--limit nodes=", "--limit nodes",
+        "--limit node=1"}) {
+    const auto run = run_tool("run - " + option, Double);
+    EXPECT_EQ(run.status, 2) << option;
+    EXPECT_NE(run.err.find(option.substr(0, option.find(' '))), std::string::npos) << run.err;
+  }
+  const auto size =
+      run_tool("run - --graph negate --random 1 --size n=99999999999999999999", Double);
+  EXPECT_EQ(size.status, 1);
+  EXPECT_NE(size.err.find("'99999999999999999999' is not a size for 'n'"), std::string::npos);
+  EXPECT_EQ(run_tool("vmap - --batch x --size 99999999999999999999", Double).status, 2);
+  EXPECT_EQ(run_tool("grad - --wrt x --save-budget 99999999999999999999", Double).status, 2);
+  EXPECT_EQ(run_tool("run - --random 18446744073709551615", Double).status, 0);
+}
+
+TEST(ToolRun, LimitsOfTextAreRaisedAndLowered) {
+  const auto refused = run_tool("print - --limit nodes=3", Double);
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_NE(refused.err.find("the file has 4 nodes or more, but may have 3"), std::string::npos)
+      << refused.err;
+  EXPECT_NE(refused.err.find("--limit nodes="), std::string::npos);
+  EXPECT_EQ(run_tool("print - --limit nodes=3 --limit nodes=4", Double).status, 0);
+}
+
+TEST(ToolRun, WhatDoesNotFitInMemoryIsRefusedAtOnce) {
+  const std::string huge =
+      "graph @huge { %x = constant splat 1.0 : f32[1000000000000] %y = sin %x return %y }";
+  for (const std::string command : {"run -", "run - --device reference", "bench -"}) {
+    const auto run = run_tool(command, huge);
+    EXPECT_EQ(run.status, 1);
+    EXPECT_TRUE(run.err.starts_with("error[out_of_memory.run]: 'huge' needs ")) << run.err;
+  }
+  const std::string fed = "graph @fed { %x = input \"x\" : f32[n, n] %y = sin %x return %y }";
+  for (const std::string command : {"run", "run --device reference", "bench", "check"}) {
+    const auto run = run_tool(command + " - --random 1 --size n=1000000", fed);
+    EXPECT_EQ(run.status, 1);
+    EXPECT_TRUE(run.err.starts_with("error[out_of_memory.random]: ")) << run.err;
+  }
+  const auto folded = run_tool("opt - --passes constant_folding,canonicalize", huge);
+  EXPECT_EQ(folded.status, 0) << folded.err;
+  const auto small = run_tool("run - --random 1 --device reference --memory-limit 10", Double);
+  EXPECT_NE(small.err.find("may take 10"), std::string::npos) << small.err;
+}
+
+TEST(ToolRun, LoopsAreNotUnrolledWithoutEnd) {
+  const std::string loops = R"(graph @loops {
+    %x = input "x" : f32[2]
+    %y = while %x {max_iterations = 1000000000000}
+      cond { %c = input "c" : f32[2] %t = constant true : bool[] return %t }
+      body { %c = input "c" : f32[2] %d = sin %c return %d }
+    %z = scan %x {length = 1000000000000} body { %c = input "c" : f32[2] %d = sin %c return %d }
+    return %y, %z })";
+  for (const std::string pass : {"unroll_while", "unroll_scans", "prepare_for_autodiff"}) {
+    const auto run = run_tool("opt - --passes " + pass, loops);
+    EXPECT_EQ(run.status, 1);
+    EXPECT_TRUE(run.err.starts_with("error[refused.unroll]: ")) << pass << ": " << run.err;
+  }
+}
+
 TEST(ToolRun, ReadsArraysAndWritesResults) {
   io::write_npy(scratch("x.npy"), Tensor::of<float>({2}, {1, -2}));
   const auto run =

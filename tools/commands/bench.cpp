@@ -16,6 +16,8 @@
 #include "commands/commands.h"
 #include "commands/device_option.h"
 #include "feeds.h"
+#include "numbers.h"
+#include "runtime/programs.h"
 #include "runtime/report.h"
 #include "runtime/staging.h"
 #include "source.h"
@@ -101,9 +103,13 @@ void measure_compiled(const BenchCommand& command, const Graph& graph, const Che
   const auto start = Clock::now();
   const Graph bound = feeds.bindings.empty() ? graph : graph.bind(feeds.bindings);
   const device::Backend& backend = device.backend();
-  const auto executable = backend.compile(std::make_shared<const Program>(
-      make_program(bound, {.fuse = !command.no_fuse, .target = &backend.target()})));
-  const std::unique_ptr<device::Context> context = executable->make_context();
+  const runtime::BoundProgram bound_program(
+      std::make_shared<const Program>(
+          make_program(bound, {.fuse = !command.no_fuse, .target = &backend.target()})),
+      device, {});
+  const device::Executable* executable = &bound_program.executable();
+  const std::unique_ptr<device::Context> context =
+      bound_program.make_context(bound_program.output_bytes());
   out.compile_ms = ms_since(start);
 
   std::vector<Tensor> held;
@@ -204,12 +210,15 @@ void add_bench(CLI::App& app, Action& action) {
   options->source.declare_one(*command);
   options->feeds.declare(*command);
   command->add_option("--seed", options->seed, "seed of the graph's random ops (default 0)")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(check_whole<std::uint64_t>);
   command->add_option("--reps", options->reps, "how often it is run (default 20)")
       ->type_name("N")
+      ->check(check_whole<std::size_t>)
       ->check(CLI::Range(std::size_t{1}, std::size_t{1000000}));
   command->add_option("--threads", options->threads, "threads at most (default: one per core)")
       ->type_name("N")
+      ->check(check_whole<int>)
       ->check(CLI::Range(0, 4096));
   command->add_flag("--no-fuse", options->no_fuse, "a kernel for every op");
   command->add_flag("--json", options->json, "all times, as JSON");

@@ -11,6 +11,7 @@
 
 #include "commands/commands.h"
 #include "feeds.h"
+#include "numbers.h"
 #include "source.h"
 #include "stopping.h"
 
@@ -76,9 +77,11 @@ void add_check(CLI::App& app, Action& action) {
       ->type_name("A,B");
   options->feeds.declare(*command);
   command->add_option("--order", options->check.order, "2 checks second derivatives as well")
+      ->check(check_whole<int>)
       ->check(CLI::Range(1, 2))
       ->type_name("N");
   command->add_option("--directions", options->check.directions, "random directions per value")
+      ->check(check_whole<int>)
       ->check(CLI::Range(1, 1000))
       ->type_name("N");
   declare_timeout(*command, options->timeout);

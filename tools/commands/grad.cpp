@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "commands/transforming.h"
+#include "numbers.h"
 
 namespace ricci::tool {
 namespace {
@@ -32,7 +33,7 @@ void declare_saving(CLI::App& command, Options& options) {
   command
       .add_option("--save-budget", options.save_bytes,
                   "bytes that what is kept of a scan may take, for auto and recompute")
-      ->check(CLI::NonNegativeNumber);
+      ->check(check_whole<std::int64_t>);
   command
       .add_option("--save-names", options.save_names,
                   "values of scans' bodies to keep, for named and auto")

@@ -2,6 +2,7 @@
 #include "ricci/transform/higher_order.h"
 
 #include "commands/transforming.h"
+#include "numbers.h"
 
 namespace ricci::tool {
 
@@ -19,6 +20,7 @@ void add_nth_grad(CLI::App& app, Action& action) {
       ->type_name("NAME");
   command->add_option("--order", options->order, "how often to differentiate")
       ->required()
+      ->check(check_whole<int>)
       ->check(CLI::Range(0, 64))
       ->type_name("N");
   command->add_flag("--directional", options->directional,

@@ -15,6 +15,7 @@
 #include "commands/commands.h"
 #include "commands/device_option.h"
 #include "feeds.h"
+#include "numbers.h"
 #include "source.h"
 #include "stopping.h"
 #include "summary.h"
@@ -65,16 +66,17 @@ Ran run_compiled(const Graph& graph, RunValues values, const RunCommand& options
 
 Ran run_graph(const Graph& graph, RunValues values, const RunCommand& options) {
   if (options.device != "reference") return run_compiled(graph, std::move(values), options);
-  if (options.check_finite || options.watches() || options.threads != 0 ||
-      options.memory_limit != 0) {
+  if (options.check_finite || options.watches() || options.threads != 0) {
     throw UserError(ErrorCode::UnsupportedOnBackend,
-                    "threads, memory limits, profiles, traces and checks are of compiled programs",
+                    "threads, profiles, traces and checks are of compiled programs",
                     fmt::format("run with --device {}, or leave these options out",
                                 Device::all().front().name));
   }
-  return {
-      interpret(graph, values.feeds, {.seed = options.seed, .symbols = std::move(values.symbols)}),
-      {}};
+  return {interpret(graph, values.feeds,
+                    {.seed = options.seed,
+                     .symbols = std::move(values.symbols),
+                     .memory_limit = options.memory_limit}),
+          {}};
 }
 
 void run(const RunCommand& options) {
@@ -99,12 +101,13 @@ void run(const RunCommand& options) {
 void declare_program_options(CLI::App& command, RunCommand& options) {
   command.add_option("--threads", options.threads, "threads at most (default: one per core)")
       ->type_name("N")
+      ->check(check_whole<int>)
       ->check(CLI::Range(0, 4096));
   command
       .add_option("--memory-limit", options.memory_limit,
                   "bytes that temporaries and results may take (default: the machine's memory)")
       ->type_name("BYTES")
-      ->check(CLI::NonNegativeNumber);
+      ->check(check_whole<std::int64_t>);
   command.add_flag("--check-finite", options.check_finite,
                    "stop at the first op that makes NaN or infinity of finite numbers");
   command.add_flag("--profile", options.profile, "then say where the time of a second run went");
@@ -120,7 +123,8 @@ void add_run(CLI::App& app, Action& action) {
   options->source.declare_one(*command);
   options->feeds.declare(*command);
   command->add_option("--seed", options->seed, "seed of the graph's random ops (default 0)")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(check_whole<std::uint64_t>);
   declare_device(*command, options->device);
   declare_program_options(*command, *options);
   command->add_option("--out", options->out, "write the outputs as arrays out0, out1, …")

@@ -22,6 +22,9 @@ struct InterpretOptions {
   std::uint64_t seed = 0;  ///< the run's global seed for random ops
   /// Sizes by name; needed for symbols that the shapes of the feeds do not decide.
   SymbolBindings symbols = {};
+  /// Bytes that results and the copies kernels work on may take at once; 0 means all the memory of
+  /// the machine. What a run takes is known before it: nothing is allocated when it is too much.
+  std::int64_t memory_limit = 0;
   /// Called with every node's results as they are made; for traces and non-finite searches.
   std::function<void(const Graph&, NodeId, std::span<const Tensor>)> observer = {};
   /// Asked between nodes, those of loops' bodies too; UserError(stopped) when it says so.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ricci/ir/graph.h"
+#include "ricci/support/limits.h"
 
 namespace ricci {
 
@@ -27,6 +28,7 @@ struct PrintOptions {
 struct ParseOptions {
   std::string file = "<text>";         ///< shown in messages
   const Registry* registry = nullptr;  ///< custom ops; the default registry when absent
+  Limits limits = {};                  ///< what is larger is refused
 };
 
 /// All graphs of a file. UserError(parse) with line and column when the text is malformed.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "ricci/support/error.h"
@@ -31,6 +32,14 @@ namespace ricci {
 [[nodiscard]] inline std::int64_t checked_mul(std::int64_t a, std::int64_t b) {
   if (const auto r = try_mul(a, b)) return *r;
   throw UserError(ErrorCode::Shape, "a size does not fit in 64 bits");
+}
+
+/// a + b and a * b of counts, none negative; the largest number where they do not fit.
+[[nodiscard]] inline std::int64_t saturating_add(std::int64_t a, std::int64_t b) noexcept {
+  return try_add(a, b).value_or(std::numeric_limits<std::int64_t>::max());
+}
+[[nodiscard]] inline std::int64_t saturating_mul(std::int64_t a, std::int64_t b) noexcept {
+  return try_mul(a, b).value_or(std::numeric_limits<std::int64_t>::max());
 }
 
 }  // namespace ricci
