@@ -2,40 +2,24 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
-#include <limits>
 #include <new>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "ricci/support/error.h"
 
 #include "support/align.h"
+#include "support/machine_memory.h"
 
 namespace ricci::device {
 namespace {
 
 constexpr std::align_val_t Alignment{CacheLine};
 
-std::int64_t machine_bytes() {
-  std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  const std::int64_t pages = sysconf(_SC_PHYS_PAGES);
-  const std::int64_t page = sysconf(_SC_PAGESIZE);
-  if (pages > 0 && page > 0) most = pages * page;
-  std::ifstream container("/sys/fs/cgroup/memory.max");
-  std::int64_t allowed = 0;
-  if (container >> allowed && allowed > 0) most = std::min(most, allowed);
-  return most;
-}
-
 class HostMemory final : public Memory {
  public:
   [[nodiscard]] bool is_host() const noexcept override { return true; }
-  [[nodiscard]] std::int64_t total_bytes() const override {
-    static const std::int64_t bytes = machine_bytes();
-    return bytes;
-  }
+  [[nodiscard]] std::int64_t total_bytes() const override { return machine_memory(); }
   [[nodiscard]] std::byte* allocate(std::int64_t bytes) override {
     const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
     auto* at = static_cast<std::byte*>(::operator new(size, Alignment, std::nothrow));
