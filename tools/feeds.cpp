@@ -62,6 +62,36 @@ void fill_randomly(const Graph& graph, std::uint64_t seed, RunValues& values) {
   }
 }
 
+// Could the graph take a value of that type? Sizes that feeds disagree about are for later.
+bool fits(const Graph& graph, const std::string& name, const Type& type,
+          const SymbolBindings& symbols) {
+  Type declared = graph.node(graph.find_or_throw(name)).types[0];
+  const bool widened = declared.dtype == DType::BF16 && type.dtype == DType::F32;
+  if (type.rank() != declared.rank() || (type.dtype != declared.dtype && !widened)) return false;
+  declared = declared.bind(symbols);
+  for (std::size_t i = 0; i < type.rank(); ++i) {
+    if (declared.dims[i].is_static() && !(declared.dims[i] == type.dims[i])) return false;
+  }
+  return true;
+}
+
+// Arrays are unpacked only where the graph can take them. One that does not fit costs nothing: a
+// single number of its type stands for it, and is refused with the message for wrong feeds.
+void read_archive(const Graph& graph, const FeedOptions& options, RunValues& values) {
+  Feeds& feeds = values.feeds;
+  const auto wanted = [&](const std::string& name, const Type& type) {
+    (void)graph.find_or_throw(name);
+    if (feeds.contains(name)) return false;  // --input comes first
+    if (fits(graph, name, type, values.symbols)) return true;
+    feeds.emplace(name, Tensor::splat(type, std::int64_t{0}));
+    return false;
+  };
+  for (auto& [name, value] :
+       io::read_npz(options.archive, {.max_total_bytes = options.max_bytes, .wanted = wanted})) {
+    feeds.emplace(name, as_declared(graph, name, std::move(value)));
+  }
+}
+
 std::string check_assignment(const std::string& text) {
   return split_assignment(text) ? "" : "'" + text + "' is not of the form NAME=VALUE";
 }
@@ -103,6 +133,12 @@ void FeedOptions::declare(CLI::App& command) {
       ->allow_extra_args(false);
   command.add_option("--inputs", archive, "values by name; --input comes first")
       ->type_name("FILE.npz");
+  command
+      .add_option("--max-input-bytes", max_bytes,
+                  "bytes that arrays from a file may take (default: 64 GiB; of an archive 64 times "
+                  "its own size, and 256 MiB in any case)")
+      ->type_name("BYTES")
+      ->check(CLI::PositiveNumber);
   command.add_option("--random", random_seed, "fill every other input and param from this seed")
       ->type_name("SEED")
       ->check(check_whole<std::uint64_t>);
@@ -125,15 +161,15 @@ RunValues make_values(const Graph& graph, const FeedOptions& options) {
   Feeds& feeds = values.feeds;
   for (const std::string& text : options.arrays) {
     const auto [name, file] = split_assignment(text).value();
-    if (!feeds.emplace(name, as_declared(graph, name, io::read_npy(file))).second) {
+    if (!feeds
+             .emplace(name,
+                      as_declared(graph, name,
+                                  io::read_npy(file, options.max_bytes.value_or(MaxFileBytes))))
+             .second) {
       throw UserError(ErrorCode::Name, fmt::format("'{}' is given twice", name));
     }
   }
-  if (!options.archive.empty()) {
-    for (auto& [name, value] : io::read_npz(options.archive)) {
-      feeds.emplace(name, as_declared(graph, name, std::move(value)));  // --input comes first
-    }
-  }
+  if (!options.archive.empty()) read_archive(graph, options, values);
   if (options.random_seed) fill_randomly(graph, *options.random_seed, values);
   return values;
 }

@@ -1,9 +1,13 @@
 // The command-line tool. Each command is one file in commands/; this one reads the arguments, runs
 // the command and turns failures into exit statuses: 1 for an error in the input or a time limit, 2
 // for wrong usage, 130 for an interrupt.
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <iostream>
 #include <new>
+#include <stdexcept>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -24,6 +28,15 @@ int report(const char* text) {
   return InputError;
 }
 
+// What was printed may still be on its way: a full disk shows only now.
+int finished(int status) {
+  std::cout.flush();
+  if (std::cout && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  const std::string reason = errno != 0 ? fmt::format(": {}", std::strerror(errno)) : "";
+  report(fmt::format("error[file.write]: cannot write to standard output{}", reason).c_str());
+  return InputError;
+}
+
 // What is wrong when the first word is no command; CLI11 would only say that one is required.
 std::string unknown_command(CLI::App& app, std::string_view word) {
   std::vector<std::string> commands;
@@ -37,9 +50,7 @@ std::string unknown_command(CLI::App& app, std::string_view word) {
                      ricci::join(commands, ", "));
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   CLI::App app("Ricci: a tensor compiler for differentiable programs", "ricci");
   app.set_version_flag("--version", "ricci " RICCI_VERSION);
   app.require_subcommand(1);
@@ -56,6 +67,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
+    errno = 0;  // of what it prints, see above
     return app.exit(e) == 0 ? 0 : UsageError;
   }
   const ricci::tool::StopOnInterrupt stoppable;
@@ -63,13 +75,34 @@ int main(int argc, char** argv) {
     action();
     return 0;
   } catch (const ricci::UserError& e) {
-    if (e.code() != ricci::ErrorCode::Stopped) return report(e.what());
+    if (e.code() != ricci::ErrorCode::Stopped) throw;
     const ricci::tool::Stopped stopped = ricci::tool::how_stopped();
     report(stopped.message.c_str());
     return stopped.status;
-  } catch (const std::bad_alloc&) {
-    return report("error[out_of_memory]: the program needs more memory than there is");
-  } catch (const std::exception& e) {
-    return report(e.what());
   }
 }
+
+// Whatever is thrown, users get an error line of ours.
+int run_reporting(int argc, char** argv) {
+  constexpr const char* NoMemory =
+      "error[out_of_memory]: the program needs more memory than there is";
+  try {
+    return run(argc, argv);
+  } catch (const ricci::Error& e) {
+    return report(e.what());
+  } catch (const std::bad_alloc&) {
+    return report(NoMemory);
+  } catch (const std::length_error&) {  // more than any memory has
+    return report(NoMemory);
+  } catch (const std::exception& e) {
+    return report(
+        fmt::format("error[internal]: something unexpected went wrong: {}\n  help: this "
+                    "is a fault of Ricci; please report it with the command and its input",
+                    e.what())
+            .c_str());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return finished(run_reporting(argc, argv)); }

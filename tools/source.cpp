@@ -1,26 +1,38 @@
 #include "source.h"
 
 #include <array>
-#include <cstdio>
+#include <cerrno>
+#include <cstring>
 #include <memory>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "ricci/io/file.h"
 #include "ricci/ir/text.h"
 #include "ricci/support/text.h"
 
 #include "numbers.h"
+#include "support/descriptor.h"
 
 namespace ricci::tool {
 namespace {
 
+// Past the buffer of the C library, so that what cannot be written is not tried again at the end.
 void write_standard_output(std::string_view text) {
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (!written || std::fflush(stdout) != 0) {
-    throw UserError(ErrorCode::File, "cannot write to standard output");
-  }
+  Descriptor output(STDOUT_FILENO);
+  const bool written = write_all(output, std::as_bytes(std::span(text)));
+  const int reason = errno;
+  (void)output.release();
+  if (written) return;
+  throw UserError(Diagnostic{
+      .code = ErrorCode::File,
+      .detail = "write",
+      .message = fmt::format("cannot write to standard output: {}", std::strerror(reason)),
+      .where = {},
+      .notes = {},
+      .help = {}});
 }
 
 void set_limit(Limits& limits, std::string_view text) {
@@ -79,7 +91,8 @@ void Source::declare(CLI::App& command, const char* graph_help) {
 
 std::vector<Graph> Source::load_all() const {
   const bool standard_input = file == "-";
-  const std::vector<std::byte> bytes = io::read_file(standard_input ? "/dev/stdin" : file);
+  const std::vector<std::byte> bytes =
+      io::read_file(standard_input ? "/dev/stdin" : file, limits.source_bytes);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const std::string shown = standard_input ? "<stdin>" : file;
   std::vector<Graph> graphs = parse(text, {.file = shown, .limits = limits});

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -47,17 +48,22 @@ void require_bools(ByteSpan elements, std::size_t base) {
 
 // u16 -> u32, u64 -> i64: the unsigned types of NumPy that Ricci lacks.
 Tensor widened(const Type& type, ByteSpan elements, const NpyElement& e, std::size_t base) {
-  std::vector<std::int64_t> numbers(elements.size() / e.size);
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const std::byte* from = elements.data() + i * e.size;
-    const std::uint64_t v = e.size == 2 ? load<std::uint16_t>(from) : load<std::uint64_t>(from);
-    if (v > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-      file_fault("npy_range", fmt::format("the u64 value {} does not fit in i64", v),
-                 base + i * e.size, "u64 arrays are read as i64");
+  Tensor out = Tensor::zeros(type);
+  std::byte* to = out.mutable_data();
+  for (std::size_t i = 0; i < elements.size(); i += e.size) {
+    if (e.size == 2) {
+      const std::uint32_t wide = load<std::uint16_t>(elements.data() + i);
+      std::memcpy(to + 2 * i, &wide, sizeof wide);
+      continue;
     }
-    numbers[i] = static_cast<std::int64_t>(v);
+    const auto v = load<std::uint64_t>(elements.data() + i);
+    if (v > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+      file_fault("npy_range", fmt::format("the u64 value {} does not fit in i64", v), base + i,
+                 "u64 arrays are read as i64");
+    }
+    std::memcpy(to + i, &v, sizeof v);
   }
-  return Tensor::from_numbers<std::int64_t>(type, numbers);
+  return out;
 }
 
 Tensor row_major(const NpyHeader& h, const Type& type, ByteSpan elements) {
@@ -81,7 +87,7 @@ Tensor writable(const Tensor& tensor) {
 
 }  // namespace
 
-Tensor parse_npy(std::span<const std::byte> bytes) {
+Tensor parse_npy(std::span<const std::byte> bytes) try {
   const NpyHeader h = parse_npy_header(bytes);
   const std::size_t left = bytes.size() - h.data_offset;
   if (left != h.data_size) {
@@ -91,18 +97,20 @@ Tensor parse_npy(std::span<const std::byte> bytes) {
         h.data_offset, "the file is cut short, damaged, or holds more than one array");
   }
   const ByteSpan elements = bytes.subspan(h.data_offset);
-  const Dims dims(h.dims.begin(), h.dims.end());
-  if (!h.fortran_order) return row_major(h, {h.element.dtype, dims}, elements);
+  const Type type = h.type();
+  if (!h.fortran_order) return row_major(h, type, elements);
   // Fortran order is the C order of the transposed array.
   const Tensor reversed =
-      row_major(h, {h.element.dtype, Dims(dims.rbegin(), dims.rend())}, elements);
-  std::vector<std::int64_t> perm(dims.size());
+      row_major(h, {type.dtype, Dims(type.dims.rbegin(), type.dims.rend())}, elements);
+  std::vector<std::int64_t> perm(type.rank());
   std::iota(perm.rbegin(), perm.rend(), 0);
   return reversed.transposed(perm).contiguous();
+} catch (const std::bad_alloc&) {
+  throw UserError(ErrorCode::OutOfMemory, "there is no memory for the array in the file");
 }
 
-Tensor read_npy(const std::string& path) {
-  const std::vector<std::byte> bytes = read_file(path);
+Tensor read_npy(const std::string& path, std::int64_t max_bytes) {
+  const std::vector<std::byte> bytes = read_file(path, max_bytes);
   try {
     return parse_npy(bytes);
   } catch (const UserError& e) {

@@ -184,20 +184,22 @@ class DictReader {
   bool have_shape_ = false;
 };
 
-// ByteSpan of all elements. Zero sizes count as one on the way, so that strides cannot overflow
+// Bytes that all elements take. Zero sizes count as one on the way, so that strides cannot overflow
 // either.
 std::size_t data_size(const NpyHeader& header, std::size_t offset) {
-  std::optional<std::int64_t> widest = 16;  // the largest element a tensor can have
+  const auto widest =
+      std::max(static_cast<std::int64_t>(header.element.size), size_of(header.element.dtype));
+  std::optional<std::int64_t> count = 1;
   bool empty = false;
   for (const std::int64_t d : header.dims) {
     empty = empty || d == 0;
-    if (widest) widest = try_mul(*widest, std::max<std::int64_t>(d, 1));
+    if (count) count = try_mul(*count, std::max<std::int64_t>(d, 1));
   }
-  if (!widest) {
+  if (!count || (!empty && !try_mul(*count, widest))) {
     file_fault("npy_size", "the array's size in bytes does not fit in 64 bits", offset,
                "the 'shape' in the header is damaged");
   }
-  return empty ? 0 : static_cast<std::size_t>(*widest / 16) * header.element.size;
+  return empty ? 0 : static_cast<std::size_t>(*count) * header.element.size;
 }
 
 }  // namespace
@@ -229,6 +231,15 @@ std::string npy_header(const Type& type) {
   const auto* row = std::ranges::find_if(
       Descrs, [&](const DescrRow& r) { return r.dtype == type.dtype && r.written; });
   check_internal(row != Descrs.end(), "bf16 is widened before it is written");
+  if (type.rank() > MaxRank) {
+    throw UserError(Diagnostic{
+        .code = ErrorCode::File,
+        .detail = "npy_rank",
+        .message = fmt::format("an array of {} dimensions cannot be written", type.rank()),
+        .where = {},
+        .notes = {},
+        .help = fmt::format("NPY files have {} at most; reshape it first", MaxRank)});
+  }
   std::string shape;
   for (const std::int64_t d : type.static_dims()) shape += fmt::format("{}, ", d);
   if (type.rank() > 1) shape.resize(shape.size() - 2);

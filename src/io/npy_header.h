@@ -25,6 +25,9 @@ struct NpyHeader {
   StaticDims dims;
   std::size_t data_offset = 0;  ///< where the elements begin
   std::size_t data_size = 0;    ///< how many bytes they take
+
+  /// Of the array as it is read.
+  [[nodiscard]] Type type() const { return {element.dtype, Dims(dims.begin(), dims.end())}; }
 };
 
 /// The most bytes the part before the elements can take.
@@ -33,7 +36,8 @@ inline constexpr std::size_t MaxNpyHeader = (1U << 16) + 12;
 /// Reads the header at the front of `bytes`; the elements need not be there yet.
 [[nodiscard]] NpyHeader parse_npy_header(ByteSpan bytes);
 
-/// The bytes before the elements, for a C-order array of `type`.
+/// The bytes before the elements, for a C-order array of `type`. UserError(file.npy_rank) when it
+/// has more dimensions than the format.
 [[nodiscard]] std::string npy_header(const Type& type);
 
 }  // namespace ricci::io

@@ -1,5 +1,6 @@
 #include "ricci/io/object_file.h"
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 
@@ -26,9 +27,15 @@ std::string from_environment(const char* name) {
 class ScratchFolder {
  public:
   ScratchFolder() {
-    std::string name = (fs::temp_directory_path() / "ricci_link_XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) {
-      throw UserError(ErrorCode::File, fmt::format("cannot make a folder like '{}'", name));
+    std::error_code fault;
+    const fs::path folder = fs::temp_directory_path(fault);
+    std::string name = (folder / "ricci_link_XXXXXX").string();
+    if (!fault && ::mkdtemp(name.data()) == nullptr) fault = {errno, std::generic_category()};
+    if (fault) {
+      throw UserError(
+          ErrorCode::File,
+          fmt::format("cannot make a folder for the linker to work in: {}", fault.message()),
+          "TMPDIR names the folder it is made in");
     }
     path_ = name;
   }

@@ -26,10 +26,11 @@ struct ZipEntry {
 /// names are unique. Nothing is decompressed.
 [[nodiscard]] std::vector<ZipEntry> read_zip_directory(ByteSpan archive);
 
-/// The entry's bytes. `accept_size` is called once, with the first bytes (up to `prefix` of them),
-/// before more is decompressed, and may throw. Size and checksum must be as declared.
-[[nodiscard]] std::vector<std::byte> extract(const ZipEntry& entry, std::size_t prefix,
-                                             const std::function<void(ByteSpan)>& accept_size);
+/// The first bytes of an entry's content: `count` of them, or all when there are fewer.
+[[nodiscard]] std::vector<std::byte> first_bytes(const ZipEntry& entry, std::size_t count);
+
+/// All bytes of a deflated entry. Size and checksum must be as declared.
+[[nodiscard]] std::vector<std::byte> extract(const ZipEntry& entry);
 
 /// UserError(file.zip_crc) unless the bytes have the entry's checksum.
 void check_crc(const ZipEntry& entry, ByteSpan bytes);

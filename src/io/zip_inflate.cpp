@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <new>
 
 #include <fmt/format.h>
 #include <zlib.h>
@@ -75,18 +76,33 @@ class Inflater {
 
 }  // namespace
 
-std::vector<std::byte> extract(const ZipEntry& entry, std::size_t prefix,
-                               const std::function<void(ByteSpan)>& accept_size) {
+std::vector<std::byte> first_bytes(const ZipEntry& entry, std::size_t count) {
+  const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(count, entry.size));
+  if (!entry.deflated) {
+    const ByteSpan front = entry.data.first(size);
+    return {front.begin(), front.end()};
+  }
+  std::vector<std::byte> out(size);
+  out.resize(Inflater(entry).read(out));
+  return out;
+}
+
+std::vector<std::byte> extract(const ZipEntry& entry) {
   check_internal(entry.deflated, "stored entries are read in place");
   Inflater in(entry);
   const auto size = static_cast<std::size_t>(entry.size);
-  std::vector<std::byte> out(std::min(prefix, size));
-  std::size_t filled = in.read(out);
-  accept_size(ByteSpan(out).first(filled));
-  // Memory doubles as data arrives, so that a lying size costs little.
-  while (filled == out.size() && filled < size) {
-    out.resize(std::min(size, std::max<std::size_t>(2 * filled, 4096)));
-    filled += in.read(std::span(out).subspan(filled));
+  std::vector<std::byte> out;
+  std::size_t filled = 0;
+  try {
+    // Memory doubles as data arrives, so that a lying size costs little.
+    do {
+      out.resize(std::min(size, std::max<std::size_t>(2 * filled, 4096)));
+      filled += in.read(std::span(out).subspan(filled));
+    } while (filled == out.size() && filled < size);
+  } catch (const std::bad_alloc&) {
+    throw UserError(ErrorCode::OutOfMemory,
+                    fmt::format("there is no memory for the {} bytes of entry {}", size,
+                                quote(entry.name.substr(0, 80))));
   }
   if (filled != size) in.fail("holds less than its declared size");
   in.finish();

@@ -43,7 +43,9 @@ std::int64_t sum_of_outputs(const Program& program) {
 BoundProgram::BoundProgram(std::shared_ptr<const Program> program, const Device& device,
                            const CompileOptions& options)
     : device_(device),
-      executable_(device.backend().compile(std::move(program), {.code_cache = options.code_cache})),
+      executable_(device.backend().compile(
+          std::move(program),
+          {.code_cache = options.code_cache, .code_cache_limit = options.code_cache_limit})),
       memory_limit_(options.memory_limit > 0 ? options.memory_limit
                                              : device.backend().memory().total_bytes()),
       output_bytes_(sum_of_outputs(executable_->program())) {}

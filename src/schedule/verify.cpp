@@ -12,7 +12,9 @@
 
 #include "schedule/launches_apart.h"
 #include "schedule/step_buffers.h"
+#include "schedule/verify_control.h"
 #include "schedule/verify_memory.h"
+#include "support/align.h"
 
 namespace ricci {
 namespace {
@@ -52,12 +54,17 @@ class Reach {
 
 class Checker {
  public:
-  explicit Checker(const Program& program) : program_(program) {}
+  explicit Checker(const Program& program)
+      : program_(program), is_given_(program.buffers.size(), false) {}
 
-  void run() const {
-    require(program_.arena_bytes >= 0, "its arena has a negative size");
+  void run() {
+    require(program_.arena_bytes >= 0 && program_.arena_bytes <= MostBytes,
+            "its arena is larger than any memory, or negative");
     for (const BufferId b : program_.inputs) require(has_role(b, Buffer::Role::Input), Input);
     for (const BufferId b : program_.outputs) require(has_role(b, Buffer::Role::Output), Output);
+    for (const auto* ports : {&program_.inputs, &program_.outputs}) {
+      for (const BufferId b : *ports) is_given_[static_cast<std::size_t>(b)] = true;
+    }
     for (const loop::Kernel& k : program_.kernels) check(k);
     for (std::size_t s = 0; s < program_.steps.size(); ++s) {
       try {
@@ -70,6 +77,7 @@ class Checker {
   }
 
  private:
+  static constexpr std::int64_t MostBytes = std::int64_t{1} << 60;
   static constexpr const char* Input = "an input is not one";
   static constexpr const char* Output = "an output is not one";
   static constexpr const char* OtherType = "a buffer is used as if it were of another type";
@@ -84,7 +92,11 @@ class Checker {
   void use(BufferId b) const {
     require(exists(b), "a step uses a buffer there is not");
     const Buffer& used = buffer(b);
+    const bool is_port = used.role == Buffer::Role::Input || used.role == Buffer::Role::Output;
+    require(!is_port || is_given_[static_cast<std::size_t>(b)],
+            "a step uses an input or output that nobody gives");
     if (used.role != Buffer::Role::Temporary) return;
+    require(used.offset % CacheLine == 0, "a buffer does not begin on a cache line");
     require(used.offset >= 0 && used.bytes() <= program_.arena_bytes &&
                 used.offset <= program_.arena_bytes - used.bytes(),
             "a buffer lies outside the arena");
@@ -99,9 +111,11 @@ class Checker {
     require(std::ranges::all_of(k.extents, [](std::int64_t n) { return n >= 0; }),
             "a kernel walks a negative size");
     std::int64_t elements = 1;
-    for (const std::int64_t n : k.extents) elements = product(elements, n);
+    for (const std::int64_t n : k.extents)
+      elements = product(elements, std::max<std::int64_t>(n, 1));
     require(k.chunks >= 1 && k.chunks <= MostChunks,
             "a kernel's accumulated rows are cut in no sensible way");
+    (void)product(k.kept_rows(), k.chunks);
     require(!k.flat || (k.extents.size() == 1 && k.outer == 0 && k.accumulators.empty()),
             "a flat kernel has more than one row");
     require(k.work >= 0, "a kernel works less than nothing");
@@ -215,8 +229,25 @@ class Checker {
   void check(const CallStep& s) const {
     check_views(s.operands, s.results);
     check_types(s);
+    check_places(s);
     if (s.before) check_before(s, *s.before);
     if (s.after) check_after(s, *s.after);
+  }
+
+  // Kernels write results one element behind the other; and one that wrote to what it reads could
+  // change indices it has found to be good.
+  static void check_places(const CallStep& s) {
+    for (std::size_t r = 0; r < s.results.size(); ++r) {
+      const BufferView& result = s.results[r];
+      if (result.buffer < 0) continue;
+      require(schedule::is_row_major(result), "a result of a call is not row-major");
+      for (const BufferView& v : s.operands) {
+        require(v.buffer != result.buffer, "a call writes to its operands");
+      }
+      for (std::size_t other = 0; other < r; ++other) {
+        require(s.results[other].buffer != result.buffer, "a call writes two results to one place");
+      }
+    }
   }
 
   // As many operands as the op takes, and results as it gives, of the types it gives.
@@ -226,11 +257,11 @@ class Checker {
     const Registry& registry = program_.graph ? program_.graph->registry() : default_registry();
     try {
       check_signature(s.op, operands.size(), {});
+      require(normalize(s.op, operands) == s.op, "a call's attributes are not in normal form");
       const std::vector<Type> types = infer_types(s.op, operands, {}, &registry).types;
       require(types.size() == s.results.size(), "a call gives another number of results");
       for (std::size_t r = 0; r < types.size(); ++r) {
-        require(s.results[r].buffer < 0 || s.results[r].type == types[r],
-                "a call gives another type");
+        require(s.results[r].type == types[r], "a call gives another type");
       }
     } catch (const Rejection& rejection) {
       throw Fault{rejection.message};
@@ -242,6 +273,7 @@ class Checker {
   void check(const ControlStep& s) const {
     check_views(s.operands, s.results);
     use(s.workspace);
+    require(has_role(s.workspace, Buffer::Role::Temporary), "a body works in what is not its own");
     for (const auto& pair : s.carries) {
       for (const BufferId b : pair) use(b);
     }
@@ -249,87 +281,7 @@ class Checker {
       Checker(*body).run();
       require(body->arena_bytes <= buffer(s.workspace).bytes(), "a body has too little room");
     }
-    check_shape(s);
-    check_passed(s);
-  }
-
-  // Do the bodies take and give as many values as the op hands them?
-  static void check_shape(const ControlStep& s) {
-    const auto fits = [&](std::size_t body, std::size_t inputs, std::size_t outputs) {
-      require(s.bodies[body].second->inputs.size() == inputs &&
-                  s.bodies[body].second->outputs.size() == outputs,
-              "a body takes or gives another number of values");
-    };
-    if (const auto* scan = s.op.as<op::Scan>()) {
-      require(s.bodies.size() == 1 && scan->num_carry >= 0 &&
-                  static_cast<std::size_t>(scan->num_carry) == s.carries.size() &&
-                  s.carries.size() <= s.results.size() && s.carries.size() <= s.operands.size(),
-              "a scan is not one");
-      fits(0, s.operands.size(), s.results.size());
-    } else if (s.op.is<op::While>()) {
-      require(s.bodies.size() == 2 && s.carries.size() == s.operands.size() &&
-                  s.results.size() >= s.operands.size(),
-              "a while is not one");
-      const std::size_t cond = s.bodies[0].first == "cond" ? 0 : 1;
-      fits(cond, s.operands.size(), 1);
-      fits(1 - cond, s.operands.size(), s.operands.size());
-    } else {
-      require(s.op.is<op::If>() && s.bodies.size() == 2 && !s.operands.empty(),
-              "a control step is of no known kind");
-      for (std::size_t body = 0; body < 2; ++body)
-        fits(body, s.operands.size() - 1, s.results.size());
-    }
-  }
-
-  // Is what a body takes and gives as large as what the step hands it, a row at a time where it
-  // hands over rows?
-  void check_passed(const ControlStep& s) const {
-    if (const auto* scan = s.op.as<op::Scan>()) return check_passed(s, *scan);
-    const bool loops = s.op.is<op::While>();
-    for (const auto& [role, body] : s.bodies) {
-      const std::size_t first = loops ? 0 : 1;  // after the condition of an if
-      for (std::size_t i = 0; i < body->inputs.size(); ++i) {
-        check_same(body->buffers[index(body->inputs[i])], s.operands[first + i], 1);
-      }
-      if (role == "cond") continue;
-      for (std::size_t r = 0; r < body->outputs.size(); ++r) {
-        check_same(body->buffers[index(body->outputs[r])], s.results[r], 1);
-      }
-    }
-    for (std::size_t k = 0; k < s.carries.size(); ++k) check_carry(s, k);
-  }
-  void check_passed(const ControlStep& s, const op::Scan& scan) const {
-    require(scan.length.is_static(), "a scan is not one");
-    const std::int64_t length = scan.length.value();
-    const Program& body = *s.bodies[0].second;
-    const auto whole = static_cast<std::size_t>(scan.num_carry + scan.num_bcast);
-    require(whole + static_cast<std::size_t>(scan.num_xs) == s.operands.size(),
-            "a scan is not one");
-    for (std::size_t i = 0; i < s.operands.size(); ++i) {
-      check_same(body.buffers[index(body.inputs[i])], s.operands[i], i < whole ? 1 : length);
-    }
-    const std::int64_t kept = scan.num_checkpoints > 0 ? scan.num_checkpoints : length;
-    for (std::size_t r = 0; r < s.results.size(); ++r) {
-      const std::int64_t rows = r >= s.carries.size()  ? length
-                                : scan.save_trajectory ? kept
-                                                       : std::int64_t{1};
-      check_same(body.buffers[index(body.outputs[r])], s.results[r], rows);
-    }
-    for (std::size_t k = 0; k < s.carries.size(); ++k) check_carry(s, k);
-  }
-  static std::size_t index(BufferId b) { return static_cast<std::size_t>(b); }
-  static void check_same(const Buffer& inside, const BufferView& outside, std::int64_t rows) {
-    if (outside.buffer < 0) return;
-    require(inside.dtype == outside.type.dtype &&
-                product(inside.elements, rows) == *outside.type.numel(),
-            "a body takes or gives values of another size");
-  }
-  void check_carry(const ControlStep& s, std::size_t k) const {
-    for (const BufferId b : s.carries[k]) {
-      require(buffer(b).dtype == s.operands[k].type.dtype &&
-                  buffer(b).elements >= *s.operands[k].type.numel(),
-              "a carry has too little room");
-    }
+    if (auto fault = schedule::find_control_fault(program_, s)) throw Fault{std::move(*fault)};
   }
 
   void check_views(const std::vector<BufferView>& operands,
@@ -355,6 +307,7 @@ class Checker {
   }
 
   const Program& program_;
+  std::vector<bool> is_given_;  // inputs and outputs that are in their lists
 };
 
 }  // namespace

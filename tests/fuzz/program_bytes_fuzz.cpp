@@ -1,9 +1,11 @@
-// Any bytes, with a check sum that is right, are a program or refused; a program survives.
+// Any bytes, with a check sum that is right, are a program or refused; a program survives, and runs
+// without touching memory that is not its own.
 #include <cstdint>
 #include <cstdlib>
 
 #include "ricci/support/error.h"
 
+#include "fuzz/stored_program.h"
 #include "schedule/program_bytes.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -18,5 +20,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const std::vector<std::byte> again = schedule::to_bytes(program);
   if (schedule::to_bytes(schedule::program_from_bytes(again)) != again) std::abort();
+  (void)testing::run_stored_program(bytes);
   return 0;
 }

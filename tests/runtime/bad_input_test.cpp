@@ -186,6 +186,7 @@ class Thrower final : public CustomOp {
     if (x == 1) throw std::runtime_error("out of ideas");
     if (x == 2) throw std::bad_alloc();
     if (x == 3) throw UserError(ErrorCode::Shape, "three is too many");
+    if (x == 5) std::vector<double>().resize(SIZE_MAX);
     c.give(0, c.tensor(0));
   }
 };
@@ -206,7 +207,30 @@ TEST(RuntimeBadInput, ExceptionsInKernels) {
                [&] { (void)run(1); });
   expect_error(ErrorCode::OutOfMemory, "bad_input_test.cpp", [&] { (void)run(2); });
   expect_error(ErrorCode::Shape, "three is too many", [&] { (void)run(3); });
+  expect_error(ErrorCode::OutOfMemory, "bad_input_test.cpp", [&] { (void)run(5); });
   EXPECT_EQ(run(4).item(), 5);
+}
+
+// Any byte but 0 is true, also where it chooses a branch.
+TEST(RuntimeBadInput, BoolsThatAreNeitherZeroNorOne) {
+  Graph g("branch");
+  const Value p = g.input("p", {DType::Bool, {}});
+  const Value x = g.input("x", f32({8, 8}));
+  const auto product = [](Graph&, std::span<const Value> in) {
+    return std::vector{matmul(in[0], in[0])};
+  };
+  const auto same = [](Graph&, std::span<const Value> in) { return std::vector{in[0] + 1.0}; };
+  g.set_outputs({cond(p, std::array{x}, product, same)[0]});
+  const CompiledGraph f = compile(g);
+  ExecutionContext context = f.make_context();
+  const std::vector<float> ones(64, 1);
+  std::vector<float> out(64);
+  for (const int byte : {0, 1, 2, 128, 255}) {
+    const auto flag = static_cast<unsigned char>(byte);
+    f.run(context, std::array<const void*, 2>{&flag, ones.data()},
+          std::array<void*, 1>{out.data()});
+    EXPECT_EQ(out[0], byte == 0 ? 2 : 8) << byte;
+  }
 }
 
 TEST(RuntimeBadInput, IndexOutOfRangeOfEmptyRows) {

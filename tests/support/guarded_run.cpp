@@ -9,6 +9,7 @@
 #include "backend/cpu/run/executable.h"
 #include "support/compare.h"
 #include "support/guarded_buffer.h"
+#include "support/guarded_frame.h"
 #include "support/test_pool.h"
 
 namespace ricci::testing {
@@ -25,19 +26,13 @@ std::size_t byte_size(const Type& type) {
   return static_cast<std::size_t>(type.numel().value() * size_of(type.dtype));
 }
 
-GuardedBuffer copy_of(std::span<const std::byte> bytes, Edge edge) {
-  GuardedBuffer copy(bytes.size(), edge);
-  std::ranges::copy(bytes, copy.data());
-  return copy;
-}
-
 // The inputs and outputs of one run.
 class Ports {
  public:
   Ports(const CompiledGraph& f, std::span<const Tensor> values, const CompileOptions& options,
         Edge edge)
       : f_(f), values_(values), donated_(values.size(), false) {
-    for (const Tensor& value : values) inputs_.push_back(copy_of(value.bytes(), edge));
+    for (const Tensor& value : values) inputs_.push_back(guarded_copy(value.bytes(), edge));
     for (std::size_t o = 0; o < f.outputs().size(); ++o) add_output(o, options, edge);
     for (const GuardedBuffer& input : inputs_) in_.push_back(input.data());
   }
@@ -87,38 +82,6 @@ class Ports {
   std::vector<GuardedBuffer> outputs_;
   std::vector<std::byte*> in_;
   std::vector<std::byte*> out_;
-};
-
-// Takes temporaries out of the arena, and constants out of the program, to places of their own.
-class GuardedFrame {
- public:
-  GuardedFrame(const cpu::Executable& executable, cpu::Frame& frame, Edge edge) : edge_(edge) {
-    guard(executable, frame);
-  }
-
- private:
-  void guard(const cpu::Executable& executable, cpu::Frame& frame) {
-    const ricci::Program& program = executable.program();
-    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-      const Buffer& planned = program.buffers[b];
-      if (planned.role == Buffer::Role::Temporary) {
-        const auto bytes = static_cast<std::size_t>(planned.bytes());
-        frame.buffers[b] = buffers_.emplace_back(bytes, edge_).data();
-      } else if (planned.role == Buffer::Role::Constant) {
-        buffers_.push_back(copy_of(planned.constant.bytes(), edge_));
-        buffers_.back().make_read_only();
-        frame.buffers[b] = buffers_.back().data();
-      }
-    }
-    for (std::size_t s = 0; s < frame.bodies.size(); ++s) {
-      for (std::size_t k = 0; k < frame.bodies[s].size(); ++k) {
-        guard(*executable.body(s, k), frame.bodies[s][k]);
-      }
-    }
-  }
-
-  Edge edge_;
-  std::vector<GuardedBuffer> buffers_;
 };
 
 std::vector<Tensor> run_as_planned(const CompiledGraph& f, const Ports& ports) {

@@ -8,6 +8,7 @@
 #include "ricci/io/npy.h"
 
 #include "io/zip.h"
+#include "runtime/counted_allocations.h"
 #include "support/file_faults.h"
 #include "test_paths.h"
 
@@ -25,7 +26,7 @@ std::string text(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-std::string npz_fault(const std::string& file, const io::NpzLimits& limits = {}) {
+std::string npz_fault(const std::string& file, const io::NpzOptions& limits = {}) {
   return fault_of([&] { (void)io::parse_npz(bytes_of(file), limits); });
 }
 
@@ -269,19 +270,96 @@ TEST(IoNpz, DirectoryFieldsThatLieAreRefused) {
   EXPECT_EQ(with(20, 1, 2), "file.zip_end");
 }
 
+// The header of an array of so many bytes.
+std::string bytes_header(std::int64_t count) {
+  const std::string head = text(io::npy_bytes(Tensor::zeros({DType::U8, {1}})));
+  std::string out = head.substr(0, head.size() - 1);
+  const std::string shape = "(" + std::to_string(count) + ",), }";
+  return out.replace(out.find("(1,)"), shape.size(), shape);
+}
+
 TEST(IoNpz, ABombIsRefusedBeforeItUnfolds) {
   // 8 MiB of zeros in 8 KiB: legal, but above the limit given.
-  const std::string head = text(io::npy_bytes(Tensor::zeros({DType::U8, {1}})));
-  std::string array = head.substr(0, head.size() - 1);
-  const std::size_t at = array.find("(1,)");
-  array.replace(at, 12, "(8388608,), ");
-  array += std::string(8388608, '\0');
+  const std::string array = bytes_header(8388608) + std::string(8388608, '\0');
   const std::string bomb = archive({Forged::packed_with_deflate(array)});
   EXPECT_LT(bomb.size(), 100000U);
   EXPECT_EQ(npz_fault(bomb, {.max_total_bytes = 1 << 20}), "file.npz_limit");
   // The header's shape does not justify the declared size: refused from the first bytes.
   Forged lying = Forged::packed_with_deflate(small_array() + std::string(10000000, '\0'));
   EXPECT_EQ(npz_fault(archive({lying})), "file.npy_size");
+}
+
+TEST(IoNpz, TheDefaultLimitFollowsTheArchive) {
+  constexpr std::int64_t MiB = 1 << 20;
+  EXPECT_EQ(io::default_npz_limit(0), 256 * MiB);
+  EXPECT_EQ(io::default_npz_limit(3 * MiB), 256 * MiB);
+  EXPECT_EQ(io::default_npz_limit(10 * MiB), 640 * MiB);
+  EXPECT_EQ(io::default_npz_limit(SIZE_MAX), 65536 * MiB);
+  // Deflate may grow a thousandfold; without a word from the caller that is too much.
+  constexpr std::int64_t Claimed = 400 * MiB;
+  Forged bomb = Forged::packed_with_deflate(bytes_header(Claimed) + std::string(100000, '\0'));
+  bomb.data += std::string(500000, 'x');
+  bomb.size = static_cast<std::int64_t>(bytes_header(Claimed).size()) + Claimed;
+  EXPECT_EQ(npz_fault(archive({bomb})), "file.npz_limit");
+  EXPECT_EQ(npz_fault(archive({bomb}), {.max_total_bytes = Claimed}), "file.zip_deflate");
+}
+
+// Numbers that are widened count with the bytes they are given.
+TEST(IoNpz, TheLimitIsOfWhatIsGiven) {
+  std::string array = small_array();
+  array.replace(array.find("<f4"), 3, "<u2");
+  array.replace(array.find("(2,)"), 4, "(4,)");
+  const std::string file = archive({Forged::stored(array)});
+  EXPECT_EQ(npz_fault(file, {.max_total_bytes = 16}), "");
+  EXPECT_EQ(npz_fault(file, {.max_total_bytes = 15}), "file.npz_limit");
+}
+
+TEST(IoNpz, NamesAndTypesAreKnownBeforeAnythingIsUnpacked) {
+  // The first array is good, large and unwanted; the last has a name that is none.
+  constexpr std::int64_t Large = 8 << 20;
+  Forged large = Forged::packed_with_deflate(bytes_header(Large) + std::string(Large, '\0'));
+  Forged small = Forged::packed_with_deflate(small_array());
+  small.name = "small.npy";
+  Forged other = Forged::stored(small_array());
+  other.name = "readme.txt";
+  const std::string good = archive({large, small});
+  const std::string bad = archive({large, small, other});
+  {
+    const testing::CountedAllocations allocated;
+    EXPECT_EQ(npz_fault(bad), "file.npz_entry");
+    std::vector<std::string> seen;
+    const io::NamedTensors arrays =
+        io::parse_npz(bytes_of(good), {.wanted = [&](const std::string& name, const Type& type) {
+                        seen.push_back(name + " " + type.to_string());
+                        return name == "small";
+                      }});
+    EXPECT_EQ(seen, (std::vector<std::string>{"x u8[8388608]", "small f32[2]"}));
+    ASSERT_EQ(arrays.size(), 1U);
+    EXPECT_EQ(arrays[0].second.numbers<double>(), (std::vector<double>{1, 2}));
+    EXPECT_LT(allocated.peak_bytes(), Large / 4);
+  }
+  EXPECT_EQ(fault_of([&] {
+              (void)io::parse_npz(bytes_of(good), {.wanted = [](const auto&, const auto&) -> bool {
+                                    throw UserError(ErrorCode::Name, "no");
+                                  }});
+            }),
+            "name");
+}
+
+TEST(IoNpz, WritingRefusesWhatCannotBeRead) {
+  for (const std::size_t rank : {32, 64}) {
+    const Tensor t = Tensor::zeros({DType::F32, Dims(rank, 1)});
+    EXPECT_TRUE(io::parse_npz(io::npz_bytes({{"x", t}}))[0].second.identical(t)) << rank;
+  }
+  const Tensor deep = Tensor::zeros({DType::F32, Dims(65, 1)});
+  EXPECT_EQ(fault_of([&] { (void)io::npy_bytes(deep); }), "file.npy_rank");
+  EXPECT_EQ(fault_of([&] { (void)io::npz_bytes({{"x", deep}}); }), "file.npy_rank");
+  // Without elements, sizes may be as large as they like.
+  const Tensor empty = Tensor::zeros(f64({0, std::int64_t{1} << 61}));
+  EXPECT_TRUE(io::parse_npz(io::npz_bytes({{"x", empty}}))[0].second.identical(empty));
+  const std::string longest(65535 - 4, 'n');
+  EXPECT_EQ(io::parse_npz(io::npz_bytes({{longest, Tensor()}}))[0].first, longest);
+  EXPECT_EQ(fault_of([&] { (void)io::npz_bytes({{longest + "n", Tensor()}}); }), "file");
 }
 
 TEST(IoNpz, WritingRefusesEqualNames) {

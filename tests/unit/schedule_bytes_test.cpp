@@ -240,6 +240,72 @@ graph @one {
   EXPECT_NE(find_fault(program).value_or("").find("may only read"), std::string::npos);
 }
 
+// What the runner takes for granted about loops, branches and calls: each change makes it read or
+// write where nothing is.
+TEST(ScheduleVerify, FindsWhatTheRunnerReliesOn) {
+  const Program loops = make_program(parse_graph(R"(
+graph @loops {
+  %x = input "x" : f32[4, 4]
+  %rows = input "rows" : f32[3, 4, 4]
+  %c, %ys = scan %x, %rows {length = 3, num_carry = 1, num_xs = 1} body {
+    %c = input "c" : f32[4, 4]
+    %r = input "r" : f32[4, 4]
+    %p = matmul %c, %r
+    return %p, %r
+  }
+  %s, _ = sort %c {axis = 1}
+  return %s, %ys
+}
+)"),
+                                     {.fuse = false, .target = &cpu::target()});
+  ASSERT_EQ(find_fault(loops), std::nullopt);
+  const auto control_of = [](Program& p) -> ControlStep& {
+    const auto step = std::ranges::find_if(
+        p.steps, [](const Step& s) { return std::holds_alternative<ControlStep>(s.what); });
+    return std::get<ControlStep>(step->what);
+  };
+  const auto call_of = [](Program& p) -> CallStep& {
+    const auto step = std::ranges::find_if(
+        p.steps, [](const Step& s) { return std::holds_alternative<CallStep>(s.what); });
+    return std::get<CallStep>(step->what);
+  };
+  const auto set_type = [](BufferView& v, Dims dims) {
+    v.type.dims = dims;
+    v.layout.strides = row_major_strides(v.type.static_dims());
+  };
+  const struct {
+    const char* says;
+    std::function<void(Program&)> change;
+  } faults[] = {
+      {"nobody gives", [&](Program& p) { p.inputs.pop_back(); }},
+      {"nobody gives", [&](Program& p) { p.outputs.pop_back(); }},
+      {"operand of a loop is not row-major",
+       [&](Program& p) { control_of(p).operands[1].layout.strides[0] = 0; }},
+      {"result of a loop is not row-major",
+       [&](Program& p) { control_of(p).results[1].layout.strides[0] = 0; }},
+      {"result of a call is not row-major",
+       [&](Program& p) { call_of(p).results[0].layout.strides = {0, 0}; }},
+      {"another size", [&](Program& p) { set_type(control_of(p).operands[1], {1, 12, 4}); }},
+      {"another size", [&](Program& p) { set_type(control_of(p).results[1], {12, 4}); }},
+      {"a body is missing", [&](Program& p) { control_of(p).bodies[0].first = "other"; }},
+      {"in two ways",
+       [&](Program& p) { control_of(p).carries[0][1] = control_of(p).carries[0][0]; }},
+      {"writes to its operands",
+       [&](Program& p) { control_of(p).carries[0][1] = control_of(p).operands[0].buffer; }},
+      {"not its own", [&](Program& p) { control_of(p).workspace = p.inputs[0]; }},
+      {"cache line",
+       [&](Program& p) {
+         p.buffers[static_cast<std::size_t>(control_of(p).carries[0][0])].offset += 4;
+       }},
+  };
+  for (const auto& f : faults) {
+    Program changed = loops;
+    f.change(changed);
+    const std::string found = find_fault(changed).value_or("nothing");
+    EXPECT_NE(found.find(f.says), std::string::npos) << f.says << ", but: " << found;
+  }
+}
+
 TEST(ScheduleVerify, FindsTemporariesInEachOthersWay) {
   const Graph graph = parse_graph(R"(
 graph @products {
@@ -260,7 +326,7 @@ graph @products {
   ASSERT_EQ(program.steps.size(), 4U);
   // a is read by the third product, b made by the second.
   Program shared = program;
-  shared.buffers[at(result(1))].offset = shared.buffers[at(result(0))].offset + 16;
+  shared.buffers[at(result(1))].offset = shared.buffers[at(result(0))].offset + 64;
   EXPECT_NE(find_fault(shared).value_or("").find("wanted at the same time and place"),
             std::string::npos);
   // c may lie where nothing is wanted any more, but not where its own operands are.

@@ -19,6 +19,7 @@ namespace ricci::device {
 /// How a program is compiled.
 struct CompileSettings {
   std::string code_cache = {};  ///< a folder for machine code; none when empty
+  std::int64_t code_cache_limit = std::int64_t{1} << 30;  ///< about how many bytes it may take
 };
 
 /// What goes into the object of a program compiled ahead of time.

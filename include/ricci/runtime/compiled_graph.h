@@ -46,9 +46,11 @@ struct CompileOptions {
   std::size_t max_bindings = 16;
   /// Bytes that temporaries and results of a run may take; 0 means all the memory of the machine.
   std::int64_t memory_limit = 0;
-  /// A folder where compiled kernels are kept between processes; none when empty.
-  /// See `default_code_cache()`.
+  /// A folder where compiled kernels are kept between processes; none when empty. UserError(file)
+  /// when others own it or may write to it: its code would be run. See `default_code_cache()`.
   std::string code_cache = {};
+  /// About how many bytes that folder may take; what was used longest ago goes first.
+  std::int64_t code_cache_limit = std::int64_t{1} << 30;
 
   friend bool operator==(const CompileOptions&, const CompileOptions&) = default;
 };

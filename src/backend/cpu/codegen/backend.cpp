@@ -20,8 +20,9 @@ void Backend::warm_up() const {
 
 std::unique_ptr<device::Executable> Backend::compile(
     std::shared_ptr<const Program> program, const device::CompileSettings& settings) const {
-  return std::make_unique<Executable>(std::move(program), JitSource(pool_, settings.code_cache),
-                                      pool_);
+  return std::make_unique<Executable>(
+      std::move(program), JitSource(pool_, {settings.code_cache, settings.code_cache_limit}),
+      pool_);
 }
 
 std::string Backend::code_text(const Program& program, std::string_view form,

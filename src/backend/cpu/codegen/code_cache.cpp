@@ -69,8 +69,8 @@ KernelFunction function_in(const JitCode& code, const std::string& symbol) {
 // Kernels that are not in memory: from the folder, or from the code generator.
 class Missing {
  public:
-  explicit Missing(const std::string& folder) {
-    if (!folder.empty()) disk_.emplace(folder);
+  explicit Missing(const CodeFolder& folder) {
+    if (!folder.path.empty()) disk_.emplace(folder.path, folder.max_bytes);
   }
 
   void add(const loop::Kernel& kernel, const std::string& key) {
@@ -136,7 +136,7 @@ class Missing {
 }  // namespace
 
 std::vector<KernelCode> compile_all(std::span<const loop::Kernel> kernels, ThreadPool& pool,
-                                    const std::string& folder) {
+                                    const CodeFolder& folder) {
   std::vector<StartedKernel> started;
   std::vector<std::string> keys;
   for (const loop::Kernel& k : kernels) {
@@ -189,7 +189,7 @@ ScanCode JitSource::scan(const Program& program, const ControlStep& step) {
     if (found != cache().scans.end()) return found->second;
   }
   std::optional<ObjectCache> disk;
-  if (!folder_.empty()) disk.emplace(folder_);
+  if (!folder_.path.empty()) disk.emplace(folder_.path, folder_.max_bytes);
   CodeStatistics statistics;
   std::shared_ptr<const JitCode> code;
   if (disk) code = disk->load(std::span(&key, 1))[0].code;

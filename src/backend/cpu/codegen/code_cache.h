@@ -14,22 +14,29 @@
 
 namespace ricci::cpu {
 
+/// Where machine code is kept between processes.
+struct CodeFolder {
+  std::string path = {};  ///< empty: nowhere
+  std::int64_t max_bytes = std::int64_t{1} << 30;
+};
+
 /// One per kernel, in order. What is not there yet is compiled on the pool's threads. With a
-/// folder, code is looked for there first and kept there.
+/// folder, code is looked for there first and kept there; UserError(file.folder) when others own
+/// the folder or may write to it.
 [[nodiscard]] std::vector<KernelCode> compile_all(std::span<const loop::Kernel> kernels,
-                                                  ThreadPool& pool, const std::string& folder = {});
+                                                  ThreadPool& pool, const CodeFolder& folder = {});
 
 /// Code compiled when it is asked for, on the pool's threads.
 class JitSource final : public CodeSource {
  public:
-  explicit JitSource(ThreadPool& pool, std::string folder = {})
+  explicit JitSource(ThreadPool& pool, CodeFolder folder = {})
       : pool_(pool), folder_(std::move(folder)) {}
   [[nodiscard]] std::vector<KernelCode> kernels(std::span<const loop::Kernel> kernels) override;
   [[nodiscard]] ScanCode scan(const Program& program, const ControlStep& step) override;
 
  private:
   ThreadPool& pool_;
-  std::string folder_;  // for machine code; none when empty
+  CodeFolder folder_;
 };
 
 /// How much of the code of this process came from where; for tests and reports.

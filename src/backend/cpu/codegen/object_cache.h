@@ -1,21 +1,28 @@
 // Compiled kernels in a folder, for the next process. Kernels are found by all that their code
-// depends on: their text, the target, and the version of the code generator. Files appear complete
-// or not at all; one that is damaged is taken for missing and replaced. Nothing here fails: without
-// the folder there is only more to compile.
+// depends on: their text, the target, and the version of the code generator. Every file says itself
+// whether it is whole: an entry ends with a digest of all of it and names its object by the digest
+// of the object's bytes, so that damage anywhere, or a file under another's name, is taken for a
+// file that is missing and replaced. Without a folder there is only more to compile; a folder that
+// others may write to is refused, since what lies in it is run.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "backend/cpu/codegen/jit.h"
+#include "support/private_folder.h"
 
 namespace ricci::cpu {
 
 class ObjectCache {
  public:
-  explicit ObjectCache(std::string folder);
+  /// UserError(file.folder) when others own the folder or may write to it. When its files take more
+  /// than `max_bytes`, those used longest ago go.
+  ObjectCache(std::string path, std::int64_t max_bytes);
 
   struct Hit {
     std::shared_ptr<const JitCode> code;  ///< null: not there
@@ -32,8 +39,9 @@ class ObjectCache {
   void store(std::span<const Entry> entries, std::span<const char> object) const;
 
  private:
-  [[nodiscard]] std::string path(const std::string& file) const { return folder_ + "/" + file; }
-  std::string folder_;
+  std::string path_;
+  std::int64_t max_bytes_;
+  std::optional<PrivateFolder> folder_;  // none: it cannot be made or opened
 };
 
 }  // namespace ricci::cpu

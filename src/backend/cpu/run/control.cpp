@@ -15,8 +15,10 @@
 namespace ricci::cpu {
 namespace {
 
-// Is every element something else than zero?
+// Is every element something else than zero? Bytes that come from outside need not be 0 or 1 to be
+// bools, so these are read as the numbers they are.
 bool all_nonzero(const std::byte* data, DType dtype, std::int64_t n) {
+  if (dtype == DType::Bool) dtype = DType::U8;
   return with_element_type(dtype, [&]<class T>() {
     for (std::int64_t i = 0; i < n; ++i) {
       T x;

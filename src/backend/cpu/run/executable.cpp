@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -53,7 +54,9 @@ std::vector<std::int64_t> local_offsets(const loop::Kernel& k, std::int64_t& tot
 // Something that is not ours was thrown: by a kernel of the user's, or for want of memory.
 [[noreturn]] void fail_kernel(const std::exception& error, std::string_view op,
                               const Origin& step) {
-  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  // A container that was to have more elements than any memory is another want of memory.
+  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+                      dynamic_cast<const std::length_error*>(&error) != nullptr;
   Diagnostic d{memory ? ErrorCode::OutOfMemory : ErrorCode::Refused,
                std::string(op),
                memory ? fmt::format("there is no room to compute {}", step.label)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <stdexcept>
 #include <string>
 
 #include <fmt/format.h>
@@ -176,9 +177,12 @@ std::int32_t guarded(const Work& work) noexcept {
     } catch (const std::bad_alloc&) {
       status = PackagedStatus::Memory;
       last_error() = "there is no memory left";
+    } catch (const std::length_error&) {
+      status = PackagedStatus::Memory;
+      last_error() = "more memory is wanted than any machine has";
     } catch (const std::exception& error) {
       status = PackagedStatus::Internal;
-      last_error() = error.what();
+      last_error() = fmt::format("something unexpected went wrong: {}", error.what());
     }
   } catch (...) {  // no room for the text
     if (status == PackagedStatus::Ok) status = PackagedStatus::Internal;

@@ -1,0 +1,214 @@
+// A folder of compiled kernels under attack: files are changed as a script of bytes says, then
+// every kernel is looked up. What is found must be what was stored under that key, and what is
+// stored again must be found.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <span>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backend/cpu/codegen/object_cache.h"
+
+namespace ricci::testing {
+
+class CacheFolderAttack {
+ public:
+  CacheFolderAttack() {
+    std::string name = (std::filesystem::temp_directory_path() / "ricci_cache_XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder for the attack");
+    folder_ = name;
+    for (std::size_t o = 0; o < objects_.size(); ++o) objects_[o] = object_of(o);
+    store();
+    for (const auto& e : std::filesystem::directory_iterator(folder_)) {
+      whole_[e.path().filename().string()] = contents(e.path());
+    }
+  }
+  ~CacheFolderAttack() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  CacheFolderAttack(const CacheFolderAttack&) = delete;
+  CacheFolderAttack& operator=(const CacheFolderAttack&) = delete;
+
+  [[nodiscard]] const std::string& folder() const { return folder_; }
+  /// The files as they were stored, by name.
+  [[nodiscard]] const std::map<std::string, std::string>& whole() const { return whole_; }
+
+  /// Runs a script on the whole folder.
+  void run(std::span<const std::uint8_t> script) {
+    restore();
+    Script in{script};
+    while (!in.script.empty()) change(in);
+    (void)look_up();
+    remove_folders();
+    store();
+    if (look_up() != Objects * KernelsEach)
+      throw std::runtime_error("what was stored is not found");
+  }
+
+  /// How many kernels are found; std::runtime_error when one of them is another's.
+  std::size_t look_up() const {
+    const ObjectCache cache(folder_, MaxBytes);
+    std::vector<std::string> keys;
+    for (std::size_t k = 0; k < Objects * KernelsEach; ++k) keys.push_back(key_of(k));
+    const std::vector<ObjectCache::Hit> hits = cache.load(keys);
+    std::size_t found = 0;
+    for (std::size_t k = 0; k < hits.size(); ++k) {
+      if (hits[k].code == nullptr) continue;
+      ++found;
+      auto* f = hits[k].code->function<std::int64_t()>(hits[k].symbol);
+      if (f() != answer_of(k)) throw std::runtime_error("a kernel is another's");
+    }
+    return found;
+  }
+
+  /// Puts back all files that were stored, and nothing else.
+  void restore() const {
+    for (const auto& e : std::filesystem::directory_iterator(folder_)) {
+      const auto file = whole_.find(e.path().filename().string());
+      const std::filesystem::file_status status = e.symlink_status();
+      const bool good = file != whole_.end() &&
+                        status.type() == std::filesystem::file_type::regular &&
+                        status.permissions() == static_cast<std::filesystem::perms>(0600) &&
+                        contents(e.path()) == file->second;
+      if (!good) std::filesystem::remove_all(e.path());
+    }
+    for (const auto& [name, text] : whole_) {
+      if (::access((folder_ + "/" + name).c_str(), F_OK) != 0) write(name, text);
+    }
+  }
+
+ private:
+  using ObjectCache = cpu::ObjectCache;
+  static constexpr std::size_t Objects = 2;
+  static constexpr std::size_t KernelsEach = 2;
+  static constexpr std::int64_t MaxBytes = 1 << 20;
+
+  // A script is read byte by byte; at its end there are zeros.
+  struct Script {
+    std::span<const std::uint8_t> script;
+    std::size_t next() {
+      if (script.empty()) return 0;
+      const std::uint8_t byte = script.front();
+      script = script.subspan(1);
+      return byte;
+    }
+    std::size_t below(std::size_t n) {
+      const std::size_t high = next();
+      return n == 0 ? 0 : (high * 256 + next()) % n;
+    }
+  };
+
+  static std::string key_of(std::size_t kernel) {
+    return fmt::format("kernel {}\nof text", kernel);
+  }
+  static std::int64_t answer_of(std::size_t kernel) {
+    return 1000 + static_cast<std::int64_t>(kernel);
+  }
+
+  // Both objects have the same names in them, as objects of kernels do.
+  static std::vector<char> object_of(std::size_t object) {
+    std::string text;
+    for (std::size_t k = 0; k < KernelsEach; ++k) {
+      text += fmt::format("define i64 @k{}() {{ ret i64 {} }}\n", k,
+                          answer_of(object * KernelsEach + k));
+    }
+    cpu::JitOptions options;
+    options.keep_object = true;
+    return cpu::jit_compile_text(text, options)->kept().object;
+  }
+
+  void store() const {
+    const ObjectCache cache(folder_, MaxBytes);
+    for (std::size_t o = 0; o < Objects; ++o) {
+      std::vector<ObjectCache::Entry> entries;
+      for (std::size_t k = 0; k < KernelsEach; ++k) {
+        entries.push_back({key_of(o * KernelsEach + k), fmt::format("k{}", k)});
+      }
+      cache.store(entries, objects_[o]);
+    }
+  }
+
+  void change(Script& in) const {
+    const auto file = [&] {
+      return std::next(whole_.begin(), static_cast<std::ptrdiff_t>(in.below(whole_.size())));
+    };
+    const auto chosen = file();
+    const std::string path = folder_ + "/" + chosen->first;
+    std::string text = chosen->second;
+    switch (in.next() % 12) {
+      case 0: text.resize(in.below(text.size() + 1)); break;
+      case 1: text += std::string(in.below(300), static_cast<char>(in.next())); break;
+      case 2: text = std::string(in.script.begin(), in.script.end()); break;
+      case 3: text = file()->second; break;
+      case 4: return plant(path, [&] { return ::mkfifo(path.c_str(), 0600); });
+      case 5: return plant(path, [&] { return ::mkdir(path.c_str(), 0700); });
+      case 6: {
+        const std::string target = folder_ + "/" + file()->first;
+        return plant(path, [&] { return ::symlink(target.c_str(), path.c_str()); });
+      }
+      case 7: (void)::chmod(path.c_str(), static_cast<mode_t>(in.below(01000))); return;
+      case 8: std::filesystem::remove_all(path); return;
+      case 9: return exchange(text, file()->second, in, path);
+      default:
+        for (std::size_t n = in.next() % 8 + 1; n > 0 && !text.empty(); --n) {
+          char& at = text[in.below(text.size())];
+          at = static_cast<char>(at ^ static_cast<char>(1U << (in.next() % 8)));
+        }
+    }
+    std::filesystem::remove_all(path);
+    write(chosen->first, text);
+  }
+
+  // A part of one file in another.
+  void exchange(std::string text, const std::string& other, Script& in,
+                const std::string& path) const {
+    const std::size_t at = in.below(other.size() + 1);
+    const std::size_t size = in.below(other.size() - at + 1);
+    text.replace(std::min(at, text.size()), size, other.substr(at, size));
+    std::filesystem::remove_all(path);
+    std::ofstream(path, std::ios::binary) << text;
+  }
+
+  template <class Make>
+  static void plant(const std::string& path, Make&& make) {
+    std::filesystem::remove_all(path);
+    if (make() != 0) throw std::runtime_error("cannot plant " + path);
+  }
+
+  // A folder under a file's name stays in its way.
+  void remove_folders() const {
+    for (const auto& e : std::filesystem::directory_iterator(folder_)) {
+      const bool is_folder = e.symlink_status().type() == std::filesystem::file_type::directory;
+      if (is_folder) std::filesystem::remove_all(e.path());
+    }
+  }
+
+  static std::string contents(const std::filesystem::path& path) {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+  }
+  void write(const std::string& name, const std::string& text) const {
+    const std::string path = folder_ + "/" + name;
+    std::ofstream(path, std::ios::binary) << text;
+    (void)::chmod(path.c_str(), 0600);
+  }
+
+  std::string folder_;
+  std::array<std::vector<char>, Objects> objects_;
+  std::map<std::string, std::string> whole_;
+};
+
+}  // namespace ricci::testing

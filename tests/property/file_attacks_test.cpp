@@ -1,0 +1,176 @@
+// Files that were changed at random: folders of kernels, stored programs, archives of arrays. The
+// same cores as the fuzz harnesses, with seeds in place of a fuzzer.
+#include <array>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "ricci/ir/text.h"
+#include "ricci/op/table.h"
+#include "ricci/support/file.h"
+
+#include "backend/cpu/run/target.h"
+#include "fuzz/cache_folder.h"
+#include "fuzz/npz_archive.h"
+#include "fuzz/stored_program.h"
+#include "ops/cases.h"
+#include "property/for_programs.h"
+#include "property/random.h"
+#include "runtime/counted_allocations.h"
+#include "test_paths.h"
+
+namespace ricci::testing {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+std::vector<Bytes> corpus(const std::string& name) {
+  std::vector<Bytes> out;
+  const std::string folder = std::string(RICCI_SOURCE_DIR) + "/tests/fuzz/corpus/" + name;
+  for (const auto& e : std::filesystem::directory_iterator(folder)) {
+    out.push_back(read_file(e.path().string()));
+  }
+  return out;
+}
+
+// A few changes of the kinds that matter to readers of sizes and offsets.
+Bytes mutated(Bytes bytes, Rng& rng) {
+  constexpr std::array<std::uint64_t, 10> Numbers = {
+      0, 1, 2, 3, 7, 64, 0x7FFFFFFF, 0xFFFFFFFF, ~std::uint64_t{0}, std::uint64_t{1} << 62};
+  for (std::size_t n = rng.below(4) + 1; n > 0 && !bytes.empty(); --n) {
+    const std::size_t at = rng.below(bytes.size());
+    const std::size_t size = std::min<std::size_t>(bytes.size() - at, rng.below(16) + 1);
+    switch (rng.below(7)) {
+      case 0: bytes[at] ^= static_cast<std::byte>(1U << rng.below(8)); break;
+      case 1: bytes[at] = static_cast<std::byte>(rng.next()); break;
+      case 2: {  // a number, where numbers are likely to lie or anywhere
+        const std::uint64_t v = Numbers[rng.below(Numbers.size())];
+        const std::size_t width =
+            std::min<std::size_t>(std::size_t{1} << rng.below(4), bytes.size() - at);
+        std::memcpy(bytes.data() + at, &v, width);
+        break;
+      }
+      case 3:
+        bytes[at] = static_cast<std::byte>(std::to_integer<unsigned>(bytes[at]) + rng.below(5) - 2);
+        break;
+      case 4:
+        bytes.erase(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                    bytes.begin() + static_cast<std::ptrdiff_t>(at + size));
+        break;
+      case 5: {
+        const Bytes copy(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                         bytes.begin() + static_cast<std::ptrdiff_t>(at + size));
+        bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(rng.below(bytes.size())),
+                     copy.begin(), copy.end());
+        break;
+      }
+      default: {  // the same bytes in another place
+        const std::size_t to = rng.below(bytes.size());
+        std::memmove(bytes.data() + to, bytes.data() + at,
+                     std::min(size, bytes.size() - std::max(to, at)));
+      }
+    }
+  }
+  return bytes;
+}
+
+TEST(PropertyFiles, CacheFoldersGiveWhatWasStored) {
+  CacheFolderAttack attack;
+  const std::uint64_t count = program_count(1000);
+  for (std::uint64_t seed = first_seed(); seed < first_seed() + count; ++seed) {
+    Rng rng(seed);
+    std::vector<std::uint8_t> script(rng.below(24) + 4);
+    for (std::uint8_t& byte : script) byte = static_cast<std::uint8_t>(rng.next());
+    ASSERT_NO_THROW(attack.run(script)) << "seed " << seed;
+  }
+}
+
+// Programs of every op, without the head that has their sum.
+std::vector<Bytes> program_bodies() {
+  std::vector<Bytes> bodies = corpus("program_bytes_fuzz");
+  for (const OpDescriptor& d : all_ops()) {
+    if (d.op_class == OpClass::Custom || d.op_class == OpClass::Block) continue;
+    for (const Case& c : cases_for(d.kind)) {
+      if (!c.rejects.empty()) continue;
+      const auto dtype = std::ranges::find_if(AllDTypes, [&](DType t) { return c.dtypes.has(t); });
+      const BuiltCase built = build_case(c, *dtype);
+      if (!built.graph.symbols().empty()) continue;
+      const Bytes whole =
+          schedule::to_bytes(make_program(built.graph, {.fuse = true, .target = &cpu::target()}));
+      const auto body = schedule::opened(schedule::ProgramSeal, whole);
+      if (body.size() <= 8192) bodies.emplace_back(body.begin(), body.end());
+    }
+  }
+  return bodies;
+}
+
+TEST(PropertyFiles, WriteSeedsTemporary) {
+  const std::string folder = std::string(RICCI_SOURCE_DIR) + "/tests/fuzz/corpus/program_bytes_fuzz/";
+  for (const char* wanted : {"sort", "top_k", "gather", "scatter_add", "conv", "pool", "cumsum", "if", "scan", "while", "attention", "matmul", "dynamic_slice", "batched_dense_solve", "rope", "one_hot"}) {
+    for (const OpDescriptor& d : all_ops()) {
+      if (std::string(d.info->name) != wanted) continue;
+      for (const Case& c : cases_for(d.kind)) {
+        if (!c.rejects.empty()) continue;
+        const auto dtype = std::ranges::find_if(AllDTypes, [&](DType t) { return c.dtypes.has(t); });
+        const BuiltCase built = build_case(c, *dtype);
+        if (!built.graph.symbols().empty()) continue;
+        const Bytes whole = schedule::to_bytes(
+            make_program(built.graph, {.fuse = true, .target = &cpu::target()}));
+        const auto body = schedule::opened(schedule::ProgramSeal, whole);
+        if (body.size() > 1200) continue;
+        write_file(folder + wanted + ".program", body);
+        break;
+      }
+    }
+  }
+  for (const char* name : {"attention", "clip", "constants", "mlp_loss", "recurrent"}) {
+    const auto text = read_file(std::string(RICCI_SOURCE_DIR) + "/tests/fuzz/corpus/text_parser_fuzz/" + name + ".ric");
+    const Graph g = parse({reinterpret_cast<const char*>(text.data()), text.size()}).front();
+    if (!g.symbols().empty()) continue;
+    const Bytes whole = schedule::to_bytes(make_program(g, {.fuse = true, .target = &cpu::target()}));
+    const auto body = schedule::opened(schedule::ProgramSeal, whole);
+    write_file(folder + name + ".program", body);
+  }
+}
+
+TEST(PropertyFiles, StoredProgramsTouchOnlyTheirOwnMemory) {
+  const std::vector<Bytes> bodies = program_bodies();
+  std::map<StoredRun, std::uint64_t> ended;
+  for (const Bytes& body : bodies) {
+    ++ended[run_stored_program(schedule::sealed(schedule::ProgramSeal, body))];
+  }
+  EXPECT_EQ(ended[StoredRun::Refused], 0U);
+  EXPECT_GT(ended[StoredRun::Ran], bodies.size() / 2);
+  const std::uint64_t count = program_count(20000);
+  ended.clear();
+  for (std::uint64_t seed = first_seed(); seed < first_seed() + count; ++seed) {
+    Rng rng(seed);
+    const Bytes body = mutated(bodies[rng.below(bodies.size())], rng);
+    const std::string label = fmt::format("stored program, seed {}", seed);
+    const FaultNote note(label.c_str());
+    ASSERT_NO_THROW(++ended[run_stored_program(schedule::sealed(schedule::ProgramSeal, body))])
+        << label;
+  }
+  EXPECT_GT(ended[StoredRun::Ran], count / 50);
+  RecordProperty("refused", std::to_string(ended[StoredRun::Refused]));
+  RecordProperty("large", std::to_string(ended[StoredRun::Large]));
+  RecordProperty("faulted", std::to_string(ended[StoredRun::Faulted]));
+  RecordProperty("ran", std::to_string(ended[StoredRun::Ran]));
+}
+
+TEST(PropertyFiles, ArchivesTakeNoMoreThanTheirLimit) {
+  constexpr std::int64_t Limit = 1 << 20;
+  const std::vector<Bytes> archives = corpus("npz_fuzz");
+  const std::uint64_t count = program_count(5000);
+  for (std::uint64_t seed = first_seed(); seed < first_seed() + count; ++seed) {
+    Rng rng(seed);
+    const Bytes archive = mutated(archives[rng.below(archives.size())], rng);
+    const CountedAllocations allocated;
+    ASSERT_NO_THROW(read_any_npz(archive, Limit)) << "seed " << seed;
+    ASSERT_LE(allocated.peak_bytes(), npz_room(archive.size(), Limit)) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace ricci::testing

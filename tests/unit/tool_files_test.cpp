@@ -1,0 +1,123 @@
+// What the tool says about files that cannot be read or written: always a line of its own, never of
+// a library.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "ricci/io/npy.h"
+#include "ricci/support/file.h"
+
+#include "support/scratch_folder.h"
+#include "support/tool.h"
+#include "test_paths.h"
+
+namespace ricci {
+namespace {
+
+using testing::run_tool;
+using testing::ScratchFolder;
+
+constexpr const char* Program = "graph @g { %x = input \"x\" : f32[2] %y = add %x, %x return %y }";
+
+// Runs the tool with a prefix of the shell's, and its output where a redirection says.
+testing::ToolRun run_redirected(const std::string& prefix, const std::string& arguments,
+                                const std::string& redirection) {
+  const ScratchFolder scratch;
+  write_file(scratch.file("in"), Program);
+  const std::string command =
+      fmt::format("{} '{}' {} <'{}' {} 2>'{}'", prefix, RICCI_TOOL_PATH, arguments,
+                  scratch.file("in"), redirection, scratch.file("err"));
+  const int status = std::system(command.c_str());
+  return {
+      WIFEXITED(status) ? WEXITSTATUS(status) : -1, {}, testing::read_text(scratch.file("err"))};
+}
+
+TEST(ToolFiles, OutputThatCannotBeWrittenIsAnError) {
+  for (const char* arguments :
+       {"--help", "--version", "run --help", "doc", "print -", "check -", "run - --random 1",
+        "run - --random 1 --device reference", "compile -", "compile - --emit lir", "jvp - --wrt x",
+        "opt - --passes canonicalize", "bench - --random 1 --reps 1", "show - --dot -"}) {
+    const auto full = run_redirected("", arguments, ">/dev/full");
+    EXPECT_EQ(full.status, 1) << arguments << "\n" << full.err;
+    EXPECT_TRUE(full.err.starts_with("error[")) << arguments << "\n" << full.err;
+    EXPECT_EQ(full.err.find("standard output"), full.err.rfind("standard output")) << full.err;
+    EXPECT_NE(full.err.find("cannot write to standard output: No space left on device"),
+              std::string::npos)
+        << arguments << "\n"
+        << full.err;
+  }
+  const auto closed = run_redirected("", "--help", ">&-");
+  EXPECT_EQ(closed.status, 1) << closed.err;
+}
+
+TEST(ToolFiles, NothingIsWrittenToFilesEither) {
+  const ScratchFolder scratch;
+  write_file(scratch.file("kept"), "old");
+  const auto run =
+      run_redirected("", "run - --random 1 --out '" + scratch.file("x.npz") + "'", ">/dev/full");
+  EXPECT_EQ(run.status, 1);
+  for (const auto& e : std::filesystem::directory_iterator(scratch.path())) {
+    EXPECT_NE(e.path().extension(), ".tmp");
+  }
+}
+
+TEST(ToolFiles, AFolderOfCodeThatOthersMayWriteToIsRefused) {
+  const ScratchFolder scratch;
+  ASSERT_EQ(::chmod(scratch.path().c_str(), 0777), 0);
+  const auto run =
+      run_redirected("RICCI_CACHE_DIR='" + scratch.path() + "'", "run - --random 1", ">/dev/null");
+  EXPECT_EQ(run.status, 1);
+  EXPECT_TRUE(run.err.starts_with("error[file.folder]: others may write")) << run.err;
+}
+
+TEST(ToolFiles, TheLinkersFolderIsNamedWhenItCannotBeMade) {
+  const auto run =
+      run_redirected("TMPDIR=/nowhere", "compile - --emit shared -o /tmp/none.so", ">/dev/null");
+  EXPECT_EQ(run.status, 1);
+  EXPECT_TRUE(run.err.starts_with("error[file]: cannot make a folder for the linker")) << run.err;
+  EXPECT_NE(run.err.find("TMPDIR"), std::string::npos) << run.err;
+}
+
+TEST(ToolFiles, LargeFilesAreRefused) {
+  const ScratchFolder scratch;
+  for (const char* name : {"a.npy", "a.npz", "a.ric"}) {
+    std::ofstream(scratch.file(name)) << "x";
+    std::filesystem::resize_file(scratch.file(name), std::uintmax_t{1} << 42);
+  }
+  for (const std::string& arguments :
+       {"run - --input x='" + scratch.file("a.npy") + "'",
+        "run - --inputs '" + scratch.file("a.npz") + "'", "run '" + scratch.file("a.ric") + "'",
+        std::string("run /dev/zero")}) {
+    const auto run = run_tool(arguments, Program);
+    EXPECT_EQ(run.status, 1) << arguments;
+    EXPECT_TRUE(run.err.starts_with("error[file.size]")) << arguments << "\n" << run.err;
+  }
+}
+
+// An array that the graph cannot take is not unpacked: there would be no room for this one.
+TEST(ToolFiles, ArchivesAreReadAsFarAsTheGraphNeedsThem) {
+  const ScratchFolder scratch;
+  const Tensor x = Tensor::of<float>({2}, {1, 2});
+  io::write_npz(scratch.file("more.npz"), {{"x", x}, {"nobody", x}});
+  const auto unknown = run_tool("run - --inputs '" + scratch.file("more.npz") + "'", Program);
+  EXPECT_EQ(unknown.status, 1);
+  EXPECT_NE(unknown.err.find("nobody"), std::string::npos) << unknown.err;
+  io::write_npz(scratch.file("other.npz"), {{"x", Tensor::zeros(f64({3}))}});
+  const auto other = run_tool("run - --inputs '" + scratch.file("other.npz") + "'", Program);
+  EXPECT_EQ(other.status, 1);
+  EXPECT_NE(other.err.find("f64[3]"), std::string::npos) << other.err;
+  io::write_npz(scratch.file("x.npz"), {{"x", x}});
+  const std::string good = "run - --inputs '" + scratch.file("x.npz") + "'";
+  EXPECT_EQ(run_tool(good, Program).status, 0);
+  const auto limited = run_tool(good + " --max-input-bytes 7", Program);
+  EXPECT_EQ(limited.status, 1);
+  EXPECT_NE(limited.err.find("error[file.npz_limit]"), std::string::npos) << limited.err;
+}
+
+}  // namespace
+}  // namespace ricci
