@@ -33,15 +33,6 @@ std::int64_t shift_right(std::int64_t a, std::int64_t b, std::int64_t width) {
   return a >> (b < 0 || b >= width ? 63 : b);
 }
 
-template <class N>
-N eval_any(BinaryKind kind, N a, N b, const EvalContext& c) {
-  if constexpr (std::is_same_v<N, std::int64_t>) {
-    return eval_binary(kind, a, b, size_of(c.dtype(0)) * 8);
-  } else {
-    return eval_binary(kind, a, b);
-  }
-}
-
 }  // namespace
 
 std::int64_t eval_binary(BinaryKind kind, std::int64_t a, std::int64_t b, std::int64_t width) {
@@ -119,7 +110,7 @@ void eval(const op::Binary& op, EvalContext& c) {
     const Nd<N> b = c.numbers<N>(1);
     Nd<N> out(c.result_dims(0));
     for_each_index(out.dims, [&](const StaticDims& index) {
-      out.at(index) = eval_any(op.kind, a.at(index), b.at(index), c);
+      out.at(index) = eval_binary(op.kind, a.at(index), b.at(index), c.dtype(0));
     });
     c.give(0, out);
   });

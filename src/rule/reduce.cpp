@@ -37,23 +37,6 @@ N extreme(std::span<const N> xs, N start, bool largest) {
   return best;
 }
 
-// What max of nothing is; min is the other end.
-template <class N>
-N lowest(DType dtype, bool largest) {
-  if constexpr (std::is_floating_point_v<N>) {
-    return largest ? -Inf : Inf;
-  } else {
-    if (dtype == DType::Bool) return largest ? 0 : 1;
-    return with_element_type(dtype, [&]<class T>() -> N {
-      if constexpr (std::is_integral_v<T>) {
-        return largest ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max();
-      } else {
-        return N{};
-      }
-    });
-  }
-}
-
 template <class N>
 N combine(ReduceKind kind, std::span<const N> xs, DType dtype) {
   N total{};
@@ -74,7 +57,7 @@ N combine(ReduceKind kind, std::span<const N> xs, DType dtype) {
     case ReduceKind::Min:
       if constexpr (!std::is_same_v<N, std::complex<double>>) {
         const bool largest = kind == ReduceKind::Max;
-        return extreme<N>(xs, lowest<N>(dtype, largest), largest);
+        return extreme<N>(xs, extreme_of_nothing<N>(dtype, largest), largest);
       }
       break;
     case ReduceKind::Any: return N(std::ranges::any_of(xs, [](const N& x) { return x != N(0); }));
@@ -101,7 +84,8 @@ template <class N>
 N total_of_nothing(CumulativeKind kind, DType dtype) {
   if (kind == CumulativeKind::Cumprod) return N(1);
   if constexpr (!std::is_same_v<N, std::complex<double>>) {
-    if (kind != CumulativeKind::Cumsum) return lowest<N>(dtype, kind == CumulativeKind::Cummax);
+    if (kind != CumulativeKind::Cumsum)
+      return extreme_of_nothing<N>(dtype, kind == CumulativeKind::Cummax);
   }
   return N(0);
 }

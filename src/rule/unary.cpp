@@ -122,11 +122,7 @@ std::complex<double> eval_unary(UnaryKind kind, std::complex<double> x) {
 void eval(const op::Unary& op, EvalContext& c) {
   with_number_class(c.dtype(0), [&]<class N>() {
     Nd<N> x = c.numbers<N>(0);
-    for (N& v : x.data) v = eval_unary(op.kind, v);
-    // ~true is not a bool: flip the truth value instead.
-    if (c.dtype(0) == DType::Bool && op.kind == UnaryKind::BitwiseNot) {
-      for (N& v : x.data) v = add_wrapping(v, N(2));
-    }
+    for (N& v : x.data) v = eval_unary(op.kind, v, c.dtype(0));
     c.give(0, x);
   });
 }

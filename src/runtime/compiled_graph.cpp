@@ -338,7 +338,7 @@ class InUse {
 void require_size(const ParamStore& store, std::size_t input, const Port& port,
                   const SymbolBindings& sizes) {
   const Type wanted = port.type.bind(sizes);
-  const Type kept = store.get(input).type();
+  const Type& kept = store.type(input);
   if (kept == wanted) return;
   throw UserError(ErrorCode::Shape,
                   fmt::format("the value kept for '{}' is {}, the context is for {}", port.name,

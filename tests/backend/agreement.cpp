@@ -10,12 +10,16 @@
 #include "ricci/ir/text.h"
 #include "ricci/op/ops.h"
 #include "ricci/schedule/program.h"
+#include "ricci/schedule/target.h"
 
+#include "backend/cpu/run/target.h"
 #include "property/random.h"
 #include "rewrite/exact.h"
 #include "rewrite/replace_nodes.h"
 #include "support/compare.h"
 #include "support/guarded_run.h"
+#include "support/lir_run.h"
+#include "support/run_in_place.h"
 
 namespace ricci::testing {
 namespace {
@@ -169,6 +173,23 @@ const std::string* port_name(const Node& node) {
   return param == nullptr ? nullptr : &param->name;
 }
 
+// Outputs in the buffers of inputs wherever one has the type.
+std::vector<Donation> all_donations(const Graph& graph) {
+  std::vector<Donation> donations;
+  std::vector<bool> donated(graph.size(), false);
+  for (std::size_t o = 0; o < graph.outputs().size(); ++o) {
+    const Type& type = graph.type(graph.outputs()[o]);
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      const std::string* name = port_name(graph.node(id));
+      if (name == nullptr || donated[id] || graph.type({id, 0}) != type) continue;
+      donations.push_back({o, *name});
+      donated[id] = true;
+      break;
+    }
+  }
+  return donations;
+}
+
 template <class F>
 Outcome outcome_of(F&& run) {
   try {
@@ -189,20 +210,31 @@ Outcome compiled_outcome(const Graph& graph, const Feeds& feeds, bool fuse) {
 }
 
 Outcome donated_outcome(const Graph& graph, const Feeds& feeds, std::size_t& donations) {
-  CompileOptions options;
-  std::vector<bool> donated(graph.size(), false);
-  for (std::size_t o = 0; o < graph.outputs().size(); ++o) {
-    const Type& type = graph.type(graph.outputs()[o]);
-    for (NodeId id = 0; id < graph.size(); ++id) {
-      const std::string* name = port_name(graph.node(id));
-      if (name == nullptr || donated[id] || graph.type({id, 0}) != type) continue;
-      options.donations.push_back({o, *name});
-      donated[id] = true;
-      break;
-    }
-  }
+  const CompileOptions options{.donations = all_donations(graph)};
   donations += options.donations.size();
   return outcome_of([&] { return run_between_guards(graph, feeds, options); });
+}
+
+std::string_view name(MadeFor target) {
+  switch (target) {
+    case MadeFor::Lir: return "made for lir";
+    case MadeFor::Cpu: return "made for the CPU";
+    case MadeFor::CpuOpByOp: return "made for the CPU op by op";
+  }
+  return "?";
+}
+
+Outcome lir_outcome(const Graph& graph, const Feeds& feeds, MadeFor target) {
+  const ProgramOptions options{
+      .fuse = target != MadeFor::CpuOpByOp,
+      .target = target == MadeFor::Lir ? &schedule::plain_target() : &cpu::target()};
+  return outcome_of([&] { return run_on_lir(graph, make_program(graph, options), feeds); });
+}
+
+Outcome donated_lir_outcome(const Graph& graph, const Feeds& feeds, std::size_t& donations) {
+  const CompileOptions options{.donations = all_donations(graph)};
+  donations += options.donations.size();
+  return outcome_of([&] { return run_in_place(graph, feeds, Device::named("lir"), options); });
 }
 
 std::vector<bool> exact_outputs(const Graph& graph) {
@@ -264,6 +296,14 @@ std::string disagreement(const Graph& graph, const Feeds& feeds, const Outcome& 
     }
   }
   return {};
+}
+
+std::string device_disagreement(const Graph& graph, const Feeds& feeds, const Outcome& actual,
+                                const Outcome& expected, AgreementCounts* counts) {
+  std::string wrong = disagreement(graph, feeds, actual, expected, counts);
+  if (wrong.empty() || !std::holds_alternative<ErrorCode>(expected)) return wrong;
+  const Graph read = prepare_for_device(graph);
+  return disagreement(graph, feeds, actual, reference_outcome(read, feeds), counts);
 }
 
 }  // namespace ricci::testing

@@ -8,7 +8,10 @@
 // only where that does not explain a difference.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -28,6 +31,17 @@ using Outcome = std::variant<std::vector<Tensor>, ErrorCode>;
 [[nodiscard]] Outcome donated_outcome(const Graph& graph, const Feeds& feeds,
                                       std::size_t& donations);
 
+/// What a program is made for, before it is run by the interpreter of programs (`lir`).
+enum class MadeFor : std::uint8_t { Lir, Cpu, CpuOpByOp };
+inline constexpr std::array AllMadeFor = {MadeFor::Lir, MadeFor::Cpu, MadeFor::CpuOpByOp};
+[[nodiscard]] std::string_view name(MadeFor target);
+/// Run by it with temporaries as planned and apart (`run_on_lir`).
+[[nodiscard]] Outcome lir_outcome(const Graph& graph, const Feeds& feeds, MadeFor target);
+/// Compiled for `lir` and run with the host's buffers, of which outputs and inputs share those they
+/// can; counts these outputs.
+[[nodiscard]] Outcome donated_lir_outcome(const Graph& graph, const Feeds& feeds,
+                                          std::size_t& donations);
+
 /// Per output: is it determined to the bit?
 [[nodiscard]] std::vector<bool> exact_outputs(const Graph& graph);
 
@@ -43,5 +57,11 @@ struct AgreementCounts {
 [[nodiscard]] std::string disagreement(const Graph& graph, const Feeds& feeds,
                                        const Outcome& actual, const Outcome& expected,
                                        AgreementCounts* counts = nullptr);
+
+/// The same for a program of which the device computes only what is asked for: not what only a
+/// branch never taken reads, nor other results of an op. That might fault.
+[[nodiscard]] std::string device_disagreement(const Graph& graph, const Feeds& feeds,
+                                              const Outcome& actual, const Outcome& expected,
+                                              AgreementCounts* counts = nullptr);
 
 }  // namespace ricci::testing

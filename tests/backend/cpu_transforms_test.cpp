@@ -2,7 +2,6 @@
 // interpreter. By default a sample of the cases that every op is part of; RICCI_ALL_CASES=1 runs
 // them all.
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -10,10 +9,10 @@
 
 #include "ricci/ir/text.h"
 #include "ricci/op/table.h"
-#include "ricci/support/hash.h"
 
 #include "backend/agreement.h"
 #include "ops/cases.h"
+#include "ops/chosen_cases.h"
 #include "ops/transformed_case.h"
 #include "support/guarded_buffer.h"
 #include "test_paths.h"
@@ -41,11 +40,6 @@ void expect_agreement(const CaseProgram& p, const std::string& what) {
   EXPECT_EQ(disagreement(p.graph, p.feeds, actual, expected), "") << print(p.graph);
 }
 
-bool is_unbounded(const Case& c) {
-  const auto* loop = c.op->as<op::While>();
-  return loop != nullptr && !loop->max_iterations;
-}
-
 void check_transforms(const Case& c, DType dtype, const std::string& what) {
   const CaseProgram p = program_of(c, dtype);
   if (!p.graph.symbols().empty()) return;
@@ -61,16 +55,6 @@ void check_transforms(const Case& c, DType dtype, const std::string& what) {
   if (c.op->has(Trait::Random) || p.inputs().empty()) return;
   expect_agreement(batch_of(c, p, p.inputs(), 3).first, what + ", batch");
   ++ran().batches;
-}
-
-// The first case of an op in each dtype, and one in so many of the others.
-bool is_chosen(const OpDescriptor& d, std::size_t place, const Case& c, DType dtype) {
-  static const bool all = std::getenv("RICCI_ALL_CASES") != nullptr;
-  constexpr std::uint64_t OneIn = 6;
-  if (all || place == 0) return true;
-  Hasher hash;
-  hash.add(d.info->name).add(c.name).add(static_cast<std::uint64_t>(dtype));
-  return hash.value() % OneIn == 0;
 }
 
 class BackendTransforms : public ::testing::TestWithParam<std::size_t> {};

@@ -28,26 +28,9 @@ Counts& counts() {
   return the;
 }
 
-// Large enough for some of its work to be shared out in tiles.
-bool is_large(const Graph& graph) {
-  return std::ranges::any_of(graph.nodes(), [](const Node& node) {
-    return std::ranges::any_of(node.types, [](const Type& t) { return t.numel() >= 9000; });
-  });
-}
-
 void count_program(const Graph& graph) {
   ++counts().programs;
   if (is_large(graph)) ++counts().large;
-}
-
-// The empty text when a run may be one of the program.
-std::string check_run(const Graph& graph, const Feeds& feeds, const Outcome& actual,
-                      const Outcome& expected) {
-  std::string wrong = disagreement(graph, feeds, actual, expected, &counts());
-  if (wrong.empty() || !std::holds_alternative<ErrorCode>(expected)) return wrong;
-  // Nor does it compute what only a branch never taken reads, or only other results of an op.
-  const Graph read = prepare_for_device(graph);
-  return disagreement(graph, feeds, actual, reference_outcome(read, feeds), &counts());
 }
 
 // A compiled program computes what is asked for and nothing else, so what nobody reads is taken
@@ -58,7 +41,7 @@ std::string check_compiled(const Program& p) {
   const Outcome expected = reference_outcome(graph, p.feeds);
   for (const bool fuse : {false, true}) {
     const Outcome actual = compiled_outcome(graph, p.feeds, fuse);
-    const std::string wrong = check_run(graph, p.feeds, actual, expected);
+    const std::string wrong = device_disagreement(graph, p.feeds, actual, expected, &counts());
     if (!wrong.empty()) return fmt::format("{}: {}", fuse ? "fused" : "op by op", wrong);
   }
   return {};
@@ -82,24 +65,16 @@ TEST(PropertyCompiled, OutputsMayTakeThePlaceOfInputs) {
     const Graph graph = dead_code_elimination(p.graph).graph;
     count_program(graph);
     const Outcome expected = reference_outcome(graph, p.feeds);
-    return check_run(graph, p.feeds, donated_outcome(graph, p.feeds, donations), expected);
+    return device_disagreement(graph, p.feeds, donated_outcome(graph, p.feeds, donations), expected,
+                               &counts());
   });
   EXPECT_GE(donations, program_count(200) / 2);
 }
 
-// Indices are integers: with one of them far off, many programs fault.
 TEST(PropertyCompiled, ReportsTheFaultsOfTheReference) {
   const std::size_t before = counts().faults;
-  for_programs(program_count(200), {.nodes = 10}, [](const Program& p) {
-    Program wild = p;
-    for (auto& [name, value] : wild.feeds) {
-      if (!is_int(value.dtype()) || value.numel() == 0) continue;
-      auto numbers = value.numbers<std::int64_t>();
-      numbers[numbers.size() / 2] = 77;
-      value = Tensor::from_numbers<std::int64_t>(value.type(), numbers);
-    }
-    return check_compiled(wild);
-  });
+  for_programs(program_count(200), {.nodes = 10},
+               [](const Program& p) { return check_compiled(with_wild_indices(p)); });
   if (program_count(200) >= 100) {
     EXPECT_GT(counts().faults, before);
   }

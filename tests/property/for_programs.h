@@ -20,6 +20,11 @@ namespace ricci::testing {
 using Check = std::function<std::string(const Program&)>;
 void for_programs(std::uint64_t count, const GeneratorOptions& options, const Check& check);
 
+/// Indices are integers: with one of them far off, many programs fault.
+[[nodiscard]] Program with_wild_indices(Program p);
+/// Is a program large enough for some of its work to be shared out in tiles?
+[[nodiscard]] bool is_large(const Graph& graph);
+
 /// The outputs, or nothing when the program reports a fault of its own: an index out of range, a
 /// singular matrix.
 [[nodiscard]] std::optional<std::vector<Tensor>> outputs_of(const Graph& graph, const Feeds& feeds);

@@ -1,4 +1,5 @@
-// Params that are kept and updated in place; runs by position; symbolic dimensions.
+// Params that are kept and updated in place; runs by position; symbolic dimensions: on every
+// device.
 #include <array>
 
 #include <gtest/gtest.h>
@@ -6,20 +7,29 @@
 #include "ricci/runtime/session.h"
 
 #include "runtime/models.h"
+#include "support/every_device.h"
 
 namespace ricci::testing {
 namespace {
 
 const CompileOptions Counting = {.donations = {{0, "c"}, {2, "s"}}};
 
-CompiledGraph counting() {
-  CompiledGraph f = compile(counting_graph(), Device::default_cpu(), Counting);
+class RuntimeParams : public OnEveryDevice {
+ protected:
+  [[nodiscard]] CompiledGraph counting() const;
+};
+class RuntimeSymbols : public OnEveryDevice {};
+RICCI_ON_EVERY_DEVICE(RuntimeParams);
+RICCI_ON_EVERY_DEVICE(RuntimeSymbols);
+
+CompiledGraph RuntimeParams::counting() const {
+  CompiledGraph f = compile(counting_graph(), device(), Counting);
   f.set_param("c", Tensor::of<float>({}, {1}));
   f.set_param("s", Tensor::of<float>({3}, {0, 0, 0}));
   return f;
 }
 
-TEST(RuntimeParams, UpdateChangesThemInPlace) {
+TEST_P(RuntimeParams, UpdateChangesThemInPlace) {
   CompiledGraph f = counting();
   const Tensor x = Tensor::of<float>({3}, {1, 10, 100});
   for (int i = 0; i < 3; ++i) {
@@ -30,14 +40,14 @@ TEST(RuntimeParams, UpdateChangesThemInPlace) {
   EXPECT_EQ(f.param("s").elements<float>(), (std::vector<float>{6, 60, 600}));
 }
 
-TEST(RuntimeParams, WhatParamGaveStaysAsItWas) {
+TEST_P(RuntimeParams, WhatParamGaveStaysAsItWas) {
   CompiledGraph f = counting();
   const Tensor before = f.param("s");
   (void)f.update({{"x", Tensor::of<float>({3}, {1, 1, 1})}});
   EXPECT_EQ(before.elements<float>(), (std::vector<float>{0, 0, 0}));
 }
 
-TEST(RuntimeParams, RunLeavesThemAlone) {
+TEST_P(RuntimeParams, RunLeavesThemAlone) {
   CompiledGraph f = counting();
   const Tensor x = Tensor::of<float>({3}, {1, 10, 100});
   const std::vector<Tensor> out = f.run({{"x", x}});
@@ -46,7 +56,7 @@ TEST(RuntimeParams, RunLeavesThemAlone) {
   EXPECT_EQ(f.param("c").item(), 1);
 }
 
-TEST(RuntimeParams, ByPosition) {
+TEST_P(RuntimeParams, ByPosition) {
   CompiledGraph f = counting();
   ASSERT_EQ(f.inputs().size(), 3U);
   EXPECT_EQ(f.inputs()[1].name, "c");
@@ -69,8 +79,8 @@ TEST(RuntimeParams, ByPosition) {
   EXPECT_EQ(total, 66);
 }
 
-TEST(RuntimeParams, InPlaceWithBuffersOfTheCallers) {
-  const CompiledGraph f = compile(counting_graph(), Device::default_cpu(), Counting);
+TEST_P(RuntimeParams, InPlaceWithBuffersOfTheCallers) {
+  const CompiledGraph f = compile(counting_graph(), device(), Counting);
   ExecutionContext context = f.make_context();
   const std::array<float, 3> x = {1, 2, 3};
   float c = 2;
@@ -84,12 +94,12 @@ TEST(RuntimeParams, InPlaceWithBuffersOfTheCallers) {
   EXPECT_EQ(s, (std::array<float, 3>{5, 10, 15}));
 }
 
-TEST(RuntimeParams, DonationsMustFit) {
-  const Device& cpu = Device::default_cpu();
-  EXPECT_THROW((void)compile(counting_graph(), cpu, {.donations = {{0, "s"}}}), UserError);
-  EXPECT_THROW((void)compile(counting_graph(), cpu, {.donations = {{7, "s"}}}), UserError);
-  EXPECT_THROW((void)compile(counting_graph(), cpu, {.donations = {{2, "nobody"}}}), UserError);
-  EXPECT_THROW((void)compile(counting_graph(), cpu, {.donations = {{2, "s"}, {2, "s"}}}),
+TEST_P(RuntimeParams, DonationsMustFit) {
+  EXPECT_THROW((void)compile(counting_graph(), device(), {.donations = {{0, "s"}}}), UserError);
+  EXPECT_THROW((void)compile(counting_graph(), device(), {.donations = {{7, "s"}}}), UserError);
+  EXPECT_THROW((void)compile(counting_graph(), device(), {.donations = {{2, "nobody"}}}),
+               UserError);
+  EXPECT_THROW((void)compile(counting_graph(), device(), {.donations = {{2, "s"}, {2, "s"}}}),
                UserError);
   CompiledGraph f = counting();
   EXPECT_THROW(
@@ -97,13 +107,13 @@ TEST(RuntimeParams, DonationsMustFit) {
       UserError);
 }
 
-TEST(RuntimeSymbols, AreBoundPerCall) {
+TEST_P(RuntimeSymbols, AreBoundPerCall) {
   Graph g("rows");
   const Dim n = Dim::symbol("n");
   const Value x = g.input("x", {DType::F32, {n, 3}});
   const Value w = g.param("w", f32({3, 2}));
   g.set_outputs({tanh(matmul(x, w)), reduce(x, {.op = ReduceKind::Mean, .axes = {0}})});
-  CompiledGraph f = compile(g, Device::default_cpu(), {.max_bindings = 2});
+  CompiledGraph f = compile(g, device(), {.max_bindings = 2});
   const Tensor weights = random_tensor(1, f32({3, 2}));
   f.set_param("w", weights);
   for (const std::int64_t rows : {1, 2, 5, 2, 1, 7, 5}) {  // more than are kept
@@ -117,13 +127,13 @@ TEST(RuntimeSymbols, AreBoundPerCall) {
   EXPECT_THROW((void)f.run({{"x", Tensor::zeros(f32({2, 4}))}}), UserError);
 }
 
-TEST(RuntimeSymbols, ContextsAreMadeForSizes) {
+TEST_P(RuntimeSymbols, ContextsAreMadeForSizes) {
   Graph g("rows");
   const Dim n = Dim::symbol("n");
   const Value x = g.input("x", {DType::F32, {n, 3}});
   const Value scale = g.param("scale", {DType::F32, {n, 1}});
   g.set_outputs({x * scale});
-  CompiledGraph f = compile(g);
+  CompiledGraph f = compile(g, device());
   EXPECT_THROW((void)f.make_context(), UserError);
   EXPECT_THROW((void)f.make_context({{"m", 2}}), UserError);
   EXPECT_THROW(f.set_param("scale", Tensor::zeros(f32({5, 2}))), UserError);

@@ -1,4 +1,4 @@
-// Profiles, traces and the search for the first non-finite value.
+// Profiles, traces and the search for the first non-finite value: on every device.
 #include "ricci/runtime/profile.h"
 
 #include <array>
@@ -10,18 +10,24 @@
 #include "ricci/transform/grad.h"
 
 #include "runtime/models.h"
+#include "support/every_device.h"
 
 namespace ricci::testing {
 namespace {
 
-TEST(RuntimeProfile, TellsStepsWithTheirPlaces) {
+class RuntimeProfile : public OnEveryDevice {};
+class RuntimeFinite : public OnEveryDevice {};
+RICCI_ON_EVERY_DEVICE(RuntimeProfile);
+RICCI_ON_EVERY_DEVICE(RuntimeFinite);
+
+TEST_P(RuntimeProfile, TellsStepsWithTheirPlaces) {
   Graph g("model");
   const Value x = g.input("x", f32({32, 48}));
   const Value w = g.param("w", f32({48, 16}));
   const int line = __LINE__ + 1;
   const Value h = matmul(x, w);
   g.set_outputs({tanh(h) + 1.0});
-  const CompiledGraph f = compile(g);
+  const CompiledGraph f = compile(g, device());
   Profile profile;
   const Feeds feeds = random_feeds(g);
   for (int i = 0; i < 3; ++i) (void)f.run(feeds, {.profile = &profile});
@@ -48,7 +54,7 @@ TEST(RuntimeProfile, TellsStepsWithTheirPlaces) {
   EXPECT_NE(table.find("GFLOP/s"), std::string::npos);
 }
 
-TEST(RuntimeProfile, LooksIntoLoopsAndCapsTheTrace) {
+TEST_P(RuntimeProfile, LooksIntoLoopsAndCapsTheTrace) {
   Graph g("loop");
   const Value c = g.input("c", f32({4}));
   const Value xs = g.input("xs", f32({20, 4}));
@@ -58,7 +64,7 @@ TEST(RuntimeProfile, LooksIntoLoopsAndCapsTheTrace) {
   };
   const std::vector<Value> r = scan(std::array{c}, {.xs = {xs}}, body);
   g.set_outputs({r[0], r[1]});
-  const CompiledGraph f = compile(g);
+  const CompiledGraph f = compile(g, device());
   Profile profile(10);
   (void)f.run(random_feeds(g), {.profile = &profile});
   std::int64_t inner = 0;
@@ -94,14 +100,14 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST(RuntimeFinite, NamesTheOpAndItsLine) {
+TEST_P(RuntimeFinite, NamesTheOpAndItsLine) {
   Graph g("logs");
   const Value x = g.input("x", f32({4}));
   const Value half = x * 0.5;
   const int line = __LINE__ + 1;
   const Value l = log(half);
   g.set_outputs({exp(l) + 1.0, reduce(l, {.op = ReduceKind::Sum, .axes = {0}})});
-  const CompiledGraph f = compile(g);
+  const CompiledGraph f = compile(g, device());
   EXPECT_EQ(fault_of(f, {{"x", Tensor::of<float>({4}, {1, 2, 3, 4})}}), "");
   const std::string zero = fault_of(f, {{"x", Tensor::of<float>({4}, {1, 2, 0, 4})}});
   EXPECT_TRUE(contains(zero, "log makes an infinity (element 2")) << zero;
@@ -113,17 +119,17 @@ TEST(RuntimeFinite, NamesTheOpAndItsLine) {
   EXPECT_TRUE(contains(fed, "'x' holds a NaN")) << fed;
 }
 
-TEST(RuntimeFinite, InfinitiesThatAreMeantPass) {
+TEST_P(RuntimeFinite, InfinitiesThatAreMeantPass) {
   Graph g("mask");
   const Value x = g.input("x", f32({4}));
   const Value masked =
       where(gt(x, scalar_like(x, 0)), x, scalar_like(x, -std::numeric_limits<double>::infinity()));
   g.set_outputs({softmax(masked, {.axis = 0})});
-  const CompiledGraph f = compile(g);
+  const CompiledGraph f = compile(g, device());
   EXPECT_EQ(fault_of(f, {{"x", Tensor::of<float>({4}, {1, -2, 3, 4})}}), "");
 }
 
-TEST(RuntimeFinite, LooksInsideLoopsAndAtGradients) {
+TEST_P(RuntimeFinite, LooksInsideLoopsAndAtGradients) {
   Graph g("loop");
   const Value c = g.input("c", f32({2}));
   int line = 0;
@@ -135,7 +141,7 @@ TEST(RuntimeFinite, LooksInsideLoopsAndAtGradients) {
   g.set_outputs({r[0]});
   const Tensor start = Tensor::of<float>({2}, {1, 1});
   const Tensor fall = Tensor::of<float>({5, 2}, {0, 0, 0, 0, 0, -5, 0, 0, 0, 0});
-  const std::string text = fault_of(compile(g), {{"c", start}, {"xs", fall}});
+  const std::string text = fault_of(compile(g, device()), {{"c", start}, {"xs", fall}});
   EXPECT_TRUE(contains(text, "sqrt makes a NaN (element 1")) << text;
   EXPECT_TRUE(contains(text, "profile_test.cpp:" + std::to_string(line))) << text;
   EXPECT_TRUE(contains(text, "inside scan")) << text;
@@ -144,17 +150,17 @@ TEST(RuntimeFinite, LooksInsideLoopsAndAtGradients) {
   Graph h("steep");
   const Value x = h.input("x", f32({3}));
   h.set_outputs({reduce(log(x), {.op = ReduceKind::Sum, .axes = {0}})});
-  const CompiledGraph gradient = compile(value_and_grad(h, {"x"}).graph);
+  const CompiledGraph gradient = compile(value_and_grad(h, {"x"}).graph, device());
   const std::string steep = fault_of(gradient, {{"x", Tensor::of<float>({3}, {1, 1e-39F, 4})}});
   EXPECT_TRUE(contains(steep, "makes an infinity")) << steep;
   EXPECT_TRUE(contains(steep, "profile_test.cpp")) << steep;
 }
 
-TEST(RuntimeFinite, NothingIsUpdatedWhenAFaultIsFound) {
+TEST_P(RuntimeFinite, NothingIsUpdatedWhenAFaultIsFound) {
   Graph g("update");
   const Value p = g.param("p", f32({2}));
   g.set_outputs({p - log(g.input("x", f32({2})))});
-  CompiledGraph f = compile(g, Device::default_cpu(), {.donations = {{0, "p"}}});
+  CompiledGraph f = compile(g, device(), {.donations = {{0, "p"}}});
   f.set_param("p", Tensor::of<float>({2}, {5, 6}));
   EXPECT_THROW((void)f.update({{"x", Tensor::of<float>({2}, {1, -1})}}, {.check_finite = true}),
                UserError);

@@ -148,6 +148,13 @@ TEST(ToolCompile, OutputsTakeTheBuffersOfInputs) {
       << "both write the output at once; only who hands it in differs";
 }
 
+TEST(ToolCompile, ReportsForAnotherDevice) {
+  const auto report = run_tool("compile - --graph step --device lir", Net);
+  EXPECT_EQ(report.status, 0) << report.err;
+  EXPECT_TRUE(has(report.out, "scratch 0")) << report.out;
+  EXPECT_EQ(run_tool("compile - --graph step --device lir --emit lir", Net).status, 0);
+}
+
 TEST(ToolCompile, FaultsExitWithOne) {
   const struct {
     std::string arguments;
@@ -162,6 +169,8 @@ TEST(ToolCompile, FaultsExitWithOne) {
       {"compile - --graph step --donate v=0", "error[name"},
       {"bench -", "no value is given"},
       {"bench - --random 1 --device cuda", "error[unsupported_on_backend]"},
+      {"compile - --graph step --device lir --emit llvm", "'lir' has no code in the form of llvm"},
+      {"compile - --graph step --device lir --emit object -o x.o", "error[unsupported_on_backend]"},
   };
   for (const auto& f : faults) {
     const auto run = run_tool(f.arguments, Net);
@@ -186,6 +195,9 @@ TEST(ToolBench, MeasuresRunsAndSteps) {
   EXPECT_TRUE(has(json.out, "\"by\": \"matmul\"")) << json.out;
   const auto reference = run_tool("bench - --random 1 --reps 2 --device reference", Net);
   EXPECT_TRUE(reference.out.starts_with("@net on reference, ")) << reference.out << reference.err;
+  const auto lir = run_tool("bench - --random 1 --reps 2 --device lir", Net);
+  EXPECT_TRUE(lir.out.starts_with("@net on lir, 1 thread: ")) << lir.out << lir.err;
+  EXPECT_TRUE(has(lir.out, "reference")) << lir.out;
 }
 
 }  // namespace

@@ -171,6 +171,7 @@ TEST(ToolRun, DevicesAgree) {
   EXPECT_EQ(cpu.status, 0) << cpu.err;
   EXPECT_EQ(cpu.out, run_tool("run - --random 1 --device cpu", text).out);
   EXPECT_EQ(cpu.out, run_tool("run - --random 1 --device reference", text).out);
+  EXPECT_EQ(cpu.out, run_tool("run - --random 1 --device lir", text).out);
 }
 
 TEST(ToolRun, ProfilesAndTracesARun) {
@@ -182,6 +183,8 @@ TEST(ToolRun, ProfilesAndTracesARun) {
   EXPECT_NE(run.out.find("add [kernel]"), std::string::npos) << run.out;
   const std::string trace = testing::read_text(scratch("t.json"));
   EXPECT_NE(trace.find("\"name\": \"add\""), std::string::npos) << trace;
+  const auto lir = run_tool("run - --graph double --random 1 --device lir --profile", Double);
+  EXPECT_NE(lir.out.find("add [kernel]"), std::string::npos) << lir.out << lir.err;
 }
 
 TEST(ToolRun, FindsTheFirstNumberThatIsNotFinite) {
@@ -193,6 +196,7 @@ TEST(ToolRun, FindsTheFirstNumberThatIsNotFinite) {
   const auto checked = run_tool(command + " --check-finite", text);
   EXPECT_EQ(checked.status, 1);
   EXPECT_NE(checked.err.find("log"), std::string::npos) << checked.err;
+  EXPECT_EQ(run_tool(command + " --check-finite --device lir", text).err, checked.err);
 }
 
 TEST(ToolRun, RefusesWhatItHasNoRoomFor) {

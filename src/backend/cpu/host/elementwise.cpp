@@ -38,14 +38,6 @@ OwnedView broadcast(const HostCall& c, std::size_t k) {
   return OwnedView(c.operands[k]).broadcast_to(c.results[0].dims);
 }
 
-template <class N>
-N eval_unary_of(UnaryKind kind, N x, DType dtype) {
-  const N y = rule::eval_unary(kind, x);
-  // ~true is not a bool: flip the truth value instead.
-  if (dtype == DType::Bool && kind == UnaryKind::BitwiseNot) return add_wrapping(y, N(2));
-  return y;
-}
-
 void run_unary(const HostCall& c) {
   const UnaryKind kind = c.op.as<op::Unary>()->kind;
   const DType dtype = c.operands[0].dtype;
@@ -54,7 +46,7 @@ void run_unary(const HostCall& c) {
       Piece<N> x;
       read_numbers(c.operands[0], begin, count, x.data());
       for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-        x[i] = eval_unary_of(kind, x[i], dtype);
+        x[i] = rule::eval_unary(kind, x[i], dtype);
       }
       write_numbers(c.results[0], begin, count, x.data());
     });
@@ -79,15 +71,9 @@ void run_pairs(const HostCall& c, const F& f) {
 
 void run_binary(const HostCall& c) {
   const BinaryKind kind = c.op.as<op::Binary>()->kind;
-  const std::int64_t width = size_of(c.operands[0].dtype) * 8;
-  with_number_class(c.operands[0].dtype, [&]<class N>() {
-    run_pairs<N, N>(c, [&](N a, N b) {
-      if constexpr (std::is_same_v<N, std::int64_t>) {
-        return rule::eval_binary(kind, a, b, width);
-      } else {
-        return rule::eval_binary(kind, a, b);
-      }
-    });
+  const DType dtype = c.operands[0].dtype;
+  with_number_class(dtype, [&]<class N>() {
+    run_pairs<N, N>(c, [&](N a, N b) { return rule::eval_binary(kind, a, b, dtype); });
   });
 }
 

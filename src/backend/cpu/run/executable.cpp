@@ -11,9 +11,9 @@
 #include "ricci/op/ops.h"
 #include "ricci/support/error.h"
 
-#include "backend/cpu/run/control.h"
 #include "backend/cpu/run/tiling.h"
 #include "backend/cpu/structured/thread_scratch.h"
+#include "device/faults.h"
 #include "support/align.h"
 #include "support/float_environment.h"
 #include "support/stop_flag.h"
@@ -38,33 +38,6 @@ std::vector<std::int64_t> local_offsets(const loop::Kernel& k, std::int64_t& tot
   }
   if (!any) total = 0;
   return offsets;
-}
-
-[[noreturn]] void fail_index(const Fault& fault, const Origin& step) {
-  Diagnostic d{ErrorCode::IndexOutOfRange,
-               {},
-               fmt::format("index {} is outside [0, {})", fault.index, fault.limit),
-               step.where,
-               {},
-               {}};
-  d.notes.push_back("in " + step.label);
-  throw UserError(std::move(d));
-}
-
-// Something that is not ours was thrown: by a kernel of the user's, or for want of memory.
-[[noreturn]] void fail_kernel(const std::exception& error, std::string_view op,
-                              const Origin& step) {
-  // A container that was to have more elements than any memory is another want of memory.
-  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
-                      dynamic_cast<const std::length_error*>(&error) != nullptr;
-  Diagnostic d{memory ? ErrorCode::OutOfMemory : ErrorCode::Refused,
-               std::string(op),
-               memory ? fmt::format("there is no room to compute {}", step.label)
-                      : fmt::format("the kernel of '{}' failed: {}", op, error.what()),
-               step.where,
-               {},
-               {}};
-  throw UserError(std::move(d));
 }
 
 }  // namespace
@@ -132,7 +105,7 @@ Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code,
         thread_bytes_ = std::max(thread_bytes_, b.thread_bytes_);
         inside += b.spare_bytes_;
       }
-      spare_bytes_ += control_spare_bytes(std::get<ControlStep>(step.what)) + inside;
+      spare_bytes_ += device::control_spare_bytes(std::get<ControlStep>(step.what)) + inside;
     }
     steps_.push_back(std::move(ready));
   }
@@ -227,7 +200,7 @@ void Executable::prepare_frame(Frame& frame, std::byte* arena) const {
   for (std::size_t s = 0; s < steps_.size(); ++s) {
     const auto* control = std::get_if<ControlStep>(&program_->steps[s].what);
     if (control == nullptr || steps_[s].bodies.empty()) continue;
-    frame.control[s] = make_control_room(*control);
+    frame.control[s] = device::make_control_room(*control, device::host_memory());
     for (const auto& body : steps_[s].bodies) {
       frame.bodies[s].emplace_back();
       body->prepare_frame(frame.bodies[s].back(),
@@ -322,7 +295,7 @@ class Runner {
         pool_.run(tiles, run);
       }
     } catch (const std::bad_alloc& error) {
-      fail_kernel(error, "kernel", what);
+      device::fail_kernel(error, "kernel", what);
     }
   }
 
@@ -340,7 +313,7 @@ class Runner {
     }
     Fault fault;
     ready.code.function(arguments, &range, &fault);
-    if (fault.happened != 0) fail_index(fault, launch.from);
+    if (fault.happened != 0) device::fail_index({fault.index, fault.limit}, launch.from);
   }
 
   // A kernel attached to a call, for parts of the array they share.
@@ -400,19 +373,8 @@ class Runner {
       if (step.before) before.emplace(*this, ready.before, *step.before, *e.program_, frame, what);
       if (step.after) after.emplace(*this, ready.after, *step.after, *e.program_, frame, what);
       ready.call->run_with(given, {before ? &*before : nullptr, after ? &*after : nullptr});
-    } catch (const UserError& error) {
-      if (error.code() == ErrorCode::Stopped) throw;
-      std::vector<Diagnostic> ds = error.diagnostics();
-      Diagnostic& d = ds.front();
-      // What is attached has named itself; the ops it is attached to report nothing of their own.
-      const bool own = !step.before && !step.after;
-      if (own && d.detail.empty()) d.detail = step.op.mnemonic();
-      if (!d.where.known()) d.where = what.where;
-      throw UserError(std::move(ds));
-    } catch (const Error&) {
-      throw;
-    } catch (const std::exception& error) {
-      fail_kernel(error, step.op.mnemonic(), what);
+    } catch (const std::exception&) {
+      device::fail_call(step, what);
     }
   }
 
@@ -426,14 +388,31 @@ class Runner {
       return;
     }
     Bodies bodies(*this, e.steps_[s].bodies, frame.bodies[s]);
-    run_control(step, frame, frame.bodies[s], frame.control[s], bodies);
+    device::run_control(step, frame.buffers, frame.control[s], bodies);
   }
-  class Bodies final : public BodyRunner {
+
+  class Bodies final : public device::Bodies {
    public:
     Bodies(Runner& runner, const std::vector<std::unique_ptr<Executable>>& bodies,
            std::vector<Frame>& frames)
         : runner_(runner), bodies_(bodies), frames_(frames) {}
+    [[nodiscard]] std::span<std::byte*> buffers(std::size_t body) override {
+      return frames_[body].buffers;
+    }
     void run(std::size_t body) override { runner_.run(*bodies_[body], frames_[body]); }
+    void copy(std::byte* to, const std::byte* from, std::int64_t bytes) override {
+      std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    }
+    void zero(std::byte* at, std::int64_t bytes) override {
+      std::memset(at, 0, static_cast<std::size_t>(bytes));
+    }
+    void store_count(std::byte* at, std::int32_t count) override {
+      std::memcpy(at, &count, sizeof count);
+    }
+    [[nodiscard]] bool all_nonzero(const std::byte* at, DType dtype,
+                                   std::int64_t elements) override {
+      return device::all_nonzero_on_host(at, dtype, elements);
+    }
 
    private:
     Runner& runner_;

@@ -17,26 +17,19 @@
 
 #include "backend/cpu/run/call_kernel.h"
 #include "backend/cpu/run/code_source.h"
+#include "device/control.h"
 
 namespace ricci::cpu {
 
 class Executable;
 
-/// What a loop or branch keeps while it runs.
-struct ControlRoom {
-  std::vector<std::byte*> state;  ///< where the carries are
-  /// Per body and output: room for one that nobody wants; null for others.
-  std::vector<std::vector<std::byte*>> spare;
-  std::vector<std::byte> memory;
-};
-
 /// The buffers of one program in one context, and what its launches are handed.
 struct Frame {
   std::vector<std::byte*> buffers;
-  std::vector<void*> arguments;            ///< room for those of any step
-  std::vector<std::byte*> operands;        ///< room for the operands and results of any call
-  std::vector<std::vector<Frame>> bodies;  ///< per step, per body
-  std::vector<ControlRoom> control;        ///< per step
+  std::vector<void*> arguments;              ///< room for those of any step
+  std::vector<std::byte*> operands;          ///< room for the operands and results of any call
+  std::vector<std::vector<Frame>> bodies;    ///< per step, per body
+  std::vector<device::ControlRoom> control;  ///< per step
 };
 
 /// Room for one run at a time.

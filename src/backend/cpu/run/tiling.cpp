@@ -1,18 +1,14 @@
 #include "backend/cpu/run/tiling.h"
 
 #include <algorithm>
-#include <tuple>
+
+#include "loop/cut.h"
 
 namespace ricci::cpu {
 namespace {
 
 // Ranges of flat kernels are whole cache lines of any dtype.
 constexpr std::int64_t ColumnGrain = 64;
-
-// [0, n) cut in `parts`, part number p.
-std::pair<std::int64_t, std::int64_t> cut(std::int64_t n, std::int64_t parts, std::int64_t p) {
-  return {n / parts * p + std::min(p, n % parts), n / parts * (p + 1) + std::min(p + 1, n % parts)};
-}
 
 }  // namespace
 
@@ -31,22 +27,18 @@ std::int64_t tile_count(const loop::Kernel& k) {
 }
 
 TileRange tile_range(const loop::Kernel& k, std::int64_t tiles, std::int64_t tile) {
-  TileRange r;
   if (k.flat) {
     const std::int64_t n = k.extents[0];
-    const auto [a, b] = cut((n + ColumnGrain - 1) / ColumnGrain, tiles, tile);
-    r.first = std::min(a * ColumnGrain, n);
-    r.last = std::min(b * ColumnGrain, n);
-    return r;
+    const auto [a, b] = loop::cut((n + ColumnGrain - 1) / ColumnGrain, tiles, tile);
+    return {.first = std::min(a * ColumnGrain, n), .last = std::min(b * ColumnGrain, n)};
   }
   if (k.accumulators.empty()) {
-    std::tie(r.first, r.last) = cut(k.rows(), tiles, tile);
-    return r;
+    const auto [first, last] = loop::cut(k.rows(), tiles, tile);
+    return {.first = first, .last = last};
   }
-  std::tie(r.first, r.last) = cut(k.kept_rows(), tiles / k.chunks, tile / k.chunks);
-  std::tie(r.inner_first, r.inner_last) = cut(k.accumulated_rows(), k.chunks, tile % k.chunks);
-  r.slot = r.first * k.chunks + tile % k.chunks;
-  return r;
+  const auto [first, last] = loop::cut(k.kept_rows(), tiles / k.chunks, tile / k.chunks);
+  const auto [inner_first, inner_last] = loop::chunk_rows(k, tile % k.chunks);
+  return {first, last, inner_first, inner_last, first * k.chunks + tile % k.chunks};
 }
 
 }  // namespace ricci::cpu

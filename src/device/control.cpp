@@ -1,37 +1,18 @@
-#include "backend/cpu/run/control.h"
+#include "device/control.h"
 
 #include <algorithm>
-#include <complex>
+#include <array>
 #include <cstring>
 
 #include "ricci/op/ops.h"
 #include "ricci/support/error.h"
 
-#include "backend/cpu/run/executable.h"
 #include "op/loop_layout.h"
 #include "rule/control/loop_parts.h"
 #include "support/align.h"
 
-namespace ricci::cpu {
+namespace ricci::device {
 namespace {
-
-// Is every element something else than zero? Bytes that come from outside need not be 0 or 1 to be
-// bools, so these are read as the numbers they are.
-bool all_nonzero(const std::byte* data, DType dtype, std::int64_t n) {
-  if (dtype == DType::Bool) dtype = DType::U8;
-  return with_element_type(dtype, [&]<class T>() {
-    for (std::int64_t i = 0; i < n; ++i) {
-      T x;
-      std::memcpy(&x, data + static_cast<std::size_t>(i) * sizeof(T), sizeof(T));
-      if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) {
-        if (static_cast<double>(x) == 0) return false;
-      } else {
-        if (x == T{}) return false;
-      }
-    }
-    return true;
-  });
-}
 
 // A body fills all its outputs; is this one that nobody reads?
 bool is_spare(const ControlStep& step, const std::string& role, std::size_t r) {
@@ -41,13 +22,16 @@ bool is_spare(const ControlStep& step, const std::string& role, std::size_t r) {
 
 class Control {
  public:
-  Control(const ControlStep& step, const Frame& frame, std::vector<Frame>& frames,
-          ControlRoom& room, BodyRunner& bodies)
-      : step_(step), frame_(frame), frames_(frames), room_(room), bodies_(bodies) {}
+  Control(const ControlStep& step, std::span<std::byte* const> buffers, ControlRoom& room,
+          Bodies& bodies)
+      : step_(step), buffers_(buffers), room_(room), bodies_(bodies) {
+    check_internal(step.bodies.size() <= inside_.size(), "a control step has too many bodies");
+    for (std::size_t b = 0; b < step.bodies.size(); ++b) inside_[b] = bodies.buffers(b);
+  }
 
   void branch() {
     const Type& type = step_.operands[0].type;
-    const bool yes = all_nonzero(operand(0), type.dtype, *type.numel());
+    const bool yes = bodies_.all_nonzero(operand(0), type.dtype, *type.numel());
     const std::size_t body = step_.bodies[0].first == "then" ? (yes ? 0 : 1) : (yes ? 1 : 0);
     for (std::size_t k = 1; k < step_.operands.size(); ++k) set_input(body, k - 1, operand(k));
     for (std::size_t r = 0; r < step_.results.size(); ++r)
@@ -96,14 +80,14 @@ class Control {
     std::vector<std::byte*>& state = room_.state;
     for (std::size_t k = 0; k < carries; ++k) state[k] = operand(k);
     for (std::size_t r = carries + 1; r < step_.results.size(); ++r) {
-      if (wanted(r)) std::memset(result(r), 0, bytes(step_.results[r].type));
+      if (wanted(r)) bodies_.zero(result(r), bytes(step_.results[r].type));
     }
     std::int32_t trips = 0;
     while ((!op.max_iterations || trips < *op.max_iterations) && goes_on(cond, state)) {
       for (std::size_t k = 0; k < carries; ++k) {
         const std::size_t tape = carries + 1 + k;
         if (tape < step_.results.size() && wanted(tape) && trips % stride == 0) {
-          std::memcpy(result_row(tape, trips / stride), state[k], bytes(step_.operands[k].type));
+          bodies_.copy(result_row(tape, trips / stride), state[k], bytes(step_.operands[k].type));
         }
         set_input(body, k, state[k]);
         state[k] = buffer(step_.carries[k][static_cast<std::size_t>(trips & 1)]);
@@ -114,7 +98,7 @@ class Control {
     }
     for (std::size_t k = 0; k < carries; ++k) copy_result(k, state[k]);
     if (carries < step_.results.size() && wanted(carries)) {
-      std::memcpy(result(carries), &trips, sizeof trips);
+      bodies_.store_count(result(carries), trips);
     }
   }
 
@@ -126,14 +110,12 @@ class Control {
     bodies_.run(cond);
     const Program& p = *step_.bodies[cond].second;
     const Buffer& b = p.buffers[static_cast<std::size_t>(p.outputs[0])];
-    return all_nonzero(flag, b.dtype, b.elements);
+    return bodies_.all_nonzero(flag, b.dtype, b.elements);
   }
 
-  static std::size_t bytes(const Type& type) {
-    return static_cast<std::size_t>(*type.numel() * size_of(type.dtype));
-  }
+  static std::int64_t bytes(const Type& type) { return *type.numel() * size_of(type.dtype); }
   [[nodiscard]] std::byte* buffer(BufferId b) const {
-    return frame_.buffers[static_cast<std::size_t>(b)];
+    return buffers_[static_cast<std::size_t>(b)];
   }
   [[nodiscard]] std::byte* operand(std::size_t k) const {
     const BufferView& v = step_.operands[k];
@@ -162,31 +144,29 @@ class Control {
   }
 
   void set_input(std::size_t body, std::size_t k, std::byte* at) {
-    frames_[body].buffers[static_cast<std::size_t>(step_.bodies[body].second->inputs[k])] = at;
+    inside_[body][static_cast<std::size_t>(step_.bodies[body].second->inputs[k])] = at;
   }
   void set_output(std::size_t body, std::size_t r, std::byte* at) {
-    frames_[body].buffers[static_cast<std::size_t>(step_.bodies[body].second->outputs[r])] = at;
+    inside_[body][static_cast<std::size_t>(step_.bodies[body].second->outputs[r])] = at;
   }
   void copy_result(std::size_t r, const std::byte* from) {
-    if (wanted(r)) std::memcpy(result(r), from, bytes(step_.results[r].type));
+    if (wanted(r)) bodies_.copy(result(r), from, bytes(step_.results[r].type));
   }
 
   const ControlStep& step_;
-  const Frame& frame_;
-  std::vector<Frame>& frames_;
+  std::span<std::byte* const> buffers_;
+  std::array<std::span<std::byte*>, 2> inside_;  // of the bodies
   ControlRoom& room_;
-  BodyRunner& bodies_;
+  Bodies& bodies_;
 };
 
 }  // namespace
 
-ControlRoom make_control_room(const ControlStep& step) {
+ControlRoom make_control_room(const ControlStep& step, Memory& memory) {
   ControlRoom room;
   room.state.resize(std::max(step.carries.size(), step.operands.size()));
-  room.memory.resize(static_cast<std::size_t>(control_spare_bytes(step)));
-  const auto start = reinterpret_cast<std::uintptr_t>(room.memory.data());
-  std::byte* next = room.memory.data() + aligned(static_cast<std::int64_t>(start)) -
-                    static_cast<std::int64_t>(start);
+  room.memory = Array(memory, control_spare_bytes(step));
+  std::byte* next = room.memory.data();
   for (const auto& [role, body] : step.bodies) {
     std::vector<std::byte*>& spare = room.spare.emplace_back(body->outputs.size(), nullptr);
     for (std::size_t r = 0; r < spare.size(); ++r) {
@@ -198,9 +178,20 @@ ControlRoom make_control_room(const ControlStep& step) {
   return room;
 }
 
-void run_control(const ControlStep& step, const Frame& frame, std::vector<Frame>& frames,
-                 ControlRoom& room, BodyRunner& bodies) {
-  Control control(step, frame, frames, room, bodies);
+std::int64_t control_spare_bytes(const ControlStep& step) {
+  std::int64_t total = 0;
+  for (const auto& [role, body] : step.bodies) {
+    for (std::size_t r = 0; r < body->outputs.size(); ++r) {
+      if (!is_spare(step, role, r)) continue;
+      total += aligned(body->buffers[static_cast<std::size_t>(body->outputs[r])].bytes());
+    }
+  }
+  return total;
+}
+
+void run_control(const ControlStep& step, std::span<std::byte* const> buffers, ControlRoom& room,
+                 Bodies& bodies) {
+  Control control(step, buffers, room, bodies);
   if (const auto* scan = step.op.as<op::Scan>()) {
     control.scan(*scan);
   } else if (const auto* loop = step.op.as<op::While>()) {
@@ -211,15 +202,22 @@ void run_control(const ControlStep& step, const Frame& frame, std::vector<Frame>
   }
 }
 
-std::int64_t control_spare_bytes(const ControlStep& step) {
-  std::int64_t total = 0;
-  for (const auto& [role, body] : step.bodies) {
-    for (std::size_t r = 0; r < body->outputs.size(); ++r) {
-      if (!is_spare(step, role, r)) continue;
-      total += aligned(body->buffers[static_cast<std::size_t>(body->outputs[r])].bytes());
+// Bytes that come from outside need not be 0 or 1 to be bools, so these are read as the numbers
+// they are.
+bool all_nonzero_on_host(const std::byte* at, DType dtype, std::int64_t elements) {
+  if (dtype == DType::Bool) dtype = DType::U8;
+  return with_element_type(dtype, [&]<class T>() {
+    for (std::int64_t i = 0; i < elements; ++i) {
+      T x;
+      std::memcpy(&x, at + static_cast<std::size_t>(i) * sizeof(T), sizeof(T));
+      if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) {
+        if (static_cast<double>(x) == 0) return false;
+      } else {
+        if (x == T{}) return false;
+      }
     }
-  }
-  return total == 0 ? 0 : total + CacheLine;
+    return true;
+  });
 }
 
-}  // namespace ricci::cpu
+}  // namespace ricci::device

@@ -1,0 +1,12 @@
+#include "backend/lir/backend.h"
+
+namespace ricci::lir {
+
+const schedule::Target& Backend::target() const noexcept { return schedule::plain_target(); }
+
+std::unique_ptr<device::Executable> Backend::compile(
+    std::shared_ptr<const Program> program, const device::CompileSettings& /*settings*/) const {
+  return std::make_unique<Executable>(std::move(program), memory_, placement_);
+}
+
+}  // namespace ricci::lir

@@ -1,0 +1,61 @@
+#include "backend/lir/memory.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "ricci/support/error.h"
+
+namespace ricci::lir {
+namespace {
+
+constexpr int Unwritten = 0xFF;  // a NaN, in any float
+
+}  // namespace
+
+std::int64_t Memory::total_bytes() const { return device::host_memory().total_bytes(); }
+
+std::byte* Memory::allocate(std::int64_t bytes) {
+  std::byte* at = device::host_memory().allocate(bytes);
+  scramble(at, bytes);
+  const std::lock_guard lock(mutex_);
+  arrays_.emplace(at, bytes);
+  return at;
+}
+
+void Memory::free(std::byte* at) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    arrays_.erase(at);
+  }
+  device::host_memory().free(at);
+}
+
+void Memory::copy_in(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  require_own(to, bytes, "what is copied to");
+  device::host_memory().copy_in(to, from, bytes);
+}
+
+void Memory::copy_out(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  require_own(from, bytes, "what is copied from");
+  device::host_memory().copy_out(to, from, bytes);
+}
+
+void Memory::scramble(std::byte* at, std::int64_t bytes) const {
+  std::memset(at, Unwritten, static_cast<std::size_t>(bytes));
+}
+
+void Memory::require_own(const std::byte* at, std::int64_t bytes, std::string_view what) const {
+  if (bytes == 0) return;
+  const std::lock_guard lock(mutex_);
+  const auto behind = arrays_.upper_bound(at);
+  const bool own = behind != arrays_.begin() &&
+                   at + bytes <= std::prev(behind)->first + std::prev(behind)->second;
+  if (own) return;
+  throw InternalError(
+      fmt::format("{}: {} bytes that are not in the memory of this device", what, bytes));
+}
+
+}  // namespace ricci::lir

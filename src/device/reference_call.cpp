@@ -1,0 +1,35 @@
+#include "device/reference_call.h"
+
+#include <cstring>
+
+#include "ricci/rule/eval.h"
+
+namespace ricci::device {
+
+ReferenceCall::ReferenceCall(const CallStep& step, const Registry& registry)
+    : graph_("call", registry), node_{.op = step.op}, operands_(step.operands) {
+  for (const BufferView& v : step.results) {
+    node_.types.push_back(v.type);
+    node_.wanted.push_back(v.buffer >= 0);
+  }
+}
+
+void ReferenceCall::run(std::span<std::byte* const> operands, std::span<std::byte* const> results,
+                        std::uint64_t seed) const {
+  std::vector<Tensor> values;
+  values.reserve(operands_.size());
+  for (std::size_t k = 0; k < operands_.size(); ++k) {
+    values.push_back(
+        Tensor::borrow(operands_[k].type, operands[k], operands_[k].layout.strides, nullptr));
+  }
+  EvalContext context(node_, graph_, std::move(values), seed, {});
+  evaluate(context);
+  const std::vector<Tensor> made = context.take_results();
+  for (std::size_t r = 0; r < results.size(); ++r) {
+    if (results[r] == nullptr) continue;
+    const Tensor plain = made[r].contiguous();
+    std::memcpy(results[r], plain.data(), plain.bytes().size());
+  }
+}
+
+}  // namespace ricci::device

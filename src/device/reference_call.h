@@ -1,0 +1,27 @@
+// The kernel every op has: the reference's. It reads and writes the host's memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ricci/schedule/program.h"
+
+namespace ricci::device {
+
+/// Slow. Ops registered at run time are looked up in `registry`, which must outlive it.
+class ReferenceCall {
+ public:
+  ReferenceCall(const CallStep& step, const Registry& registry);
+  /// Pointers to first elements; null for results nobody wants.
+  void run(std::span<std::byte* const> operands, std::span<std::byte* const> results,
+           std::uint64_t seed) const;
+
+ private:
+  Graph graph_;  // empty: it says where registered ops are found
+  Node node_;
+  std::vector<BufferView> operands_;
+};
+
+}  // namespace ricci::device

@@ -1,0 +1,23 @@
+// Runs programs by the interpreter of programs (the device `lir`).
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "ricci/interp/interpreter.h"
+#include "ricci/schedule/program.h"
+
+namespace ricci::testing {
+
+/// The outputs of a program made from `graph`, for whatever device, run twice: with temporaries
+/// where they are planned, and with each in an array of its own.
+///
+/// UserError where the program reports a fault; std::runtime_error when the runs do not give the
+/// same bits: then the plan makes two temporaries share a place that both need.
+[[nodiscard]] std::vector<Tensor> run_on_lir(const Graph& graph, ricci::Program program,
+                                             const Feeds& feeds);
+
+/// How many runs there were in this process.
+[[nodiscard]] std::size_t runs_on_lir();
+
+}  // namespace ricci::testing
