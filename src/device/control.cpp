@@ -41,8 +41,9 @@ class Control {
 
   void scan(const op::Scan& op) {
     const std::int64_t length = op.length.value();
-    const auto carries = static_cast<std::size_t>(op.num_carry);
-    const auto whole = carries + static_cast<std::size_t>(op.num_bcast);
+    const ScanLayout layout(op);
+    const std::size_t carries = layout.carries;
+    const std::size_t whole = layout.first_x();
     const std::int64_t kept = op.num_checkpoints > 0 ? op.num_checkpoints : length;
     std::vector<std::byte*>& state = room_.state;
     for (std::size_t k = 0; k < carries; ++k) state[k] = operand(k);
@@ -197,7 +198,7 @@ void run_control(const ControlStep& step, std::span<std::byte* const> buffers, C
   } else if (const auto* loop = step.op.as<op::While>()) {
     control.loop(*loop);
   } else {
-    check_internal(step.op.is<op::If>(), "a control step is of no known kind");
+    check_internal(step.op.is<op::If>(), "a control step is neither an if, a scan nor a while");
     control.branch();
   }
 }

@@ -30,26 +30,89 @@ bool is_same_place(const Access& a, const Access& b) {
   return a.terms.empty() && b.terms.empty() && a.offset == b.offset && a.strides == b.strides;
 }
 
+constexpr std::int64_t Simple = 1;  // a machine instruction
+constexpr std::int64_t Slow = 4;    // one that takes longer, or a few of them
+constexpr std::int64_t Long = 12;   // a polynomial
+constexpr std::int64_t Longest = 24;
+
+std::int64_t weight(UnaryKind kind) {
+  switch (kind) {
+    case UnaryKind::Neg:
+    case UnaryKind::Abs:
+    case UnaryKind::Square:
+    case UnaryKind::Conjugate:
+    case UnaryKind::Relu: return Simple;
+    case UnaryKind::Sqrt:
+    case UnaryKind::Reciprocal: return Slow;
+    case UnaryKind::Gelu:
+    case UnaryKind::GeluApprox:
+    case UnaryKind::Silu:
+    case UnaryKind::Sigmoid:
+    case UnaryKind::Tanh:
+    case UnaryKind::Exp:
+    case UnaryKind::Log:
+    case UnaryKind::Rsqrt:
+    case UnaryKind::Sin:
+    case UnaryKind::Cos:
+    case UnaryKind::Tan:
+    case UnaryKind::Atan:
+    case UnaryKind::Round:
+    case UnaryKind::Erf:
+    case UnaryKind::Erfc:
+    case UnaryKind::Expm1:
+    case UnaryKind::Log1p:
+    case UnaryKind::Exp2:
+    case UnaryKind::Log2:
+    case UnaryKind::Sinh:
+    case UnaryKind::Cosh:
+    case UnaryKind::Asin:
+    case UnaryKind::Acos:
+    case UnaryKind::Asinh:
+    case UnaryKind::Acosh:
+    case UnaryKind::Atanh:
+    case UnaryKind::Softplus:
+    case UnaryKind::LogSigmoid:
+    case UnaryKind::Sign:
+    case UnaryKind::Floor:
+    case UnaryKind::Ceil:
+    case UnaryKind::Trunc:
+    case UnaryKind::IsNan:
+    case UnaryKind::IsFinite:
+    case UnaryKind::LogicalNot:
+    case UnaryKind::BitwiseNot: break;
+  }
+  return Long;
+}
+
+std::int64_t weight(BinaryKind kind, DType dtype) {
+  switch (kind) {
+    case BinaryKind::Pow:
+    case BinaryKind::Rem:
+    case BinaryKind::Atan2:
+    case BinaryKind::Hypot: return Longest;
+    case BinaryKind::Div: return Slow;
+    case BinaryKind::Mul: return is_complex(dtype) ? Slow : Simple;
+    case BinaryKind::Add:
+    case BinaryKind::Sub:
+    case BinaryKind::Max:
+    case BinaryKind::Min:
+    case BinaryKind::LogicalAnd:
+    case BinaryKind::LogicalOr:
+    case BinaryKind::LogicalXor:
+    case BinaryKind::BitwiseAnd:
+    case BinaryKind::BitwiseOr:
+    case BinaryKind::BitwiseXor:
+    case BinaryKind::ShiftLeft:
+    case BinaryKind::ShiftRight: break;
+  }
+  return Simple;
+}
+
 }  // namespace
 
 std::int64_t weight(const Instr& i) {
-  if (i.code == Code::Unary) {
-    switch (i.unary()) {
-      case UnaryKind::Neg:
-      case UnaryKind::Abs:
-      case UnaryKind::Square:
-      case UnaryKind::Conjugate:
-      case UnaryKind::Relu: return 1;
-      case UnaryKind::Sqrt:
-      case UnaryKind::Reciprocal: return 4;
-      default: return 12;
-    }
-  }
-  if (i.code == Code::Binary && i.binary() >= BinaryKind::Pow && i.binary() <= BinaryKind::Hypot) {
-    return 24;
-  }
-  if (i.code == Code::Binary && i.binary() == BinaryKind::Div) return 4;
-  if (i.code == Code::Binary && i.binary() == BinaryKind::Mul && is_complex(i.dtype)) return 4;
+  if (i.code == Code::Unary) return weight(i.unary());
+  if (i.code == Code::Binary) return weight(i.binary(), i.dtype);
   if (i.code == Code::Load) return i.access.terms.empty() ? 1 : 4;
   return i.code == Code::Constant ? 0 : 1;
 }
@@ -142,29 +205,32 @@ void verify(const Kernel& kernel) {
   std::vector<bool> ready(kernel.code.size(), false);
   std::vector<bool> reduced(kernel.reductions.size(), false);
   const auto check_access = [&](const Access& a) {
-    check_internal(a.strides.size() == kernel.extents.size(), "an access has a stride per axis");
+    check_internal(a.strides.size() == kernel.extents.size(),
+                   "an access does not have one stride per axis");
     for (const Term& t : a.terms) {
       check_internal(ready[static_cast<std::size_t>(t.index)],
-                     "a term reads what is not there yet");
+                     "an access depends on a value that is computed later");
     }
   };
   for (const Stage& stage : kernel.stages) {
     for (const Reg r : stage.code) {
       const Instr& i = kernel.code[static_cast<std::size_t>(r)];
-      check_internal(stage.per_element || !i.per_element, "an element is computed outside a row");
+      check_internal(stage.per_element || !i.per_element,
+                     "a value per element is computed in a stage that runs once a row");
       for (const Reg in : i.in) {
         check_internal(in == NoReg || ready[static_cast<std::size_t>(in)],
-                       "an instruction reads what is not there yet");
+                       "an instruction reads a value that is computed later");
       }
       if (i.code == Code::Load || i.code == Code::Index) check_access(i.access);
       if (i.code == Code::Reduced) {
         check_internal(reduced[static_cast<std::size_t>(i.reduction)],
-                       "a reduction is not complete");
+                       "a reduction is read before it is complete");
       }
       ready[static_cast<std::size_t>(r)] = true;
     }
     for (const Store& s : stage.stores) {
-      check_internal(ready[static_cast<std::size_t>(s.value)], "a store has no value");
+      check_internal(ready[static_cast<std::size_t>(s.value)],
+                     "a store writes a value that is never computed");
       check_access(s.access);
     }
     for (const std::int32_t r : stage.reductions) reduced[static_cast<std::size_t>(r)] = true;

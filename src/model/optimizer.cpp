@@ -5,6 +5,8 @@
 
 #include "ricci/support/error.h"
 
+#include "type/small_dtype.h"
+
 namespace ricci {
 namespace {
 
@@ -12,8 +14,6 @@ template <class... F>
 struct Overloaded : F... {
   using F::operator()...;
 };
-
-DType wide(DType d) { return d == DType::F16 || d == DType::BF16 ? DType::F32 : d; }
 
 // Adam and AdamW differ in where the decay goes.
 template <class AnyAdam>
@@ -69,7 +69,7 @@ std::span<const std::string_view> state_names(const Optimizer& optimizer) {
   return OfAdam;
 }
 
-Type state_type(const Type& param) { return {wide(param.dtype), param.dims}; }
+Type state_type(const Type& param) { return {widened(param.dtype), param.dims}; }
 
 OptimizerStep next_step(const Optimizer& optimizer, Value count, Value learning_rate) {
   OptimizerStep step{cast_to(learning_rate, DType::F32), {}, {}};
@@ -92,7 +92,7 @@ OptimizerUpdate updated(const Optimizer& optimizer, const OptimizerUpdate& befor
   if (is_complex(dtype) || !is_float(dtype)) {
     throw UserError(ErrorCode::DType, "only parameters of a real floating dtype can be trained");
   }
-  const DType in = wide(dtype);
+  const DType in = widened(dtype);
   const auto as = [&](Value v) { return v.valid() ? cast_to(v, in) : v; };
   const OptimizerUpdate wide_before = {as(before.param), before.state};
   const OptimizerStep wide_step = {as(step.learning_rate), as(step.step_size),
@@ -108,7 +108,7 @@ Value global_norm(std::span<const Value> gradients) {
   for (const Value& g : gradients) {
     Axes axes;
     for (std::size_t a = 0; a < g.rank(); ++a) axes.push_back(static_cast<std::int64_t>(a));
-    const Value squares = square(cast_to(g, wide(g.dtype())));
+    const Value squares = square(cast_to(g, widened(g.dtype())));
     const Value sum_of_squares =
         axes.empty() ? squares : reduce(squares, {.op = ReduceKind::Sum, .axes = axes});
     const Value part = cast_to(sum_of_squares, total.valid() ? total.dtype() : squares.dtype());
@@ -123,7 +123,7 @@ std::vector<Value> clipped_by_norm(std::span<const Value> gradients, Value norm,
   const Value scale = limit / max(norm, limit);
   std::vector<Value> out;
   for (const Value& g : gradients) {
-    const DType in = wide(g.dtype());
+    const DType in = widened(g.dtype());
     out.push_back(cast_to(cast_to(g, in) * cast_to(scale, in), g.dtype()));
   }
   return out;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "ricci/device/backend.h"
+#include "ricci/ir/verify.h"
 #include "ricci/op/ops.h"
 #include "ricci/rewrite/pass.h"
 #include "ricci/rule/expand.h"
@@ -165,6 +166,7 @@ Compiled CompilePipeline::compile_module(const GraphModule& module) const {
     return c;
   }
   Graph mir = module.into_graph();
+  verify(mir);
   const Graph original = mir;
   const RegionLimits limits =
       options_.unfuse_elementwise_regions ? RegionLimits::unfuse_all() : options_.fusion_limits;

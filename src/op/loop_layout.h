@@ -1,4 +1,5 @@
-// Where the operands of a loop's gradient are; type rules and kernels read them through this.
+// Where the operands of a scan and of the loops' gradients are; rules, kernels and back ends read
+// them through this.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,47 @@
 
 namespace ricci {
 
+/// A scan: operands are carries, bcasts, then xs; results are the last carries or their
+/// trajectories, then what is stacked.
+struct ScanLayout {
+  std::size_t carries;
+  std::size_t bcasts;
+  std::size_t xs;
+  bool trajectory;
+
+  explicit ScanLayout(const op::Scan& op)
+      : carries(static_cast<std::size_t>(op.num_carry)),
+        bcasts(static_cast<std::size_t>(op.num_bcast)),
+        xs(static_cast<std::size_t>(op.num_xs)),
+        trajectory(op.save_trajectory) {}
+  [[nodiscard]] std::size_t first_bcast() const noexcept { return carries; }
+  [[nodiscard]] std::size_t first_x() const noexcept { return carries + bcasts; }
+  [[nodiscard]] std::size_t operands() const noexcept { return first_x() + xs; }
+  /// Is an operand the same in every step?
+  [[nodiscard]] bool is_bcast(std::size_t k) const noexcept {
+    return k >= first_bcast() && k < first_x();
+  }
+  /// Does a step see a row of an operand?
+  [[nodiscard]] bool is_x(std::size_t k) const noexcept { return k >= first_x(); }
+  /// Has a result a row for each step, or for each that is kept?
+  [[nodiscard]] bool is_stacked(std::size_t r) const noexcept { return r >= carries || trajectory; }
+
+  template <class T>
+  [[nodiscard]] std::vector<T> carries_of(std::span<const T> all) const {
+    return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(first_bcast())};
+  }
+  template <class T>
+  [[nodiscard]] std::vector<T> bcasts_of(std::span<const T> all) const {
+    return {all.begin() + static_cast<std::ptrdiff_t>(first_bcast()),
+            all.begin() + static_cast<std::ptrdiff_t>(first_x())};
+  }
+  template <class T>
+  [[nodiscard]] std::vector<T> xs_of(std::span<const T> all) const {
+    return {all.begin() + static_cast<std::ptrdiff_t>(first_x()), all.end()};
+  }
+};
+
+/// The gradient of a loop.
 struct LoopLayout {
   std::size_t carries = 0;
   std::size_t bcasts = 0;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "op/infer_rules.h"
+#include "op/kinds.h"
 
 namespace ricci {
 namespace {
@@ -26,8 +27,7 @@ DTypeSet allowed(ReduceKind kind) {
 
 DTypeSet allowed(CumulativeKind kind) {
   const DTypeSet ordered = dtypes::floats | dtypes::ints;
-  const bool order = kind == CumulativeKind::Cummax || kind == CumulativeKind::Cummin;
-  return order ? ordered : ordered | dtypes::complexes;
+  return pick_of(kind) != Pick::None ? ordered : ordered | dtypes::complexes;
 }
 
 }  // namespace

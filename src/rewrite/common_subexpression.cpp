@@ -6,15 +6,10 @@
 #include "ricci/rewrite/cleanup.h"
 #include "ricci/support/hash.h"
 
+#include "ir/draws_numbers.h"
+
 namespace ricci {
 namespace {
-
-bool draws_numbers(const Node& node) {
-  if (node.op.has(Trait::Random)) return true;
-  return std::ranges::any_of(node.bodies, [](const Body& body) {
-    return std::ranges::any_of(body.graph->nodes(), draws_numbers);
-  });
-}
 
 // May the two operands change places without changing a bit?
 bool commutes(const Op& op, DType dtype) {

@@ -3,6 +3,7 @@
 #include "ricci/build/build.h"
 #include "ricci/rewrite/unfuse.h"
 
+#include "op/kinds.h"
 #include "rewrite/replace_nodes.h"
 #include "type/small_dtype.h"
 
@@ -49,7 +50,7 @@ PassResult legalize_multi_axis_reduce(const Graph& graph) {
   return replace_nodes(graph, "legalize_multi_axis_reduce", [](const NodeVisit& v) -> NewResults {
     const auto* op = v.node.op.as<op::Reduce>();
     if (op == nullptr || op->axes.size() < 2) return std::nullopt;
-    const bool ties = op->op == ReduceKind::Max || op->op == ReduceKind::Min;
+    const bool ties = pick_of(op->op) != Pick::None;
     const Value out =
         ties ? reduced_together(*op, v.operands[0]) : reduced_in_turn(*op, v.operands[0]);
     return std::vector{reshape_to(out, v.node.types[0].dims)};

@@ -1,7 +1,9 @@
 #include "ricci/build/build.h"
 #include "ricci/rewrite/control_flow.h"
 
+#include "op/loop_layout.h"
 #include "rewrite/replace_nodes.h"
+#include "rule/control/loop_rewriting.h"
 
 namespace ricci {
 namespace {
@@ -33,9 +35,9 @@ NewResults without_bcasts(const NodeVisit& v) {
   const auto* op = v.node.op.as<op::Scan>();
   if (op == nullptr || op->num_bcast == 0) return std::nullopt;
   std::vector<Value> operands = v.operands;
-  for (std::int64_t i = 0; i < op->num_bcast; ++i) {
-    Value& bcast = operands[static_cast<std::size_t>(op->num_carry + i)];
-    bcast = repeated(bcast, op->length);
+  const ScanLayout layout(*op);
+  for (std::size_t k = layout.first_bcast(); k < layout.first_x(); ++k) {
+    operands[k] = repeated(operands[k], op->length);
   }
   op::Scan over_rows = *op;
   over_rows.num_xs += op->num_bcast;
@@ -43,28 +45,15 @@ NewResults without_bcasts(const NodeVisit& v) {
   return results_of(v, over_rows, operands);
 }
 
-// [scan-ckpt-forward-value] The row the last step made: the last one, or the first in reverse.
-Value last_carry(const op::Scan& op, Value init, Value trajectory) {
-  if (op.length.is(0)) return init;
-  Dim at = op.reverse ? Dim(0) : trajectory.dims()[0] - Dim(1);
-  if (!op.length.is_static()) {
-    // A loop that may turn out to be empty ends where it began.
-    const Value start = reshape_to(init, with_front(1, init.dims()));
-    trajectory = op.reverse ? concat({trajectory, start}, {.axis = 0})
-                            : concat({start, trajectory}, {.axis = 0});
-    if (!op.reverse) at = at + Dim(1);
-  }
-  return reshape_to(narrow(trajectory, {.axis = 0, .start = at, .len = 1}), init.dims());
-}
-
+// [scan-ckpt-forward-value]
 NewResults with_trajectory(const NodeVisit& v) {
   const auto* op = v.node.op.as<op::Scan>();
   if (op == nullptr || op->save_trajectory) return std::nullopt;
   op::Scan keeping = *op;
   keeping.save_trajectory = true;
   std::vector<Value> results = results_of(v, keeping, v.operands);
-  for (std::size_t k = 0; std::cmp_less(k, op->num_carry); ++k) {
-    if (results[k].valid()) results[k] = last_carry(*op, v.operands[k], results[k]);
+  for (std::size_t k = 0; k < ScanLayout(*op).carries; ++k) {
+    if (results[k].valid()) results[k] = rule::last_carry(*op, v.operands[k], results[k]);
   }
   return results;
 }

@@ -4,6 +4,7 @@
 #include "ricci/build/build.h"
 #include "ricci/ir/rebuild.h"
 
+#include "op/loop_layout.h"
 #include "rewrite/exact.h"
 #include "rewrite/rule.h"
 #include "rewrite/splat.h"
@@ -141,14 +142,20 @@ Single reduce_over_unit_axes(const op::Reduce& op, Rewriter& r) {
     if (!x.dims()[a.index()].is(1)) return std::nullopt;
   }
   const bool integer = is_int(x.dtype()) || x.dtype() == DType::Bool;
-  const bool extreme = op.op == ReduceKind::Max || op.op == ReduceKind::Min;
-  const bool logical = op.op == ReduceKind::Any || op.op == ReduceKind::All;
-  const bool total = op.op == ReduceKind::Sum || op.op == ReduceKind::Prod;
-  const bool product_of_floats = op.op == ReduceKind::Prod && is_float(x.dtype());
-  if (!(extreme || product_of_floats || (logical && x.dtype() == DType::Bool) ||
-        (total && integer))) {
-    return std::nullopt;
-  }
+  const auto keeps_one_element = [&] {
+    switch (op.op) {
+      case ReduceKind::Max:
+      case ReduceKind::Min: return true;
+      case ReduceKind::Any:
+      case ReduceKind::All: return x.dtype() == DType::Bool;
+      case ReduceKind::Prod: return integer || is_float(x.dtype());
+      case ReduceKind::Sum: return integer;
+      case ReduceKind::Mean:
+      case ReduceKind::LogSumExp: break;
+    }
+    return false;
+  };
+  if (!keeps_one_element()) return std::nullopt;
   if (x.type() == r.type()) return x;
   return r.build(op::Reshape{r.type().dims}, {x});
 }
@@ -166,7 +173,7 @@ Replacement if_with_constant_predicate(const op::If&, Rewriter& r) {
 Replacement scan_of_no_steps(const op::Scan& op, Rewriter& r) {
   if (!op.length.is(0)) return std::nullopt;
   const Node& root = r.root();
-  const auto carries = op.save_trajectory ? 0 : static_cast<std::size_t>(op.num_carry);
+  const auto carries = op.save_trajectory ? 0 : ScanLayout(op).carries;
   for (std::size_t k = carries; k < root.types.size(); ++k) {
     if (root.types[k].numel() != 0) return std::nullopt;
   }

@@ -5,6 +5,7 @@
 #include "ricci/build/build.h"
 #include "ricci/rewrite/control_flow.h"
 
+#include "op/loop_layout.h"
 #include "rewrite/replace_nodes.h"
 #include "rule/control/loop_parts.h"
 
@@ -35,11 +36,10 @@ struct ScanOperands {
   std::vector<Value> xs;
 
   ScanOperands(const op::Scan& op, std::span<const Value> all) {
-    const auto first_bcast = all.begin() + op.num_carry;
-    const auto first_x = first_bcast + op.num_bcast;
-    carries.assign(all.begin(), first_bcast);
-    bcasts.assign(first_bcast, first_x);
-    xs.assign(first_x, all.end());
+    const ScanLayout layout(op);
+    carries = layout.carries_of(all);
+    bcasts = layout.bcasts_of(all);
+    xs = layout.xs_of(all);
   }
 };
 
@@ -82,10 +82,6 @@ class WrittenSteps {
   std::vector<std::vector<Value>> outputs_;
 };
 
-bool is_stacked(const op::Scan& op, std::size_t r) {
-  return op.save_trajectory || std::cmp_greater_equal(r, op.num_carry);
-}
-
 // The rows of a trajectory that a scan with checkpoints keeps.
 std::vector<Value> kept_rows(const op::Scan& op, const std::vector<Value>& rows) {
   if (op.num_checkpoints == 0) return rows;
@@ -105,8 +101,8 @@ std::vector<Value> unroll_whole(const op::Scan& op, const NodeVisit& v) {
   std::vector<Value> results(v.node.types.size());
   for (std::size_t r = 0; r < results.size(); ++r) {
     if (!v.node.wanted[r]) continue;
-    const bool carry = std::cmp_less(r, op.num_carry);
-    if (!is_stacked(op, r)) {
+    const bool carry = r < ScanLayout(op).carries;
+    if (!ScanLayout(op).is_stacked(r)) {
       results[r] = steps.carries()[r];
     } else {
       const std::vector<Value> rows = carry ? kept_rows(op, steps.rows(r)) : steps.rows(r);
@@ -126,7 +122,7 @@ BodyGraph block_body(const op::Scan& op, const Graph& body, std::span<const Type
         steps.write({0, factor});
         std::vector<Value> out = steps.carries();
         for (std::size_t r = 0; r < body.outputs().size(); ++r) {
-          if (is_stacked(op, r)) out.push_back(concat(steps.rows(r), {.axis = 0}));
+          if (ScanLayout(op).is_stacked(r)) out.push_back(concat(steps.rows(r), {.axis = 0}));
         }
         return out;
       },
@@ -177,7 +173,7 @@ std::vector<Value> unroll_part(const op::Scan& op, const NodeVisit& v, std::int6
   tail.write({op.reverse ? 0 : length - rest, rest});
   std::vector<Value> results(v.node.types.size());
   for (std::size_t r = 0; r < results.size(); ++r) {
-    if (!is_stacked(op, r)) {
+    if (!ScanLayout(op).is_stacked(r)) {
       results[r] = tail.carries()[r];
       continue;
     }

@@ -89,7 +89,7 @@ Place place_of(Factor factor, Carrier carrier) {
     case Carrier::OutputChannels: return {channels, true};
     case Carrier::InputChannels: return factor == Factor::Weight ? Place{1} : Place{channels, true};
   }
-  throw InternalError("no such carrier");
+  throw InternalError("a convolution has no operand or result of this role");
 }
 
 // An example's dims with the carrying axis split into groups and the rest, where the batch goes

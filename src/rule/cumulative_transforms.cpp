@@ -32,13 +32,25 @@ Rewriting in_steps(const op::Cumulative& op) {
 }  // namespace
 
 Cotangents vjp(const op::Cumulative& op, const VjpContext& c) {
-  if (op.kind != CumulativeKind::Cumsum) return c.through(in_steps(op));
-  return {cumsum_backward(c.cotangent(), {.axis = op.axis, .exclusive = op.exclusive})};
+  switch (op.kind) {
+    case CumulativeKind::Cumsum:
+      return {cumsum_backward(c.cotangent(), {.axis = op.axis, .exclusive = op.exclusive})};
+    case CumulativeKind::Cumprod:
+    case CumulativeKind::Cummax:
+    case CumulativeKind::Cummin: break;
+  }
+  return c.through(in_steps(op));
 }
 
 Tangents jvp(const op::Cumulative& op, JvpContext& c) {
-  if (op.kind != CumulativeKind::Cumsum) return c.through(in_steps(op));
-  return {cumsum(c.tangent(0), {.axis = op.axis, .exclusive = op.exclusive})};
+  switch (op.kind) {
+    case CumulativeKind::Cumsum:
+      return {cumsum(c.tangent(0), {.axis = op.axis, .exclusive = op.exclusive})};
+    case CumulativeKind::Cumprod:
+    case CumulativeKind::Cummax:
+    case CumulativeKind::Cummin: break;
+  }
+  return c.through(in_steps(op));
 }
 
 BatchedValues batch(const op::Cumulative& op, const VmapContext& c) {

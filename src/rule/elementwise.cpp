@@ -97,8 +97,22 @@ std::complex<double> eval_binary(BinaryKind kind, std::complex<double> a, std::c
     case BinaryKind::Sub: return a - b;
     case BinaryKind::Mul: return a * b;
     case BinaryKind::Div: return a / b;
-    default: not_defined(kind, "complex numbers");
+    case BinaryKind::Max:
+    case BinaryKind::Min:
+    case BinaryKind::Pow:
+    case BinaryKind::Rem:
+    case BinaryKind::Atan2:
+    case BinaryKind::Hypot:
+    case BinaryKind::LogicalAnd:
+    case BinaryKind::LogicalOr:
+    case BinaryKind::LogicalXor:
+    case BinaryKind::BitwiseAnd:
+    case BinaryKind::BitwiseOr:
+    case BinaryKind::BitwiseXor:
+    case BinaryKind::ShiftLeft:
+    case BinaryKind::ShiftRight: break;
   }
+  not_defined(kind, "complex numbers");
 }
 
 bool eval_compare(CompareKind kind, double a, double b) { return compare_numbers(kind, a, b); }

@@ -53,7 +53,20 @@ Value partial_times(BinaryKind kind, std::size_t k, Value a, Value b, Value v, R
     case BinaryKind::Sub: return k == 0 ? v : -v;
     case BinaryKind::Mul: return v * (k == 0 ? b : a);
     case BinaryKind::Div: return k == 0 ? v / b : -(v * result()) / b;  // [EW-16]
-    default: break;
+    case BinaryKind::Max:
+    case BinaryKind::Min:
+    case BinaryKind::Pow:
+    case BinaryKind::Rem:
+    case BinaryKind::Atan2:
+    case BinaryKind::Hypot:
+    case BinaryKind::LogicalAnd:
+    case BinaryKind::LogicalOr:
+    case BinaryKind::LogicalXor:
+    case BinaryKind::BitwiseAnd:
+    case BinaryKind::BitwiseOr:
+    case BinaryKind::BitwiseXor:
+    case BinaryKind::ShiftLeft:
+    case BinaryKind::ShiftRight: break;
   }
   const Expression* slope = derivative(kind, k);
   if (slope == nullptr || slope->is(0)) return {};

@@ -5,7 +5,27 @@ namespace ricci::rule {
 namespace {
 
 bool faults_on_integers(BinaryKind kind) {
-  return kind == BinaryKind::Div || kind == BinaryKind::Rem || kind == BinaryKind::Pow;
+  switch (kind) {
+    case BinaryKind::Div:
+    case BinaryKind::Rem:
+    case BinaryKind::Pow: return true;
+    case BinaryKind::Add:
+    case BinaryKind::Sub:
+    case BinaryKind::Mul:
+    case BinaryKind::Max:
+    case BinaryKind::Min:
+    case BinaryKind::Atan2:
+    case BinaryKind::Hypot:
+    case BinaryKind::LogicalAnd:
+    case BinaryKind::LogicalOr:
+    case BinaryKind::LogicalXor:
+    case BinaryKind::BitwiseAnd:
+    case BinaryKind::BitwiseOr:
+    case BinaryKind::BitwiseXor:
+    case BinaryKind::ShiftLeft:
+    case BinaryKind::ShiftRight: break;
+  }
+  return false;
 }
 
 template <class Kind>

@@ -8,6 +8,7 @@
 
 #include "ricci/build/reduce.h"
 
+#include "op/kinds.h"
 #include "rule/tables/eval_rules.h"
 #include "rule/tables/expand_rules.h"
 
@@ -56,7 +57,7 @@ N combine(ReduceKind kind, std::span<const N> xs, DType dtype) {
     case ReduceKind::Max:
     case ReduceKind::Min:
       if constexpr (!std::is_same_v<N, std::complex<double>>) {
-        const bool largest = kind == ReduceKind::Max;
+        const bool largest = pick_of(kind) == Pick::Largest;
         return extreme<N>(xs, extreme_of_nothing<N>(dtype, largest), largest);
       }
       break;
@@ -72,22 +73,35 @@ N combine(ReduceKind kind, std::span<const N> xs, DType dtype) {
 // One more element of a running total.
 template <class N>
 N accumulate(CumulativeKind kind, N total, N x) {
-  if (kind == CumulativeKind::Cumsum) return add_wrapping(total, x);
-  if (kind == CumulativeKind::Cumprod) return mul_wrapping(total, x);
-  if constexpr (!std::is_same_v<N, std::complex<double>>) {
-    return extreme<N>(std::array{x}, total, kind == CumulativeKind::Cummax);
+  const auto more_extreme = [&](bool largest) {
+    if constexpr (!std::is_same_v<N, std::complex<double>>) {
+      return extreme<N>(std::array{x}, total, largest);
+    }
+    return N(0);  // complex numbers have no order; no op asks for one
+  };
+  switch (kind) {
+    case CumulativeKind::Cumsum: return add_wrapping(total, x);
+    case CumulativeKind::Cumprod: return mul_wrapping(total, x);
+    case CumulativeKind::Cummax: return more_extreme(true);
+    case CumulativeKind::Cummin: return more_extreme(false);
   }
-  throw InternalError("complex numbers have no order");
+  throw InternalError("this running total has no kernel");
 }
 
 template <class N>
 N total_of_nothing(CumulativeKind kind, DType dtype) {
-  if (kind == CumulativeKind::Cumprod) return N(1);
-  if constexpr (!std::is_same_v<N, std::complex<double>>) {
-    if (kind != CumulativeKind::Cumsum)
-      return extreme_of_nothing<N>(dtype, kind == CumulativeKind::Cummax);
+  const auto end_of_range = [&](bool largest) {
+    if constexpr (!std::is_same_v<N, std::complex<double>>)
+      return extreme_of_nothing<N>(dtype, largest);
+    return N(0);
+  };
+  switch (kind) {
+    case CumulativeKind::Cumsum: return N(0);
+    case CumulativeKind::Cumprod: return N(1);
+    case CumulativeKind::Cummax: return end_of_range(true);
+    case CumulativeKind::Cummin: return end_of_range(false);
   }
-  return N(0);
+  throw InternalError("this running total has no kernel");
 }
 
 // Running totals of operand 0 along an axis, from its start or from its end.

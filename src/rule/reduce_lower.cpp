@@ -1,10 +1,11 @@
+#include "op/kinds.h"
 #include "rule/tables/lower_rules.h"
 
 namespace ricci::rule {
 
 // Mean and log-sum-exp are rewritten before lowering: see prepare_for_loops.
 Lowering lower(const op::Reduce& op, const LowerContext& c) {
-  if (op.op == ReduceKind::Mean || op.op == ReduceKind::LogSumExp) return {};
+  if (is_by_others(op.op)) return {};
   Lowering l{.form = Lowering::Form::Reduction};
   l.reduce = op.op;
   l.reduced.assign(c.operands[0].size(), false);

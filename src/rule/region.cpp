@@ -6,14 +6,10 @@
 #include "op/region_chain.h"
 #include "rule/tables/eval_rules.h"
 #include "rule/tables/expand_rules.h"
+#include "type/small_dtype.h"
 
 namespace ricci::rule {
 namespace {
-
-/// The dtype a value of `dtype` has inside a region.
-DType register_dtype(DType dtype) {
-  return dtype == DType::F16 || dtype == DType::BF16 ? DType::F32 : dtype;
-}
 
 // s_j = f_j(…) for every step. `apply(op, operands)` runs a primitive; inputs are held in registers
 // already. A cast to a narrow float rounds before it is held again.
@@ -28,7 +24,7 @@ std::vector<T> run_chain(const std::vector<RegionStep>& chain, std::span<const T
       operands.push_back(o.from == RegionOperand::From::Input ? inputs[at] : steps[at]);
     }
     T result = apply(step_op(step), operands);
-    const DType held = register_dtype(result.dtype());
+    const DType held = widened(result.dtype());
     if (held != result.dtype()) {
       const std::vector<T> narrow{result};
       result = apply(Op(op::Cast{held}), narrow);
@@ -48,7 +44,7 @@ std::vector<RegionStep> in_registers(const std::vector<RegionStep>& chain) {
       if (o.from == RegionOperand::From::Step) o = held[static_cast<std::size_t>(o.index)];
     }
     const auto* to = std::get_if<DType>(&step.function);
-    const bool narrow = to != nullptr && register_dtype(*to) != *to;
+    const bool narrow = to != nullptr && widened(*to) != *to;
     out.push_back(std::move(step));
     if (narrow) {
       const auto rounded = static_cast<std::int64_t>(out.size()) - 1;
@@ -83,7 +79,7 @@ Tensor as_dtype(const Tensor& t, DType dtype, const EvalContext& c) {
 std::vector<Tensor> eval_chain(const std::vector<RegionStep>& chain, std::span<const Tensor> inputs,
                                const EvalContext& c) {
   std::vector<Tensor> held;
-  for (const Tensor& t : inputs) held.push_back(as_dtype(t, register_dtype(t.dtype()), c));
+  for (const Tensor& t : inputs) held.push_back(as_dtype(t, widened(t.dtype()), c));
   return run_chain<Tensor>(chain, held, [&](const Op& op, const std::vector<Tensor>& xs) {
     return run_primitive(op, xs, c);
   });

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "ricci/ir/verify.h"
 #include "ricci/op/ops.h"
 #include "ricci/support/checked.h"
 #include "ricci/support/error.h"
@@ -141,6 +142,7 @@ Programs::Programs(Graph graph, Device device, CompileOptions options,
       inputs_(ports_of(graph_)),
       donors_(donors_of(graph_, inputs_, options_.donations)),
       donated_(inputs_.size(), false) {
+  verify(graph_);
   for (const ValueId v : graph_.outputs()) outputs_.push_back(graph_.type(v));
   for (const int input : donors_) {
     if (input >= 0) donated_[static_cast<std::size_t>(input)] = true;

@@ -6,6 +6,7 @@
 #include "ricci/rule/nd.h"
 #include "ricci/support/error.h"
 
+#include "op/kinds.h"
 #include "schedule/not_positive.h"
 
 namespace ricci::schedule {
@@ -25,16 +26,17 @@ loop::Layout through(const Layout& layout, const AxisMap& map) {
 Tensor identity_of(ReduceKind kind, DType dtype) {
   const Type scalar{dtype, {}};
   constexpr double Inf = std::numeric_limits<double>::infinity();
+  const bool largest = pick_of(kind) == Pick::Largest;
   switch (kind) {
     case ReduceKind::Prod:
     case ReduceKind::All: return Tensor::splat(scalar, 1).contiguous();
     case ReduceKind::Max:
     case ReduceKind::Min:
       if (is_float(dtype)) {
-        return Tensor::splat(scalar, kind == ReduceKind::Max ? -Inf : Inf).contiguous();
+        return Tensor::splat(scalar, largest ? -Inf : Inf).contiguous();
       }
       if (dtype == DType::Bool) {
-        return Tensor::splat(scalar, kind == ReduceKind::Max ? 0 : 1).contiguous();
+        return Tensor::splat(scalar, largest ? 0 : 1).contiguous();
       }
       return with_element_type(dtype, [&]<class T>() {
         using L = std::numeric_limits<T>;
@@ -43,11 +45,15 @@ Tensor identity_of(ReduceKind kind, DType dtype) {
         } else {
           const std::int64_t least = L::min();
           const std::int64_t most = L::max();
-          return Tensor::splat(scalar, kind == ReduceKind::Max ? least : most).contiguous();
+          return Tensor::splat(scalar, largest ? least : most).contiguous();
         }
       });
-    default: return Tensor::splat(scalar, 0).contiguous();
+    case ReduceKind::Sum:
+    case ReduceKind::Any: return Tensor::splat(scalar, 0).contiguous();
+    case ReduceKind::Mean:
+    case ReduceKind::LogSumExp: break;
   }
+  throw InternalError("a reduction was not rewritten");
 }
 
 class Maker {

@@ -11,6 +11,7 @@
 #include "ricci/schedule/verify.h"
 #include "ricci/support/text.h"
 
+#include "op/loop_layout.h"
 #include "schedule/attach.h"
 #include "schedule/fuse.h"
 #include "schedule/kernel_builder.h"
@@ -214,7 +215,7 @@ class Assembler {
   }
 
   static std::size_t carries_of(const Node& node) {
-    if (const auto* scan = node.op.as<op::Scan>()) return static_cast<std::size_t>(scan->num_carry);
+    if (const auto* scan = node.op.as<op::Scan>()) return ScanLayout(*scan).carries;
     return node.op.is<op::While>() ? node.operands.size() : 0;
   }
 

@@ -9,7 +9,9 @@
 #include "ricci/schedule/target.h"
 #include "ricci/support/stop.h"
 
+#include "op/kinds.h"
 #include "rewrite/replace_nodes.h"
+#include "rewrite/tidy.h"
 #include "support/float_environment.h"
 #include "type/small_dtype.h"
 
@@ -26,7 +28,7 @@ std::int64_t combined_count(const op::Reduce& op, const Type& type) {
 // Means and log-sum-exps by sums, in f32 where the dtype is smaller.
 NewResults reduced_by_sums(const NodeVisit& v) {
   const auto* op = v.node.op.as<op::Reduce>();
-  if (op == nullptr || (op->op != ReduceKind::Mean && op->op != ReduceKind::LogSumExp)) {
+  if (op == nullptr || !is_by_others(op->op)) {
     return std::nullopt;
   }
   Value x = v.operands[0];
@@ -205,18 +207,11 @@ PassResult inline_checkpoints(const Graph& graph) {
   });
 }
 
-Graph tidied(Graph graph) {
-  graph = dead_code_elimination(graph).graph;
-  graph = canonicalize(graph).graph;
-  graph = common_subexpression_elimination(graph).graph;
-  return dead_code_elimination(graph).graph;
-}
-
 }  // namespace
 
 Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
   const DefaultFloatEnvironment floats;
-  Graph now = tidied(graph);
+  Graph now = tidied(graph).graph;
   while (true) {
     throw_if_stopped();
     PassResult functions = inline_functions(now);
@@ -225,7 +220,7 @@ Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
     if (!functions.changed && !expanded.changed) break;
   }
   now = expand_attention(now, options);
-  now = tidied(constant_folding(now).graph);
+  now = tidied(constant_folding(now).graph).graph;
   // What a checkpoint computes again must not be merged with what it computed first: no merging of
   // common subexpressions from here on.
   while (true) {

@@ -10,6 +10,7 @@
 #include "ricci/support/checked.h"
 #include "ricci/support/error.h"
 
+#include "op/loop_layout.h"
 #include "schedule/launches_apart.h"
 #include "schedule/step_buffers.h"
 #include "schedule/verify_control.h"
@@ -78,8 +79,8 @@ class Checker {
 
  private:
   static constexpr std::int64_t MostBytes = std::int64_t{1} << 60;
-  static constexpr const char* Input = "an input is not one";
-  static constexpr const char* Output = "an output is not one";
+  static constexpr const char* Input = "the buffer of an input is not marked as an input";
+  static constexpr const char* Output = "the buffer of an output is not marked as an output";
   static constexpr const char* OtherType = "a buffer is used as if it were of another type";
 
   [[nodiscard]] bool exists(BufferId b) const {
@@ -90,7 +91,7 @@ class Checker {
   }
   // What a step uses must be in memory; a temporary that fusion left over has no place.
   void use(BufferId b) const {
-    require(exists(b), "a step uses a buffer there is not");
+    require(exists(b), "a step uses a buffer that does not exist");
     const Buffer& used = buffer(b);
     const bool is_port = used.role == Buffer::Role::Input || used.role == Buffer::Role::Output;
     require(!is_port || is_given_[static_cast<std::size_t>(b)],
@@ -109,16 +110,16 @@ class Checker {
     constexpr std::int64_t MostChunks = std::int64_t{1} << 24;
     require(k.kept <= k.outer && k.outer <= k.extents.size(), "a kernel's axes are out of order");
     require(std::ranges::all_of(k.extents, [](std::int64_t n) { return n >= 0; }),
-            "a kernel walks a negative size");
+            "a kernel has an axis of negative size");
     std::int64_t elements = 1;
     for (const std::int64_t n : k.extents)
       elements = product(elements, std::max<std::int64_t>(n, 1));
     require(k.chunks >= 1 && k.chunks <= MostChunks,
-            "a kernel's accumulated rows are cut in no sensible way");
+            "the number of chunks of a kernel's accumulated rows is out of range");
     (void)product(k.kept_rows(), k.chunks);
     require(!k.flat || (k.extents.size() == 1 && k.outer == 0 && k.accumulators.empty()),
             "a flat kernel has more than one row");
-    require(k.work >= 0, "a kernel works less than nothing");
+    require(k.work >= 0, "a kernel's work is negative");
   }
 
   void check(const KernelStep& s) const {
@@ -133,12 +134,14 @@ class Checker {
   }
 
   void check(const Launch& s) const {
-    require(s.kernel < program_.kernels.size(), "a step launches a kernel there is not");
+    require(s.kernel < program_.kernels.size(), "a step launches a kernel that does not exist");
     const loop::Kernel& k = program_.kernels[s.kernel];
-    require(s.buffers.size() == k.arguments.size(), "a kernel is given too many or too few arrays");
+    require(s.buffers.size() == k.arguments.size(),
+            "a step hands a kernel another number of buffers than it has arguments");
     for (std::size_t i = 0; i < s.buffers.size(); ++i) {
       const bool local = k.arguments[i].role == loop::ArgumentRole::Local;
-      require(!local || s.buffers[i] < 0, "a kernel's own array is a buffer");
+      require(!local || s.buffers[i] < 0,
+              "a step hands over a buffer for an array that a kernel has to itself");
       if (local) continue;
       use(s.buffers[i]);
       require(buffer(s.buffers[i]).dtype == k.arguments[i].dtype, OtherType);
@@ -157,7 +160,7 @@ class Checker {
   void check_writable(BufferId b) const {
     const Buffer::Role role = buffer(b).role;
     require(role == Buffer::Role::Output || role == Buffer::Role::Temporary,
-            "a step writes to what it may only read");
+            "a step writes to a buffer that may only be read");
   }
 
   // Every tile adds up in the local array, then writes at its own place of the other.
@@ -166,11 +169,11 @@ class Checker {
     const auto argument = static_cast<std::size_t>(acc.argument);
     require(local < s.buffers.size() && s.buffers[local] < 0 && argument < s.buffers.size() &&
                 s.buffers[argument] >= 0,
-            "a kernel adds up in an argument there is not");
+            "a kernel accumulates into an argument that does not exist");
     const std::int64_t length = acc.per_element ? k.row_elements() : 1;
     const std::int64_t all = product(product(k.kept_rows(), k.chunks), length);
     require(k.arguments[local].elements >= length && buffer(s.buffers[argument]).elements >= all,
-            "a kernel adds up outside a buffer");
+            "a kernel accumulates outside a buffer");
   }
 
   // A kernel that runs on parts of a call's operand or result while others are computed.
@@ -179,16 +182,16 @@ class Checker {
     const loop::Kernel& k = program_.kernels[launch.kernel];
     require(passed.buffer >= 0 && k.accumulators.empty() &&
                 k.rows() * k.row_elements() == *passed.type.numel(),
-            "a kernel is attached to an array it does not fit");
+            "a kernel attached to a call does not cover the array it is attached to");
   }
   void check_before(const CallStep& s, const Launch& before) const {
-    require(!s.operands.empty(), "a kernel comes before a call that reads nothing");
+    require(!s.operands.empty(), "a kernel is attached before a call that has no operands");
     check_attached(before, s.operands[0]);
     const BufferId made = s.operands[0].buffer;
     schedule::for_arguments(program_, before, [&](BufferId mine, bool written) {
       const auto apart = [&](BufferId b) {
         require(b < 0 || (b != mine && !overlap(buffer(b), buffer(mine))),
-                "what comes before a call meets the rest of it");
+                "a kernel attached before a call shares memory with what the call uses");
       };
       for (const BufferView& v : s.results) apart(v.buffer);
       for (std::size_t k = 0; written && k < s.operands.size(); ++k) {
@@ -201,13 +204,13 @@ class Checker {
     });
   }
   void check_after(const CallStep& s, const Launch& after) const {
-    require(!s.results.empty(), "a kernel comes after a call that makes nothing");
+    require(!s.results.empty(), "a kernel is attached after a call that has no results");
     check_attached(after, s.results[0]);
     schedule::for_arguments(program_, after, [&](BufferId written, bool is_written) {
       if (!is_written) return;
       for (const BufferView& v : s.operands) {
         require(v.buffer != written && !overlap(buffer(v.buffer), buffer(written)),
-                "what is attached to a call overwrites its operands");
+                "a kernel attached after a call overwrites an operand of the call");
       }
     });
   }
@@ -215,7 +218,8 @@ class Checker {
   void check(const loop::Access& a, const loop::Kernel& k, const Launch& s) const {
     if (std::ranges::find(k.extents, 0) != k.extents.end()) return;
     const auto argument = static_cast<std::size_t>(a.argument);
-    require(argument < s.buffers.size(), "a kernel reads or writes an argument there is not");
+    require(argument < s.buffers.size(),
+            "a kernel reads or writes an argument that does not exist");
     Reach reach(a.offset);
     for (std::size_t axis = 0; axis < a.strides.size(); ++axis) {
       reach.add(a.strides[axis], k.extents[axis]);
@@ -259,9 +263,11 @@ class Checker {
       check_signature(s.op, operands.size(), {});
       require(normalize(s.op, operands) == s.op, "a call's attributes are not in normal form");
       const std::vector<Type> types = infer_types(s.op, operands, {}, &registry).types;
-      require(types.size() == s.results.size(), "a call gives another number of results");
+      require(types.size() == s.results.size(),
+              "a call has another number of results than its op gives");
       for (std::size_t r = 0; r < types.size(); ++r) {
-        require(s.results[r].type == types[r], "a call gives another type");
+        require(s.results[r].type == types[r],
+                "a result of a call has another type than its op gives");
       }
     } catch (const Rejection& rejection) {
       throw Fault{rejection.message};
@@ -279,7 +285,8 @@ class Checker {
     }
     for (const auto& [role, body] : s.bodies) {
       Checker(*body).run();
-      require(body->arena_bytes <= buffer(s.workspace).bytes(), "a body has too little room");
+      require(body->arena_bytes <= buffer(s.workspace).bytes(),
+              "the workspace of a control step is too small for a body");
     }
     if (auto fault = schedule::find_control_fault(program_, s)) throw Fault{std::move(*fault)};
   }
@@ -293,7 +300,7 @@ class Checker {
     }
   }
   void check(const BufferView& v, bool needed) const {
-    require(v.layout.strides.size() == v.type.rank(), "a view has a stride per axis");
+    require(v.layout.strides.size() == v.type.rank(), "a view does not have one stride per axis");
     if (!needed && v.buffer < 0) return;
     use(v.buffer);
     require(buffer(v.buffer).dtype == v.type.dtype, OtherType);
@@ -323,7 +330,7 @@ std::optional<std::string> find_fault(const Program& program) {
 
 void verify(const Program& program) {
   if (const std::optional<std::string> fault = find_fault(program)) {
-    throw InternalError(fmt::format("the program '{}' is not one: {}", program.name, *fault));
+    throw InternalError(fmt::format("the program '{}' is malformed: {}", program.name, *fault));
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "ricci/build/build.h"
 
+#include "ir/draws_numbers.h"
 #include "transform/bodies.h"
 #include "transform/located.h"
 #include "transform/names.h"
@@ -31,13 +32,6 @@ Op with_type(const Op& leaf, const Type& type) {
 }
 
 }  // namespace
-
-bool draws_numbers(const Node& node) {
-  if (node.op.has(Trait::Random)) return true;
-  return std::ranges::any_of(node.bodies, [](const Body& body) {
-    return std::ranges::any_of(body.graph->nodes(), draws_numbers);
-  });
-}
 
 void Batching::batch_leaf(NodeId leaf, std::size_t axis) { leaves_[leaf] = axis; }
 

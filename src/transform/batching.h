@@ -11,9 +11,6 @@
 
 namespace ricci {
 
-/// Does the node, or a body of it, draw numbers?
-[[nodiscard]] bool draws_numbers(const Node& node);
-
 class Batching {
  public:
   Batching(const Graph& graph, Dim size, BatchedRandom random = BatchedRandom::Shared)

@@ -4,6 +4,7 @@
 
 #include "ricci/build/build.h"
 
+#include "ir/draws_numbers.h"
 #include "transform/batching.h"
 #include "transform/dependence.h"
 #include "transform/forward.h"

@@ -20,9 +20,10 @@ std::vector<std::vector<bool>> influence_in(const Node& node) {
   return rule::influence_of(node, influence_on_outputs);
 }
 
-// Calls `visit(k, r)` for each operand and result of a node between which a derivative passes.
-template <class F>
-void for_each_link(const Graph& graph, const Node& node, F&& visit) {
+}  // namespace
+
+void for_each_link(const Graph& graph, const Node& node,
+                   const std::function<void(std::size_t k, std::size_t r)>& visit) {
   if (node.operands.empty() || descriptor(node.op.kind()).vjp == RuleSource::Zero) return;
   const auto influence = influence_in(node);
   for (std::size_t k = 0; k < node.operands.size(); ++k) {
@@ -34,8 +35,6 @@ void for_each_link(const Graph& graph, const Node& node, F&& visit) {
     }
   }
 }
-
-}  // namespace
 
 Dependence::Dependence(const Graph& graph, std::span<const ValueId> from) {
   for (const Node& node : graph.nodes()) {

@@ -1,6 +1,7 @@
 // Which values of a graph depend differentiably on others.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -26,6 +27,10 @@ class Dependence {
   std::vector<std::vector<bool>> marks_;     // per result
   std::vector<std::vector<bool>> operands_;  // per operand
 };
+
+/// Calls `visit(k, r)` for each operand k and result r of a node between which a derivative passes.
+void for_each_link(const Graph& graph, const Node& node,
+                   const std::function<void(std::size_t k, std::size_t r)>& visit);
 
 /// Marks the nodes that some of the given values are computed from, theirs included.
 [[nodiscard]] std::vector<bool> leading_to(const Graph& graph, std::span<const ValueId> values);

@@ -7,9 +7,9 @@
 #include "ricci/build/build.h"
 #include "ricci/op/table.h"
 #include "ricci/rule/jvp.h"
-#include "ricci/rule/vjp.h"
 
 #include "transform/bodies.h"
+#include "transform/dependence.h"
 #include "transform/located.h"
 #include "transform/names.h"
 
@@ -35,18 +35,19 @@ void Forward::copy_leaves() {
 }
 
 void Forward::sweep() {
+  std::vector<ValueId> moving;
+  for (const auto& [v, tangent] : tangents_) moving.push_back(v);
+  const Dependence depends(from_, moving);
   for (NodeId id = 0; id < from_.size(); ++id) {
     const Node& node = from_.nodes()[id];
     if (build_.has({id, 0})) continue;
     std::vector<Value> tangents;
     bool live = false;
     for (std::size_t k = 0; k < node.operands.size(); ++k) {
-      const ValueId v = node.operands[k];
-      const bool carries = carries_derivative(from_.registry(), node, k, from_.type(v));
-      tangents.push_back(carries ? tangent(v) : Value());
+      tangents.push_back(depends.operands(id)[k] ? tangent(node.operands[k]) : Value());
       live = live || tangents.back().valid();
     }
-    if (!live || descriptor(node.op.kind()).jvp == RuleSource::Zero) {
+    if (!live) {
       build_.copy(id);
       continue;
     }
@@ -68,7 +69,8 @@ void Forward::sweep() {
         build_.map({id, r}, results[r]);
         keep_name(node, r, results[r]);
       }
-      if (out[r].valid()) tangents_[{id, r}] = out[r];
+      // A loop may carry zeros where its results depend on nothing that moves.
+      if (out[r].valid() && depends({id, r})) tangents_[{id, r}] = out[r];
     }
   }
 }

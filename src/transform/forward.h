@@ -21,6 +21,7 @@ class Forward {
   void copy_leaves();
   /// The tangent of a value of the old graph; absent means zero.
   void set_tangent(ValueId value, Value tangent) { tangents_[value] = tangent; }
+  /// Gives tangents to what depends on a value that has one, and to nothing else.
   void sweep();
   [[nodiscard]] Value value(ValueId old) { return build_.value(old); }
   /// Invalid when it is zero.

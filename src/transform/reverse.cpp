@@ -47,13 +47,25 @@ Reverse::Reverse(const Graph& forward, const std::vector<ValueId>& wrt,
   depends_ = Dependence(prepared_, wrt_);
   const std::vector<ValueId> ends = seeded_outputs(prepared_, seeded);
   leads_ = leading_to(prepared_, ends);
-  read_.insert(ends.begin(), ends.end());
-  for (NodeId id = 0; id < prepared_.size(); ++id) {
-    const auto& operands = prepared_.nodes()[id].operands;
-    if (leads_[id]) read_.insert(operands.begin(), operands.end());
-  }
+  find_paths(ends);
   build_.emplace(prepared_);
   mirror(residuals);
+}
+
+// Result by result: what one result of a loop is made of another need not be.
+void Reverse::find_paths(const std::vector<ValueId>& ends) {
+  reaching_.insert(ends.begin(), ends.end());
+  for (const Node& node : prepared_.nodes()) needed_.emplace_back(node.operands.size(), false);
+  for (auto id = static_cast<NodeId>(prepared_.size()); id-- > 0;) {
+    if (!leads_[id] || !depends_.passes(id)) continue;
+    const Node& node = prepared_.nodes()[id];
+    for_each_link(prepared_, node, [&](std::size_t k, std::size_t r) {
+      const ValueId v = node.operands[k];
+      if (!depends_(v) || !reaching_.contains({id, static_cast<std::uint32_t>(r)})) return;
+      reaching_.insert(v);
+      needed_[id][k] = true;
+    });
+  }
 }
 
 void Reverse::mirror(const std::vector<ValueId>& residuals) {
@@ -71,7 +83,7 @@ void Reverse::mirror(const std::vector<ValueId>& residuals) {
     const Node& node = prepared_.nodes()[id];
     if (build.has({id, 0})) continue;  // an input that went first
     // [TR-06] only what lies between a seed and what is asked for
-    const bool active = leads_[id] && depends_.passes(id);
+    const bool active = std::ranges::find(needed_[id], true) != needed_[id].end();
     const OpDescriptor& d = descriptor(node.op.kind());
     if (active && d.vjp == RuleSource::Refused) {
       throw AutodiffError(
@@ -79,7 +91,7 @@ void Reverse::mirror(const std::vector<ValueId>& residuals) {
           fmt::format("{} has to be lowered before it can be differentiated", describe(node)),
           "use GraphModule::lower, or the functions of ricci/model/autodiff.h");
     }
-    Step step{&node, build.operands(node), {}, {}, depends_.operands(id), {}};
+    Step step{&node, build.operands(node), {}, {}, needed_[id], {}};
     if (active && d.info->keeps_residuals) {
       keep(id, step);
     } else {
@@ -115,7 +127,7 @@ std::vector<bool> Reverse::live_results(NodeId id) const {
   std::vector<bool> out;
   for (std::uint32_t r = 0; r < prepared_.nodes()[id].types.size(); ++r) {
     const ValueId v{id, r};
-    out.push_back(depends_(v) && read_.contains(v));
+    out.push_back(depends_(v) && reaching_.contains(v));
   }
   return out;
 }

@@ -52,6 +52,7 @@ class Reverse {
 
   void mirror(const std::vector<ValueId>& residuals);
   void keep(NodeId id, Step& step);
+  void find_paths(const std::vector<ValueId>& ends);
   [[nodiscard]] std::vector<bool> live_results(NodeId id) const;
   void take(const Step& step);
   void accumulate(ValueId value, Value cotangent);
@@ -61,8 +62,9 @@ class Reverse {
   Graph prepared_;
   IdMap to_prepared_;
   Dependence depends_;
-  std::vector<bool> leads_;  // nodes a seeded output is computed from
-  std::set<ValueId> read_;   // by such nodes, or seeded
+  std::vector<bool> leads_;                // nodes a seeded output is computed from
+  std::set<ValueId> reaching_;             // values a derivative passes from to a seeded output
+  std::vector<std::vector<bool>> needed_;  // per operand: does it pass on the way from `wrt`?
   std::unique_ptr<const BodyTransforms> bodies_;
   std::optional<Rebuilder> build_;
   std::vector<Step> steps_;

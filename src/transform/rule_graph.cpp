@@ -8,24 +8,17 @@
 #include "ricci/rule/vjp.h"
 #include "ricci/support/hash.h"
 
+#include "ir/draws_numbers.h"
 #include "rule/guards.h"
+#include "transform/dependence.h"
 
 namespace ricci {
 namespace {
-
-bool draws_numbers(const Node& node) {
-  if (node.op.has(Trait::Random)) return true;
-  return std::ranges::any_of(node.bodies, [](const Body& body) {
-    return std::ranges::any_of(body.graph->nodes(), draws_numbers);
-  });
-}
 
 // Nodes that are no other's equal.
 bool is_unique(const Node& node) {
   return node.op.is<op::Input>() || node.op.is<op::Param>() || draws_numbers(node);
 }
-
-bool any_of(const std::vector<bool>& mask) { return std::ranges::find(mask, true) != mask.end(); }
 
 bool passes_derivatives(const Node& node) {
   return descriptor(node.op.kind()).jvp != RuleSource::Zero;
@@ -49,9 +42,13 @@ void RuleGraph::merge_new() {
   for (auto id = static_cast<NodeId>(same_as_.size()); id < graph_.size(); ++id) {
     same_as_.push_back(id);
     const Node& added = node(id);
-    const bool any = any_of(moving_operands(added)) && passes_derivatives(added);
-    std::vector<bool>& marks = moves_.emplace_back();
-    for (const Type& type : added.types) marks.push_back(any && is_differentiable(type.dtype));
+    std::vector<bool>& marks = moves_.emplace_back(added.types.size(), false);
+    const auto is_moving = [this](ValueId v) { return moves(v); };
+    if (std::ranges::any_of(added.operands, is_moving)) {
+      for_each_link(graph_, added, [&](std::size_t k, std::size_t r) {
+        if (moves(added.operands[k])) marks[r] = true;
+      });
+    }
     if (is_unique(added)) continue;
     const auto chosen =
         rule::always_chosen(graph_, added, [this](ValueId v) { return resolved(v); });
@@ -96,11 +93,10 @@ std::vector<Value> RuleGraph::operands(const Node& of) {
 }
 
 std::vector<bool> RuleGraph::moving_operands(const Node& of) const {
-  std::vector<bool> out;
-  for (std::size_t k = 0; k < of.operands.size(); ++k) {
-    const ValueId v = of.operands[k];
-    out.push_back(moves(v) && carries_derivative(graph_.registry(), of, k, graph_.type(v)));
-  }
+  std::vector<bool> out(of.operands.size(), false);
+  const auto is_moving = [this](ValueId v) { return moves(v); };
+  if (std::ranges::none_of(of.operands, is_moving)) return out;
+  for_each_link(graph_, of, [&](std::size_t k, std::size_t) { out[k] = moves(of.operands[k]); });
   return out;
 }
 

@@ -100,7 +100,7 @@ void Taylor::take(NodeId id) {
       build_.map({id, r}, v);
       keep_name(node, r, v);
     }
-    if (order_ > 0 && !node.types.empty()) (void)coefficient({mirror, 0}, order_);
+    for (std::uint32_t r = 0; r < node.types.size(); ++r) (void)coefficient({mirror, r}, order_);
   });
 }
 
@@ -114,9 +114,7 @@ Taylor::Way Taylor::decide(NodeId id) {
   if (rules_.rated_by(id) != nullptr) return Way::RateOf;
   const std::vector<bool> moves = rules_.moving_operands(node);
   const RuleSource source = descriptor(node.op.kind()).jvp;
-  if (std::ranges::find(moves, true) == moves.end() || source == RuleSource::Zero) {
-    return Way::Constant;
-  }
+  if (std::ranges::find(moves, true) == moves.end()) return Way::Constant;
   if (source == RuleSource::Refused) refuse(node);
   switch (series_form(node, moves)) {
     case SeriesForm::Product: return Way::Product;
@@ -197,6 +195,7 @@ void Taylor::solve_jointly(NodeId id) {
 
 Value Taylor::coefficient(ValueId v, std::size_t k) {
   const ValueId at = rules_.resolved(v);
+  if (k > 0 && !rules_.moves(at)) return {};
   while (state(at.node).known.size() <= k) {
     State& s = state(at.node);
     if (s.way == Way::Undecided) s.way = decide(at.node);
@@ -241,8 +240,14 @@ Taylor::Results Taylor::compute(NodeId id, std::size_t k) {
       for (const Series& s : joint(id, k).series) out.push_back(k <= s.size() ? s[k - 1] : Value());
       return out;
     }
-    default: return Results(rules_.node(id).types.size());
+    case Way::Undecided:
+    case Way::Constant:
+    case Way::Given:
+    case Way::RateOf:
+    case Way::Parts:
+    case Way::Rate: break;
   }
+  return Results(rules_.node(id).types.size());
 }
 
 Taylor::Results Taylor::apply(const Node& node, const std::vector<Value>& operands) {

@@ -1,20 +1,13 @@
 #include "transform/tidy.h"
 
-#include "ricci/rewrite/canonicalize.h"
-#include "ricci/rewrite/cleanup.h"
+#include "rewrite/tidy.h"
 
 namespace ricci {
 
 Transformed tidied(Transformed t) {
-  const auto apply = [&](PassResult r) {
-    t.map = t.map.then(r.map);
-    t.graph = std::move(r.graph);
-  };
-  // Dead nodes first: merging would otherwise keep their results wanted.
-  apply(dead_code_elimination(t.graph));
-  apply(canonicalize(t.graph));
-  apply(common_subexpression_elimination(t.graph));
-  apply(dead_code_elimination(t.graph));
+  PassResult r = tidied(t.graph);
+  t.map = t.map.then(r.map);
+  t.graph = std::move(r.graph);
   return t;
 }
 

@@ -5,8 +5,7 @@
 
 namespace ricci {
 
-/// Simplifies without changing a bit, computes things once and drops what nothing depends on;
-/// inputs and params stay.
+/// As rewrite/tidy.h does it, with the way back to the caller's graph.
 [[nodiscard]] Transformed tidied(Transformed t);
 
 }  // namespace ricci

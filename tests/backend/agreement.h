@@ -6,6 +6,10 @@
 // an output, a device that adds in another order may move it as far; where it does not, not even a
 // sort or a comparison excuses a difference. Composite ops are moved as a whole, and written out
 // only where that does not explain a difference.
+//
+// An infinity or NaN is accepted where the reference or one of these runs gives the same one.
+// Beyond that a NaN may be there or not in an output that is computed from a value that is not
+// finite, and in no other. A run that reports a fault excuses nothing.
 #pragma once
 
 #include <array>

@@ -12,6 +12,7 @@
 
 #include "ops/cases.h"
 #include "property/large_programs.h"
+#include "property/nested_programs.h"
 #include "property/random.h"
 #include "support/compare.h"
 
@@ -339,6 +340,7 @@ Program generate(std::uint64_t seed, const GeneratorOptions& options) {
   constexpr std::uint64_t OneLargeIn = 8;
   Rng rng(seed);
   if (options.large && seed % OneLargeIn == OneLargeIn - 1) return generate_large(rng, options);
+  if (options.nested) return generate_nested(rng, options);
   Program program;
   Grower grower(rng, options, program.graph, &program.feeds);
   grower.grow(1 + rng.below(options.nodes), 0);

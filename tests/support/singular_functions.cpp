@@ -58,7 +58,7 @@ SingularSection powers() {
   return {
       "Powers",
       {{"x^0", power_of(0), {0}, 1, {0}, {{0}}, "0^0 = 1, a constant"},
-       {"x^0.5", power_of(0.5), {0}, 0, {Inf}, {}, "the true slope; sqrt has its own kink"},
+       {"x^0.5", power_of(0.5), {0}, 0, {Inf}, {{-Inf}}, "the true slope; sqrt has its own kink"},
        {"x^1", power_of(1), {0}, 0, {1}, {{0}}, base},
        {"x^2", power_of(2), {0}, 0, {0}, {{2}}, base},
        {"x^3", power_of(3), {0}, 0, {0}, {{0}}, base},
@@ -67,6 +67,16 @@ SingularSection powers() {
        {"x^2", power_of(2), {-3}, 9, {-6}, {{2}}, "negative bases have integer powers"},
        {"x^3", power_of(3), {-2}, -8, {12}, {{-12}}, "negative bases have integer powers"},
        {"x^-1", power_of(-1), {-2}, -0.5, {-0.25}, {{-0.25}}, base},
+       {"a^b",
+        of(BinaryKind::Pow),
+        {2, 0},
+        1,
+        {0, ln2},
+        {{0.5, 0.5 + ln2 * ln2}},
+        "the slope by a is 0 at b = 0, and grows with b as 1/a"},
+       {"a^b", of(BinaryKind::Pow), {-2, 0}, 1, {0, 0}, {}, "no slope by b, but the one by a has"},
+       {"a^b", of(BinaryKind::Pow), {0, 0}, 1, {0, 0}, {{0, 0}}, "both slopes are 0 there"},
+       {"a^b", of(BinaryKind::Pow), {NaN, 0}, 1, {0, 0}, {{0, 0}}, "NaN^0 = 1, a constant"},
        {"2^x", exponential_of(2), {0}, 1, {ln2}, {{ln2 * ln2}}, "a^b·ln a"},
        {"0^x", exponential_of(0), {2}, 0, {0}, {{0}}, exponent},
        {"0^x", exponential_of(0), {0}, 1, {0}, {{0}}, exponent},
@@ -83,7 +93,7 @@ SingularSection roots() {
             {-1},
             NaN,
             {NaN},
-            {},
+            {{NaN}},
             "outside the domain nothing hides it"},
            {"rsqrt(x)", of(UnaryKind::Rsqrt), {0}, Inf, {0}, {{0}}, "a kink"},
            {"sqrt(x²)", norm_of_one, {0}, 0, {0}, {{0}}, "|x|, through sqrt's kink"},
@@ -140,7 +150,13 @@ SingularSection kinks() {
             {{0}},
             "the kink of each factor counts"},
            {"relu(x)", of(UnaryKind::Relu), {0}, 0, {0}, {{0}}, "a kink"},
-           {"relu(x)", of(UnaryKind::Relu), {NaN}, NaN, {NaN}, {}, "NaN stays NaN"},
+           {"relu(x)",
+            of(UnaryKind::Relu),
+            {NaN},
+            NaN,
+            {NaN},
+            {{0}},
+            "NaN stays NaN; straight on either side"},
            {"relu(x)·relu(x)", twice(UnaryKind::Relu), {0}, 0, {0}, {{0}}, "a kink"},
            {"max(x, 0)²",
             [](Value x) { return square(max(x, 0.0)); },
@@ -159,7 +175,13 @@ SingularSection kinks() {
            {"min(max(x, 0), 1)", clamped, {0}, 0, {0.5}, {{0}}, "a tie of x and its bound"},
            {"min(max(x, 0), 1)", clamped, {1}, 1, {0.5}, {{0}}, "a tie of x and its bound"},
            {"min(max(x, 0), 1)", clamped, {2}, 1, {0}, {{0}}, "beyond the bound"},
-           {"reciprocal(x)", of(UnaryKind::Reciprocal), {0}, Inf, {-Inf}, {}, "a pole, not a kink"},
+           {"reciprocal(x)",
+            of(UnaryKind::Reciprocal),
+            {0},
+            Inf,
+            {-Inf},
+            {{Inf}},
+            "a pole, not a kink"},
            {"a/b",
             of(BinaryKind::Div),
             {1e-200, 1e-200},
@@ -188,9 +210,27 @@ SingularSection choices() {
             {{0, 0}},
             "shared equally"},
            {"max(x, x)", [](Value x) { return max(x, x); }, {3}, 3, {1}, {{0}}, "½ + ½"},
-           {"max(a, b)", of(BinaryKind::Max), {NaN, 1}, NaN, {1, 0}, {}, "a NaN is always chosen"},
-           {"min(a, b)", of(BinaryKind::Min), {1, NaN}, NaN, {0, 1}, {}, "a NaN is always chosen"},
-           {"max(a, b)", of(BinaryKind::Max), {NaN, NaN}, NaN, {0.5, 0.5}, {}, "two of them tie"}}};
+           {"max(a, b)",
+            of(BinaryKind::Max),
+            {NaN, 1},
+            NaN,
+            {1, 0},
+            {{0, 0}},
+            "a NaN is always chosen"},
+           {"min(a, b)",
+            of(BinaryKind::Min),
+            {1, NaN},
+            NaN,
+            {0, 1},
+            {{0, 0}},
+            "a NaN is always chosen"},
+           {"max(a, b)",
+            of(BinaryKind::Max),
+            {NaN, NaN},
+            NaN,
+            {0.5, 0.5},
+            {{0, 0}},
+            "two of them tie"}}};
 }
 
 SingularSection saturation() {
@@ -243,6 +283,48 @@ SingularSection saturation() {
        {"expm1(x)", of(UnaryKind::Expm1), {0}, 0, {1}, {{1}}, "smooth"},
        {"expm1(x)", of(UnaryKind::Expm1), {-1000}, -1, {0}, {{0}}, "saturated"},
        {"exp(x)", of(UnaryKind::Exp), {-Inf}, 0, {0}, {{0}}, "saturated"}}};
+}
+
+// A function of a number that is none: what is constant stays so, in every order.
+SingularSection not_a_number() {
+  SingularSection out{"NaN", {}};
+  const auto add = [&](UnaryKind kind, double first, double second, const std::string& why) {
+    const std::string name(name_of(kind));
+    out.points.push_back({name + "(x)", of(kind), {NaN}, NaN, {first}, {{second}}, why});
+  };
+  add(UnaryKind::Abs, NaN, 0, "straight on either side");
+  add(UnaryKind::Neg, -1, 0, "its slope is constant");
+  add(UnaryKind::Round, 1, 0, "straight through");
+  add(UnaryKind::Square, NaN, 2, "its second derivative is constant");
+  for (const UnaryKind k : {UnaryKind::Sign, UnaryKind::Floor, UnaryKind::Ceil, UnaryKind::Trunc}) {
+    add(k, 0, 0, "constant on either side");
+  }
+  for (const UnaryKind k :
+       {UnaryKind::Gelu,      UnaryKind::GeluApprox, UnaryKind::Silu,     UnaryKind::Sigmoid,
+        UnaryKind::Tanh,      UnaryKind::Exp,        UnaryKind::Log,      UnaryKind::Sqrt,
+        UnaryKind::Rsqrt,     UnaryKind::Sin,        UnaryKind::Cos,      UnaryKind::Tan,
+        UnaryKind::Atan,      UnaryKind::Erf,        UnaryKind::Erfc,     UnaryKind::Expm1,
+        UnaryKind::Log1p,     UnaryKind::Exp2,       UnaryKind::Log2,     UnaryKind::Sinh,
+        UnaryKind::Cosh,      UnaryKind::Asin,       UnaryKind::Acos,     UnaryKind::Asinh,
+        UnaryKind::Acosh,     UnaryKind::Atanh,      UnaryKind::Softplus, UnaryKind::LogSigmoid,
+        UnaryKind::Reciprocal}) {
+    add(k, NaN, NaN, "nothing hides it");
+  }
+  out.points.push_back({"hypot(a, b)",
+                        of(BinaryKind::Hypot),
+                        {NaN, 1},
+                        NaN,
+                        {NaN, NaN},
+                        {{NaN, NaN}},
+                        "nothing hides it"});
+  out.points.push_back({"atan2(a, b)",
+                        of(BinaryKind::Atan2),
+                        {NaN, 1},
+                        NaN,
+                        {NaN, NaN},
+                        {{NaN, NaN}},
+                        "nothing hides it"});
+  return out;
 }
 
 SingularSection guards() {
@@ -318,7 +400,7 @@ SingularSection cuts() {
 }  // namespace
 
 std::vector<SingularSection> singular_functions() {
-  return {powers(), roots(), kinks(), choices(), saturation(), guards(), cuts()};
+  return {powers(), roots(), kinks(), choices(), saturation(), not_a_number(), guards(), cuts()};
 }
 
 }  // namespace ricci::testing

@@ -1,11 +1,14 @@
 #include "support/singular_points.h"
 
+#include <algorithm>
 #include <cmath>
 #include <ostream>
 
 #include <fmt/format.h>
 
 #include "ricci/build/build.h"
+
+#include "support/compare.h"
 
 namespace ricci::testing {
 
@@ -14,6 +17,19 @@ Value element(Value x, std::int64_t i) { return narrow(x, {.axis = 0, .start = i
 Value numbers_for(Value x, const std::vector<double>& numbers) {
   const auto count = static_cast<std::int64_t>(numbers.size());
   return x.graph().constant(Tensor::of<double>({count}, std::span<const double>(numbers)));
+}
+
+// Zeros may be differences of ones.
+::testing::AssertionResult near_singular(const Tensor& actual,
+                                         const std::vector<double>& expected) {
+  double largest = 0;
+  for (const double v : expected) {
+    if (std::isfinite(v)) largest = std::max(largest, std::fabs(v));
+  }
+  const auto count = static_cast<std::int64_t>(expected.size());
+  const Tensor table = Tensor::of<double>({count}, std::span<const double>(expected));
+  return close(actual.reshaped({actual.numel()}), table,
+               {1e-12, 1e-12 * (largest == 0 ? 1 : largest)});
 }
 
 std::vector<SingularSection> singular_points() {

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "ricci/ir/graph.h"
 
 namespace ricci::testing {
@@ -39,6 +41,10 @@ struct SingularSection {
 
 /// The document: one table a section.
 [[nodiscard]] std::string singular_points_document();
+
+/// Whether numbers are those of the table, but for a few roundings of the size of the largest one.
+[[nodiscard]] ::testing::AssertionResult near_singular(const Tensor& actual,
+                                                       const std::vector<double>& expected);
 
 /// Element i of a vector, as a vector of one.
 [[nodiscard]] Value element(Value x, std::int64_t i);

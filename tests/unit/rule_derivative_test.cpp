@@ -231,7 +231,8 @@ TEST(DerivativeTable, PrintsItsFormulas) {
             "where(x = 0, 0, 0.5/sqrt(where(x = 0, 1, x)))");
   EXPECT_EQ(to_string(*derivative(BinaryKind::Div, 1), two), "-(y/b)");
   EXPECT_EQ(to_string(*derivative(BinaryKind::Pow, 0), two),
-            "where(b = 0, 0, where(b = 0, 1, b)*pow(a, where(b = 0, 1, b) - 1))");
+            "where(where(0 < abs(a), 1, b) = 0, 0, "
+            "b*pow(where(where(0 < abs(a), 1, b) = 0, 1, a), b - 1))");
 }
 
 }  // namespace

@@ -132,14 +132,14 @@ TEST(ScheduleVerify, FindsWhatIsWrong) {
       {"takes 1 operand",
        [&](Program& p) { call_of(p).operands.push_back(call_of(p).operands[0]); }},
       {"number of results", [&](Program& p) { call_of(p).results.pop_back(); }},
-      {"gives another type",
+      {"another type than its op gives",
        [&](Program& p) { call_of(p).results[0].type.dims = {Dim(4), Dim(16)}; }},
       {"of another type",
        [&](Program& p) {
          p.buffers[static_cast<std::size_t>(call_of(p).operands[0].buffer)].dtype = DType::I32;
        }},
       {"outside the arena", [](Program& p) { p.arena_bytes = 0; }},
-      {"an output is not one", [](Program& p) { p.outputs[0] = p.inputs[0]; }},
+      {"not marked as an output", [](Program& p) { p.outputs[0] = p.inputs[0]; }},
   };
   EXPECT_NO_THROW(verify(varied_program()));
   for (const auto& f : faults) {
@@ -185,16 +185,16 @@ graph @columns {
   };
   Program small_local = sound;
   small_local.kernels[0].arguments[static_cast<std::size_t>(sum.local)].elements = 1;
-  expect_found(small_local, "adds up outside");
+  expect_found(small_local, "accumulates outside");
   Program small_output = sound;
   small_output.buffers[static_cast<std::size_t>(sound.outputs[0])].elements = 1;
-  expect_found(small_output, "adds up outside");
+  expect_found(small_output, "accumulates outside");
   Program endless = sound;
   endless.kernels[0].extents[0] = std::int64_t{1} << 60;
   expect_found(endless, "does not fit in 64 bits");
   Program nowhere = sound;
   nowhere.kernels[0].accumulators[0].argument = 7;
-  expect_found(nowhere, "an argument there is not");
+  expect_found(nowhere, "an argument that does not exist");
 }
 
 TEST(ScheduleVerify, FindsBodiesThatDoNotFit) {
@@ -224,7 +224,7 @@ graph @loop {
   EXPECT_NE(find_fault(longer).value_or("").find("of another size"), std::string::npos);
   Program tight = sound;
   tight.buffers[static_cast<std::size_t>(loop_of(tight).carries[0][0])].elements = 1;
-  EXPECT_NE(find_fault(tight).value_or("").find("too little room"), std::string::npos);
+  EXPECT_NE(find_fault(tight).value_or("").find("for a carry is too small"), std::string::npos);
 }
 
 TEST(ScheduleVerify, FindsWritesToInputs) {
@@ -237,7 +237,7 @@ graph @one {
 )"));
   auto& launch = std::get<KernelStep>(program.steps[0].what).launches[0];
   std::ranges::replace(launch.buffers, program.outputs[0], program.inputs[0]);
-  EXPECT_NE(find_fault(program).value_or("").find("may only read"), std::string::npos);
+  EXPECT_NE(find_fault(program).value_or("").find("may only be read"), std::string::npos);
 }
 
 // What the runner takes for granted about loops, branches and calls: each change makes it read or

@@ -1,7 +1,7 @@
 // Taylor mode: derivatives of any order along a curve, in one sweep.
 //
-//   Transformed j = jet(graph, {"x"}, 4);  // new inputs d1_x … d4_x; outputs y, y', y'', y''',
-//   y''''
+//   Transformed j = jet(graph, {"x"}, 4);  // takes d1_x … d4_x too
+//   auto [y, d1, d2, d3, d4] = …           // its outputs: y and its derivatives
 //
 // The graph grows with the square of the order (with its cube where a formula never leads back to
 // itself, as with powers and linear solves), not by a factor per order as nested derivatives do.

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "ricci/op/leaf.h"
 #include "ricci/rule/body_transforms.h"
 
 namespace ricci::rule {
@@ -28,6 +29,17 @@ namespace ricci::rule {
 [[nodiscard]] inline std::vector<Type> output_types(const Graph& body) {
   std::vector<Type> out;
   for (const ValueId v : body.outputs()) out.push_back(body.type(v));
+  return out;
+}
+
+/// Which of the inputs without a role something in the body reads.
+[[nodiscard]] inline std::vector<bool> read_inputs(const Graph& body) {
+  const std::vector<std::size_t> uses = body.use_counts();
+  std::vector<bool> out;
+  for (const NodeId id : body.inputs()) {
+    const op::InputRole& role = body.node(id).op.as<op::Input>()->role;
+    if (role.kind == op::InputRole::Kind::None) out.push_back(uses[id] > 0);
+  }
   return out;
 }
 

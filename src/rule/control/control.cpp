@@ -22,15 +22,15 @@ void eval(const op::If&, EvalContext& c) {
 // (c_{t+1}…, y_t…) = body(c_t…, bcasts…, xs[t]…)
 void eval(const op::Scan& op, EvalContext& c) {
   const std::int64_t length = op.length.value();
-  const auto carries = static_cast<std::size_t>(op.num_carry);
-  const auto whole = carries + static_cast<std::size_t>(op.num_bcast);
+  const ScanLayout layout(op);
+  const std::size_t carries = layout.carries;
+  const std::size_t whole = layout.first_x();
   const std::int64_t kept = op.num_checkpoints > 0 ? op.num_checkpoints : length;
   std::vector<Tensor> state;
   for (std::size_t k = 0; k < whole; ++k) state.push_back(c.tensor(k));
   std::vector<Rows> rows;
   for (std::size_t r = 0; r < c.node().types.size(); ++r) {
-    const bool stacked = r >= carries || op.save_trajectory;
-    rows.emplace_back(stacked ? c.result_type(r) : Type{DType::Bool, {0}});
+    rows.emplace_back(layout.is_stacked(r) ? c.result_type(r) : Type{DType::Bool, {0}});
   }
   std::int64_t next_kept = 0;
   for (std::int64_t step = 0; step < length; ++step) {
@@ -47,8 +47,7 @@ void eval(const op::Scan& op, EvalContext& c) {
     }
   }
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    const bool stacked = r >= carries || op.save_trajectory;
-    c.give(r, stacked ? rows[r].take() : state[r]);
+    c.give(r, layout.is_stacked(r) ? rows[r].take() : state[r]);
   }
 }
 

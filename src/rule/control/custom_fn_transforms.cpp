@@ -1,6 +1,7 @@
 // Derivatives and batching of functions that bring their own rules.
 #include <algorithm>
 
+#include "rule/control/absent_inputs.h"
 #include "rule/control/body_masks.h"
 #include "rule/control/loop_rewriting.h"
 #include "rule/derivative_parts.h"
@@ -70,12 +71,13 @@ Cotangents vjp(const op::CustomFn& op, const VjpContext& c) {
   bool arrived = false;
   for (std::size_t r = 0; r < outputs; ++r) arrived = arrived || c.cotangent(r).valid();
   if (!arrived) return out;
-  const std::vector<Value> given =
-      inline_by_role(*rule, c.operands(), c.graph(), [&](const op::InputRole& role) {
+  const std::vector<Value> inputs =
+      inputs_by_role(*rule, c.operands(), [&](const op::InputRole& role) {
         const auto i = static_cast<std::size_t>(role.index);
         if (role.kind == Kind::DOutput) return c.cotangent(i);
         return c.residuals()[role.kind == Kind::Residual ? outputs + i : i];
       });
+  const std::vector<Value> given = inline_with_absent(*rule, inputs, c.graph());
   for (std::size_t k = 0, next = 0; k < out.size(); ++k) {
     if (!has_derivative_rule(op, k, c[k].type())) continue;
     const Value d = given[next++];
@@ -100,11 +102,12 @@ Tangents jvp(const op::CustomFn& op, JvpContext& c) {
   const std::size_t outputs = num_outputs(op, c.node());
   const std::vector<Value> primal = whole_forward(c.graph(), c.node(), c.operands());
   c.give_results(primal);
-  const std::vector<Value> given =
-      inline_by_role(*rule, c.operands(), c.graph(), [&](const op::InputRole& role) {
+  const std::vector<Value> tangent_inputs =
+      inputs_by_role(*rule, c.operands(), [&](const op::InputRole& role) {
         const auto i = static_cast<std::size_t>(role.index);
         return role.kind == Kind::Tangent ? c.tangent(i) : primal[i];
       });
+  const std::vector<Value> given = inline_with_absent(*rule, tangent_inputs, c.graph());
   Tangents out = c.none();
   for (std::size_t r = 0, next = 0; r < outputs; ++r) {
     if (is_differentiable(c.node().types[r].dtype)) out[r] = given[next++];

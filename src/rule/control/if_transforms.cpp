@@ -62,7 +62,7 @@ SeriesResults series(const op::If&, const SeriesContext& c) {
   for (const bool m : moves) required.push_back(m ? c.order : 0);
   const BodySeries yes = c.bodies.series(then_body, degrees, required, c.order);
   const BodySeries no = c.bodies.series(else_body, degrees, required, c.order);
-  check_internal(yes.degrees == no.degrees, "no branch has a series that dependence rules out");
+  check_internal(yes.degrees == no.degrees, "both branches give the same coefficients");
   const SeriesLayout captures(degrees, {degrees.size()});
   std::vector<Value> operands{c.operands[0]};
   const std::vector<Value> given = arranged_operands(c, captures, FirstCapture);

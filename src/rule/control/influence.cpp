@@ -2,6 +2,8 @@
 
 #include "ricci/op/control.h"
 
+#include "op/loop_layout.h"
+
 namespace ricci::rule {
 namespace {
 
@@ -55,8 +57,7 @@ Influence influence_of(const Node& node, const std::function<Influence(const Gra
   if (node.op.is<op::Checkpoint>()) return of_body(*node.body("body"));
   if (const auto* scan = node.op.as<op::Scan>()) {
     const bool may_be_empty = !scan->length.is_static() || scan->length.is(0);
-    return over_steps(of_body(*node.body("body")), static_cast<std::size_t>(scan->num_carry),
-                      may_be_empty);
+    return over_steps(of_body(*node.body("body")), ScanLayout(*scan).carries, may_be_empty);
   }
   return Influence(node.operands.size(), std::vector<bool>(node.types.size(), true));
 }

@@ -38,6 +38,23 @@ std::vector<Value> add_scan(Graph& graph, const op::Scan& op, std::span<const Va
   return graph.add_node(Op(op), operands, {Body{"body", std::move(body)}});
 }
 
+Value last_carry(const op::Scan& op, Value init, Value trajectory) {
+  if (op.length.is(0)) return init;
+  const Dim rows = trajectory.dims()[0];
+  if (op.length.is_static()) {
+    const Dim start = op.reverse ? Dim(0) : rows - Dim(1);
+    return reshape_to(narrow(trajectory, {.axis = 0, .start = start, .len = 1}), init.dims());
+  }
+  // A loop that may turn out to be empty ends where it began.
+  Dims one{1};
+  one.insert(one.end(), init.dims().begin(), init.dims().end());
+  const Value start = reshape_to(init, one);
+  const Value all = op.reverse ? concat({trajectory, start}, {.axis = 0})
+                               : concat({start, trajectory}, {.axis = 0});
+  const Dim at = op.reverse ? Dim(0) : rows;
+  return reshape_to(narrow(all, {.axis = 0, .start = at, .len = 1}), init.dims());
+}
+
 Value swap_first_two(Value v) {
   Axes perm{1, 0};
   for (std::size_t i = 2; i < v.rank(); ++i) perm.emplace_back(static_cast<std::int64_t>(i));

@@ -23,28 +23,38 @@ namespace ricci::rule {
                                           std::span<const Value> operands,
                                           std::shared_ptr<const Graph> body);
 
+/// The carry after the last step, out of a trajectory.
+[[nodiscard]] Value last_carry(const op::Scan& op, Value init, Value trajectory);
+
 /// Axes 0 and 1 exchanged: the batch behind the time axis, or before it again.
 [[nodiscard]] Value swap_first_two(Value v);
 
 /// The same body with ordinary inputs only.
 [[nodiscard]] std::shared_ptr<const Graph> without_roles(const Graph& body, Graph& outer);
 
-/// Copies a derivative body into `target`: ordinary inputs take `ordinary` in turn, an input with a
-/// role what `special(role)` gives for it, zeros where that is invalid.
+/// The inputs of a derivative body: ordinary ones take `ordinary` in turn, one with a role what
+/// `special(role)` gives for it, which may be invalid.
 template <class F>
-[[nodiscard]] std::vector<Value> inline_by_role(const Graph& body, std::span<const Value> ordinary,
-                                                Graph& target, F&& special) {
+[[nodiscard]] std::vector<Value> inputs_by_role(const Graph& body, std::span<const Value> ordinary,
+                                                F&& special) {
   std::vector<Value> inputs;
   std::size_t next = 0;
   for (const NodeId id : body.inputs()) {
-    const Node& node = body.node(id);
-    const op::InputRole& role = node.op.as<op::Input>()->role;
-    if (role.kind == op::InputRole::Kind::None) {
-      inputs.push_back(ordinary[next++]);
-      continue;
-    }
-    const Value given = special(role);
-    inputs.push_back(given.valid() ? given : filled(target, node.types[0], 0));
+    const op::InputRole& role = body.node(id).op.as<op::Input>()->role;
+    const bool plain = role.kind == op::InputRole::Kind::None;
+    inputs.push_back(plain ? ordinary[next++] : special(role));
+  }
+  return inputs;
+}
+
+/// Copies a derivative body into `target` with these inputs, zeros where one is invalid.
+template <class F>
+[[nodiscard]] std::vector<Value> inline_by_role(const Graph& body, std::span<const Value> ordinary,
+                                                Graph& target, F&& special) {
+  std::vector<Value> inputs = inputs_by_role(body, ordinary, special);
+  const std::vector<NodeId> ids = body.inputs();
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    if (!inputs[k].valid()) inputs[k] = filled(target, body.node(ids[k]).types[0], 0);
   }
   return inline_subgraph(body, inputs, target);
 }

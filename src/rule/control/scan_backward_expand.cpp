@@ -5,14 +5,12 @@
 #include "rule/control/loop_rewriting.h"
 #include "rule/control/scan_segments_expand.h"
 #include "rule/tables/expand_rules.h"
+#include "type/small_dtype.h"
 
 namespace ricci::rule {
 namespace {
 
 Value flipped(Value rows) { return reverse(rows, {.axes = {0}}); }
-
-// Sums over steps are kept at least in f32.
-DType sum_dtype(DType d) { return d == DType::F16 || d == DType::BF16 ? DType::F32 : d; }
 
 class ReverseScan {
  public:
@@ -20,6 +18,7 @@ class ReverseScan {
       : op_(op),
         c_(c),
         layout_(*layout_of(op, types_of(c.operands))),
+        read_(read_inputs(*c.node.body("body_vjp"))),
         rows_kept_(op.num_checkpoints > 0 && !op.length.is(op.num_checkpoints)) {}
 
   std::vector<Value> build() {
@@ -61,15 +60,24 @@ class ReverseScan {
       if (!counts(k)) continue;
       if (!c_.wanted(r++)) continue;
       const Type& type = c_[k].type();
-      operands_.push_back(filled(c_.graph, {sum_dtype(type.dtype), type.dims}, 0));
+      operands_.push_back(filled(c_.graph, {widened(type.dtype), type.dims}, 0));
     }
     carries_ = operands_.size();
   }
 
-  // Rows: the carries entering each step, xs, saved values, the cotangents that are there.
+  // Which of the carries, bcasts, xs and saved values the body reads; they are its first inputs.
+  [[nodiscard]] bool reads_carry(std::size_t i) const { return read_[i]; }
+  [[nodiscard]] bool reads_row(std::size_t operand) const {
+    return read_[layout_.carries + operand - layout_.first_bcast()];
+  }
+
+  // Rows: the carries entering each step, xs, saved values, as far as they are read, and the
+  // cotangents that are there.
   void add_rows() {
     for (const Value& v : entering_carries()) operands_.push_back(v);
-    for (std::size_t k = layout_.first_x(); k < c_.size(); ++k) operands_.push_back(c_[k]);
+    for (std::size_t k = layout_.first_x(); k < c_.size(); ++k) {
+      if (reads_row(k)) operands_.push_back(c_[k]);
+    }
     for (std::size_t i = 0; i < layout_.present.size(); ++i) {
       const auto at = layout_.upstream(i);
       if (!at) continue;
@@ -87,11 +95,13 @@ class ReverseScan {
   [[nodiscard]] Value by_step(Value rows) const { return op_.reverse ? flipped(rows) : rows; }
   [[nodiscard]] Value by_row(Value steps) const { return op_.reverse ? flipped(steps) : steps; }
 
-  // The carry entering a step is the one the step before it left, or the initial one.
+  // Those of the carries that are read. One that enters a step is the one the step before it left,
+  // or the initial one.
   [[nodiscard]] std::vector<Value> entering_carries() const {
-    if (rows_kept_) return recomputed_carries();
     std::vector<Value> out;
     for (std::size_t i = 0; i < layout_.carries; ++i) {
+      if (!reads_carry(i)) continue;
+      if (rows_kept_) return recomputed_carries();
       const Value init = reshape_to(c_[i], stacked_type(1, c_[i].type()).dims);
       const Value left = c_[layout_.kept(i)];
       const Value all =
@@ -141,24 +151,30 @@ class ReverseScan {
                       .num_xs = static_cast<std::int64_t>(layout_.xs + 1 + n),
                       .reverse = op_.reverse};
     const std::vector<Value> all = add_scan(c_.graph, op, operands, body);
-    return {all.begin() + static_cast<std::ptrdiff_t>(n), all.end()};
+    std::vector<Value> out;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (reads_carry(i)) out.push_back(all[n + i]);
+    }
+    return out;
   }
 
   // dc ← dc + upstream
   // (dc…, db…, dx_t…) = body_vjp(c_t…, bcasts…, xs[t]…, saved[t]…, dc…, dy_t…)
   [[nodiscard]] std::vector<Value> step(Graph& graph, std::span<const Value> in) const {
-    const std::size_t first_row = carries_ + layout_.bcasts;
-    const std::size_t first_upstream = first_row + layout_.carries + layout_.xs + layout_.saved;
-    std::vector<Value> ordinary(in.begin() + static_cast<std::ptrdiff_t>(first_row),
-                                in.begin() + static_cast<std::ptrdiff_t>(first_upstream));
-    ordinary.insert(ordinary.begin() + static_cast<std::ptrdiff_t>(layout_.carries),
-                    in.begin() + static_cast<std::ptrdiff_t>(carries_),
-                    in.begin() + static_cast<std::ptrdiff_t>(first_row));
+    std::size_t next_row = carries_ + layout_.bcasts;
+    std::vector<Value> ordinary;
+    for (std::size_t i = 0; i < layout_.carries; ++i) {
+      ordinary.push_back(reads_carry(i) ? in[next_row++] : filled(graph, c_[i].type(), 0));
+    }
+    for (std::size_t k = 0; k < layout_.bcasts; ++k) ordinary.push_back(in[carries_ + k]);
+    for (std::size_t k = layout_.first_x(); k < c_.size(); ++k) {
+      ordinary.push_back(reads_row(k) ? in[next_row++] : filled(graph, row_type(c_[k].type()), 0));
+    }
     std::vector<Value> cotangents(layout_.present.size());
     for (std::size_t i = 0, next = 0; i < layout_.carries; ++i) {
       if (counts(i)) cotangents[i] = in[next++];
     }
-    for (std::size_t i = 0, next = first_upstream; i < layout_.present.size(); ++i) {
+    for (std::size_t i = 0, next = next_row; i < layout_.present.size(); ++i) {
       if (!layout_.upstream(i)) continue;
       if (i >= layout_.carries) {
         cotangents[i] = in[next++];
@@ -211,7 +227,8 @@ class ReverseScan {
   const op::ScanBackward& op_;
   const ExpandContext& c_;
   LoopLayout layout_;
-  bool rows_kept_;  // only some of the carries
+  std::vector<bool> read_;  // inputs of body_vjp
+  bool rows_kept_;          // only some of the carries
   std::vector<Value> operands_;
   std::size_t carries_ = 0;
 };

@@ -3,6 +3,7 @@
 
 #include "ricci/build/control.h"
 
+#include "op/loop_layout.h"
 #include "rule/control/body_masks.h"
 #include "rule/control/saved_values.h"
 
@@ -15,7 +16,7 @@ class Planner {
       : op_(op),
         c_(c),
         body_(*c.node.body("body")),
-        carries_(static_cast<std::size_t>(op.num_carry)),
+        layout_(op),
         saving_{op.save, op.save_names, op.save_bytes} {
     const bool unsaid = op.save == ScanSave::Auto && !op.save_bytes && op.num_checkpoints == 0;
     if (!unsaid) return;
@@ -43,18 +44,19 @@ class Planner {
 
   // A plan that saves values of the body; nothing when its gradient reads none of them.
   [[nodiscard]] std::optional<ScanPlan> cut(Saved what) const {
-    const std::vector<bool> needed = loop_closure(
-        c_.needs, carries_, [&](const auto& inputs) { return c_.bodies.depends(body_, inputs); });
+    const std::vector<bool> needed =
+        loop_closure(c_.needs, layout_.carries,
+                     [&](const auto& inputs) { return c_.bodies.depends(body_, inputs); });
     const std::vector<Type> inputs = input_types(body_);
     const std::vector<Type> outputs = output_types(body_);
     const std::vector<bool> seeds = derivative_mask(outputs);
     std::vector<bool> live = c_.live;
     std::vector<bool> varying;
     for (std::size_t k = 0; k < inputs.size(); ++k) {
-      varying.push_back(k < carries_ || k >= carries_ + static_cast<std::size_t>(op_.num_bcast));
+      varying.push_back(!layout_.is_bcast(k));
     }
     for (std::size_t k = 0; k < live.size(); ++k) {
-      live[k] = seeds[k] && (k < carries_ ? needed[k] : live[k]);
+      live[k] = seeds[k] && (k < layout_.carries ? needed[k] : live[k]);
     }
     BodyHalves halves = c_.bodies.halves(
         body_, {.seeds = seeds, .live = live, .wanted = derivative_mask(inputs), .needed = needed},
@@ -82,8 +84,7 @@ class Planner {
     return total;
   }
   [[nodiscard]] std::vector<Type> carry_types() const {
-    const std::vector<Type> all = input_types(body_);
-    return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(carries_)};
+    return layout_.carries_of<Type>(input_types(body_));
   }
   // What a gradient keeps besides the scan's own results.
   [[nodiscard]] bool fits(const BodyHalves* halves, std::int64_t budget) const {
@@ -123,7 +124,7 @@ class Planner {
   const op::Scan& op_;
   const ForwardContext& c_;
   const Graph& body_;
-  std::size_t carries_;
+  ScanLayout layout_;
   ScanSaving saving_;
 };
 

@@ -365,9 +365,11 @@ std::optional<std::vector<Value>> expand_by_segments(const op::ScanBackward& op,
   const std::int64_t kept = op.num_checkpoints;
   if (!length || kept == 0 || kept == *length) return std::nullopt;
   const auto layout = layout_of(op, types_of(c.operands));
+  std::vector<bool> read = read_inputs(*c.node.body("body_vjp"));
+  read.resize(layout->carries);
+  if (!any(read)) return std::nullopt;  // there is nothing to recompute
   for (std::size_t k = layout->first_bcast(); k < layout->first_x(); ++k) {
-    const DType d = c[k].dtype();
-    if (d == DType::F16 || d == DType::BF16) return std::nullopt;
+    if (is_small_float(c[k].dtype())) return std::nullopt;
   }
   return SegmentedSweep(op, c, *length).build();
 }

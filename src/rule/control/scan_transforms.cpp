@@ -1,6 +1,7 @@
 // Derivatives and batching of scan. Nothing here depends on how long the loop is.
 #include "ricci/ir/rebuild.h"
 
+#include "op/loop_layout.h"
 #include "rule/control/body_masks.h"
 #include "rule/control/loop_rewriting.h"
 #include "rule/control/scan_saving.h"
@@ -10,39 +11,6 @@
 #include "rule/tables/vjp_rules.h"
 
 namespace ricci::rule {
-namespace {
-
-struct Counts {
-  std::size_t carries;
-  std::size_t bcasts;
-  std::size_t xs;
-
-  explicit Counts(const op::Scan& op)
-      : carries(static_cast<std::size_t>(op.num_carry)),
-        bcasts(static_cast<std::size_t>(op.num_bcast)),
-        xs(static_cast<std::size_t>(op.num_xs)) {}
-  [[nodiscard]] std::size_t first_x() const { return carries + bcasts; }
-};
-
-// The carry after the last step, out of a trajectory.
-Value last_of(const op::Scan& op, Value init, Value trajectory) {
-  const Dim rows = trajectory.dims()[0];
-  if (op.length.is_static()) {
-    const Dim start = op.reverse ? Dim(0) : rows - Dim(1);
-    return reshape_to(narrow(trajectory, {.axis = 0, .start = start, .len = 1}), init.dims());
-  }
-  // A loop that may turn out to be empty ends where it began.
-  Dims one{1};
-  one.insert(one.end(), init.dims().begin(), init.dims().end());
-  const Value start = reshape_to(init, one);
-  const Value all = op.reverse ? concat({trajectory, start}, {.axis = 0})
-                               : concat({start, trajectory}, {.axis = 0});
-  const Dim at = op.reverse ? Dim(0) : rows;
-  return reshape_to(narrow(all, {.axis = 0, .start = at, .len = 1}), init.dims());
-}
-
-}  // namespace
-
 namespace {
 
 // Makes the forward half of a body out of a plan: it gives the saved values as stacked outputs. One
@@ -70,12 +38,36 @@ bool keeps_some(const op::Scan& op) {
   return op.num_checkpoints > 0 && !op.length.is(op.num_checkpoints);
 }
 
-// The scan with as many checkpoints as the trajectories that were kept have rows.
-op::Scan as_kept(op::Scan op, std::span<const Value> residuals) {
-  if (op.num_carry == 0 || op.num_checkpoints > 0) return op;
-  const Dim& rows = residuals[0].dims()[0];
-  if (!(rows == op.length)) op.num_checkpoints = rows.value();
-  return op;
+// The carries a gradient is given.
+struct KeptCarries {
+  std::vector<Value> trajectories;
+  std::int64_t checkpoints = 0;  // rows of the trajectories; 0 when they have all
+  bool recomputed = false;       // those between them
+};
+
+// Of the trajectories the forward kept, those that `body_vjp` reads, and zeros for the others: a
+// loop that is run for nothing else is not run.
+KeptCarries kept_for(const op::Scan& op, const Graph& body_vjp, std::span<const Value> kept,
+                     Graph& graph) {
+  KeptCarries out{{kept.begin(), kept.end()}, op.num_checkpoints, keeps_some(op)};
+  if (kept.empty()) return out;
+  const Dim rows = kept[0].dims()[0];
+  if (out.checkpoints == 0 && !(rows == op.length)) out.checkpoints = rows.value();
+  out.recomputed = out.checkpoints > 0 && !op.length.is(out.checkpoints);
+  std::vector<bool> read = read_inputs(body_vjp);
+  read.resize(kept.size());
+  if (out.recomputed) {
+    // The cotangents of a trajectory have its rows.
+    if (any(read) || op.save_trajectory) return out;
+    out.checkpoints = 0;
+    out.recomputed = false;
+  }
+  for (std::size_t k = 0; k < kept.size(); ++k) {
+    if (read[k]) continue;
+    const Dim length = out.checkpoints > 0 ? rows : op.length;
+    out.trajectories[k] = filled(graph, stacked_type(length, row_type(kept[k].type())), 0);
+  }
+  return out;
 }
 
 }  // namespace
@@ -83,7 +75,7 @@ op::Scan as_kept(op::Scan op, std::span<const Value> residuals) {
 // Keeps the carries of every step, or as many as the scan has checkpoints, and the inner values of
 // its steps that its policy saves. Residuals are the trajectories, then those values.
 ForwardResults forward_keeping(const op::Scan& op, const ForwardContext& c) {
-  const Counts n(op);
+  const ScanLayout n(op);
   if (op.length.is(0)) {
     // Nothing to keep. The results are the node's own: a value that is both operand and result
     // would get its cotangent twice.
@@ -115,14 +107,14 @@ ForwardResults forward_keeping(const op::Scan& op, const ForwardContext& c) {
   for (const std::size_t at : saved) residuals.push_back(results[at]);
   results.resize(c.node.types.size());
   for (std::size_t k = 0; k < n.carries && !op.save_trajectory; ++k) {
-    results[k] = last_of(op, c.operands[k], residuals[k]);
+    results[k] = last_carry(op, c.operands[k], residuals[k]);
   }
   return {std::move(results), std::move(residuals),
           plan.halves ? std::move(plan.halves->backward) : nullptr};
 }
 
 Cotangents vjp(const op::Scan& op, const VjpContext& c) {
-  const Counts n(op);
+  const ScanLayout n(op);
   const Graph& body = *c.node().body("body");
   const std::vector<Type> outputs = output_types(body);
   const std::vector<bool> needed = loop_closure(
@@ -140,24 +132,21 @@ Cotangents vjp(const op::Scan& op, const VjpContext& c) {
                                                              .live = live,
                                                              .wanted = wanted,
                                                              .needed = needed});
-  const auto part = [](std::span<const Value> all, std::size_t first, std::size_t count) {
-    const auto values = all.subspan(first, count);
-    return std::vector<Value>(values.begin(), values.end());
-  };
-  const op::Scan keeping = as_kept(op, c.residuals());
+  const auto saved = c.residuals().subspan(n.carries);
+  const KeptCarries kept = kept_for(op, *body_vjp, c.residuals().subspan(0, n.carries), c.graph());
   const std::vector<Value> given = scan_backward(ScanBackwardArgs{
-      .inits = part(c.operands(), 0, n.carries),
-      .trajectories = part(c.residuals(), 0, n.carries),
+      .inits = n.carries_of(c.operands()),
+      .trajectories = kept.trajectories,
       .upstreams = upstreams,
-      .bcasts = part(c.operands(), n.carries, n.bcasts),
-      .xs = part(c.operands(), n.first_x(), n.xs),
-      .saved = part(c.residuals(), n.carries, c.residuals().size() - n.carries),
+      .bcasts = n.bcasts_of(c.operands()),
+      .xs = n.xs_of(c.operands()),
+      .saved = {saved.begin(), saved.end()},
       .length = op.length,
       .trajectory = op.save_trajectory,
-      .checkpoints = keeping.num_checkpoints,
+      .checkpoints = kept.checkpoints,
       .reverse = op.reverse,
       .body_vjp = body_vjp,
-      .forward_body = keeps_some(keeping) ? std::make_shared<const Graph>(body) : nullptr});
+      .forward_body = kept.recomputed ? std::make_shared<const Graph>(body) : nullptr});
   Cotangents out = c.none();
   for (std::size_t k = 0, next = 0; k < out.size(); ++k) {
     if (!wanted[k]) continue;
@@ -169,7 +158,7 @@ Cotangents vjp(const op::Scan& op, const VjpContext& c) {
 
 // One loop over values and coefficients.
 SeriesResults series(const op::Scan& op, const SeriesContext& c) {
-  const Counts n(op);
+  const ScanLayout n(op);
   const Graph& body = *c.node.body("body");
   const std::size_t outputs = body.outputs().size();
   const SeriesLayout in(loop_degrees(c, body, n.carries),
@@ -178,6 +167,8 @@ SeriesResults series(const op::Scan& op, const SeriesContext& c) {
   for (std::size_t k = 0; k < n.carries; ++k) required[k] = in.degrees()[k];
   const BodySeries over = c.bodies.series(body, in.degrees(), required, c.order);
   const SeriesLayout out(over.degrees, {n.carries, outputs});
+  check_internal(out.group_size(0) == in.group_size(0),
+                 "a carry has as many coefficients after a step as before it");
   op::Scan joint = op;
   joint.num_carry = static_cast<std::int64_t>(in.group_size(0));
   joint.num_bcast = static_cast<std::int64_t>(in.group_size(1));
@@ -188,7 +179,7 @@ SeriesResults series(const op::Scan& op, const SeriesContext& c) {
 
 // [scan-vmap] Only what depends on the batch gets it; time stays the first axis inside.
 BatchedValues batch(const op::Scan& op, const VmapContext& c) {
-  const Counts n(op);
+  const ScanLayout n(op);
   const Graph& body = *c.node().body("body");
   const std::vector<bool> batched = loop_closure(c.batched(), n.carries, [&](const auto& inputs) {
     return c.bodies().batched_outputs(body, inputs);
@@ -198,16 +189,15 @@ BatchedValues batch(const op::Scan& op, const VmapContext& c) {
   const BatchedBody over = c.bodies().batch(body, batched, c.batch(), required);
   std::vector<Value> operands;
   for (std::size_t k = 0; k < c.size(); ++k) {
-    const bool row = k >= n.first_x();
     const Value v = batched[k] ? c.lifted(k) : c[k];
-    operands.push_back(row && batched[k] ? swap_first_two(v) : v);
+    operands.push_back(n.is_x(k) && batched[k] ? swap_first_two(v) : v);
   }
   const std::vector<Value> results = add_scan(c.graph(), op, operands, over.graph);
   BatchedValues out;
   for (std::size_t r = 0; r < results.size(); ++r) {
-    const bool stacked = r >= n.carries || op.save_trajectory;
     const bool has_batch = over.outputs[r];
-    out.emplace_back(stacked && has_batch ? swap_first_two(results[r]) : results[r], has_batch);
+    out.emplace_back(n.is_stacked(r) && has_batch ? swap_first_two(results[r]) : results[r],
+                     has_batch);
   }
   return out;
 }

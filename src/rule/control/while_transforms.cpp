@@ -109,6 +109,8 @@ SeriesResults series(const op::While& op, const SeriesContext& c) {
   const Graph& condition = *c.node.body("cond");
   const SeriesLayout layout(loop_degrees(c, body, n), {n});
   const BodySeries over = c.bodies.series(body, layout.degrees(), layout.degrees(), c.order);
+  check_internal(over.degrees == layout.degrees(),
+                 "a carry has as many coefficients after a step as before it");
   const std::vector<Value> carries = arranged_operands(c, layout);
   const std::vector<bool>& wanted = c.node.wanted;
   const bool kept = wanted.size() > n + 1;

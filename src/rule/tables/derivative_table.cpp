@@ -71,7 +71,8 @@ E silu_slope() {
 
 E relu_slope() {
   const E is_nan(CompareKind::Ne, X, X);
-  return select(less(0, X), 1, select(is_nan, X, 0));
+  // Not x itself, whose slope is 1: the second derivative is 0 everywhere.
+  return select(less(0, X), 1, select(is_nan, E(UnaryKind::Sign, X), 0));
 }
 
 E sqrt_slope() {
@@ -141,9 +142,12 @@ E share(const E& mine, const E& other, bool largest) {
   return select(chosen, 1, select(beaten, 0, select(equal(mine, other), 0.5, against_nan)));
 }
 
-// b·a^(b-1), and 0 for b = 0 [EW-12]
+// b·a^(b-1), and 0 for b = 0 [EW-12]. Only where a is 0 or NaN does that take a guard; elsewhere
+// the formula gives 0 by itself, and the slope along b that the zero has there.
 E pow_slope_of_base() {
-  return unless(equal(B, 0), B, [](const E& b) { return b * pow(A, b - 1); });
+  const E has_inverse = less(0, E(UnaryKind::Abs, A));
+  const E guarded = equal(select(has_inverse, 1, B), 0);
+  return unless(guarded, A, [](const E& a) { return B * pow(a, B - 1); });
 }
 
 // a^b·ln a for a > 0, and 0 elsewhere [EW-12]

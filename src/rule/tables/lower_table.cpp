@@ -23,17 +23,51 @@ constexpr auto Rules = std::to_array<Rule>({
 
 // What kernels do with complex numbers: moving, comparing and choosing, sums and products.
 // Quotients and functions of them are calls.
-bool is_for_complex(const Lowering& lowered) {
-  if (lowered.form == Lowering::Form::Reduction) {
-    return lowered.reduce == ReduceKind::Sum || lowered.reduce == ReduceKind::Prod;
+bool is_for_complex(ReduceKind kind) {
+  switch (kind) {
+    case ReduceKind::Sum:
+    case ReduceKind::Prod: return true;
+    case ReduceKind::Mean:
+    case ReduceKind::Max:
+    case ReduceKind::Min:
+    case ReduceKind::Any:
+    case ReduceKind::All:
+    case ReduceKind::LogSumExp: break;
   }
+  return false;
+}
+
+bool is_for_complex(BinaryKind kind) {
+  switch (kind) {
+    case BinaryKind::Add:
+    case BinaryKind::Sub:
+    case BinaryKind::Mul: return true;
+    case BinaryKind::Div:
+    case BinaryKind::Max:
+    case BinaryKind::Min:
+    case BinaryKind::Pow:
+    case BinaryKind::Rem:
+    case BinaryKind::Atan2:
+    case BinaryKind::Hypot:
+    case BinaryKind::LogicalAnd:
+    case BinaryKind::LogicalOr:
+    case BinaryKind::LogicalXor:
+    case BinaryKind::BitwiseAnd:
+    case BinaryKind::BitwiseOr:
+    case BinaryKind::BitwiseXor:
+    case BinaryKind::ShiftLeft:
+    case BinaryKind::ShiftRight: break;
+  }
+  return false;
+}
+
+bool is_for_complex(const Lowering& lowered) {
+  if (lowered.form == Lowering::Form::Reduction) return is_for_complex(lowered.reduce);
   if (lowered.form != Lowering::Form::Pointwise) return true;
   const loop::Instr& i = lowered.instr;
   switch (i.code) {
     case loop::Code::Unary: return i.unary() == UnaryKind::Neg || i.unary() == UnaryKind::Conjugate;
-    case loop::Code::Binary:
-      return i.binary() == BinaryKind::Add || i.binary() == BinaryKind::Sub ||
-             i.binary() == BinaryKind::Mul;
+    case loop::Code::Binary: return is_for_complex(i.binary());
     default: return true;
   }
 }

@@ -68,7 +68,7 @@ SeriesResults apply_series(const SeriesContext& c) {
   if (const auto* op = c.node.op.as<op::Scan>()) return rule::series(*op, c);
   if (const auto* op = c.node.op.as<op::While>()) return rule::series(*op, c);
   if (const auto* op = c.node.op.as<op::Checkpoint>()) return rule::series(*op, c);
-  throw InternalError("a node without a rule for series");
+  throw InternalError("this op has no rule for series");
 }
 
 namespace rule {

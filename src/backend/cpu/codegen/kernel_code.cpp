@@ -12,6 +12,7 @@
 #include "ricci/support/error.h"
 
 #include "backend/cpu/codegen/lanes.h"
+#include "op/kinds.h"
 #include "support/fork.h"
 #include "type/small_dtype.h"
 
@@ -341,7 +342,7 @@ class KernelEmitter {
     const DType held = widened(red.dtype);
     Value* x = lanes_.spread(value(red.value), lane_count_);
     const DType from = k_.code[static_cast<std::size_t>(red.value)].dtype;
-    if (red.kind == ReduceKind::Any || red.kind == ReduceKind::All) x = lanes_.nonzero(x, from);
+    if (is_logical(red.kind)) x = lanes_.nonzero(x, from);
     Value* old = lanes_.kept(held, slot, lane_count_);
     Value* now = lanes_.combine(red.kind, held, old, x);
     if (mask_ != nullptr) now = b_.CreateSelect(mask_, now, old);

@@ -7,6 +7,7 @@
 #include "ricci/support/error.h"
 
 #include "backend/cpu/math/vector_math.h"
+#include "op/kinds.h"
 #include "type/small_dtype.h"
 
 namespace ricci::cpu {
@@ -235,8 +236,39 @@ Value* Lanes::int_unary(UnaryKind kind, DType dtype, Value* x) {
     case UnaryKind::Ceil:
     case UnaryKind::Trunc:
     case UnaryKind::Conjugate: return x;
-    default: throw InternalError("a function of integers has no code");
+    case UnaryKind::Gelu:
+    case UnaryKind::GeluApprox:
+    case UnaryKind::Silu:
+    case UnaryKind::Sigmoid:
+    case UnaryKind::Tanh:
+    case UnaryKind::Exp:
+    case UnaryKind::Log:
+    case UnaryKind::Sqrt:
+    case UnaryKind::Rsqrt:
+    case UnaryKind::Sin:
+    case UnaryKind::Cos:
+    case UnaryKind::Tan:
+    case UnaryKind::Atan:
+    case UnaryKind::Erf:
+    case UnaryKind::Erfc:
+    case UnaryKind::Expm1:
+    case UnaryKind::Log1p:
+    case UnaryKind::Exp2:
+    case UnaryKind::Log2:
+    case UnaryKind::Sinh:
+    case UnaryKind::Cosh:
+    case UnaryKind::Asin:
+    case UnaryKind::Acos:
+    case UnaryKind::Asinh:
+    case UnaryKind::Acosh:
+    case UnaryKind::Atanh:
+    case UnaryKind::Softplus:
+    case UnaryKind::LogSigmoid:
+    case UnaryKind::Reciprocal:
+    case UnaryKind::IsNan:
+    case UnaryKind::IsFinite: break;
   }
+  throw InternalError("a function of integers has no code");
 }
 
 Value* Lanes::binary(BinaryKind kind, DType dtype, Value* a, Value* b) {
@@ -247,8 +279,22 @@ Value* Lanes::binary(BinaryKind kind, DType dtype, Value* a, Value* b) {
     case BinaryKind::Sub: return rounded(b_.CreateFSub(a, b), dtype);
     case BinaryKind::Mul: return rounded(b_.CreateFMul(a, b), dtype);
     case BinaryKind::Div: return rounded(b_.CreateFDiv(a, b), dtype);
-    default: return rounded(emit_binary(b_, kind, a, b, target_), dtype);
+    case BinaryKind::Max:
+    case BinaryKind::Min:
+    case BinaryKind::Pow:
+    case BinaryKind::Rem:
+    case BinaryKind::Atan2:
+    case BinaryKind::Hypot:
+    case BinaryKind::LogicalAnd:
+    case BinaryKind::LogicalOr:
+    case BinaryKind::LogicalXor:
+    case BinaryKind::BitwiseAnd:
+    case BinaryKind::BitwiseOr:
+    case BinaryKind::BitwiseXor:
+    case BinaryKind::ShiftLeft:
+    case BinaryKind::ShiftRight: break;
   }
+  return rounded(emit_binary(b_, kind, a, b, target_), dtype);
 }
 
 Value* Lanes::int_binary(BinaryKind kind, DType dtype, Value* a, Value* b) {
@@ -281,8 +327,13 @@ Value* Lanes::int_binary(BinaryKind kind, DType dtype, Value* a, Value* b) {
       if (!no_sign) return b_.CreateAShr(a, by);
       return b_.CreateSelect(inside, b_.CreateLShr(a, by), llvm::Constant::getNullValue(type));
     }
-    default: throw InternalError("a function of two integers has no code");
+    case BinaryKind::Div:
+    case BinaryKind::Pow:
+    case BinaryKind::Rem:
+    case BinaryKind::Atan2:
+    case BinaryKind::Hypot: break;
   }
+  throw InternalError("a function of two integers has no code");
 }
 
 Value* Lanes::compare(CompareKind kind, DType dtype, Value* a, Value* b) {
@@ -355,7 +406,7 @@ Value* Lanes::identity(ReduceKind kind, DType dtype, int lanes) {
     case ReduceKind::All: return constant(dtype, std::int64_t{1}, lanes);
     case ReduceKind::Max:
     case ReduceKind::Min: {
-      const bool max = kind == ReduceKind::Max;
+      const bool max = pick_of(kind) == Pick::Largest;
       if (is_float(dtype)) return constant(dtype, max ? -Inf : Inf, lanes);
       const auto bits = static_cast<unsigned>(dtype == DType::Bool ? 1 : size_of(dtype) * 8);
       const bool u = is_unsigned(dtype);
@@ -364,8 +415,12 @@ Value* Lanes::identity(ReduceKind kind, DType dtype, int lanes) {
               : (u ? llvm::APInt::getMaxValue(bits) : llvm::APInt::getSignedMaxValue(bits));
       return llvm::ConstantInt::get(held(dtype, lanes), end);
     }
-    default: return constant(dtype, std::int64_t{0}, lanes);
+    case ReduceKind::Sum:
+    case ReduceKind::Any: return constant(dtype, std::int64_t{0}, lanes);
+    case ReduceKind::Mean:
+    case ReduceKind::LogSumExp: break;
   }
+  throw InternalError("a reduction was not rewritten");
 }
 
 Value* Lanes::combine(ReduceKind kind, DType dtype, Value* a, Value* b) {

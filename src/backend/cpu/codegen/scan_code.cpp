@@ -9,6 +9,7 @@
 #include "ricci/support/error.h"
 
 #include "backend/cpu/codegen/unrolled.h"
+#include "op/loop_layout.h"
 #include "support/fork.h"
 
 namespace ricci::cpu {
@@ -79,10 +80,8 @@ class ScanEmitter {
     return llvm::BasicBlock::Create(module_.getContext(), name, function_);
   }
   Value* number(std::int64_t v) { return b_.getInt64(static_cast<std::uint64_t>(v)); }
-  [[nodiscard]] std::size_t carries() const { return static_cast<std::size_t>(op_.num_carry); }
-  [[nodiscard]] std::size_t whole() const {
-    return carries() + static_cast<std::size_t>(op_.num_bcast);
-  }
+  [[nodiscard]] std::size_t carries() const { return ScanLayout(op_).carries; }
+  [[nodiscard]] std::size_t whole() const { return ScanLayout(op_).first_x(); }
   [[nodiscard]] StorageId leaf(std::size_t k) const { return items_.leaves[k].second; }
   [[nodiscard]] std::int64_t bytes(StorageId s) const {
     const Storage& st = items_.storages[static_cast<std::size_t>(s)];

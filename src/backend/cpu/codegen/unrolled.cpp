@@ -5,6 +5,7 @@
 #include "ricci/op/ops.h"
 #include "ricci/rule/nd.h"
 
+#include "op/kinds.h"
 #include "type/small_dtype.h"
 
 namespace ricci::cpu {
@@ -225,8 +226,7 @@ void Unrolled::emit_reduction(const Item& item) {
     std::vector<Value*>& total = totals[offset(result, where)];
     for (std::size_t p = 0; p < parts.size(); ++p) {
       Value* x = read(item.reads[0], index, parts[p].first, parts[p].lanes, from);
-      if (item.reduce == ReduceKind::Any || item.reduce == ReduceKind::All)
-        x = lanes_.nonzero(x, from);
+      if (is_logical(item.reduce)) x = lanes_.nonzero(x, from);
       if (total.size() <= p) {
         // A sum starts from zero: without it -0 would stay -0.
         const bool from_zero = item.reduce == ReduceKind::Sum && is_float(held);

@@ -10,6 +10,7 @@
 #include "backend/cpu/host/kernels.h"
 #include "backend/cpu/host/scratch.h"
 #include "backend/cpu/host/simd.h"
+#include "op/kinds.h"
 
 namespace ricci::cpu {
 namespace {
@@ -23,16 +24,24 @@ struct Totals {
 
 template <CumulativeKind Kind, class N>
 RICCI_INLINE inline N combine(N total, N x) {
-  if constexpr (Kind == CumulativeKind::Cumsum) return add_wrapping(total, x);
-  if constexpr (Kind == CumulativeKind::Cumprod) return mul_wrapping(total, x);
-  return more_extreme(total, x, Kind == CumulativeKind::Cummax);
+  switch (Kind) {  // known when it is compiled
+    case CumulativeKind::Cumsum: return add_wrapping(total, x);
+    case CumulativeKind::Cumprod: return mul_wrapping(total, x);
+    case CumulativeKind::Cummax: return more_extreme(total, x, true);
+    case CumulativeKind::Cummin: break;
+  }
+  return more_extreme(total, x, false);
 }
 
 template <CumulativeKind Kind, class T>
 Wide<T> total_of_nothing() {
-  if constexpr (Kind == CumulativeKind::Cumsum) return Wide<T>(0);
-  if constexpr (Kind == CumulativeKind::Cumprod) return Wide<T>(1);
-  return extreme_of_nothing<T>(Kind == CumulativeKind::Cummax);
+  switch (Kind) {
+    case CumulativeKind::Cumsum: return Wide<T>(0);
+    case CumulativeKind::Cumprod: return Wide<T>(1);
+    case CumulativeKind::Cummax: return extreme_of_nothing<T>(true);
+    case CumulativeKind::Cummin: break;
+  }
+  return extreme_of_nothing<T>(false);
 }
 
 // Calls `f.template operator()<Kind>()`.
@@ -55,7 +64,7 @@ class Cumulate {
     x_.pack(call_.pool);
     with_element_type(call_.operands[0].dtype, [&]<class T>() {
       with_kind(totals_.kind, [&]<CumulativeKind Kind>() {
-        constexpr bool orders = Kind == CumulativeKind::Cummax || Kind == CumulativeKind::Cummin;
+        constexpr bool orders = pick_of(Kind) != Pick::None;
         if constexpr (!(orders && ricci::detail::is_complex_type<T>)) cumulate<Kind, T>();
       });
     });

@@ -8,6 +8,7 @@
 #include "backend/cpu/host/extremes.h"
 #include "backend/cpu/host/kernels.h"
 #include "backend/cpu/host/scratch.h"
+#include "op/kinds.h"
 
 namespace ricci::cpu {
 namespace {
@@ -59,7 +60,7 @@ N combine(ReduceKind kind, const N* xs, std::int64_t count, N extreme_start) {
     case ReduceKind::Max:
     case ReduceKind::Min:
       if constexpr (!IsComplex) {
-        const bool largest = kind == ReduceKind::Max;
+        const bool largest = pick_of(kind) == Pick::Largest;
         return fold(extreme_start, xs, count,
                     [&](N best, N x) { return more_extreme(best, x, largest); });
       }
@@ -84,7 +85,7 @@ class Reduce {
     const ReduceKind kind = call_.op.as<op::Reduce>()->op;
     const std::int64_t rows = count_of(call_.results[0].dims);
     const std::int64_t width = row_width();
-    const N start = extreme_start(kind == ReduceKind::Max);
+    const N start = extreme_start(pick_of(kind) == Pick::Largest);
     parallel_for(call_.pool, rows, grain_for(width), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         const N value = combine(kind, x_.data() + i * width, width, start);

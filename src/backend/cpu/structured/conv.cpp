@@ -6,13 +6,12 @@
 
 #include "backend/cpu/kernels/vector_kernels.h"
 #include "support/align.h"
+#include "type/small_dtype.h"
 
 namespace ricci::cpu {
 namespace {
 
 constexpr std::int64_t Chunk = 1 << 14;  // elements converted in one tile
-
-bool is_narrow(DType dtype) { return dtype == DType::F16 || dtype == DType::BF16; }
 
 template <class Convert, class From, class To>
 void convert_all(ThreadPool& pool, Convert convert, const From* from, To* to, std::int64_t count) {
@@ -26,7 +25,7 @@ void convert_all(ThreadPool& pool, Convert convert, const From* from, To* to, st
 
 ConvPlan::ConvPlan(const ConvGeometry& geometry, Kind kind) : dtype_(geometry.dtype) {
   ConvGeometry g = geometry;
-  if (is_narrow(dtype_)) g.dtype = DType::F32;
+  if (is_small_float(dtype_)) g.dtype = DType::F32;
   if (g.dtype == DType::F32) method_ = library_conv(g, kind);
   if (!method_) method_ = window_conv(g, kind);
   const std::int64_t x = checked_mul(g.images, g.x_image());
@@ -36,18 +35,19 @@ ConvPlan::ConvPlan(const ConvGeometry& geometry, Kind kind) : dtype_(geometry.dt
     case Kind::BackwardInput: elements_ = {y, g.weights(), x}; break;
     case Kind::BackwardWeight: elements_ = {x, y, g.weights()}; break;
   }
-  for (std::size_t i = 0; is_narrow(dtype_) && i < 3; ++i) {
+  for (std::size_t i = 0; is_small_float(dtype_) && i < 3; ++i) {
     offsets_[i] = method_scratch_;
     method_scratch_ += aligned(elements_[i] * 4);
   }
-  tells_images_ = !is_narrow(dtype_) && kind != Kind::BackwardWeight;
+  tells_images_ = !is_small_float(dtype_) && kind != Kind::BackwardWeight;
   scratch_bytes_ = checked_add(method_scratch_, method_->scratch_bytes());
 }
 
 void ConvPlan::run(ThreadPool& pool, const void* lhs, const void* rhs, void* out, void* scratch,
                    const ImageHooks& hooks) const {
   auto* bytes = static_cast<std::byte*>(scratch);
-  if (!is_narrow(dtype_)) return method_->run(pool, lhs, rhs, out, bytes + method_scratch_, hooks);
+  if (!is_small_float(dtype_))
+    return method_->run(pool, lhs, rhs, out, bytes + method_scratch_, hooks);
   const VectorKernels& k = vector_kernels();
   const bool half = dtype_ == DType::F16;
   std::array<float*, 3> wide{};

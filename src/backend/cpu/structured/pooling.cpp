@@ -10,6 +10,7 @@
 
 #include "backend/cpu/kernels/vector_kernels.h"
 #include "backend/cpu/structured/thread_scratch.h"
+#include "type/small_dtype.h"
 
 namespace ricci::cpu {
 namespace {
@@ -253,7 +254,7 @@ void max_pool_backward(ThreadPool& pool, const PoolGeometry& g, const void* x, c
 }
 
 std::int64_t max_pool_backward_thread_bytes(const PoolGeometry& g) {
-  const bool rounds = g.dtype == DType::F16 || g.dtype == DType::BF16;
+  const bool rounds = is_small_float(g.dtype);
   return rounds ? g.size_in[0] * g.size_in[1] * static_cast<std::int64_t>(sizeof(float)) : 0;
 }
 
