@@ -7,6 +7,7 @@
 #include "ricci/rule/expand.h"
 #include "ricci/schedule/program.h"
 
+#include "ir/empty_results.h"
 #include "rewrite/replace_nodes.h"
 #include "type/small_dtype.h"
 
@@ -183,6 +184,21 @@ Graph expand_attention(const Graph& graph, const ProgramOptions& options) {
       .graph;
 }
 
+// What is empty is known: a constant, which no device has to compute.
+PassResult drop_empty(const Graph& graph) {
+  return replace_nodes(graph, "drop_empty", [](const NodeVisit& v) -> NewResults {
+    if (!gives_nothing(v.node, v.operands.size(),
+                       [&](std::size_t k) { return v.operands[k].type(); })) {
+      return std::nullopt;
+    }
+    std::vector<Value> results(v.node.types.size());
+    for (std::size_t r = 0; r < results.size(); ++r) {
+      if (v.node.wanted[r]) results[r] = v.graph().constant(Tensor::zeros(v.node.types[r]));
+    }
+    return results;
+  });
+}
+
 // A function with rules of its own is, once differentiated, the function.
 PassResult inline_functions(const Graph& graph) {
   return replace_nodes(graph, "inline_functions", [](const NodeVisit& v) -> NewResults {
@@ -208,7 +224,7 @@ Graph tidied(Graph graph) {
 }  // namespace
 
 Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
-  Graph now = tidied(graph);
+  Graph now = tidied(drop_empty(graph).graph);
   while (true) {
     PassResult functions = inline_functions(now);
     PassResult expanded = expand_unclaimed(functions.graph, options);
@@ -216,7 +232,7 @@ Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
     if (!functions.changed && !expanded.changed) break;
   }
   now = expand_attention(now, options);
-  now = tidied(constant_folding(now).graph);
+  now = tidied(constant_folding(drop_empty(now).graph).graph);
   // What a checkpoint computes again must not be merged with what it computed first: no merging of
   // common subexpressions from here on.
   while (true) {

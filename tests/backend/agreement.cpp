@@ -266,4 +266,12 @@ std::string disagreement(const Graph& graph, const Feeds& feeds, const Outcome& 
   return {};
 }
 
+std::string compiled_disagreement(const Graph& graph, const Feeds& feeds, const Outcome& actual,
+                                  const Outcome& expected, AgreementCounts* counts) {
+  std::string wrong = disagreement(graph, feeds, actual, expected, counts);
+  if (wrong.empty() || !std::holds_alternative<ErrorCode>(expected)) return wrong;
+  const Graph read = prepare_for_device(graph);
+  return disagreement(graph, feeds, actual, reference_outcome(read, feeds), counts);
+}
+
 }  // namespace ricci::testing

@@ -20,17 +20,17 @@ bool is_fault_of_values(const UserError& e) {
   return e.code() == ErrorCode::Attr && e.diagnostic().message.starts_with("integer ");
 }
 
-std::uint64_t first_seed() {
-  const char* given = std::getenv("RICCI_PROPERTY_FIRST");
-  return given == nullptr ? 0 : std::strtoull(given, nullptr, 10);
-}
-
 std::string running_test() {
   const ::testing::TestInfo* test = ::testing::UnitTest::GetInstance()->current_test_info();
   return fmt::format("{}.{}", test->test_suite_name(), test->name());
 }
 
 }  // namespace
+
+std::uint64_t first_seed() {
+  const char* given = std::getenv("RICCI_PROPERTY_FIRST");
+  return given == nullptr ? 0 : std::strtoull(given, nullptr, 10);
+}
 
 std::uint64_t program_count(std::uint64_t usual) {
   const char* given = std::getenv("RICCI_PROPERTY_COUNT");

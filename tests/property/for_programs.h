@@ -14,6 +14,7 @@ namespace ricci::testing {
 /// RICCI_PROPERTY_COUNT is the number of programs for the cheap properties, usually 10,000; the
 /// others scale with it. RICCI_PROPERTY_FIRST is the first seed, usually 0.
 [[nodiscard]] std::uint64_t program_count(std::uint64_t usual);
+[[nodiscard]] std::uint64_t first_seed();
 
 /// Gives the empty text, or what is wrong.
 using Check = std::function<std::string(const Program&)>;
