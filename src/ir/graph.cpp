@@ -10,6 +10,7 @@
 #include "ricci/support/limits.h"
 #include "ricci/support/text.h"
 
+#include "ir/random_keys.h"
 #include "support/float_environment.h"
 
 namespace ricci {
@@ -262,9 +263,7 @@ NodeId Graph::append(Node node) {
   if (node.op.has(Trait::Random)) {
     for (const NamedAttr& a : node.op.attrs()) {
       const auto* key = a.name == "key" ? a.value.get<std::int64_t>() : nullptr;
-      if (key != nullptr && *key >= next_key_ && *key < std::numeric_limits<std::int64_t>::max()) {
-        next_key_ = *key + 1;
-      }
+      if (key != nullptr) next_key_ = next_key_after(next_key_, *key);
     }
   }
   for (const Body& b : node.bodies) {
@@ -275,13 +274,7 @@ NodeId Graph::append(Node node) {
   return id;
 }
 
-std::int64_t Graph::fresh_key() {
-  if (next_key_ == std::numeric_limits<std::int64_t>::max()) {
-    throw UserError(ErrorCode::Attr, "no random key is left in this graph",
-                    "give random nodes keys below the largest 64-bit integer");
-  }
-  return next_key_++;
-}
+std::int64_t Graph::fresh_key() { return take_key(next_key_); }
 
 void Graph::set_outputs(std::span<const Value> outputs, std::source_location where) {
   std::vector<ValueId> ids;

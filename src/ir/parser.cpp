@@ -15,6 +15,7 @@
 
 #include "ir/constant_text.h"
 #include "ir/lexer.h"
+#include "ir/random_keys.h"
 #include "ir/value_text.h"
 #include "support/float_environment.h"
 
@@ -384,10 +385,10 @@ class Parser {
         std::int64_t key = 0;
         const std::string_view digits = scan.peek().text;
         std::from_chars(digits.data(), digits.data() + digits.size(), key);
-        if (key >= next_key_ && key < std::numeric_limits<std::int64_t>::max()) next_key_ = key + 1;
+        next_key_ = next_key_after(next_key_, key);
       }
     }
-    return next_key_++;
+    return take_key(next_key_);
   }
 
   std::string_view text_;

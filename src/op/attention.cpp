@@ -66,7 +66,7 @@ std::string AttrCodec<MaskKind>::describe() {
 std::optional<HeadedShape> headed_shape(AttentionLayout layout, const Dims& dims,
                                         std::int64_t heads, std::int64_t head_dim) {
   HeadedShape s;
-  const Dim width(heads * head_dim);
+  const Dim width = Dim(heads) * head_dim;
   switch (layout) {
     case AttentionLayout::Fused:
       if (dims.size() != 2 && dims.size() != 3) return std::nullopt;
@@ -126,8 +126,13 @@ AttentionShape check_attention(const op::Attention& op, const InferContext& in,
                                 s.keys.to_string()));
   }
   check_mask(op, in, s, mask_index, mask_given);
-  if (op.mask_kind.window < 0 || (op.attn_logit_softcap && !(*op.attn_logit_softcap > 0))) {
-    in.reject("c10", "the softcap must be positive and the window not negative");
+  if (op.mask_kind.window < 0) {
+    in.reject("c10", fmt::format("the window is {}", op.mask_kind.window),
+              "0 sees the query itself");
+  }
+  if (op.attn_logit_softcap && !(*op.attn_logit_softcap > 0)) {
+    in.reject("c10", fmt::format("the softcap is {}", op.attn_logit_softcap->value),
+              "it is positive; leave it out for no cap");
   }
   return s;
 }

@@ -7,7 +7,7 @@
 namespace ricci {
 namespace {
 
-Inferred infer_linear(const InferContext& in) {
+Inferred infer_linear(const InferContext& in, const std::optional<UnaryKind>& activation) {
   require_dtypes(in, "c1", 0, in.operands.size(), dtypes::floats);
   const Dims& x = in[0].dims;
   const Dims& w = in[1].dims;
@@ -19,6 +19,7 @@ Inferred infer_linear(const InferContext& in) {
     in.reject("c3", fmt::format("the bias is {}, but the layer has {} outputs", in[2].to_string(),
                                 w[1].to_string()));
   }
+  if (activation) require_activation(in, "c4", *activation);
   Type out = in[0];
   out.dims.back() = w[1];
   return out;
@@ -26,7 +27,11 @@ Inferred infer_linear(const InferContext& in) {
 
 }  // namespace
 
-Inferred infer(const op::Linear&, const InferContext& in) { return infer_linear(in); }
-Inferred infer(const op::LinearFused&, const InferContext& in) { return infer_linear(in); }
+Inferred infer(const op::Linear& op, const InferContext& in) {
+  return infer_linear(in, op.activation);
+}
+Inferred infer(const op::LinearFused& op, const InferContext& in) {
+  return infer_linear(in, op.activation);
+}
 
 }  // namespace ricci

@@ -1,9 +1,12 @@
 #include "ricci/op/custom.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "ricci/support/text.h"
 
+#include "op/call_custom.h"
 #include "op/infer_rules.h"
 
 namespace ricci {
@@ -67,11 +70,25 @@ Inferred infer(const op::Custom& op, const InferContext& in) {
     in.reject("c1", fmt::format("no custom op '{}' version {} is registered", op.name, op.version),
               std::move(help));
   }
-  if (const auto takes = found->num_inputs(); takes && *takes != in.operands.size()) {
+  const auto takes = call_custom(op, "the operand count", [&] { return found->num_inputs(); });
+  if (takes && *takes != in.operands.size()) {
     in.reject("c2", fmt::format("'{}' takes {} operands, but is given {}", op.name, *takes,
                                 in.operands.size()));
   }
-  return found->infer(in.operands, op.attrs);
+  std::vector<Type> results =
+      call_custom(op, "the shape rule", [&] { return found->infer(in.operands, op.attrs); });
+  if (results.empty()) {
+    in.reject("c3", fmt::format("the shape rule of '{}' version {} gives no result", op.name,
+                                op.version));
+  }
+  for (const Type& t : results) {
+    const auto negative = [](const Dim& d) { return d.try_value().value_or(0) < 0; };
+    if (std::ranges::none_of(t.dims, negative)) continue;
+    in.reject("c3",
+              fmt::format("the shape rule of '{}' version {} gives {}, which has a negative size",
+                          op.name, op.version, t.to_string()));
+  }
+  return results;
 }
 
 }  // namespace ricci

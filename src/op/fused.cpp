@@ -10,14 +10,6 @@
 namespace ricci {
 namespace {
 
-void require_activation(const InferContext& in, std::string_view label, UnaryKind kind) {
-  const ElementwiseRow& r = row(kind);
-  const DType dtype = in[0].dtype;
-  if (r.dtypes.has(dtype) && r.result.value_or(dtype) == dtype) return;
-  in.reject(label, fmt::format("'{}' does not give {} from {}", r.name, name(dtype), name(dtype)),
-            "apply it as a node of its own");
-}
-
 void require_count(const InferContext& in, std::string_view label, std::size_t count) {
   if (in.operands.size() == count) return;
   in.reject(label, fmt::format("{} operands are given, but these attributes ask for {}",
@@ -61,7 +53,7 @@ void require_attention_attrs(const InferContext& in, std::string_view label, con
 void require_mask(const InferContext& in, std::string_view label, const op::Attention& attention,
                   std::size_t mask) {
   Type q = in[0];
-  q.dims.back() = attention.num_heads * attention.head_dim;
+  q.dims.back() = Dim(attention.num_heads) * attention.head_dim;
   std::vector<Type> types = {q, q, q};
   if (mask != Absent) types.push_back(in[mask]);
   const Op inner(attention);
@@ -133,7 +125,7 @@ Inferred infer(const op::FusedAttentionBlock& op, const InferContext& in) {
   require_count(in, "c2", at.count);
   require_block_dtypes(in, "c3", op.mask_kind, at.mask);
   require_hidden(in, "c4");
-  const Dim inner = op.num_heads * op.head_dim;
+  const Dim inner = Dim(op.num_heads) * op.head_dim;
   require_dims(in, "c4", at.qkv_w, "qkv_w", {in[0].dims.back(), inner * 3});
   const Type& out_w = in[at.out_w];
   const Dim width = out_w.rank() == 2 ? out_w.dims[1] : Dim(1);
@@ -169,7 +161,7 @@ Inferred infer(const op::FusedTransformerLayer& op, const InferContext& in) {
   require_block_dtypes(in, "c3", op.mask_kind, at.mask);
   require_hidden(in, "c4");
   const Dim width = in[0].dims.back();
-  const Dim inner = op.num_heads * op.head_dim;
+  const Dim inner = Dim(op.num_heads) * op.head_dim;
   require_dims(in, "c4", at.qkv.w, "qkv_w", {width, inner * 3});
   require_dims(in, "c4", at.out.w, "out_w", {inner, width});
   require_dims(in, "c4", at.fc1.w, "fc1_w", {width, op.intermediate_size});

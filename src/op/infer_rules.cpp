@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ricci/op/elementwise.h"
 #include "ricci/op/table.h"
 
 namespace ricci {
@@ -35,6 +36,14 @@ void require_non_negative(const InferContext& in, std::string_view label, const 
       in.reject(label, fmt::format("the size {} is negative", d.value()));
     }
   }
+}
+
+void require_activation(const InferContext& in, std::string_view label, UnaryKind kind) {
+  const ElementwiseRow& r = row(kind);
+  const DType dtype = in[0].dtype;
+  if (r.dtypes.has(dtype) && r.result.value_or(dtype) == dtype) return;
+  in.reject(label, fmt::format("'{}' does not give {} from {}", r.name, name(dtype), name(dtype)),
+            "apply it as a node of its own");
 }
 
 std::string operand_text(const InferContext& in, const OpInfo& info, std::size_t k) {

@@ -2,6 +2,7 @@
 // without one does not link.
 #pragma once
 
+#include "ricci/op/elementwise.h"
 #include "ricci/op/infer.h"
 
 namespace ricci {
@@ -19,6 +20,8 @@ void require_dtypes(const InferContext& in, std::string_view label, std::size_t 
                                      const Dims& b);
 /// Rejects `label` when a static dimension is negative.
 void require_non_negative(const InferContext& in, std::string_view label, const Dims& dims);
+/// Rejects `label` unless the function takes operand 0's dtype and gives it.
+void require_activation(const InferContext& in, std::string_view label, UnaryKind kind);
 /// A float dtype, but at least f32: what row statistics and recurrent states are kept in.
 [[nodiscard]] constexpr DType at_least_f32(DType d) {
   return d == DType::F64 ? DType::F64 : DType::F32;

@@ -13,6 +13,7 @@
 #include "ricci/support/limits.h"
 #include "ricci/support/text.h"
 
+#include "op/attr_ranges.h"
 #include "op/infer_rules.h"
 
 namespace ricci {
@@ -152,22 +153,42 @@ void check_length(const OpDescriptor& d, const Type& t) {
       fmt::format("a type has at most {}; give the sizes shorter names", MostTypeBytes)};
 }
 
-// Results whose bytes cannot be counted in 64 bits are refused where they are made.
+// Results are refused where they are made when a size is out of range, or when 64 bits cannot count
+// their bytes. An empty one counts as if its zeros were ones: its strides are computed like that.
 void check_sizes(const OpDescriptor& d, const Inferred& inferred) {
+  constexpr std::int64_t MostBytes = std::int64_t{1} << 62;  // rounded up it still fits
+  const auto refuse = [&](std::string message, std::string help = {}) {
+    throw Rejection{ErrorCode::Shape, fmt::format("{}_size", d.info->name), std::move(message),
+                    std::move(help)};
+  };
   for (const Type& t : inferred.types) {
     check_length(d, t);
-    if (!t.is_static()) continue;
     std::optional<std::int64_t> bytes = size_of(t.dtype);
-    const bool empty = std::ranges::any_of(t.dims, [](const Dim& n) { return n.is(0); });
     for (const Dim& n : t.dims) {
-      if (bytes && !empty) bytes = try_mul(*bytes, n.value());
+      const auto size = n.try_value();
+      if (!size) continue;
+      if (*size < 0) refuse(fmt::format("{} has a negative size", t.to_string()));
+      if (*size > LargestSize) {
+        refuse(fmt::format("{} has a size that is too large", t.to_string()),
+               fmt::format("a size is at most {}", LargestSize));
+      }
+      if (bytes) bytes = try_mul(*bytes, std::max<std::int64_t>(*size, 1));
     }
-    if (!bytes) {
-      throw Rejection{ErrorCode::Shape,
-                      fmt::format("{}_size", d.info->name),
-                      fmt::format("{} has more bytes than 64 bits can count", t.to_string()),
-                      {}};
+    if (!bytes || *bytes > MostBytes) {
+      refuse(fmt::format("{} has more bytes than 64 bits can count", t.to_string()));
     }
+  }
+}
+
+// A fault of arithmetic on sizes knows neither op nor place; a rejection learns both.
+template <class F>
+decltype(auto) named(const OpDescriptor& d, F&& f) {
+  try {
+    return f();
+  } catch (const UserError& e) {
+    const Diagnostic& fault = e.diagnostic();
+    if (!fault.detail.empty() || fault.where.known()) throw;
+    throw Rejection{fault.code, std::string(d.info->name), fault.message, fault.help};
   }
 }
 
@@ -178,7 +199,7 @@ struct FieldReader {
 
   template <class T>
   void operator()(std::string_view name, T& member, std::string_view,
-                  Presence presence = Presence::Defaulted) const {
+                  Presence presence = Presence::Defaulted, Range = Range::Usual) const {
     const NamedAttr* given = find_attr(attrs, name);
     if (given == nullptr) {
       if (presence == Presence::Defaulted) return;
@@ -204,7 +225,7 @@ struct AxisNormalizer {
 
   template <class T>
   void operator()(std::string_view name, T& member, std::string_view,
-                  Presence = Presence::Defaulted) const {
+                  Presence = Presence::Defaulted, Range = Range::Usual) const {
     if constexpr (std::is_same_v<T, Axis>) {
       fix(name, member);
     } else if constexpr (std::is_same_v<T, Axes>) {
@@ -242,13 +263,15 @@ OpDescriptor describe(OpClass op_class) {
   d.jvp = jvp_source(op_class, T::info);
   d.batch = batch_source(op_class, T::info);
   T defaults{};
-  T::fields(defaults, [&]<class F>(std::string_view name, F& member, std::string_view help,
-                                   Presence presence = Presence::Defaulted) {
-    d.fields.push_back({std::string(name), std::string(help), AttrCodec<F>::describe(), presence,
-                        to_attr(member),
-                        std::is_same_v<F, Axis> || std::is_same_v<F, Axes> ||
-                            std::is_same_v<F, std::optional<Axis>>});
-  });
+  T::fields(defaults,
+            [&]<class F>(std::string_view name, F& member, std::string_view help,
+                         Presence presence = Presence::Defaulted, Range range = Range::Usual) {
+              d.fields.push_back({std::string(name), std::string(help), AttrCodec<F>::describe(),
+                                  presence, to_attr(member),
+                                  std::is_same_v<F, Axis> || std::is_same_v<F, Axes> ||
+                                      std::is_same_v<F, std::optional<Axis>>,
+                                  range});
+            });
   if constexpr (requires { T::named_by_kind; }) {
     for (const std::string_view n : enumerator_names(T{}.kind)) d.family.emplace_back(n);
   }
@@ -261,7 +284,7 @@ OpDescriptor describe(OpClass op_class) {
   d.attrs = [](const Op& op) {
     std::vector<NamedAttr> out;
     T::fields(*op.as<T>(), [&](std::string_view name, const auto& member, std::string_view,
-                               Presence = Presence::Defaulted) {
+                               Presence = Presence::Defaulted, Range = Range::Usual) {
       out.push_back({std::string(name), to_attr(member)});
     });
     return out;
@@ -281,6 +304,9 @@ OpDescriptor describe(OpClass op_class) {
     T::fields(value, AxisNormalizer<decltype(rank_of)>{T::info, rank_of});
     if constexpr (requires { value.normalize(operands); }) value.normalize(operands);
     return Op(std::move(value));
+  };
+  d.check_ranges = [](const Op& op, std::span<const Type> operands) {
+    T::fields(*op.as<T>(), RangeCheck{T::info, operands});
   };
   d.infer = [](const Op& op, const InferContext& context) { return infer(*op.as<T>(), context); };
   return d;
@@ -421,7 +447,8 @@ bool operator==(const Op& a, const Op& b) {
 }
 
 Op normalize(const Op& op, std::span<const Type> operands) {
-  return descriptor(op.kind()).normalize(op, operands);
+  const OpDescriptor& d = descriptor(op.kind());
+  return named(d, [&] { return d.normalize(op, operands); });
 }
 
 const BodySignature* InferContext::body(std::string_view role) const {
@@ -448,7 +475,9 @@ void check_signature(const Op& op, std::size_t operands, std::span<const BodySig
 Inferred infer_types(const Op& op, std::span<const Type> operands,
                      std::span<const BodySignature> bodies, const Registry* registry) {
   const OpDescriptor& d = descriptor(op.kind());
-  Inferred out = d.infer(op, InferContext(op, operands, bodies, registry));
+  d.check_ranges(op, operands);
+  Inferred out =
+      named(d, [&] { return d.infer(op, InferContext(op, operands, bodies, registry)); });
   check_sizes(d, out);
   if (!out.optional_from) {
     std::size_t required = 0;

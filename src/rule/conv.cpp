@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "rule/tables/eval_rules.h"
+#include "rule/window_taps.h"
 
 namespace ricci::rule {
 namespace {
@@ -47,11 +48,11 @@ void for_each_product(const Op& op, const StaticDims& x, const StaticDims& w, co
 // Calls f(row, column) for the positions of window (i, j) that lie inside the image, row-major.
 template <class Op, class F>
 void for_each_in_window(const Op& op, const StaticDims& x, std::int64_t i, std::int64_t j, F&& f) {
-  for (std::int64_t u = 0; u < op.kernel_size[0]; ++u) {
-    for (std::int64_t v = 0; v < op.kernel_size[1]; ++v) {
-      const std::int64_t row = i * op.stride[0] + u - op.padding[0];
-      const std::int64_t column = j * op.stride[1] + v - op.padding[1];
-      if (inside(x, row, column)) f(row, column);
+  const TapRange rows = taps_inside(op, 0, x[2], i);
+  const TapRange columns = taps_inside(op, 1, x[3], j);
+  for (std::int64_t u = rows.first; u < rows.last; ++u) {
+    for (std::int64_t v = columns.first; v < columns.last; ++v) {
+      f(i * op.stride[0] + u - op.padding[0], j * op.stride[1] + v - op.padding[1]);
     }
   }
 }

@@ -4,7 +4,9 @@
 
 #include "ricci/op/custom.h"
 
+#include "op/call_custom.h"
 #include "rule/derivative_parts.h"
+#include "rule/rule_fault.h"
 #include "rule/tables/batch_rules.h"
 #include "rule/tables/jvp_rules.h"
 #include "rule/tables/vjp_rules.h"
@@ -67,13 +69,25 @@ std::vector<BatchedValue> CustomOp::vmap(const Bytes&, const VmapContext& c) con
 namespace rule {
 
 Cotangents vjp(const op::Custom& op, const VjpContext& c) {
-  return entry(c.graph(), op)->vjp(op.attrs, c);
+  return call_custom(op, "the reverse rule",
+                     [&] { return entry(c.graph(), op)->vjp(op.attrs, c); });
 }
 
-Tangents jvp(const op::Custom& op, JvpContext& c) { return entry(c.graph(), op)->jvp(op.attrs, c); }
+Tangents jvp(const op::Custom& op, JvpContext& c) {
+  return call_custom(op, "the forward rule",
+                     [&] { return entry(c.graph(), op)->jvp(op.attrs, c); });
+}
 
 BatchedValues batch(const op::Custom& op, const VmapContext& c) {
-  return entry(c.graph(), op)->vmap(op.attrs, c);
+  BatchedValues out =
+      call_custom(op, "the batching rule", [&] { return entry(c.graph(), op)->vmap(op.attrs, c); });
+  if (out.size() != c.node().types.size()) return out;  // the driver says so
+  for (std::size_t r = 0; r < out.size(); ++r) {
+    if (out[r].value.valid() || !c.node().wanted[r]) continue;
+    fail_rule(c.node(), fmt::format("the batching rule of {} gives nothing for result {}",
+                                    name_in_messages(c.node()), r));
+  }
+  return out;
 }
 
 }  // namespace rule

@@ -5,6 +5,8 @@
 
 #include "ricci/rule/eval.h"
 
+#include "rule/rule_fault.h"
+
 namespace ricci {
 
 EvalContext::EvalContext(const Node& node, const Graph& graph, std::vector<Tensor> operands,
@@ -13,6 +15,7 @@ EvalContext::EvalContext(const Node& node, const Graph& graph, std::vector<Tenso
       graph_(graph),
       operands_(std::move(operands)),
       results_(node.types.size()),
+      given_(node.types.size(), false),
       seed_(seed),
       run_body_(std::move(run_body)) {}
 
@@ -42,13 +45,27 @@ IntNd EvalContext::indices(std::size_t k, std::int64_t limit) const {
   return out;
 }
 
+void EvalContext::check_result(std::size_t r, const StaticDims& dims) const {
+  if (r >= results_.size()) {
+    rule::fail_rule(node_, fmt::format("the kernel of {} gives a result {}, but there are {}",
+                                       rule::name_in_messages(node_), r, results_.size()));
+  }
+  if (dims == result_dims(r)) return;
+  rule::fail_rule(
+      node_, fmt::format("the kernel of {} gives sizes {} for result {}, which is {}",
+                         rule::name_in_messages(node_), to_string(Dims(dims.begin(), dims.end())),
+                         r, node_.types[r].to_string()));
+}
+
 void EvalContext::give(std::size_t r, Tensor value) {
-  if (value.type() != node_.types[r]) {
-    throw InternalError(fmt::format("eval of '{}' gave {} where {} was inferred",
-                                    node_.op.mnemonic(), value.type().to_string(),
-                                    node_.types[r].to_string()));
+  check_result(r, value.dims());
+  if (value.dtype() != node_.types[r].dtype) {
+    rule::fail_rule(node_, fmt::format("the kernel of {} gives {} for result {}, which is {}",
+                                       rule::name_in_messages(node_), value.type().to_string(), r,
+                                       node_.types[r].to_string()));
   }
   results_[r] = std::move(value);
+  given_[r] = true;
 }
 
 void EvalContext::give_moved(std::size_t r,

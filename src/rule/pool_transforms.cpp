@@ -3,6 +3,7 @@
 #include "rule/tables/batch_rules.h"
 #include "rule/tables/jvp_rules.h"
 #include "rule/tables/vjp_rules.h"
+#include "rule/window_taps.h"
 
 namespace ricci::rule {
 namespace {
@@ -61,8 +62,9 @@ Value multiply_windows(const op::Pool& op, Value x, std::size_t direction, const
   Dims strides = pooled;
   strides.insert(strides.begin() + static_cast<std::ptrdiff_t>(axis) + 1, stride);
   const auto at = [](std::size_t i) { return Axis(static_cast<std::int64_t>(i)); };
+  const TapRange taps = taps_of_all(op, direction, x.dims()[axis], windows);
   Value product;
-  for (std::int64_t tap = 0; tap < op.kernel_size[direction]; ++tap) {
+  for (std::int64_t tap = taps.first; tap < taps.last; ++tap) {
     const Value from = narrow(padded, {.axis = at(axis), .start = tap, .len = reach});
     const Value every =
         narrow(reshape_to(from, strides), {.axis = at(axis + 1), .start = 0, .len = 1});

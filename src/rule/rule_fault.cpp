@@ -19,4 +19,11 @@ void fail_rule(const Node& node, std::string message) {
                   "a rule gives one value per operand or result, of its type");
 }
 
+void require_graph(const Node& node, std::string_view rule, const Value& given,
+                   const Graph& graph) {
+  if (&given.graph() == &graph) return;
+  fail_rule(node, fmt::format("the {} rule of {} gives a value of another graph, '{}'", rule,
+                              name_in_messages(node), given.graph().name()));
+}
+
 }  // namespace ricci::rule

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "ricci/ir/graph.h"
 
@@ -12,5 +13,8 @@ namespace ricci::rule {
 
 /// UserError(shape) for a registered op, whose rules are its author's; InternalError for ours.
 [[noreturn]] void fail_rule(const Node& node, std::string message);
+
+/// What a rule gives belongs to the graph it is asked to build in.
+void require_graph(const Node& node, std::string_view rule, const Value& given, const Graph& graph);
 
 }  // namespace ricci::rule

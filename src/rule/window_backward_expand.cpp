@@ -4,6 +4,7 @@
 
 #include "rule/derivative_parts.h"
 #include "rule/tables/expand_rules.h"
+#include "rule/window_taps.h"
 
 namespace ricci::rule {
 namespace {
@@ -97,12 +98,17 @@ std::vector<Value> expand(const op::Conv2dBackwardWeight& op, const ExpandContex
 
 namespace {
 
-// The windows of pooling, tap by tap in row-major order.
+// The windows of pooling, tap by tap in row-major order, as far as taps see the image.
 class Taps {
  public:
-  Taps(const op::MaxPool2dBackward& op, Value x, Value dy) : op_(op), x_(x), windows_(dy.dims()) {}
+  Taps(const op::MaxPool2dBackward& op, Value x, Value dy)
+      : op_(op),
+        x_(x),
+        windows_(dy.dims()),
+        rows_(taps_of_all(op, 0, x.dims()[2], windows_[2])),
+        columns_(taps_of_all(op, 1, x.dims()[3], windows_[3])) {}
 
-  [[nodiscard]] std::int64_t count() const { return op_.kernel_size[0] * op_.kernel_size[1]; }
+  [[nodiscard]] std::int64_t count() const { return rows_.count() * columns_.count(); }
   // The element of every window that a tap sees, 0 outside of the image.
   [[nodiscard]] Value seen(Value image, std::int64_t tap) const {
     for (std::size_t direction = 0; direction < 2; ++direction) {
@@ -127,7 +133,8 @@ class Taps {
 
  private:
   [[nodiscard]] std::int64_t offset(std::int64_t tap, std::size_t direction) const {
-    return direction == 0 ? tap / op_.kernel_size[1] : tap % op_.kernel_size[1];
+    return direction == 0 ? rows_.first + tap / columns_.count()
+                          : columns_.first + tap % columns_.count();
   }
   // Zeros behind the image, as far as whole strides reach.
   [[nodiscard]] Dim behind(std::size_t direction) const {
@@ -139,6 +146,8 @@ class Taps {
   const op::MaxPool2dBackward& op_;
   Value x_;
   Dims windows_;
+  TapRange rows_;
+  TapRange columns_;
 };
 
 }  // namespace

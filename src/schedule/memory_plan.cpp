@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ricci/support/checked.h"
+
 #include "support/align.h"
 
 namespace ricci::schedule {
@@ -18,7 +20,7 @@ std::int64_t most_alive(const std::vector<Lifetime>& lifetimes, std::int64_t ali
   std::int64_t alive = 0;
   std::int64_t most = 0;
   for (const auto& [step, change] : events) {
-    alive += change;
+    alive = checked_add(alive, change);
     most = std::max(most, alive);
   }
   return most;
@@ -46,11 +48,11 @@ MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes, std::int64_t alig
     for (const std::size_t j : placed) {
       const Lifetime& other = lifetimes[j];
       if (other.last < l.first || l.last < other.first) continue;
-      if (plan.offsets[j] >= offset + aligned(l.bytes, alignment)) break;
-      offset = std::max(offset, plan.offsets[j] + aligned(other.bytes, alignment));
+      if (plan.offsets[j] >= checked_add(offset, aligned(l.bytes, alignment))) break;
+      offset = std::max(offset, checked_add(plan.offsets[j], aligned(other.bytes, alignment)));
     }
     plan.offsets[i] = offset;
-    plan.total = std::max(plan.total, offset + aligned(l.bytes, alignment));
+    plan.total = std::max(plan.total, checked_add(offset, aligned(l.bytes, alignment)));
     placed.insert(std::ranges::upper_bound(placed, offset, {},
                                            [&](std::size_t j) { return plan.offsets[j]; }),
                   i);

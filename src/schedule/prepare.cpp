@@ -9,6 +9,7 @@
 #include "ricci/schedule/target.h"
 #include "ricci/support/stop.h"
 
+#include "ir/empty_results.h"
 #include "op/kinds.h"
 #include "rewrite/replace_nodes.h"
 #include "rewrite/tidy.h"
@@ -192,6 +193,21 @@ Graph expand_attention(const Graph& graph, const ProgramOptions& options) {
       .graph;
 }
 
+// What is empty is known: a constant, which no device has to compute.
+PassResult drop_empty(const Graph& graph) {
+  return replace_nodes(graph, "drop_empty", [](const NodeVisit& v) -> NewResults {
+    if (!gives_nothing(v.node, v.operands.size(),
+                       [&](std::size_t k) { return v.operands[k].type(); })) {
+      return std::nullopt;
+    }
+    std::vector<Value> results(v.node.types.size());
+    for (std::size_t r = 0; r < results.size(); ++r) {
+      if (v.node.wanted[r]) results[r] = v.graph().constant(Tensor::zeros(v.node.types[r]));
+    }
+    return results;
+  });
+}
+
 // A function with rules of its own is, once differentiated, the function.
 PassResult inline_functions(const Graph& graph) {
   return replace_nodes(graph, "inline_functions", [](const NodeVisit& v) -> NewResults {
@@ -211,7 +227,7 @@ PassResult inline_checkpoints(const Graph& graph) {
 
 Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
   const DefaultFloatEnvironment floats;
-  Graph now = tidied(graph).graph;
+  Graph now = tidied(drop_empty(graph).graph).graph;
   while (true) {
     throw_if_stopped();
     PassResult functions = inline_functions(now);
@@ -220,7 +236,7 @@ Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
     if (!functions.changed && !expanded.changed) break;
   }
   now = expand_attention(now, options);
-  now = tidied(constant_folding(now).graph).graph;
+  now = tidied(constant_folding(drop_empty(now).graph).graph).graph;
   // What a checkpoint computes again must not be merged with what it computed first: no merging of
   // common subexpressions from here on.
   while (true) {

@@ -19,6 +19,10 @@ std::vector<CaseOf<Block>> linear_cases() {
        .dtypes = dtypes::ints,
        .rejects = "c1"},
       {.name = "inner_differs", .in = {T({2, 3}), T({4, 2}), T({2})}, .rejects = "c2"},
+      {.name = "activation_of_integers",
+       .in = {x, w, b},
+       .op = {UnaryKind::BitwiseNot},
+       .rejects = "c4"},
       {.name = "bias_length", .in = {T({2, 3}), T({3, 2}), T({3})}, .rejects = "c3"},
   };
 }

@@ -99,6 +99,9 @@ template <OpStruct O>
 /// The table of an op.
 [[nodiscard]] Cases cases_for(OpKind kind);
 
+/// Every size `from` of an operand becomes `to`, so that shapes that went together still do.
+void replace_size(Case& c, std::int64_t from, std::int64_t to);
+
 /// A case built as a graph, with values for its inputs.
 struct BuiltCase {
   Graph graph{"case"};

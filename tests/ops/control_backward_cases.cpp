@@ -190,7 +190,7 @@ Cases scan_refusals() {
        .in = good,
        .op = {.length = 2, .num_carry = std::numeric_limits<std::int64_t>::max(), .num_xs = 4},
        .bodies = plain,
-       .rejects = "c2"},
+       .rejects = "range"},
       {.name = "flags_missing",
        .in = good,
        .op = {.length = 2, .num_bcast = 1, .num_xs = 1, .upstream_present = {true, true}},

@@ -319,7 +319,7 @@ Cases cases(const op::Scan*) {
               .num_bcast = std::numeric_limits<std::int64_t>::max(),
               .num_xs = 4},
        .bodies = plain,
-       .rejects = "c1"},
+       .rejects = "range"},
       {.name = "length_differs",
        .in = longer,
        .op = {.length = 4, .num_xs = 1},

@@ -41,11 +41,22 @@ class Affine final : public CustomOp {
   static double factor(const Bytes& attrs) { return std::to_integer<int>(attrs.data[0]); }
 };
 
+// An op whose shape rule gives no result.
+class Nothing final : public CustomOp {
+ public:
+  [[nodiscard]] std::string name() const override { return "test_nothing"; }
+  [[nodiscard]] std::vector<Type> infer(std::span<const Type>, const Bytes&) const override {
+    return {};
+  }
+  void eval(const Bytes&, EvalContext&) const override {}
+};
+
 }  // namespace
 
 Cases cases(const op::Custom*) {
   static const bool registered = [] {
     global_registry().add(std::make_shared<Affine>(), true);
+    global_registry().add(std::make_shared<Nothing>(), true);
     return true;
   }();
   (void)registered;
@@ -63,6 +74,7 @@ Cases cases(const op::Custom*) {
        .in = {T({2})},
        .op = {.name = "test_affine", .version = 9},
        .rejects = "c1"},
+      {.name = "no_result", .in = {T({2})}, .op = {.name = "test_nothing"}, .rejects = "c3"},
   });
 }
 

@@ -23,49 +23,6 @@
 
 namespace ricci::testing {
 
-Cases cases_for(OpKind kind) {
-  static constexpr auto Tables = std::to_array<Cases (*)()>({
-#define RICCI_OP(Type, builder) [] { return cases(static_cast<const op::Type*>(nullptr)); },
-#include "ricci/op/list.def"
-  });
-  return Tables[static_cast<std::size_t>(kind)]();
-}
-
-BuiltCase build_case(const Case& c, DType dtype) {
-  BuiltCase b;
-  std::vector<ValueId> operands;
-  for (std::size_t k = 0; k < c.in.size(); ++k) {
-    const In& in = c.in[k];
-    const Type type{in.dtype.value_or(dtype), in.dims};
-    const std::string name = fmt::format("x{}", k);
-    operands.push_back(b.graph.input(name, type).id());
-    if (!type.is_static()) continue;
-    Hasher seed;
-    seed.add(c.name).add(static_cast<std::uint64_t>(k));
-    b.feeds.emplace_back(name, in.values.empty()
-                                   ? random_tensor(seed.value(), type, in.low, in.high)
-                                   : Tensor::from_numbers<double>(type, in.values));
-  }
-  NodeSpec spec{.op = *c.op,
-                .operands = operands,
-                .bodies = c.bodies != nullptr ? c.bodies(dtype) : std::vector<Body>{},
-                .wanted = c.wanted};
-  const NodeId id = b.graph.add(std::move(spec));
-  const Type& first = b.graph.node(id).types[0];
-  if (const auto* in = c.op->as<op::Input>(); in != nullptr && first.is_static()) {
-    b.feeds.emplace_back(in->name, random_tensor(1, first));
-  } else if (const auto* p = c.op->as<op::Param>(); p != nullptr && first.is_static()) {
-    b.feeds.emplace_back(p->name, random_tensor(1, first));
-  }
-  std::vector<ValueId> outputs;
-  const Node& node = b.graph.node(id);
-  for (std::uint32_t r = 0; r < node.types.size(); ++r) {
-    if (node.wanted[r]) outputs.push_back({id, r});
-  }
-  b.graph.set_outputs(std::move(outputs));
-  return b;
-}
-
 namespace {
 
 Feeds to_feeds(const BuiltCase& b) { return {b.feeds.begin(), b.feeds.end()}; }

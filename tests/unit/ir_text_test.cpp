@@ -205,6 +205,19 @@ TEST(Text, KeysThatAreNotGivenDifferFromThoseThatAre) {
   EXPECT_NE(print(g).find("key = 2"), std::string::npos) << print(g);
 }
 
+// Counting on from the largest key would overflow: it is said that there is none left.
+TEST(Text, KeysAtTheTopOfTheirRange) {
+  const auto text = [](const std::string& key) {
+    return "graph @g { %a = rng_bits {shape = [2], key = " + key +
+           "} %b = rng_bits {shape = [2]} %c = rng_bits {shape = [2]} return %a, %b, %c }";
+  };
+  EXPECT_NE(error_of(text("9223372036854775806")).find("no random key is left"), std::string::npos);
+  EXPECT_NE(error_of(text("9223372036854775805")).find("no random key is left"), std::string::npos);
+  const Graph g = parse_graph(text("9223372036854775807"));
+  EXPECT_EQ(parse_graph(print(g)), g);
+  EXPECT_NE(print(g).find("key = 2"), std::string::npos) << print(g);
+}
+
 TEST(Text, HighDegreesAreRefusedQuickly) {
   std::string size = "n";
   for (int i = 0; i < 20000; ++i) size += "*n";

@@ -70,7 +70,7 @@ std::string traits_of(const OpInfo& info) {
       {Trait::Elementwise, "element-wise"}, {Trait::Linear, "linear"},
       {Trait::Multilinear, "multilinear"},  {Trait::Random, "random"},
       {Trait::NoGradient, "no gradient"},   {Trait::DataMovement, "data movement"},
-      {Trait::Commutative, "commutative"}};
+      {Trait::Commutative, "commutative"},  {Trait::Faults, "may fault"}};
   std::vector<std::string> parts;
   for (const auto& [trait, text] : Names) {
     if (has(info.traits, trait)) parts.emplace_back(text);

@@ -71,8 +71,10 @@ struct Attention {
     f("num_heads", self.num_heads, "query heads", Presence::Required);
     f("head_dim", self.head_dim, "width of a head", Presence::Required);
     f("mask_kind", self.mask_kind, "which keys a query may see");
-    f("score_scale", self.score_scale, "factor on q kᵀ; absent: 1/√head_dim");
-    f("attn_logit_softcap", self.attn_logit_softcap, "bound c of c·tanh(R/c)");
+    f("score_scale", self.score_scale, "factor on q kᵀ; absent: 1/√head_dim", Presence::Defaulted,
+      Range::Factor);
+    f("attn_logit_softcap", self.attn_logit_softcap, "bound c of c·tanh(R/c)", Presence::Defaulted,
+      Range::Factor);
     f("num_kv_heads", self.num_kv_heads, "key/value heads; absent: num_heads");
     f("layout", self.layout, "how heads lie in memory; absent: fused");
   }

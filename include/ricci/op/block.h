@@ -19,7 +19,8 @@ struct Linear {
                                .formula = "out = act(x · w + bias)",
                                .constraints = "c1 dtype: x, w and bias have one floating dtype\n"
                                               "c2 shape: w is [K, N] and x ends in K\n"
-                                              "c3 shape: bias is [N]"};
+                                              "c3 shape: bias is [N]\n"
+                                              "c4 dtype: the activation gives x's dtype from it"};
   static void fields(auto& self, auto&& f) {
     f("activation", self.activation, "function applied last; absent: none");
   }
@@ -38,7 +39,8 @@ struct LinearFused {
                                .formula = "out = act(x · w + bias)",
                                .constraints = "c1 dtype: x, w and bias have one floating dtype\n"
                                               "c2 shape: w is [K, N] and x ends in K\n"
-                                              "c3 shape: bias is [N]"};
+                                              "c3 shape: bias is [N]\n"
+                                              "c4 dtype: the activation gives x's dtype from it"};
   static void fields(auto& self, auto&& f) {
     f("activation", self.activation, "function applied last; absent: none");
   }

@@ -98,7 +98,8 @@ struct Scan {
     f("reverse", self.reverse, "visit rows last to first");
     f("save", self.save, "what a gradient keeps of each step");
     f("save_names", self.save_names, "values of the body that a gradient keeps");
-    f("save_bytes", self.save_bytes, "bytes that what a gradient keeps may take");
+    f("save_bytes", self.save_bytes, "bytes that what a gradient keeps may take",
+      Presence::Defaulted, Range::Any);
   }
   bool operator==(const Scan&) const = default;
 };

@@ -47,10 +47,13 @@ struct Conv {
                      "c6 shape: the kernel is not empty and fits into the padded image\n"
                      "c7 needs_static_dim: a symbolic size divides by its stride"};
   static void fields(auto& self, auto&& f) {
-    f("kernel_size", self.kernel_size, "height and width of the kernel; absent: w's");
-    f("stride", self.stride, "steps between windows");
-    f("padding", self.padding, "zeros on each side of the image");
-    f("dilation", self.dilation, "steps between the kernel's taps");
+    f("kernel_size", self.kernel_size, "height and width of the kernel; absent: w's",
+      Presence::Defaulted, Range::Window);
+    f("stride", self.stride, "steps between windows", Presence::Defaulted, Range::Window);
+    f("padding", self.padding, "zeros on each side of the image", Presence::Defaulted,
+      Range::Window);
+    f("dilation", self.dilation, "steps between the kernel's taps", Presence::Defaulted,
+      Range::Window);
     f("groups", self.groups, "parts the channels fall into");
   }
   void normalize(std::span<const Type> operands);
@@ -87,10 +90,13 @@ struct Conv2dBackwardInput {
                      "c8 shape: dy has the size conv gives for input_size"};
   static void fields(auto& self, auto&& f) {
     f("input_size", self.input_size, "height and width of the image", Presence::Required);
-    f("kernel_size", self.kernel_size, "height and width of the kernel; absent: w's");
-    f("stride", self.stride, "steps between windows");
-    f("padding", self.padding, "zeros on each side of the image");
-    f("dilation", self.dilation, "steps between the kernel's taps");
+    f("kernel_size", self.kernel_size, "height and width of the kernel; absent: w's",
+      Presence::Defaulted, Range::Window);
+    f("stride", self.stride, "steps between windows", Presence::Defaulted, Range::Window);
+    f("padding", self.padding, "zeros on each side of the image", Presence::Defaulted,
+      Range::Window);
+    f("dilation", self.dilation, "steps between the kernel's taps", Presence::Defaulted,
+      Range::Window);
     f("groups", self.groups, "parts the channels fall into");
   }
   void normalize(std::span<const Type> operands);
@@ -126,10 +132,13 @@ struct Conv2dBackwardWeight {
                      "groups\n"
                      "c8 shape: dy has the size conv gives for x"};
   static void fields(auto& self, auto&& f) {
-    f("kernel_size", self.kernel_size, "height and width of the kernel", Presence::Required);
-    f("stride", self.stride, "steps between windows");
-    f("padding", self.padding, "zeros on each side of the image");
-    f("dilation", self.dilation, "steps between the kernel's taps");
+    f("kernel_size", self.kernel_size, "height and width of the kernel", Presence::Required,
+      Range::Window);
+    f("stride", self.stride, "steps between windows", Presence::Defaulted, Range::Window);
+    f("padding", self.padding, "zeros on each side of the image", Presence::Defaulted,
+      Range::Window);
+    f("dilation", self.dilation, "steps between the kernel's taps", Presence::Defaulted,
+      Range::Window);
     f("groups", self.groups, "parts the channels fall into");
   }
   bool operator==(const Conv2dBackwardWeight&) const = default;
@@ -161,9 +170,11 @@ struct Pool {
                      "c6 needs_static_dim: a symbolic size divides by its stride"};
   static void fields(auto& self, auto&& f) {
     f("kind", self.kind, "how a window is combined", Presence::Required);
-    f("kernel_size", self.kernel_size, "height and width of the window", Presence::Required);
-    f("stride", self.stride, "steps between windows");
-    f("padding", self.padding, "positions on each side that take no part");
+    f("kernel_size", self.kernel_size, "height and width of the window", Presence::Required,
+      Range::Window);
+    f("stride", self.stride, "steps between windows", Presence::Defaulted, Range::Window);
+    f("padding", self.padding, "positions on each side that take no part", Presence::Defaulted,
+      Range::Window);
     f("count_include_pad", self.count_include_pad, "a mean counts padding in its divisor");
   }
   bool operator==(const Pool&) const = default;
@@ -191,9 +202,11 @@ struct MaxPool2dBackward {
                      "c5 needs_static_dim: a symbolic size divides by its stride\n"
                      "c6 shape: dy has the shape of pooled x"};
   static void fields(auto& self, auto&& f) {
-    f("kernel_size", self.kernel_size, "height and width of the window", Presence::Required);
-    f("stride", self.stride, "steps between windows");
-    f("padding", self.padding, "positions on each side that take no part");
+    f("kernel_size", self.kernel_size, "height and width of the window", Presence::Required,
+      Range::Window);
+    f("stride", self.stride, "steps between windows", Presence::Defaulted, Range::Window);
+    f("padding", self.padding, "positions on each side that take no part", Presence::Defaulted,
+      Range::Window);
   }
   bool operator==(const MaxPool2dBackward&) const = default;
 };
@@ -220,9 +233,11 @@ struct MaxPool2dSelect {
                      "c5 needs_static_dim: a symbolic size divides by its stride\n"
                      "c6 shape: v has x's shape"};
   static void fields(auto& self, auto&& f) {
-    f("kernel_size", self.kernel_size, "height and width of the window", Presence::Required);
-    f("stride", self.stride, "steps between windows");
-    f("padding", self.padding, "positions on each side that take no part");
+    f("kernel_size", self.kernel_size, "height and width of the window", Presence::Required,
+      Range::Window);
+    f("stride", self.stride, "steps between windows", Presence::Defaulted, Range::Window);
+    f("padding", self.padding, "positions on each side that take no part", Presence::Defaulted,
+      Range::Window);
   }
   bool operator==(const MaxPool2dSelect&) const = default;
 };

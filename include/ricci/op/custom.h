@@ -85,10 +85,12 @@ struct Custom {
   static constexpr OpInfo info{.name = "custom",
                                .operands = "operands...",
                                .results = "results...",
+                               .traits = Trait::Faults,
                                .help = "an op registered at run time",
                                .formula = "as its registry entry says",
                                .constraints = "c1 name: the name and version are registered\n"
-                                              "c2 attr: there are as many operands as it takes"};
+                                              "c2 attr: there are as many operands as it takes\n"
+                                              "c3 shape: its shape rule gives a result"};
   static void fields(auto& self, auto&& f) {
     f("name", self.name, "name in the registry", Presence::Positional);
     f("version", self.version, "version in the registry");

@@ -135,8 +135,10 @@ struct FusedAttentionBlock {
     f("has_bias", self.has_bias, "the projections have biases");
     f("has_rope", self.has_rope, "queries and keys are rotated");
     f("mask_kind", self.mask_kind, "which keys a query may see");
-    f("score_scale", self.score_scale, "factor on q kᵀ; absent: 1/√head_dim");
-    f("attn_logit_softcap", self.attn_logit_softcap, "bound c of c·tanh(R/c)");
+    f("score_scale", self.score_scale, "factor on q kᵀ; absent: 1/√head_dim", Presence::Defaulted,
+      Range::Factor);
+    f("attn_logit_softcap", self.attn_logit_softcap, "bound c of c·tanh(R/c)", Presence::Defaulted,
+      Range::Factor);
   }
   bool operator==(const FusedAttentionBlock&) const = default;
 };
@@ -187,8 +189,10 @@ struct FusedTransformerLayer {
     f("activation", self.activation, "function of the feed-forward part", Presence::Required);
     f("has_bias", self.has_bias, "projections and norms have biases");
     f("mask_kind", self.mask_kind, "which keys a query may see");
-    f("score_scale", self.score_scale, "factor on q kᵀ; absent: 1/√head_dim");
-    f("attn_logit_softcap", self.attn_logit_softcap, "bound c of c·tanh(R/c)");
+    f("score_scale", self.score_scale, "factor on q kᵀ; absent: 1/√head_dim", Presence::Defaulted,
+      Range::Factor);
+    f("attn_logit_softcap", self.attn_logit_softcap, "bound c of c·tanh(R/c)", Presence::Defaulted,
+      Range::Factor);
   }
   bool operator==(const FusedTransformerLayer&) const = default;
 };

@@ -83,8 +83,8 @@ struct RngNormal {
     f("scale", self.scale, "standard deviation");
     f("shape", self.shape, "shape of the result; absent: the template's");
     f("dtype", self.dtype, "dtype of the result; absent: the template's, or f32");
-    f("key", self.key, "which stream; absent: a fresh one");
-    f("op_seed", self.op_seed, "added to the key");
+    f("key", self.key, "which stream; absent: a fresh one", Presence::Defaulted, Range::Any);
+    f("op_seed", self.op_seed, "added to the key", Presence::Defaulted, Range::Any);
   }
   bool operator==(const RngNormal&) const = default;
 };
@@ -115,8 +115,8 @@ struct RngUniform {
     f("high", self.high, "bound above");
     f("shape", self.shape, "shape of the result; absent: the template's");
     f("dtype", self.dtype, "dtype of the result; absent: the template's, or f32");
-    f("key", self.key, "which stream; absent: a fresh one");
-    f("op_seed", self.op_seed, "added to the key");
+    f("key", self.key, "which stream; absent: a fresh one", Presence::Defaulted, Range::Any);
+    f("op_seed", self.op_seed, "added to the key", Presence::Defaulted, Range::Any);
   }
   bool operator==(const RngUniform&) const = default;
 };
@@ -136,7 +136,7 @@ struct RngBits {
                                               "c2 dtype: the key operand is an integer of rank 0"};
   static void fields(auto& self, auto&& f) {
     f("shape", self.shape, "shape of the result", Presence::Required);
-    f("key", self.key, "which stream; absent: a fresh one");
+    f("key", self.key, "which stream; absent: a fresh one", Presence::Defaulted, Range::Any);
   }
   bool operator==(const RngBits&) const = default;
 };

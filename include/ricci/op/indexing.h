@@ -17,7 +17,7 @@ struct Gather {
       .name = "gather",
       .operands = "table, indices",
       .results = "out",
-      .traits = Trait::DataMovement | Trait::Linear,
+      .traits = Trait::DataMovement | Trait::Linear | Trait::Faults,
       .help = "picks slices of one axis by index",
       .formula = "out[o…, k…, t…] = table[o…, indices[k…], t…] with o before axis and t after it",
       .constraints = "c1 dtype: indices are integers, or f32 or f64 holding integers",
@@ -37,7 +37,7 @@ struct GatherBackward {
       .name = "gather_backward",
       .operands = "dy, indices",
       .results = "dtable",
-      .traits = Trait::Linear,
+      .traits = Trait::Linear | Trait::Faults,
       .help = "adds slices back to where gather picked them",
       .formula = "dtable[o…, r, t…] = Σ_{k: indices[k] = r} dy[o…, k…, t…]",
       .constraints = "c1 dtype: indices are integers, or f32 or f64 holding integers\n"
@@ -65,7 +65,7 @@ struct ScatterAdd {
       .name = "scatter_add",
       .operands = "updates, indices",
       .results = "out",
-      .traits = Trait::Linear,
+      .traits = Trait::Linear | Trait::Faults,
       .help = "adds slices to rows by index",
       .formula = "out[r, t…] = Σ_{k: indices[k] = r} updates[k…, t…]",
       .constraints = "c1 dtype: indices are integers, or f32 or f64 holding integers\n"
@@ -87,7 +87,7 @@ struct TakeAlongAxis {
       .name = "take_along_axis",
       .operands = "x, indices",
       .results = "out",
-      .traits = Trait::DataMovement | Trait::Linear,
+      .traits = Trait::DataMovement | Trait::Linear | Trait::Faults,
       .help = "picks single elements along an axis by index",
       .formula = "out[o…, k, t…] = x[o…, indices[o…, k, t…], t…]",
       .constraints = "c1 dtype: indices are integers, or f32 or f64 holding integers\n"
@@ -106,7 +106,7 @@ struct ScatterAddAlongAxis {
       .name = "scatter_add_along_axis",
       .operands = "updates, indices",
       .results = "out",
-      .traits = Trait::Linear,
+      .traits = Trait::Linear | Trait::Faults,
       .help = "adds single elements along an axis by index",
       .formula = "out[o…, r, t…] = Σ_{k: indices[o…, k, t…] = r} updates[o…, k, t…]",
       .constraints = "c1 dtype: indices are integers, or f32 or f64 holding integers\n"
@@ -130,7 +130,7 @@ struct DynamicNarrow {
       .name = "dynamic_narrow",
       .operands = "x, start",
       .results = "out",
-      .traits = Trait::DataMovement | Trait::Linear,
+      .traits = Trait::DataMovement | Trait::Linear | Trait::Faults,
       .help = "a slice of one axis from a computed start",
       .formula = "out[…, i, …] = x[…, s + i, …], s = min(max(start, 0), x.dim(axis) - len)",
       .constraints = "c1 dtype: start is an integer, or f32 or f64 holding one\n"
@@ -152,7 +152,7 @@ struct DynamicUpdate {
       .name = "dynamic_update",
       .operands = "x, update, start",
       .results = "out",
-      .traits = Trait::DataMovement | Trait::Linear,
+      .traits = Trait::DataMovement | Trait::Linear | Trait::Faults,
       .help = "replaces a slice of one axis from a computed start",
       .formula = "out = x, but out[…, s + i, …] = update[…, i, …], "
                  "s = min(max(start, 0), x.dim(axis) - update.dim(axis))",

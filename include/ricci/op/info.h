@@ -34,6 +34,7 @@ enum class Trait : std::uint32_t {
   NoGradient = 16,    ///< no derivative by definition (comparisons, indices, samples)
   DataMovement = 32,  ///< moves elements without changing them; any dtype
   Commutative = 64,   ///< two operands that may be exchanged
+  Faults = 128,       ///< looks at values a run may fault on, even where its results are empty
 };
 constexpr Trait operator|(Trait a, Trait b) noexcept {
   return static_cast<Trait>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));

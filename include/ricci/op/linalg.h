@@ -63,6 +63,7 @@ struct DenseSolve {
   static constexpr OpInfo info{.name = "dense_solve",
                                .operands = "a, b",
                                .results = "x",
+                               .traits = Trait::Faults,
                                .help = "the solution of a linear system",
                                .formula = "a [N, N], b [N] or [N, K]: a x = b",
                                .constraints =
@@ -78,6 +79,7 @@ struct BatchedDenseSolve {
   static constexpr OpInfo info{.name = "batched_dense_solve",
                                .operands = "a, b",
                                .results = "x",
+                               .traits = Trait::Faults,
                                .help = "the solutions of a batch of linear systems",
                                .formula = "a [B, N, N], b [B, N] or [B, N, K]: a[β] x[β] = b[β]",
                                .constraints =
@@ -99,6 +101,7 @@ struct TriangularSolve {
   static constexpr OpInfo info{.name = "triangular_solve",
                                .operands = "a, b",
                                .results = "x",
+                               .traits = Trait::Faults,
                                .help = "the solutions of triangular systems",
                                .formula = "a [.., N, N], b [.., N, K]: op(tri(a[β])) x[β] = b[β]",
                                .constraints =
@@ -123,7 +126,7 @@ struct GroupedMatmul {
       .name = "grouped_matmul",
       .operands = "x, w, expert_idx",
       .results = "out",
-      .traits = Trait::Multilinear,
+      .traits = Trait::Multilinear | Trait::Faults,
       .help = "rows times the matrix each of them picks",
       .formula = "x [M, K], w [E, K, N], expert_idx [M] or [M, k]: "
                  "out[i, j…] = x[i] · w[expert_idx[i, j…]]",
@@ -145,6 +148,7 @@ struct GroupedMatmulBackward {
       .name = "grouped_matmul_backward",
       .operands = "x, w, expert_idx, dy",
       .results = "dx, dw",
+      .traits = Trait::Faults,
       .help = "derivative of grouped_matmul",
       .formula = "dx[i] = Σ_j dy[i, j] · w[expert_idx[i, j]]ᵀ; "
                  "dw[e] = Σ_{i, j: expert_idx[i, j] = e} x[i]ᵀ · dy[i, j]",
@@ -172,7 +176,8 @@ struct LoraMatmul {
                      "c2 shape: w is [k, n], a is [k, r] and b is [r, n], with x's last size k\n"
                      "c3 dtype: all operands have one floating dtype"};
   static void fields(auto& self, auto&& f) {
-    f("scale", self.scale, "factor of the correction: alpha / rank", Presence::Required);
+    f("scale", self.scale, "factor of the correction: alpha / rank", Presence::Required,
+      Range::Factor);
   }
   bool operator==(const LoraMatmul&) const = default;
 };

@@ -14,6 +14,7 @@ struct SoftmaxCrossEntropyWithLogits {
       .name = "softmax_cross_entropy_with_logits",
       .operands = "logits, labels",
       .results = "loss",
+      .traits = Trait::Faults,
       .help = "the negative log-likelihood of a class under softmax(logits)",
       .formula = "logits [.., C], labels [..]: loss = log Σ_c e^(logits_c - m) - "
                  "(logits_label - m), m = max_c logits_c",
@@ -35,6 +36,7 @@ struct SoftmaxCrossEntropyBackward {
       .name = "softmax_cross_entropy_backward",
       .operands = "logits, labels, d_loss",
       .results = "dlogits",
+      .traits = Trait::Faults,
       .help = "the gradient of softmax_cross_entropy_with_logits in its logits",
       .formula = "dlogits[.., c] = (softmax(logits)_c - [c = label]) · d_loss",
       .constraints = "c1 shape: logits have rank 1 or more, and at least one class\n"

@@ -109,7 +109,7 @@ struct Sample {
       .name = "sample",
       .operands = "logits, key_operand?",
       .results = "ids",
-      .traits = Trait::Random | Trait::NoGradient,
+      .traits = Trait::Random | Trait::NoGradient | Trait::Faults,
       .help = "draws one id per row of logits",
       .formula = "ids[r] = the first i with Σ_{j≤i} p_j > u_r, p = softmax(logits[r]/temperature) "
                  "over the top_k largest, cut to the fewest that hold top_p of the mass",
@@ -122,10 +122,12 @@ struct Sample {
   static void fields(auto& self, auto&& f) {
     f("top_k", self.top_k, "how many ids are kept; 0 keeps all");
     f("top_p", self.top_p, "probability mass that is kept; 1 keeps all");
-    f("temperature", self.temperature, "divides the logits; 0 takes the largest");
-    f("seed", self.seed, "which stream, when not 0");
+    f("temperature", self.temperature, "divides the logits; 0 takes the largest",
+      Presence::Defaulted, Range::Factor);
+    f("seed", self.seed, "which stream, when not 0", Presence::Defaulted, Range::Any);
     f("index_dtype", self.index_dtype, "dtype of ids");
-    f("key", self.key, "which stream, when seed is 0; absent: a fresh one");
+    f("key", self.key, "which stream, when seed is 0; absent: a fresh one", Presence::Defaulted,
+      Range::Any);
   }
   bool operator==(const Sample&) const = default;
 };

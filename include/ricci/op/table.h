@@ -28,6 +28,7 @@ struct FieldInfo {
   Presence presence = Presence::Defaulted;
   AttrValue default_value;
   bool is_axis = false;
+  Range range = Range::Usual;
 };
 
 /// `c2 shape: a and b broadcast together`
@@ -55,6 +56,8 @@ struct OpDescriptor {
   std::vector<NamedAttr> (*attrs)(const Op& op) = nullptr;
   bool (*equal)(const Op& a, const Op& b) = nullptr;
   Op (*normalize)(const Op& op, std::span<const Type> operands) = nullptr;
+  /// Rejects attributes outside their fields' ranges.
+  void (*check_ranges)(const Op& op, std::span<const Type> operands) = nullptr;
   Inferred (*infer)(const Op& op, const InferContext& context) = nullptr;
 
   [[nodiscard]] const Constraint* constraint(std::string_view label) const;

@@ -45,9 +45,11 @@ class EvalContext {
   /// Stores numbers as a result: floats rounded once to its dtype, integers wrapped.
   template <class N>
   void give(std::size_t r, const Nd<N>& value) {
+    check_result(r, value.dims);
     give(r, Tensor::from_numbers<N>(node_.types[r], value.data));
   }
   void give(std::size_t r, Tensor value);
+  [[nodiscard]] bool given(std::size_t r) const { return given_[r]; }
 
   /// An element of an operand by row-major position; negative means zero bits.
   struct Source {
@@ -65,10 +67,14 @@ class EvalContext {
   [[nodiscard]] std::vector<Tensor> take_results();
 
  private:
+  // Is there such a result, and has it these sizes?
+  void check_result(std::size_t r, const StaticDims& dims) const;
+
   const Node& node_;
   const Graph& graph_;
   std::vector<Tensor> operands_;
   std::vector<Tensor> results_;
+  std::vector<bool> given_;
   std::uint64_t seed_;
   BodyRunner run_body_;
 };

@@ -160,6 +160,7 @@ BatchedValues apply_batch(const VmapContext& c) {
   }
   for (std::size_t r = 0; r < out.size(); ++r) {
     if (!out[r].value.valid()) continue;
+    rule::require_graph(c.node(), "batching", out[r].value, c.graph());
     const Type& example = c.node().types[r];
     const Dims dims = out[r].batched ? c.with_batch(example.dims) : example.dims;
     if (out[r].value.type() == example.with(dims)) continue;

@@ -153,7 +153,9 @@ Tangents apply_jvp(JvpContext& c) {
                               rule::name_in_messages(c.node()), out.size(), c.node().types.size()));
   }
   for (std::size_t r = 0; r < out.size(); ++r) {
-    if (!out[r].valid() || out[r].type() == c.node().types[r]) continue;
+    if (!out[r].valid()) continue;
+    rule::require_graph(c.node(), "forward", out[r], c.graph());
+    if (out[r].type() == c.node().types[r]) continue;
     rule::fail_rule(c.node(),
                     fmt::format("the forward rule of {} gives {} for a result of type {}",
                                 rule::name_in_messages(c.node()), out[r].type().to_string(),

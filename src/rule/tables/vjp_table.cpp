@@ -8,6 +8,7 @@
 #include "ricci/ir/rebuild.h"
 #include "ricci/op/table.h"
 
+#include "op/call_custom.h"
 #include "rule/class_of.h"
 #include "rule/control/body_masks.h"
 #include "rule/perturb.h"
@@ -59,7 +60,9 @@ void check_cotangents(const VjpContext& c, const Cotangents& given) {
     fail(fmt::format("gives {} cotangents for {} operands", given.size(), c.size()));
   }
   for (std::size_t k = 0; k < given.size(); ++k) {
-    if (!given[k].valid() || given[k].type() == c[k].type()) continue;
+    if (!given[k].valid()) continue;
+    rule::require_graph(c.node(), "reverse", given[k], c.graph());
+    if (given[k].type() == c[k].type()) continue;
     fail(fmt::format("gives {} for operand {}, which is {}", given[k].type().to_string(), k,
                      c[k].type().to_string()));
   }
@@ -80,7 +83,8 @@ bool carries_derivative(const Registry& registry, const Node& node, std::size_t 
                         const Type& operand) {
   if (!is_differentiable(operand.dtype)) return false;
   if (const auto* custom = node.op.as<op::Custom>()) {
-    return registry.find_or_throw(custom->name, custom->version)->differentiable(k);
+    const auto entry = registry.find_or_throw(custom->name, custom->version);
+    return call_custom(*custom, "differentiable", [&] { return entry->differentiable(k); });
   }
   if (const auto* unary = node.op.as<op::Unary>()) {
     // A function that is flat wherever it is smooth, such as floor, lets nothing pass.

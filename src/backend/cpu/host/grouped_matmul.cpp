@@ -19,7 +19,9 @@ namespace {
 class Routing {
  public:
   Routing(const HostCall& call, Scratch& scratch)
-      : experts_(call.operands[1].dims[0]),
+      : limit_(call.operands[1].dims[0]),
+        same_(count_of(call.operands[1].dims) == 0),
+        experts_(same_ ? std::min<std::int64_t>(limit_, 1) : limit_),
         products_(count_of(call.operands[2].dims)),
         picks_(call.operands[2].dims.size() == 1 ? 1 : call.operands[2].dims[1]),
         indices_(call, 2, scratch),
@@ -28,13 +30,12 @@ class Routing {
 
   /// Sorts the products by expert, those of one in their order.
   void sort() const {
-    indices_.read(experts_);
-    const std::int64_t* expert = indices_.data();
+    indices_.read(limit_);
     std::fill_n(first_, experts_ + 1, 0);
-    for (std::int64_t r = 0; r < products_; ++r) ++first_[expert[r]];
+    for (std::int64_t r = 0; r < products_; ++r) ++first_[expert_of(r)];
     std::int64_t end = 0;
     for (std::int64_t e = 0; e <= experts_; ++e) first_[e] = end += first_[e];
-    for (std::int64_t r = products_; r-- > 0;) order_[--first_[expert[r]]] = r;
+    for (std::int64_t r = products_; r-- > 0;) order_[--first_[expert_of(r)]] = r;
   }
 
   [[nodiscard]] std::int64_t experts() const { return experts_; }
@@ -46,9 +47,7 @@ class Routing {
   }
   /// The product at a place of the sorted order.
   [[nodiscard]] std::int64_t product(std::int64_t place) const { return order_[place]; }
-  [[nodiscard]] std::int64_t expert(std::int64_t place) const {
-    return indices_.data()[order_[place]];
-  }
+  [[nodiscard]] std::int64_t expert(std::int64_t place) const { return expert_of(order_[place]); }
   /// Do the products of an expert follow each other?
   [[nodiscard]] bool adjoin(std::int64_t expert) const {
     const std::int64_t n = count(expert);
@@ -56,6 +55,12 @@ class Routing {
   }
 
  private:
+  [[nodiscard]] std::int64_t expert_of(std::int64_t product) const {
+    return same_ ? 0 : indices_.data()[product];
+  }
+
+  std::int64_t limit_;  ///< of indices
+  bool same_;           ///< empty matrices are all alike: one stands for all, however many
   std::int64_t experts_;
   std::int64_t products_;
   std::int64_t picks_;

@@ -86,6 +86,11 @@ void cap_scores(float* s, std::int64_t keys, float cap, float* slope) {
     const Floats e = exp_lanes(size * -2.0F);
     Floats t = (1.0F - e) / (1.0F + e);
     t = x < 0.0F ? -t : t;
+    // Near 0 the difference above has no digits left, and a large cap needs them: the series.
+    const Floats z = x * x;
+    const Floats near =
+        x + x * z * (-1.0F / 3 + z * (2.0F / 15 + z * (-17.0F / 315 + z * (62.0F / 2835))));
+    t = size < 0.25F ? near : t;
     store(s + i, t * cap);
     if (slope != nullptr) store(slope + i, 1.0F - t * t);
   }

@@ -280,6 +280,12 @@ class LibraryConv final : public ConvMethod {
 
 std::shared_ptr<const ConvMethod> library_conv(const ConvGeometry& g, ConvPlan::Kind kind) {
   if (g.images == 0 || g.weights() == 0 || g.x_image() == 0 || g.y_image() == 0) return nullptr;
+  // It multiplies these in 32 bits.
+  constexpr std::int64_t Most = 1 << 14;
+  const auto is_far = [](const std::array<std::int64_t, 2>& pair) {
+    return pair[0] > Most || pair[1] > Most;
+  };
+  if (is_far(g.stride) || is_far(g.padding) || is_far(g.dilation)) return nullptr;
   const OneLibraryThread alone;
   try {
     return std::make_shared<LibraryConv>(g, kind);

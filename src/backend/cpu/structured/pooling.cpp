@@ -52,9 +52,11 @@ void with_float_type(DType dtype, F&& f) {
 // Calls f(plane) for every plane, several to a tile when they are small.
 template <class F>
 void for_each_plane(ThreadPool& pool, const PoolGeometry& g, F&& f) {
-  const std::int64_t taps = g.size_out[0] * g.size_out[1] * g.kernel[0] * g.kernel[1];
-  const std::int64_t some =
-      std::max<std::int64_t>(1, TileElements / std::max<std::int64_t>(taps, 1));
+  std::int64_t some = TileElements;
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    const std::int64_t taps = g.size_out[axis] * std::min(g.kernel[axis], g.size_in[axis]);
+    some = std::max<std::int64_t>(1, some / std::max<std::int64_t>(taps, 1));
+  }
   pool.run((g.planes + some - 1) / some, [&](std::int64_t tile) {
     const std::int64_t end = std::min((tile + 1) * some, g.planes);
     for (std::int64_t plane = tile * some; plane < end; ++plane) f(plane);
@@ -70,9 +72,11 @@ struct RowPart {
 
 template <class F>
 void for_each_part(const PoolGeometry& g, F&& f) {
+  // Windows further apart than the image is wide share no taps that are inside.
+  const std::int64_t chunk = g.stride[1] > g.size_in[1] ? 1 : ChunkWindows;
   for (std::int64_t i = 0; i < g.size_out[0]; ++i) {
-    for (std::int64_t first = 0; first < g.size_out[1]; first += ChunkWindows) {
-      f(RowPart{i, first, std::min(ChunkWindows, g.size_out[1] - first)});
+    for (std::int64_t first = 0; first < g.size_out[1]; first += chunk) {
+      f(RowPart{i, first, std::min(chunk, g.size_out[1] - first)});
     }
   }
 }
@@ -81,12 +85,18 @@ void for_each_part(const PoolGeometry& g, F&& f) {
 // window s at place + s·stride.
 template <class F>
 void for_each_tap(const PoolGeometry& g, const RowPart& part, F&& f) {
-  for (std::int64_t u = 0; u < g.kernel[0]; ++u) {
-    const std::int64_t row = part.i * g.stride[0] + u - g.padding[0];
-    if (row < 0 || row >= g.size_in[0]) continue;
-    for (std::int64_t v = 0; v < g.kernel[1]; ++v) {
-      const std::int64_t start = part.first * g.stride[1] + v - g.padding[1];
-      const std::int64_t step = g.stride[1];
+  // A kernel may be far larger than the image: rows and columns of taps that no window of the part
+  // has inside are not looked at.
+  const std::int64_t top = part.i * g.stride[0] - g.padding[0];
+  const std::int64_t left_edge = part.first * g.stride[1] - g.padding[1];
+  const std::int64_t last_edge = left_edge + (part.count - 1) * g.stride[1];
+  const std::int64_t end_u = std::min(g.kernel[0], g.size_in[0] - top);
+  const std::int64_t end_v = std::min(g.kernel[1], g.size_in[1] - left_edge);
+  const std::int64_t step = g.stride[1];
+  for (std::int64_t u = std::max<std::int64_t>(0, -top); u < end_u; ++u) {
+    const std::int64_t row = top + u;
+    for (std::int64_t v = std::max<std::int64_t>(0, -last_edge); v < end_v; ++v) {
+      const std::int64_t start = left_edge + v;
       const std::int64_t s0 = start >= 0 ? 0 : (-start + step - 1) / step;
       const std::int64_t left = g.size_in[1] - start;  // columns from window 0 to the edge
       const std::int64_t s1 = left <= 0 ? 0 : std::min(part.count, (left + step - 1) / step);
@@ -140,7 +150,7 @@ void pool_part(const PoolGeometry& g, ReduceKind kind, bool count_padding, const
     const std::int64_t rows = count_padding ? g.kernel[0] : inside(g, 0, part.i);
     for (std::int64_t s = 0; s < part.count; ++s) {
       const std::int64_t columns = count_padding ? g.kernel[1] : inside(g, 1, part.first + s);
-      total[s] /= static_cast<S>(rows * columns);
+      total[s] /= static_cast<S>(rows) * static_cast<S>(columns);
     }
   }
   T* to = y + part.i * g.size_out[1] + part.first;

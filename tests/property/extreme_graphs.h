@@ -1,0 +1,31 @@
+// Graphs at the edge of what is allowed, drawn from bytes: cases of ops and random programs whose
+// attributes become extreme numbers and whose sizes become 0, 1 or odd. Whatever bytes say, a graph
+// is refused with a UserError, or it is well formed and a device computes what the reference does.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "property/generator.h"
+
+namespace ricci::testing {
+
+struct ExtremeResult {
+  enum class Kind : std::uint8_t {
+    Refused,   ///< by the builders, with a UserError
+    TooLarge,  ///< well formed, but more work than a test should have
+    Symbolic,  ///< well formed, but its sizes are not known
+    Ran,       ///< on the interpreter and compiled
+  };
+  Kind kind = Kind::Refused;
+  std::string wrong;  ///< the empty text when all is well
+};
+
+/// Builds the graph the bytes stand for, verifies it, and runs it if it is small.
+[[nodiscard]] ExtremeResult try_extreme_graph(std::span<const std::uint8_t> bytes);
+
+/// The graph's nodes and their elements, each as often as its body runs; at most `most`.
+[[nodiscard]] std::int64_t counted_work(const Graph& graph, std::int64_t most);
+
+}  // namespace ricci::testing
