@@ -96,7 +96,8 @@ if(RICCI_INSTALL AND TARGET ricci_tool AND NOT CMAKE_CXX_FLAGS)
     NAME install
     COMMAND
       "${CMAKE_COMMAND}" "-DBUILD=${PROJECT_BINARY_DIR}" "-DSOURCES=${tests_dir}/install"
-      "-DSCRATCH=${PROJECT_BINARY_DIR}/install-check" "-DCXX=${CMAKE_CXX_COMPILER}" -P
+      "-DSCRATCH=${PROJECT_BINARY_DIR}/install-check" "-DCXX=${CMAKE_CXX_COMPILER}"
+      "-DTESTS=$<TARGET_FILE:ricci_tests>" -P
       "${tests_dir}/install/check.cmake")
   set_tests_properties(install PROPERTIES LABELS none)
 endif()
