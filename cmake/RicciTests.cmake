@@ -32,6 +32,10 @@ if(sources)
   target_include_directories(ricci_tests PRIVATE "${tests_dir}" "${CMAKE_CURRENT_BINARY_DIR}")
   target_link_libraries(ricci_tests PRIVATE ricci_internal fmt::fmt GTest::gtest
                                             GTest::gtest_main)
+  # Unit tests name their helpers as they like, and are compiled one by one.
+  foreach(folder ops backend runtime property support)
+    ricci_unity(ricci_tests ${folder} ${has_${folder}})
+  endforeach()
   ricci_precompile(ricci_tests <gtest/gtest.h> ${RICCI_GRAPH_HEADERS}
                    [["ricci/interp/interpreter.h"]] [["ricci/ir/text.h"]])
   set_target_properties(ricci_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")

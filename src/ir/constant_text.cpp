@@ -15,7 +15,7 @@
 namespace ricci {
 namespace {
 
-constexpr std::size_t Deepest = 64;
+constexpr std::size_t DeepestList = 64;
 
 // Parts of a complex number, and the bits of a NaN, are plain elements.
 ElementText parse_element(Lexer& lex, bool plain = false) {
@@ -43,7 +43,7 @@ ElementText parse_element(Lexer& lex, bool plain = false) {
 
 void parse_list(Lexer& lex, ConstantText& out, std::size_t depth) {
   const Token open = lex.next();
-  if (depth >= Deepest) lex.fail(open, "lists are nested too deeply");
+  if (depth >= DeepestList) lex.fail(open, "lists are nested too deeply");
   std::int64_t count = 0;
   const bool first_visit = out.shape.size() <= depth;
   if (first_visit) out.shape.push_back(-1);

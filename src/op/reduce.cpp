@@ -25,9 +25,9 @@ DTypeSet allowed(ReduceKind kind) {
 }
 
 DTypeSet allowed(CumulativeKind kind) {
-  const DTypeSet ordered = dtypes::floats | dtypes::ints;
+  const DTypeSet sortable = dtypes::floats | dtypes::ints;
   const bool order = kind == CumulativeKind::Cummax || kind == CumulativeKind::Cummin;
-  return order ? ordered : ordered | dtypes::complexes;
+  return order ? sortable : sortable | dtypes::complexes;
 }
 
 }  // namespace

@@ -9,23 +9,16 @@
 #include "ricci/support/hash.h"
 
 #include "rule/guards.h"
+#include "transform/batching.h"
+#include "transform/leaves.h"
 
 namespace ricci {
 namespace {
 
-bool draws_numbers(const Node& node) {
-  if (node.op.has(Trait::Random)) return true;
-  return std::ranges::any_of(node.bodies, [](const Body& body) {
-    return std::ranges::any_of(body.graph->nodes(), draws_numbers);
-  });
-}
-
 // Nodes that are no other's equal.
-bool is_unique(const Node& node) {
-  return node.op.is<op::Input>() || node.op.is<op::Param>() || draws_numbers(node);
-}
+bool is_unique(const Node& node) { return is_leaf(node) || draws_numbers(node); }
 
-bool any_of(const std::vector<bool>& mask) { return std::ranges::find(mask, true) != mask.end(); }
+bool any_set(const std::vector<bool>& mask) { return std::ranges::find(mask, true) != mask.end(); }
 
 bool passes_derivatives(const Node& node) {
   return descriptor(node.op.kind()).jvp != RuleSource::Zero;
@@ -49,7 +42,7 @@ void RuleGraph::merge_new() {
   for (auto id = static_cast<NodeId>(same_as_.size()); id < graph_.size(); ++id) {
     same_as_.push_back(id);
     const Node& added = node(id);
-    const bool any = any_of(moving_operands(added)) && passes_derivatives(added);
+    const bool any = any_set(moving_operands(added)) && passes_derivatives(added);
     std::vector<bool>& marks = moves_.emplace_back();
     for (const Type& type : added.types) marks.push_back(any && is_differentiable(type.dtype));
     if (is_unique(added)) continue;
