@@ -1,6 +1,10 @@
 # ricci_target(<target>) gives one of our own targets its warnings, its language
-# level and, when this is the top-level project, the compiler cache and the fast
-# linker. Everything is private to the target: consumers see none of it.
+# level, the protections of compiler and loader and, when this is the top-level
+# project, the compiler cache and the fast linker. Everything is private to the
+# target: consumers see none of it.
+
+include(CheckPIESupported)
+check_pie_supported()
 
 set(RICCI_WARNINGS -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror=switch
     -Wno-missing-field-initializers) # designated initialisers leave fields out on purpose
@@ -14,6 +18,22 @@ if(RICCI_WERROR)
     list(APPEND RICCI_WARNINGS -Wno-error=restrict -Wno-error=maybe-uninitialized
          -Wno-error=free-nonheap-object -Wno-error=stringop-overflow -Wno-error=array-bounds)
   endif()
+endif()
+
+# Symbols are bound at start and what was relocated is read-only afterwards; functions watch their
+# stack, and the C library the sizes it can see. A sanitizer does the latter two better, and the
+# last needs an optimiser.
+set(RICCI_HARDENED_COMPILING "")
+set(RICCI_HARDENED_LINKING -Wl,-z,relro,-z,now)
+if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+  set(optimised Release,RelWithDebInfo,MinSizeRel)
+  set(fortify_level 2)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12)
+    set(fortify_level 3)
+  endif()
+  set(RICCI_HARDENED_COMPILING
+      -fstack-protector-strong
+      "$<$<CONFIG:${optimised}>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=${fortify_level}>")
 endif()
 
 set(RICCI_COMPILER_LAUNCHER "")
@@ -51,9 +71,11 @@ endif()
 
 function(ricci_target target)
   target_compile_features(${target} PRIVATE cxx_std_20)
-  target_compile_options(${target} PRIVATE ${RICCI_WARNINGS} ${RICCI_PATH_OPTIONS})
-  target_link_options(${target} PRIVATE ${RICCI_LINK_OPTIONS})
-  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  target_compile_options(${target} PRIVATE ${RICCI_WARNINGS} ${RICCI_PATH_OPTIONS}
+                                           ${RICCI_HARDENED_COMPILING})
+  target_link_options(${target} PRIVATE ${RICCI_LINK_OPTIONS} ${RICCI_HARDENED_LINKING})
+  # Static archives too become part of shared libraries: those of programs compiled ahead of time.
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   # A static library keeps its symbols out of the host's exports; a shared one exports its API.
   if(NOT BUILD_SHARED_LIBS)
     set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden
@@ -64,10 +86,57 @@ function(ricci_target target)
   endif()
 endfunction()
 
+# ricci_installed_target(<target> <libraries>...): a target that is installed. It is linked in the
+# build tree as it is installed: CMake would otherwise end its RUNPATH in an empty entry, to be
+# found and replaced when installing, and the loader reads that as the current directory. Its
+# RUNPATH has the folders of those libraries that lie where the loader does not look.
+function(ricci_installed_target target)
+  set(folders "${CMAKE_INSTALL_RPATH}")
+  foreach(library IN LISTS ARGN)
+    file(REAL_PATH "${library}" file)
+    cmake_path(GET file PARENT_PATH folder)
+    if(NOT folder IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
+      list(APPEND folders "${folder}")
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES folders)
+  set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH
+                                                                         "${folders}")
+endfunction()
+
+# ricci_unity(<target> <name> <sources>...): where RICCI_UNITY asks for it, sources are compiled
+# several at a time, which spares most of the time that headers and their templates cost. A group
+# is chosen by a file's name alone, so that a new file changes one group and no other; sources with
+# options of their own stay alone. Groups hide that a file does not include what it uses: the
+# `separate` preset shows it.
+function(ricci_unity target folder)
+  list(LENGTH ARGN count)
+  if(NOT RICCI_UNITY OR count LESS 2)
+    return()
+  endif()
+  set(groups 1)
+  while(count GREATER 12)
+    math(EXPR groups "2 * ${groups}")
+    math(EXPR count "${count} / 2")
+  endwhile()
+  foreach(source IN LISTS ARGN)
+    cmake_path(GET source STEM name)
+    string(MD5 digest "${name}")
+    string(SUBSTRING "${digest}" 0 6 digits)
+    math(EXPR group "0x${digits} % ${groups}")
+    set_source_files_properties("${source}" PROPERTIES UNITY_GROUP
+                                                         "${folder}${group}")
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # GCC takes every source of a group but its own file for a header.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
+endfunction()
+
 # ricci_precompile(<target> <headers>...) parses headers once for all sources of the target, and
 # ricci_precompile(<target> REUSE_FROM <other>) takes those of another. Only where
-# RICCI_PRECOMPILE asks for it, as the dev preset does: builds for release show whether every
-# source includes what it uses.
+# RICCI_PRECOMPILE asks for it.
 set(RICCI_BASE_HEADERS
     <algorithm> <array> <cmath> <complex> <cstdint> <functional> <limits> <map> <memory>
     <optional> <set> <span> <string> <string_view> <utility> <variant> <vector> <fmt/format.h>)

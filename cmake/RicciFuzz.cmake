@@ -1,18 +1,42 @@
 # One libFuzzer executable per tests/fuzz/<name>_fuzz.cpp. The fuzz preset gives
 # the library its coverage instrumentation; the harness adds the fuzzer's main.
+# Harnesses that only read files, RICCI_LIGHT_HARNESSES, are linked with part of the
+# library and built by `light_fuzzers`; the others have the whole library and what
+# the tests share.
 
 if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "RICCI_BUILD_FUZZERS needs Clang; use the fuzz preset")
 endif()
 
-file(GLOB harnesses CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp")
+find_package(GTest REQUIRED)
+set(tests_dir "${PROJECT_SOURCE_DIR}/tests")
+file(GLOB shared_sources CONFIGURE_DEPENDS "${tests_dir}/support/*.cpp"
+     "${tests_dir}/property/*.cpp" "${tests_dir}/ops/cases.cpp" "${tests_dir}/ops/*_cases.cpp"
+     "${tests_dir}/backend/agreement.cpp")
+list(FILTER shared_sources EXCLUDE REGEX "_test[.]cpp$")
+add_library(ricci_fuzz_support STATIC EXCLUDE_FROM_ALL ${shared_sources})
+ricci_target(ricci_fuzz_support)
+target_include_directories(ricci_fuzz_support PUBLIC "${tests_dir}" "${CMAKE_CURRENT_BINARY_DIR}")
+target_link_libraries(ricci_fuzz_support PUBLIC ricci_internal fmt::fmt GTest::gtest)
+foreach(folder ops property support)
+  set(found ${shared_sources})
+  list(FILTER found INCLUDE REGEX "/tests/${folder}/")
+  ricci_unity(ricci_fuzz_support ${folder} ${found})
+endforeach()
+
+add_custom_target(light_fuzzers)
+file(GLOB harnesses CONFIGURE_DEPENDS "${tests_dir}/fuzz/*_fuzz.cpp")
 foreach(harness IN LISTS harnesses)
   cmake_path(GET harness STEM name)
-  add_executable(${name} ${harness} "${PROJECT_SOURCE_DIR}/tests/support/guarded_buffer.cpp")
+  add_executable(${name} ${harness})
   ricci_target(${name})
-  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
-  target_compile_options(${name} PRIVATE -fsanitize=fuzzer,address,undefined)
-  target_link_options(${name} PRIVATE -fsanitize=fuzzer,address,undefined)
-  target_link_libraries(${name} PRIVATE ricci_internal fmt::fmt)
+  target_include_directories(${name} PRIVATE "${tests_dir}")
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  if(name IN_LIST RICCI_LIGHT_HARNESSES)
+    target_link_libraries(${name} PRIVATE ricci_light)
+    add_dependencies(light_fuzzers ${name})
+  else()
+    target_link_libraries(${name} PRIVATE ricci_fuzz_support ricci_internal)
+  endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzzers")
 endforeach()

@@ -6,32 +6,41 @@ find_package(GTest REQUIRED)
 
 set(tests_dir "${PROJECT_SOURCE_DIR}/tests")
 set(sources "")
-foreach(folder unit ops property golden errors reference backend runtime support)
+foreach(folder unit ops property golden errors reference backend runtime fuzz support)
   file(GLOB_RECURSE found CONFIGURE_DEPENDS "${tests_dir}/${folder}/*.cpp")
   list(APPEND sources ${found})
   set(has_${folder} "${found}")
 endforeach()
 
 if(sources)
-  # Paths reach the tests through a header rather than -D options, so that files
-  # which do not use them stay shared in the compiler cache.
-  set(paths_header "${CMAKE_CURRENT_BINARY_DIR}/test_paths.h")
-  set(tool_path "")
-  if(TARGET ricci_tool)
-    set(tool_path "$<TARGET_FILE:ricci_tool>")
-  endif()
-  file(GENERATE OUTPUT "${paths_header}" CONTENT
-"#pragma once
-#define RICCI_SOURCE_DIR \"${PROJECT_SOURCE_DIR}\"
-#define RICCI_BUILD_DIR \"${PROJECT_BINARY_DIR}\"
-#define RICCI_TOOL_PATH \"${tool_path}\"
-")
+  # The harnesses' functions become ordinary ones, to which a test feeds their seeds.
+  foreach(harness IN LISTS has_fuzz)
+    cmake_path(GET harness STEM name)
+    set_source_files_properties(
+      "${harness}" PROPERTIES COMPILE_DEFINITIONS LLVMFuzzerTestOneInput=ricci_replay_${name})
+  endforeach()
+  # ricci_list_harnesses(<folder> <sources>...): their list, which the test includes.
+  function(ricci_list_harnesses folder)
+    set(lines "")
+    list(FILTER ARGN INCLUDE REGEX "_fuzz[.]cpp$")
+    foreach(harness IN LISTS ARGN)
+      cmake_path(GET harness STEM name)
+      string(APPEND lines "RICCI_HARNESS(${name})\n")
+    endforeach()
+    file(GENERATE OUTPUT "${folder}/fuzz_harnesses.def" CONTENT "${lines}")
+  endfunction()
+  ricci_list_harnesses("${CMAKE_CURRENT_BINARY_DIR}/all" ${has_fuzz})
 
   add_executable(ricci_tests ${sources})
   ricci_target(ricci_tests)
-  target_include_directories(ricci_tests PRIVATE "${tests_dir}" "${CMAKE_CURRENT_BINARY_DIR}")
+  target_include_directories(ricci_tests PRIVATE "${tests_dir}" "${CMAKE_CURRENT_BINARY_DIR}"
+                                                 "${CMAKE_CURRENT_BINARY_DIR}/all")
   target_link_libraries(ricci_tests PRIVATE ricci_internal fmt::fmt GTest::gtest
                                             GTest::gtest_main)
+  # Unit tests name their helpers as they like, and are compiled one by one.
+  foreach(folder ops backend runtime property support)
+    ricci_unity(ricci_tests ${folder} ${has_${folder}})
+  endforeach()
   ricci_precompile(ricci_tests <gtest/gtest.h> ${RICCI_GRAPH_HEADERS}
                    [["ricci/interp/interpreter.h"]] [["ricci/ir/text.h"]])
   set_target_properties(ricci_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
@@ -39,14 +48,6 @@ if(sources)
     add_dependencies(ricci_tests ricci_tool)
   endif()
 
-  # How a program compiled ahead of time is linked: with the runtime archive and without LLVM.
-  list(JOIN RICCI_LINK_OPTIONS " " link_options)
-  set_source_files_properties(
-    "${tests_dir}/support/c_program.cpp" "${tests_dir}/runtime/ahead_of_time_test.cpp"
-    PROPERTIES
-      COMPILE_DEFINITIONS
-      "RICCI_TEST_LINKER=\"${CMAKE_CXX_COMPILER}\";RICCI_TEST_CXX_FLAGS=\"${CMAKE_CXX_FLAGS}\";RICCI_TEST_LINK_OPTIONS=\"${link_options}\";RICCI_RUNTIME_ARCHIVE=\"$<TARGET_FILE:ricci_runtime_archive>\";RICCI_RUNTIME_LINK_FLAGS=\"${RICCI_RUNTIME_LINK_FLAGS}\""
-  )
   add_dependencies(ricci_tests ricci_runtime_archive)
 
   # A parameterised suite is listed as Instance/Suite, hence the second pattern.
@@ -61,7 +62,8 @@ if(sources)
   # group:prefix:folder
   foreach(group ops:OpCases:ops transforms:OpTransforms:ops mutations:OpMutations:ops
                 property:Property:property golden:Golden:golden errors:Diagnostics:errors
-                reference:Reference:reference backend:Backend:backend runtime:Runtime:runtime)
+                reference:Reference:reference backend:Backend:backend runtime:Runtime:runtime
+                fuzz_corpus:FuzzCorpus:fuzz)
     string(REPLACE ":" ";" parts "${group}")
     list(GET parts 0 name)
     list(GET parts 1 prefix)
@@ -96,7 +98,8 @@ if(RICCI_INSTALL AND TARGET ricci_tool AND NOT CMAKE_CXX_FLAGS)
     NAME install
     COMMAND
       "${CMAKE_COMMAND}" "-DBUILD=${PROJECT_BINARY_DIR}" "-DSOURCES=${tests_dir}/install"
-      "-DSCRATCH=${PROJECT_BINARY_DIR}/install-check" "-DCXX=${CMAKE_CXX_COMPILER}" -P
+      "-DSCRATCH=${PROJECT_BINARY_DIR}/install-check" "-DCXX=${CMAKE_CXX_COMPILER}"
+      "-DTESTS=$<TARGET_FILE:ricci_tests>" -P
       "${tests_dir}/install/check.cmake")
   set_tests_properties(install PROPERTIES LABELS none)
 endif()

@@ -148,7 +148,8 @@ void write_shared_library(const ObjectFile& program, const std::string& path,
   if (runtime.empty()) runtime = runtime_archive();
   std::vector<std::string> arguments = {"-shared", "-o", library, object, runtime,
                                         // Exports are the program's: the runtime is its own.
-                                        "-Wl,--exclude-libs,ALL", "-Wl,-z,defs"};
+                                        "-Wl,--exclude-libs,ALL", "-Wl,-z,defs",
+                                        "-Wl,-z,relro,-z,now"};
   for (std::string& flag : words(RICCI_RUNTIME_LINK_FLAGS)) arguments.push_back(std::move(flag));
   try {
     link(arguments, options, scratch.file("log.txt"));

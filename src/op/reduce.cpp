@@ -26,8 +26,8 @@ DTypeSet allowed(ReduceKind kind) {
 }
 
 DTypeSet allowed(CumulativeKind kind) {
-  const DTypeSet ordered = dtypes::floats | dtypes::ints;
-  return pick_of(kind) != Pick::None ? ordered : ordered | dtypes::complexes;
+  const DTypeSet sortable = dtypes::floats | dtypes::ints;
+  return pick_of(kind) != Pick::None ? sortable : sortable | dtypes::complexes;
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ void require_type(const InferContext& in, std::string_view label, std::string_vi
                                expected.to_string()));
 }
 
-void require_count(const InferContext& in, std::string_view label, std::size_t expected) {
+void require_operands(const InferContext& in, std::string_view label, std::size_t expected) {
   if (in.operands.size() == expected) return;
   in.reject(label, fmt::format("{} operands are given where the attributes ask for {}",
                                in.operands.size(), expected));
@@ -77,7 +77,7 @@ Inferred infer(const op::SelectiveScan& op, const InferContext& in) {
 
 Inferred infer(const op::SelectiveScanBackward& op, const InferContext& in) {
   const auto [dy, count] = backward_operands(op.has_initial_state, op.has_final_cotangent);
-  require_count(in, "c6", count);
+  require_operands(in, "c6", count);
   const Type state = check_scan(op.state_size, in, op.has_initial_state);
   if (in[dy].dtype != in[0].dtype) {
     in.reject("c1", fmt::format("dy is {}, but x is {}", name(in[dy].dtype), name(in[0].dtype)));
@@ -102,7 +102,7 @@ Inferred infer(const op::GatedDeltaNet& op, const InferContext& in) {
 
 Inferred infer(const op::GatedDeltaNetBackward& op, const InferContext& in) {
   const auto [dout, count] = backward_operands(op.carry_state, op.has_final_cotangent);
-  require_count(in, "c6", count);
+  require_operands(in, "c6", count);
   const Type state = check_delta_net(op.state_size, in);
   if (in[dout].dtype != in[0].dtype) {
     in.reject("c1", fmt::format("do is {}, but q is {}", name(in[dout].dtype), name(in[0].dtype)));

@@ -16,7 +16,7 @@
 namespace ricci {
 namespace {
 
-bool is_leaf(const Node& node) {
+bool is_given(const Node& node) {
   return node.op.is<op::Input>() || node.op.is<op::Param>() || node.op.is<op::Constant>();
 }
 
@@ -120,7 +120,7 @@ const SupportedOps::Required* SupportedOps::failed(const Graph& graph, const Nod
 }
 
 bool SupportedOps::supports(const Graph& graph, const Node& node) const {
-  if (is_leaf(node)) return true;
+  if (is_given(node)) return true;
   if (!all_ && !kinds_.contains(node.op.kind())) return false;
   return failed(graph, node) == nullptr;
 }

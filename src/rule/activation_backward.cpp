@@ -8,7 +8,7 @@
 namespace ricci::rule {
 namespace {
 
-const Expression& slope_of(UnaryKind kind) {
+const Expression& slope_expression(UnaryKind kind) {
   const Expression* slope = derivative(kind);
   check_internal(slope != nullptr, "infer lets only functions with a derivative through");
   return *slope;
@@ -16,7 +16,7 @@ const Expression& slope_of(UnaryKind kind) {
 
 // dx[i] = f'(x[i])·dy[i]
 void eval_backward(UnaryKind kind, EvalContext& c) {
-  const Expression& slope = slope_of(kind);
+  const Expression& slope = slope_expression(kind);
   const RealNd x = c.real(0);
   RealNd dx = c.real(1);
   for (std::size_t i = 0; i < dx.size(); ++i) {
@@ -28,7 +28,7 @@ void eval_backward(UnaryKind kind, EvalContext& c) {
 }
 
 std::vector<Value> expand_backward(UnaryKind kind, const ExpandContext& c) {
-  const Value dx = build_times(slope_of(kind), c[1], [&](Variable v) {
+  const Value dx = build_times(slope_expression(kind), c[1], [&](Variable v) {
     return v == Variable::First ? c[0] : activation(kind, c[0]);
   });
   return {broadcast_to(dx, c[0].dims())};

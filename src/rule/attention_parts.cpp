@@ -10,7 +10,7 @@
 namespace ricci::rule {
 namespace {
 
-constexpr double Inf = std::numeric_limits<double>::infinity();
+constexpr double InfiniteScore = std::numeric_limits<double>::infinity();
 
 double scale_of(const op::Attention& op) {
   return op.score_scale ? op.score_scale->value : 1 / std::sqrt(static_cast<double>(op.head_dim));
@@ -77,8 +77,8 @@ AttentionRow AttentionScores::row(std::int64_t b, std::int64_t h, std::int64_t i
   AttentionRow r;
   r.p.assign(static_cast<std::size_t>(keys), 0.0);
   r.slope.assign(static_cast<std::size_t>(keys), 0.0);
-  std::vector<double> z(static_cast<std::size_t>(keys), -Inf);
-  double largest = -Inf;
+  std::vector<double> z(static_cast<std::size_t>(keys), -InfiniteScore);
+  double largest = -InfiniteScore;
   for (std::int64_t j = 0; j < keys; ++j) {
     if (!allowed(b, h, i, j)) continue;
     double score = 0;
@@ -99,11 +99,11 @@ AttentionRow AttentionScores::row(std::int64_t b, std::int64_t h, std::int64_t i
     r.slope[at] = slope;
     largest = std::isnan(score) ? score : (score > largest ? score : largest);
   }
-  r.lse = -Inf;
-  if (largest == -Inf || lse == -Inf) return r;  // no allowed key: a zero row
+  r.lse = -InfiniteScore;
+  if (largest == -InfiniteScore || lse == -InfiniteScore) return r;  // no allowed key: a zero row
   double total = 0;
   for (std::size_t j = 0; j < z.size(); ++j) {
-    if (z[j] == -Inf) continue;
+    if (z[j] == -InfiniteScore) continue;
     r.p[j] = std::exp(z[j] - lse.value_or(largest));
     total += r.p[j];
   }
@@ -182,7 +182,7 @@ AttentionGraph attention_graph(const op::Attention& op, Graph& graph, const Atte
   }
   if (op.mask_kind.kind == MaskKind::Kind::Bias) z = z + in.mask;
   const Value allowed = allowed_keys(op, graph, in.mask, g.q.dims()[2], g.k.dims()[2]);
-  const Value never = scalar_like(z, -Inf);
+  const Value never = scalar_like(z, -InfiniteScore);
   const Value zero = scalar_like(z, 0.0);
   if (allowed.valid()) z = where(allowed, z, never);
   if (in.lse.valid()) {

@@ -128,13 +128,6 @@ Tangents jvp(const op::GroupedMatmulBackward&, JvpContext& c) {
 
 namespace {
 
-// [B, N, …] → [B·N, …]
-Value merge_front(Value v) {
-  Dims dims(v.dims().begin() + 1, v.dims().end());
-  dims[0] = v.dims()[0] * dims[0];
-  return reshape_to(v, std::move(dims));
-}
-
 // [B, M, …] or [B, M, k, …] → [M, B, …] or [M, B·k, …]: examples as further products of the rows
 // they share, so that those are not repeated. `picks` says that there is an axis k.
 Value as_products(Value v, bool picks) {

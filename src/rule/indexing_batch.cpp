@@ -21,13 +21,6 @@ Value move_axes(Value v, std::size_t from, std::size_t count, std::size_t to) {
   return transpose(v, {.perm = perm});
 }
 
-// [B, N, …] → [B·N, …]
-Value merge_front(Value v) {
-  Dims dims(v.dims().begin() + 1, v.dims().end());
-  dims[0] = v.dims()[0] * dims[0];
-  return reshape_to(v, std::move(dims));
-}
-
 // [B·N, …] → [B, N, …]
 Value split_front(Value v, const Dim& batch, const Dim& size) {
   Dims dims{batch, size};

@@ -1,9 +1,17 @@
-// Indices into the rows of one example as indices into the rows of all of them.
+// The rows of all examples as one table, and indices into the rows of one example as indices into
+// it.
 #pragma once
 
 #include "ricci/build/build.h"
 
 namespace ricci::rule {
+
+/// [B, N, …] → [B·N, …]
+[[nodiscard]] inline Value merge_front(Value v) {
+  Dims dims(v.dims().begin() + 1, v.dims().end());
+  dims[0] = v.dims()[0] * dims[0];
+  return reshape_to(v, std::move(dims));
+}
 
 /// Indices [B, k…] into `size` rows of each example as rows of the merged table: b·size + index.
 /// Looked up rather than computed, so that each index is checked as the op alone does it.

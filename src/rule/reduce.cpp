@@ -15,10 +15,10 @@
 namespace ricci::rule {
 namespace {
 
-constexpr double Inf = std::numeric_limits<double>::infinity();
+constexpr double Infinity = std::numeric_limits<double>::infinity();
 
 double log_sum_exp_of(std::span<const double> xs) {
-  double m = -Inf;
+  double m = -Infinity;
   for (const double x : xs) m = std::isnan(x) ? x : (x > m ? x : m);
   if (std::isnan(m) || std::isinf(m)) return m;
   double total = 0;
@@ -162,7 +162,7 @@ void eval(const op::Softmax& op, EvalContext& c) {
   const RealNd x = c.real(0);
   StaticDims kept = x.dims;
   kept[op.axis.index()] = 1;
-  RealNd largest(kept, -Inf);
+  RealNd largest(kept, -Infinity);
   RealNd total(kept, 0.0);
   for_each_index(x.dims, [&](const StaticDims& i) {
     largest.at(i) = eval_binary(BinaryKind::Max, largest.at(i), x.at(i));

@@ -20,7 +20,7 @@ Cotangents vjp(const op::Rope& op, const VjpContext& c) {
 namespace {
 
 // Operand k, x or dy of rank 2 to 4, with the batch as its first axis or merged into it.
-Value in_batch(const VmapContext& c, std::size_t k) {
+Value rows_in_batch(const VmapContext& c, std::size_t k) {
   return c.type(k).rank() == 2 ? c.lifted(k) : c.folded(k);
 }
 
@@ -68,7 +68,7 @@ class Positions {
 
 BatchedValues batch(const op::Rope& op, const VmapContext& c) {
   if (!c.batched(1) && !c.batched(2)) {
-    return {c.unfolded(c.emit(Op(op), std::array{in_batch(c, 0), c[1], c[2]})[0].value)};
+    return {c.unfolded(c.emit(Op(op), std::array{rows_in_batch(c, 0), c[1], c[2]})[0].value)};
   }
   const Positions p(c);
   return {p.examples(c.emit(Op(op), std::array{p.sequence(0), p.table(1), p.table(2)})[0].value)};
@@ -78,8 +78,8 @@ BatchedValues batch(const op::RopeBackward& op, const VmapContext& c) {
   const std::vector<bool>& wanted = c.node().wanted;
   const bool tables = wanted.size() > 1 && (wanted[1] || wanted[2]);
   if (!tables && !c.batched(1) && !c.batched(2)) {
-    std::vector<Value> operands{in_batch(c, 0), c[1], c[2]};
-    if (c.size() > 3) operands.push_back(in_batch(c, 3));
+    std::vector<Value> operands{rows_in_batch(c, 0), c[1], c[2]};
+    if (c.size() > 3) operands.push_back(rows_in_batch(c, 3));
     BatchedValues out = c.emit(Op(op), operands);
     out[0].value = c.unfolded(out[0].value);
     return out;

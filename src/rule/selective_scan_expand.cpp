@@ -41,7 +41,7 @@ std::vector<Value> time_major(const ExpandContext& c) {
 }
 
 // Operand 5, or zero.
-Value initial_state(const ExpandContext& c, const Dim& state_size, bool given) {
+Value first_state(const ExpandContext& c, const Dim& state_size, bool given) {
   if (given) return c[5];
   const Dims& x = c[0].dims();
   return filled(c.graph, {c[0].dtype(), {x[0], x[2], state_size}}, 0);
@@ -50,7 +50,7 @@ Value initial_state(const ExpandContext& c, const Dim& state_size, bool given) {
 }  // namespace
 
 std::vector<Value> expand(const op::SelectiveScan& op, const ExpandContext& c) {
-  const Value start = initial_state(c, op.state_size, c.size() > 5);
+  const Value start = first_state(c, op.state_size, c.size() > 5);
   // carry: the state; every step sees a; rows: x, delta, b, c
   const std::vector<Value> run = scan(std::array{start}, {.bcasts = {c[2]}, .xs = time_major(c)},
                                       [&](Graph&, std::span<const Value> in) {
@@ -81,7 +81,7 @@ Value entering_states(const ExpandContext& c, Value start) {
 // Backwards in time. Carries: ā_{t+1}·G_{t+1} and, when it is wanted, da so far.
 std::vector<Value> expand(const op::SelectiveScanBackward& op, const ExpandContext& c) {
   const std::size_t dy_index = op.has_initial_state ? 6 : 5;
-  const Value start = initial_state(c, op.state_size, op.has_initial_state);
+  const Value start = first_state(c, op.state_size, op.has_initial_state);
   std::vector<Value> carries{op.has_final_cotangent ? c[dy_index + 1]
                                                     : filled(c.graph, start.type(), 0)};
   if (c.wanted(2)) carries.push_back(filled(c.graph, c[2].type(), 0));

@@ -9,7 +9,7 @@
 namespace ricci::schedule {
 namespace {
 
-std::size_t at(BufferId b) { return static_cast<std::size_t>(b); }
+std::size_t index_of(BufferId b) { return static_cast<std::size_t>(b); }
 
 class MemoryChecker {
  public:
@@ -48,12 +48,12 @@ class MemoryChecker {
     bool written_first = false;  ///< in its first step
   };
 
-  [[nodiscard]] const Buffer& of(BufferId b) const { return program_.buffers[at(b)]; }
+  [[nodiscard]] const Buffer& of(BufferId b) const { return program_.buffers[index_of(b)]; }
 
   void collect() {
     for (std::size_t s = 0; s < program_.steps.size(); ++s) {
       for_uses(program_, program_.steps[s], [&](BufferId b, bool written) {
-        Life& life = lives_[at(b)];
+        Life& life = lives_[index_of(b)];
         if (!life.used) life.first = s;
         life.used = true;
         life.last = s;
@@ -63,10 +63,11 @@ class MemoryChecker {
   }
 
   [[nodiscard]] bool can_share(BufferId a, BufferId b) const {
-    if (lives_[at(b)].first < lives_[at(a)].first) std::swap(a, b);
-    const std::size_t end = lives_[at(a)].last;
-    if (end < lives_[at(b)].first) return true;
-    return end == lives_[at(b)].first && lives_[at(a)].first < end && is_replaced(end, a, b);
+    if (lives_[index_of(b)].first < lives_[index_of(a)].first) std::swap(a, b);
+    const std::size_t end = lives_[index_of(a)].last;
+    if (end < lives_[index_of(b)].first) return true;
+    return end == lives_[index_of(b)].first && lives_[index_of(a)].first < end &&
+           is_replaced(end, a, b);
   }
 
   // Does one kernel of step `s`, and nothing else of it, read `a` and write `b` in its place?

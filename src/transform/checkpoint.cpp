@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "transform/leaves.h"
+
 namespace ricci {
 namespace {
-
-bool is_leaf(const Node& node) { return node.op.is<op::Input>() || node.op.is<op::Param>(); }
 
 // Moves the marked nodes into the body of one checkpoint.
 class Wrapping {

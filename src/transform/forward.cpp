@@ -10,13 +10,12 @@
 
 #include "transform/bodies.h"
 #include "transform/dependence.h"
+#include "transform/leaves.h"
 #include "transform/located.h"
 #include "transform/names.h"
 
 namespace ricci {
 namespace {
-
-bool is_leaf(const Node& node) { return node.op.is<op::Input>() || node.op.is<op::Param>(); }
 
 Provenance tangent_of(const Node& node) {
   Provenance p = node.provenance ? *node.provenance : Provenance{};

@@ -11,14 +11,13 @@
 #include "ir/draws_numbers.h"
 #include "rule/guards.h"
 #include "transform/dependence.h"
+#include "transform/leaves.h"
 
 namespace ricci {
 namespace {
 
 // Nodes that are no other's equal.
-bool is_unique(const Node& node) {
-  return node.op.is<op::Input>() || node.op.is<op::Param>() || draws_numbers(node);
-}
+bool is_unique(const Node& node) { return is_leaf(node) || draws_numbers(node); }
 
 bool passes_derivatives(const Node& node) {
   return descriptor(node.op.kind()).jvp != RuleSource::Zero;

@@ -10,13 +10,12 @@
 #include "ricci/rule/vjp.h"
 
 #include "transform/bodies.h"
+#include "transform/leaves.h"
 #include "transform/located.h"
 #include "transform/names.h"
 
 namespace ricci {
 namespace {
-
-bool is_leaf(const Node& node) { return node.op.is<op::Input>() || node.op.is<op::Param>(); }
 
 Provenance series_of(const Node& node) {
   Provenance p = node.provenance ? *node.provenance : Provenance{};

@@ -57,12 +57,6 @@ struct AgreementCounts {
   std::size_t faults = 0;
 };
 
-/// The same as `disagreement`, but what only a branch never taken reads, or only other results of
-/// an op, a device does not compute: it need not fault there. Nothing in the graph is unread.
-[[nodiscard]] std::string device_disagreement(const Graph& graph, const Feeds& feeds,
-                                              const Outcome& actual, const Outcome& expected,
-                                              AgreementCounts* counts = nullptr);
-
 /// The empty text when `actual` may be what a device makes of the program.
 [[nodiscard]] std::string disagreement(const Graph& graph, const Feeds& feeds,
                                        const Outcome& actual, const Outcome& expected,

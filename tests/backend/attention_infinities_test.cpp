@@ -14,7 +14,7 @@
 namespace ricci::testing {
 namespace {
 
-constexpr double Inf = std::numeric_limits<double>::infinity();
+constexpr double Infinity = std::numeric_limits<double>::infinity();
 constexpr double NotANumber = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t Width = 6;
 
@@ -41,7 +41,7 @@ Masked attention_of(DType dtype, MaskKind kind) {
   }
   if (kind.kind == MaskKind::Kind::Bias) {
     in.push_back(m.graph.constant(Tensor::from_numbers<double>(
-        {dtype, {1, 1, 1, 4}}, std::vector<double>{0.5, 0, 0.25, -Inf})));
+        {dtype, {1, 1, 1, 4}}, std::vector<double>{0.5, 0, 0.25, -Infinity})));
   }
   const op::Attention op{.num_heads = 2, .head_dim = Width / 2, .mask_kind = kind};
   const Value out = m.graph.add_node(Op(op), in)[0];
@@ -69,7 +69,7 @@ TEST(AttentionInfinities, BehindAMaskCountForNothing) {
         SCOPED_TRACE(which);
         // A bias is added to the score, which no bias makes finite.
         if (which[0] == 'k' && kind.kind == MaskKind::Kind::Bias) continue;
-        for (const double odd : {Inf, NotANumber}) {
+        for (const double odd : {Infinity, NotANumber}) {
           Feeds feeds = m.feeds;
           feeds[which] = with(feeds.at(which), 3 * Width + 1, odd);
           expect_agreement(m.graph, feeds);
@@ -83,7 +83,7 @@ TEST(AttentionInfinities, BehindAMaskCountForNothing) {
 // Rows that do not see the infinity, or the NaN, are numbers.
 TEST(AttentionInfinities, StayWithTheRowsThatSeeThem) {
   for (const DType dtype : {DType::F32, DType::F64, DType::F16, DType::BF16}) {
-    for (const double odd : {Inf, NotANumber}) {
+    for (const double odd : {Infinity, NotANumber}) {
       const Masked m = attention_of(dtype, MaskKind::causal());
       Feeds feeds = m.feeds;
       feeds["v"] = with(feeds.at("v"), 3 * Width + 1, odd);

@@ -118,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(All, BackendTransforms, ::testing::Range<std::size_t>(0
                          });
 
 // Writes the closing summary that `make test` prints.
-class Summary : public ::testing::Environment {
+class TransformSummary : public ::testing::Environment {
  public:
   void TearDown() override {
     if (ran().cases == 0) return;
@@ -129,8 +129,8 @@ class Summary : public ::testing::Environment {
         ran().cases, ran().gradients, ran().tangents, ran().batches);
   }
 };
-const ::testing::Environment* const summary =
-    ::testing::AddGlobalTestEnvironment(new Summary);  // NOLINT: gtest owns it
+const ::testing::Environment* const transform_summary =
+    ::testing::AddGlobalTestEnvironment(new TransformSummary);  // NOLINT: gtest owns it
 
 }  // namespace
 }  // namespace ricci::testing

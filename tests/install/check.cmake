@@ -1,6 +1,6 @@
 # Installs a build into a scratch prefix, moves that elsewhere, and uses it from there as others
 # would: by find_package, by pkg-config, and with the tool.
-#   cmake -DBUILD=… -DSOURCES=… -DSCRATCH=… -DCXX=… -P check.cmake
+#   cmake -DBUILD=… -DSOURCES=… -DSCRATCH=… -DCXX=… -DTESTS=… -P check.cmake
 
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE out)
@@ -27,6 +27,12 @@ foreach(output object:twice.o shared:libtwice.so)
   list(GET parts 1 file)
   run("${prefix}/bin/ricci" compile "${SOURCES}/double.ric" --emit ${kind} --name twice -o
       "${SCRATCH}/${file}")
+endforeach()
+
+# No binary that is installed or linked by the tool loads code from where it is started.
+foreach(place "${prefix}" "${SCRATCH}/libtwice.so")
+  run("${CMAKE_COMMAND}" -E env "RICCI_CHECKED_BINARIES=${place}" "${TESTS}"
+      --gtest_filter=Binaries.NamedOnesAreHardened)
 endforeach()
 
 run("${CMAKE_COMMAND}" -S "${SOURCES}" -B "${SCRATCH}/cmake" "-DCMAKE_PREFIX_PATH=${prefix}"

@@ -9,6 +9,7 @@
 //   }
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,16 @@
 #include "ricci/op/ops.h"
 
 namespace ricci::testing {
+
+inline constexpr double Inf = std::numeric_limits<double>::infinity();
+inline constexpr double NaN = std::numeric_limits<double>::quiet_NaN();
+inline constexpr DTypeSet Numbers = dtypes::floats | dtypes::ints | dtypes::complexes;
+inline constexpr DTypeSet Fields = dtypes::floats | dtypes::complexes;
+inline constexpr ErrorCode OutOfRange = ErrorCode::IndexOutOfRange;
+inline const Dim Symbol = Dim::symbol("n");
+
+/// A vector of two.
+[[nodiscard]] inline Type vec(DType d) { return {d, {2}}; }
 
 /// An operand: its shape, its dtype (absent: the dtype the case is crossed with) and its values.
 struct In {

@@ -7,8 +7,6 @@
 namespace ricci::testing {
 namespace {
 
-Type vec(DType d) { return {d, {2}}; }
-
 // The body is c' = c·w + x; its cotangents are dc = d·w, dw = d·c, dx = d.
 Values affine_cotangents(Inputs in, Value d) { return {d * in[1], d * in[0], d}; }
 

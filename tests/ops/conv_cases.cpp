@@ -1,13 +1,8 @@
-#include <limits>
 
 #include "ops/cases.h"
 
 namespace ricci::testing {
-namespace {
-
-constexpr double Nan = std::numeric_limits<double>::quiet_NaN();
-
-}  // namespace
+namespace {}  // namespace
 
 Cases cases(const op::Conv*) {
   const Dim n = Dim::symbol("n");
@@ -54,9 +49,9 @@ Cases cases(const op::Conv*) {
        .in = {T({1, 1, 2, 2}), T({1, 1, 1, 1})},
        .op = {.padding = {2, 2}}},
       {.name = "nan_weight_meets_no_padding",
-       .in = {T({1, 1, 1, 2}).with({1, 2}), T({1, 1, 1, 2}).with({Nan, 3})},
+       .in = {T({1, 1, 1, 2}).with({1, 2}), T({1, 1, 1, 2}).with({NaN, 3})},
        .op = {.padding = {0, 1}},
-       .out = {{3, Nan, Nan}}},
+       .out = {{3, NaN, NaN}}},
       {.name = "no_images", .in = {T({0, 2, 3, 3}), T({4, 2, 2, 2})}},
       {.name = "no_input_channels",
        .in = {T({1, 0, 2, 2}), T({1, 0, 1, 1})},

@@ -4,7 +4,6 @@
 namespace ricci::testing {
 namespace {
 
-Type vec(DType d) { return {d, {2}}; }
 Type count() { return i32(); }
 
 // y = x·k for a float x and an integer k.

@@ -243,7 +243,7 @@ INSTANTIATE_TEST_SUITE_P(All, OpCases, ::testing::Range<std::size_t>(0, OpCount)
                          });
 
 // Writes the closing summary that `make test` prints.
-class Summary : public ::testing::Environment {
+class CaseSummary : public ::testing::Environment {
  public:
   void TearDown() override {
     const Counts& c = counts();
@@ -254,8 +254,8 @@ class Summary : public ::testing::Environment {
         c.ops.size(), c.op_dtypes.size(), c.cases, c.refusals, c.checks);
   }
 };
-const ::testing::Environment* const summary =
-    ::testing::AddGlobalTestEnvironment(new Summary);  // NOLINT: gtest owns it
+const ::testing::Environment* const case_summary =
+    ::testing::AddGlobalTestEnvironment(new CaseSummary);  // NOLINT: gtest owns it
 
 }  // namespace
 }  // namespace ricci::testing

@@ -1,15 +1,9 @@
 #include <cmath>
-#include <limits>
 
 #include "ops/cases.h"
 
 namespace ricci::testing {
-namespace {
-
-constexpr double Inf = std::numeric_limits<double>::infinity();
-const double NaN = std::numeric_limits<double>::quiet_NaN();
-
-}  // namespace
+namespace {}  // namespace
 
 Cases cases(const op::Unary*) {
   std::vector<CaseOf<op::Unary>> list;

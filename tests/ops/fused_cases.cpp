@@ -5,8 +5,6 @@
 namespace ricci::testing {
 namespace {
 
-const Dim Symbol = Dim::symbol("n");
-
 // Small numbers keep the blocks' many steps within one tolerance.
 In small(Dims dims) { return T(std::move(dims)).between(-0.7, 0.7); }
 

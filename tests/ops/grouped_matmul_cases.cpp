@@ -3,10 +3,6 @@
 namespace ricci::testing {
 namespace {
 
-constexpr ErrorCode OutOfRange = ErrorCode::IndexOutOfRange;
-constexpr DTypeSet Numbers = dtypes::floats | dtypes::ints | dtypes::complexes;
-constexpr DTypeSet Fields = dtypes::floats | dtypes::complexes;
-
 In experts(Dims dims, std::vector<double> values, DType dtype = DType::I32) {
   return Fixed(dtype, std::move(dims)).with(std::move(values));
 }

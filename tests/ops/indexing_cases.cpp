@@ -1,14 +1,11 @@
-#include <limits>
 
 #include "ops/cases.h"
 
 namespace ricci::testing {
 namespace {
 
-constexpr ErrorCode OutOfRange = ErrorCode::IndexOutOfRange;
 // Everything that can be added.
 constexpr DTypeSet Addable = dtypes::floats | dtypes::ints | dtypes::complexes;
-const double NaN = std::numeric_limits<double>::quiet_NaN();
 
 In integers(Dims dims, std::vector<double> values, DType dtype = DType::I32) {
   return Fixed(dtype, std::move(dims)).with(std::move(values));

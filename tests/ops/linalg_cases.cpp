@@ -3,12 +3,7 @@
 #include "ops/cases.h"
 
 namespace ricci::testing {
-namespace {
-
-constexpr DTypeSet Numbers = dtypes::floats | dtypes::ints | dtypes::complexes;
-constexpr DTypeSet Fields = dtypes::floats | dtypes::complexes;
-
-}  // namespace
+namespace {}  // namespace
 
 Cases cases(const op::Matmul*) {
   return cases_of<op::Matmul>({

@@ -5,8 +5,6 @@
 namespace ricci::testing {
 namespace {
 
-const Dim Symbol = Dim::symbol("n");
-
 // Shapes and axes that layer_norm, rms_norm and batch norm are all tried on; sizes before, along
 // and after the axis differ, and the square one tells a row vector from a column. [NM-01]
 struct AxisCase {

@@ -1,14 +1,8 @@
-#include <limits>
 
 #include "ops/cases.h"
 
 namespace ricci::testing {
-namespace {
-
-constexpr double Nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double Inf = std::numeric_limits<double>::infinity();
-
-}  // namespace
+namespace {}  // namespace
 
 Cases cases(const op::Pool*) {
   const Dim n = Dim::symbol("n");
@@ -51,13 +45,13 @@ Cases cases(const op::Pool*) {
        .op = {.kind = ReduceKind::Prod, .kernel_size = {2, 2}, .stride = {1, 1}},
        .out = {{0, 0, 0}}},
       {.name = "nan_propagates",
-       .in = {T({1, 1, 1, 4}).with({1, Nan, 3, 4})},
+       .in = {T({1, 1, 1, 4}).with({1, NaN, 3, 4})},
        .op = {.kind = ReduceKind::Max, .kernel_size = {1, 2}},
-       .out = {{Nan, Nan, 4}}},
+       .out = {{NaN, NaN, 4}}},
       {.name = "nan_propagates_through_min",
-       .in = {T({1, 1, 1, 4}).with({Nan, 1, 3, 4})},
+       .in = {T({1, 1, 1, 4}).with({NaN, 1, 3, 4})},
        .op = {.kind = ReduceKind::Min, .kernel_size = {1, 2}},
-       .out = {{Nan, 1, 3}}},
+       .out = {{NaN, 1, 3}}},
       {.name = "infinities",
        .in = {T({1, 1, 1, 3}).with({-Inf, -Inf, Inf})},
        .op = {.kind = ReduceKind::Max, .kernel_size = {1, 2}, .padding = {0, 1}},
@@ -150,7 +144,7 @@ Cases cases(const op::MaxPool2dBackward*) {
        .op = {.kernel_size = {1, 2}},
        .out = {{0, 11, 0}}},
       {.name = "first_nan",
-       .in = {T({1, 1, 1, 4}).with({Nan, 1, Nan, -Inf}), T({1, 1, 1, 2}).with({1, 2})},
+       .in = {T({1, 1, 1, 4}).with({NaN, 1, NaN, -Inf}), T({1, 1, 1, 2}).with({1, 2})},
        .op = {.kernel_size = {1, 3}},
        .out = {{1, 0, 2, 0}}},
       {.name = "nothing_but_minus_infinity",  // [BW-05]
@@ -158,7 +152,7 @@ Cases cases(const op::MaxPool2dBackward*) {
        .op = {.kernel_size = {1, 2}, .padding = {0, 1}},
        .out = {{3, 3, 4}}},
       {.name = "nothing_but_nan",  // [BW-05]
-       .in = {T({1, 1, 1, 2}).with({Nan, Nan}), T({1, 1, 1, 1}).with({6})},
+       .in = {T({1, 1, 1, 2}).with({NaN, NaN}), T({1, 1, 1, 1}).with({6})},
        .op = {.kernel_size = {1, 2}},
        .out = {{6, 0}}},
       {.name = "overlapping",
@@ -212,7 +206,7 @@ Cases cases(const op::MaxPool2dSelect*) {
        .op = {.kernel_size = {1, 2}},
        .out = {{1, 2, 4}}},
       {.name = "first_nan",
-       .in = {T({1, 1, 1, 4}).with({Nan, 1, Nan, Inf}), T({1, 1, 1, 4}).with({1, 2, 3, 4})},
+       .in = {T({1, 1, 1, 4}).with({NaN, 1, NaN, Inf}), T({1, 1, 1, 4}).with({1, 2, 3, 4})},
        .op = {.kernel_size = {1, 3}},
        .out = {{1, 3}}},
       {.name = "nothing_but_minus_infinity",
@@ -220,9 +214,9 @@ Cases cases(const op::MaxPool2dSelect*) {
        .op = {.kernel_size = {1, 2}, .padding = {0, 1}},
        .out = {{1, 1, 2, 3}}},
       {.name = "moves_any_value",
-       .in = {T({1, 1, 1, 2}).with({1, 2}), T({1, 1, 1, 2}).with({Inf, Nan})},
+       .in = {T({1, 1, 1, 2}).with({1, 2}), T({1, 1, 1, 2}).with({Inf, NaN})},
        .op = {.kernel_size = {1, 1}},
-       .out = {{Inf, Nan}}},
+       .out = {{Inf, NaN}}},
       {.name = "overlapping",
        .in = {T({2, 3, 5, 4}), T({2, 3, 5, 4})},
        .op = {.kernel_size = {3, 2}}},

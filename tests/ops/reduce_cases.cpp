@@ -1,12 +1,8 @@
-#include <limits>
 
 #include "ops/cases.h"
 
 namespace ricci::testing {
 namespace {
-
-constexpr double Inf = std::numeric_limits<double>::infinity();
-const double NaN = std::numeric_limits<double>::quiet_NaN();
 
 DTypeSet dtypes_of(ReduceKind kind) {
   if (kind == ReduceKind::Any || kind == ReduceKind::All) return dtypes::booleans;

@@ -1,12 +1,9 @@
 #include <cmath>
-#include <limits>
 
 #include "ops/cases.h"
 
 namespace ricci::testing {
 namespace {
-
-const double NaN = std::numeric_limits<double>::quiet_NaN();
 
 RegionOperand in(std::int64_t i) { return RegionOperand::input(i); }
 RegionOperand st(std::int64_t j) { return RegionOperand::step(j); }

@@ -1,12 +1,9 @@
-#include <limits>
 
 #include "ops/cases.h"
 
 namespace ricci::testing {
 namespace {
 
-constexpr double Inf = std::numeric_limits<double>::infinity();
-const double NaN = std::numeric_limits<double>::quiet_NaN();
 constexpr DTypeSet Ordered = dtypes::floats | dtypes::ints | dtypes::booleans;
 
 }  // namespace

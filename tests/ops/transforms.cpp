@@ -322,7 +322,7 @@ RuleSource source_of(const OpDescriptor& d, std::size_t column) {
 }
 
 // Writes the matrix and the closing summary that `make test` prints.
-class Matrix : public ::testing::Environment {
+class TransformMatrix : public ::testing::Environment {
  public:
   void TearDown() override {
     if (cases_run() == 0) return;
@@ -348,7 +348,7 @@ class Matrix : public ::testing::Environment {
   }
 };
 const ::testing::Environment* const matrix =
-    ::testing::AddGlobalTestEnvironment(new Matrix);  // NOLINT: gtest owns it
+    ::testing::AddGlobalTestEnvironment(new TransformMatrix);  // NOLINT: gtest owns it
 
 }  // namespace
 }  // namespace ricci::testing

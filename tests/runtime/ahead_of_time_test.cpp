@@ -18,6 +18,7 @@
 #include "runtime/models.h"
 #include "schedule/program_bytes.h"
 #include "support/c_program.h"
+#include "support/elf.h"
 #include "test_paths.h"
 
 namespace ricci::testing {
@@ -307,6 +308,7 @@ TEST(RuntimeAheadOfTime, SharedLibrariesExportTheirOwnFunctionsOnly) {
   const Feeds feeds = random_feeds(graph);
   const std::string path = scratch("libproduct.so");
   io::write_shared_library(compile_object(graph), path);
+  testing::expect_hardened(path);
   EXPECT_EQ(run_shell(fmt::format("ldd '{}' | grep -ci llvm", path)).out, "0\n");
   EXPECT_EQ(
       run_shell(fmt::format("nm -D --defined-only '{}' | grep ' T ' | cut -d' ' -f3 | sort", path))

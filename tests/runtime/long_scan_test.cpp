@@ -11,7 +11,7 @@
 namespace ricci::testing {
 namespace {
 
-constexpr std::int64_t Steps = 100'000;
+constexpr std::int64_t LongScanSteps = 100'000;
 constexpr std::int64_t Width = 8;
 constexpr std::int64_t RowBytes = Width * 8;
 
@@ -20,7 +20,7 @@ struct Loop {
   ScanSaving saving = {};
   bool reverse = false;
   bool trajectory = false;
-  std::int64_t steps = Steps;
+  std::int64_t steps = LongScanSteps;
 };
 
 // c ← c + 0.01·tanh(c·w + x_t)
@@ -48,7 +48,7 @@ Graph long_scan(const Loop& loop, const std::vector<ValueRef>& wrt = {"c0", "w",
 // Rows a gradient needs at once: those kept (and once more, behind the initial carry), and those of
 // one segment, as the scan left them and as they enter its steps.
 std::int64_t needed_bytes(std::int64_t kept) {
-  return 2 * (kept + (Steps + kept - 1) / kept + 2) * RowBytes;
+  return 2 * (kept + (LongScanSteps + kept - 1) / kept + 2) * RowBytes;
 }
 constexpr std::int64_t Slack = 16 << 10;  // cotangents, sums, flags, alignment
 
@@ -68,7 +68,7 @@ void expect_gradients(const CompiledGraph& actual, const CompiledGraph& expected
 TEST(RuntimeLongScan, RunsInTheMemoryOfItsCheckpoints) {
   const Feeds feeds = random_feeds(long_scan({}));
   const CompiledGraph all = compile(long_scan({}));
-  ASSERT_GT(all.workspace_bytes(), Steps * RowBytes);
+  ASSERT_GT(all.workspace_bytes(), LongScanSteps * RowBytes);
   for (const std::int64_t kept : {100, 250, 1000}) {
     SCOPED_TRACE(kept);
     const CompiledGraph few = compile(long_scan({.checkpoints = kept}));
@@ -92,7 +92,7 @@ TEST(RuntimeLongScan, SegmentsMayDifferInLength) {
     const CompiledGraph straight = reverse ? compile(long_scan({.reverse = true})) : all;
     expect_gradients(few, compile(long_scan({.reverse = reverse}, {"c0", "w"})), feeds);
     const CompiledGraph rows = compile(long_scan(loop));
-    EXPECT_LT(rows.workspace_bytes(), 2 * Steps * RowBytes);
+    EXPECT_LT(rows.workspace_bytes(), 2 * LongScanSteps * RowBytes);
     expect_gradients(rows, straight, feeds);
   }
 }

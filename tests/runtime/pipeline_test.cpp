@@ -62,7 +62,7 @@ TEST(RuntimePipeline, ProgramsRunAsTheyAre) {
     g.set_outputs({squared ? x * x : x + x});
     return g;
   };
-  const auto program = std::make_shared<const Program>(compile(doubled(false)).program());
+  const auto program = std::make_shared<const ricci::Program>(compile(doubled(false)).program());
   EXPECT_NO_THROW((void)load(doubled(false), program));
   EXPECT_THROW((void)load(doubled(true), program), UserError);
   EXPECT_THROW((void)compile_training(perceptron(), {.compile = {.donations = {{0, "x"}}}}),

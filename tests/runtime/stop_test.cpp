@@ -249,7 +249,8 @@ static void* run_endless(void* unused) {
   float zero = 0, out = 0;
   counts_arrays arrays = {.n = &zero, .by = &zero, .last = &out};
   (void)unused;
-  endless_status = counts_run(program, &arrays, 0);
+  do endless_status = counts_run(program, &arrays, 0);
+  while (endless_status == counts_busy);
   return NULL;
 }
 

@@ -272,7 +272,7 @@ TEST(RuntimeTraining, HundredsOfParamsAreClippedTogether) {
 // [training-arena-overlap] Parameters are never where temporaries are.
 TEST(RuntimeTraining, ParamsLieOutsideTheArena) {
   const TrainingStep training = started();
-  const Program& p = training.compiled().program();
+  const ricci::Program& p = training.compiled().program();
   for (const BufferId b : p.inputs) {
     EXPECT_EQ(p.buffers[static_cast<std::size_t>(b)].role, Buffer::Role::Input);
   }

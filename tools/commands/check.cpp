@@ -18,7 +18,7 @@
 namespace ricci::tool {
 namespace {
 
-struct Options {
+struct CheckCommandOptions {
   Source source;
   std::vector<std::string> wrt;
   FeedOptions feeds;
@@ -32,7 +32,7 @@ std::string counted(std::size_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-void check_form(const Options& options) {
+void check_form(const CheckCommandOptions& options) {
   std::vector<Diagnostic> faults;
   std::string report;
   for (const Graph& graph : options.source.load_chosen()) {
@@ -48,7 +48,7 @@ void check_form(const Options& options) {
 }
 
 // Values are those of one program, so that only the first or chosen graph is looked at.
-void check_gradients(const Options& options) {
+void check_gradients(const CheckCommandOptions& options) {
   const Graph graph = options.source.load();
   verify(graph);
   const RunValues values = make_values(graph, options.feeds);
@@ -64,7 +64,7 @@ void check_gradients(const Options& options) {
 }  // namespace
 
 void add_check(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckCommandOptions>();
   CLI::App* command =
       app.add_subcommand("check", "verifies the graphs of a file; derivatives of one as well");
   options->source.declare_all(*command);

@@ -9,7 +9,7 @@
 namespace ricci::tool {
 namespace {
 
-struct Options : TransformOptions {
+struct GradCommandOptions : TransformOptions {
   bool zero_missing = false;
   bool with_loss = false;  // what happens anyway; scripts may say so
   bool only_grads = false;
@@ -23,7 +23,7 @@ struct Options : TransformOptions {
   }
 };
 
-void declare_saving(CLI::App& command, Options& options) {
+void declare_saving(CLI::App& command, GradCommandOptions& options) {
   const auto names = enumerator_names(ScanSave{});
   command
       .add_option("--save", options.save,
@@ -40,7 +40,7 @@ void declare_saving(CLI::App& command, Options& options) {
       ->delimiter(',');
 }
 
-Transformed gradient(const Graph& graph, const Options& options) {
+Transformed gradient(const Graph& graph, const GradCommandOptions& options) {
   const GradOptions how{.zero_missing_wrt = options.zero_missing,
                         .internal_seed = options.internal_seed,
                         .scan_saving = options.scan_saving()};
@@ -51,7 +51,7 @@ Transformed gradient(const Graph& graph, const Options& options) {
 }  // namespace
 
 void add_grad(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GradCommandOptions>();
   CLI::App* command = app.add_subcommand("grad", "gradients of a graph's first output");
   options->declare(*command);
   options->declare_wrt(*command, "differentiate by these; %name for a value that is computed");

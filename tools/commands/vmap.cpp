@@ -13,7 +13,7 @@
 namespace ricci::tool {
 namespace {
 
-struct Options : TransformOptions {
+struct VmapCommandOptions : TransformOptions {
   std::vector<std::string> batch;
   std::string size;
   VmapOptions vmap;
@@ -47,7 +47,7 @@ std::string check_size(const std::string& text) {
   return fmt::format("'{}' is neither a number of examples nor a name for it", text);
 }
 
-Transformed batched(const Graph& graph, const Options& options) {
+Transformed batched(const Graph& graph, const VmapCommandOptions& options) {
   std::vector<BatchedInput> inputs;
   for (const std::string& text : options.batch) inputs.push_back(batched_input(text));
   VmapOptions how = options.vmap;
@@ -58,7 +58,7 @@ Transformed batched(const Graph& graph, const Options& options) {
 }  // namespace
 
 void add_vmap(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VmapCommandOptions>();
   CLI::App* command = app.add_subcommand("vmap", "the same program over a batch of examples");
   options->declare(*command);
   command

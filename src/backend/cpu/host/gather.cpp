@@ -9,7 +9,7 @@
 namespace ricci::cpu {
 namespace {
 
-struct Bytes16 {
+struct SixteenBytes {
   std::uint64_t low;
   std::uint64_t high;
 };
@@ -22,7 +22,7 @@ void with_size(DType dtype, const F& f) {
     case 2: return f.template operator()<std::uint16_t>();
     case 4: return f.template operator()<std::uint32_t>();
     case 8: return f.template operator()<std::uint64_t>();
-    default: return f.template operator()<Bytes16>();
+    default: return f.template operator()<SixteenBytes>();
   }
 }
 

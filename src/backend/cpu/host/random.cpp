@@ -22,7 +22,7 @@
 namespace ricci::cpu {
 namespace {
 
-constexpr std::int64_t PieceSize = 1024;
+constexpr std::int64_t DrawnAtOnce = 1024;
 
 #if defined(__x86_64__)
 // philox4x32 of 16 counters in a row, four to a vector: a word sits in the lower half of its lane,
@@ -109,9 +109,9 @@ PhiloxStream stream_of(const Random& op, const HostCall& c) {
 template <class F>
 void for_each_piece(const HostCall& c, const PhiloxStream& stream, std::int64_t per_element,
                     const F& f) {
-  parallel_for(c.pool, count_of(c.results[0].dims), PieceSize,
+  parallel_for(c.pool, count_of(c.results[0].dims), DrawnAtOnce,
                [&](std::int64_t begin, std::int64_t end) {
-                 std::array<std::uint32_t, 4 * PieceSize> words;
+                 std::array<std::uint32_t, 4 * DrawnAtOnce> words;
                  const std::int64_t blocks = ((end - begin) * per_element + 3) / 4;
                  const auto first = static_cast<std::uint64_t>(begin * per_element / 4);
                  stream_words(stream.key(), first, blocks, words.data());

@@ -13,15 +13,17 @@
 namespace ricci::cpu {
 namespace {
 
-constexpr float Inf = std::numeric_limits<float>::infinity();
+constexpr float Infinity = std::numeric_limits<float>::infinity();
 constexpr std::int64_t QueryBlock = ScoreKernels::Queries;
 constexpr std::int64_t KeyBlock = 64;
-constexpr std::int64_t Alignment = 16;  // floats: 64 bytes
+constexpr std::int64_t AlignedFloats = 16;  // floats: 64 bytes
 // Forward tiles with heads up to this wide work on the stack, which stays in the cache.
 constexpr std::int64_t StackHead = 128;
 constexpr std::int64_t StackFloats = (2 * StackHead + KeyBlock) * QueryBlock;
 
-std::int64_t rounded_up(std::int64_t n) { return (n + Alignment - 1) / Alignment * Alignment; }
+std::int64_t rounded_up(std::int64_t n) {
+  return (n + AlignedFloats - 1) / AlignedFloats * AlignedFloats;
+}
 
 // Blocks with long sides are worth packing.
 constexpr std::int64_t PackedSize = 48;
@@ -127,11 +129,11 @@ void AttentionPlan::mask_scores(const AttentionOperands& in, const Block& b, std
     for (std::int64_t j = 0; j < keys; ++j) {
       float* row = s + j * QueryBlock;
       const std::int64_t first = std::clamp<std::int64_t>(key + j - newest, 0, QueryBlock);
-      std::fill_n(row, first, -Inf);
+      std::fill_n(row, first, -Infinity);
       if (mask_kind_.kind == Kind::Causal) continue;
       const std::int64_t end =
           std::clamp<std::int64_t>(key + j - newest + mask_kind_.window + 1, 0, QueryBlock);
-      std::fill(row + end, row + QueryBlock, -Inf);
+      std::fill(row + end, row + QueryBlock, -Infinity);
     }
     return;
   }
@@ -144,7 +146,7 @@ void AttentionPlan::mask_scores(const AttentionOperands& in, const Block& b, std
       if (mask_kind_.kind == Kind::Bias) {
         score += static_cast<const float*>(in.mask)[at];
       } else if (!is_allowed(mask_.dtype, in.mask, at)) {
-        score = -Inf;
+        score = -Infinity;
       }
     }
   }
@@ -183,7 +185,7 @@ void AttentionPlan::forward_block(const AttentionOperands& in, const Block& b, f
   alignas(64) float maximum[QueryBlock];
   alignas(64) float total[QueryBlock] = {};
   alignas(64) float correction[QueryBlock];
-  std::fill_n(maximum, QueryBlock, -Inf);
+  std::fill_n(maximum, QueryBlock, -Infinity);
   std::fill_n(sum, b.count * width_, 0.0F);
   pack_queries(in.q, b, scale_, packed_q);
   for (std::int64_t key = b.key0; key < b.key1; key += KeyBlock) {
@@ -217,7 +219,7 @@ void AttentionPlan::forward_block(const AttentionOperands& in, const Block& b, f
     }
     if (lse != nullptr) {
       lse[(b.batch * num_heads_ + b.head) * queries_ + b.first + i] =
-          none ? -Inf : maximum[i] + std::log(total[i]);
+          none ? -Infinity : maximum[i] + std::log(total[i]);
     }
   }
 }
@@ -269,13 +271,13 @@ void AttentionPlan::probabilities(const Block& b, const float* lse, const Worksp
   if (lse != nullptr) {
     const float* own = lse + (b.batch * num_heads_ + b.head) * queries_ + b.first;
     // Without an allowed key every score is -inf, and so stays -inf less +inf: the row is 0.
-    for (std::int64_t i = 0; i < b.count; ++i) shift[i] = own[i] == -Inf ? Inf : own[i];
+    for (std::int64_t i = 0; i < b.count; ++i) shift[i] = own[i] == -Infinity ? Infinity : own[i];
     kernels.exp_shifted(s, keys, shift);
     return;
   }
   alignas(64) float total[QueryBlock] = {};
   alignas(64) float correction[QueryBlock];
-  std::fill_n(shift, QueryBlock, -Inf);
+  std::fill_n(shift, QueryBlock, -Infinity);
   kernels.take(s, keys, shift, total, correction);
   for (float& t : total) t = t == 0.0F ? 0.0F : 1.0F / t;
   for (std::int64_t j = 0; j < keys; ++j) {

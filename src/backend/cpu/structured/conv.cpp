@@ -11,13 +11,13 @@
 namespace ricci::cpu {
 namespace {
 
-constexpr std::int64_t Chunk = 1 << 14;  // elements converted in one tile
+constexpr std::int64_t ConvertedAtOnce = 1 << 14;  // elements converted in one tile
 
 template <class Convert, class From, class To>
 void convert_all(ThreadPool& pool, Convert convert, const From* from, To* to, std::int64_t count) {
-  pool.run((count + Chunk - 1) / Chunk, [&](std::int64_t tile) {
-    const std::int64_t first = tile * Chunk;
-    convert(from + first, to + first, std::min(Chunk, count - first));
+  pool.run((count + ConvertedAtOnce - 1) / ConvertedAtOnce, [&](std::int64_t tile) {
+    const std::int64_t first = tile * ConvertedAtOnce;
+    convert(from + first, to + first, std::min(ConvertedAtOnce, count - first));
   });
 }
 

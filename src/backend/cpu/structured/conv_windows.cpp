@@ -13,8 +13,8 @@ namespace ricci::cpu {
 namespace {
 
 constexpr std::int64_t StripWindows = 256;
-constexpr std::int64_t MostTiles = 16;
-constexpr std::int64_t MostPartials = 8;  // of dw, each the size of dw
+constexpr std::int64_t MostWindowTiles = 16;
+constexpr std::int64_t MostWindowPartials = 8;  // of dw, each the size of dw
 
 template <class R>
 const ProductKernels<R>& kernels() {
@@ -57,7 +57,8 @@ template <class R>
 class WindowConv final : public ConvMethod {
  public:
   WindowConv(const ConvGeometry& g, ConvPlan::Kind kind) : g_(g), kind_(kind) {
-    tiles_ = std::min(g.images, kind == ConvPlan::Kind::BackwardWeight ? MostPartials : MostTiles);
+    tiles_ = std::min(
+        g.images, kind == ConvPlan::Kind::BackwardWeight ? MostWindowPartials : MostWindowTiles);
     strip_ = checked_mul(g.taps(), StripWindows);
     partial_ = kind == ConvPlan::Kind::BackwardWeight ? g.weights() : 0;
   }

@@ -40,7 +40,7 @@ T written(Sum<T> x) {
 }
 
 template <class F>
-void with_float_type(DType dtype, F&& f) {
+void with_pooled_type(DType dtype, F&& f) {
   switch (dtype) {
     case DType::F64: return f.template operator()<double>();
     case DType::F16: return f.template operator()<Float16>();
@@ -222,7 +222,7 @@ void pool_forward(ThreadPool& pool, const PoolGeometry& g, ReduceKind kind, bool
   if (kind == ReduceKind::Max && is_by_pairs(g)) {
     return max_pool_by_pairs(pool, g, static_cast<const float*>(x), static_cast<float*>(y));
   }
-  with_float_type(g.dtype, [&]<class T>() {
+  with_pooled_type(g.dtype, [&]<class T>() {
     for_each_plane(pool, g, [&](std::int64_t plane) {
       const T* from = static_cast<const T*>(x) + plane * g.size_in[0] * g.size_in[1];
       T* to = static_cast<T*>(y) + plane * g.size_out[0] * g.size_out[1];
@@ -237,7 +237,7 @@ void max_pool_backward(ThreadPool& pool, const PoolGeometry& g, const void* x, c
     return max_pool_backward_by_pairs(pool, g, static_cast<const float*>(x),
                                       static_cast<const float*>(dy), static_cast<float*>(dx));
   }
-  with_float_type(g.dtype, [&]<class T>() {
+  with_pooled_type(g.dtype, [&]<class T>() {
     for_each_plane(pool, g, [&](std::int64_t plane) {
       const std::int64_t image = g.size_in[0] * g.size_in[1];
       const T* from = static_cast<const T*>(x) + plane * image;
@@ -270,7 +270,7 @@ std::int64_t max_pool_backward_thread_bytes(const PoolGeometry& g) {
 
 void max_pool_select(ThreadPool& pool, const PoolGeometry& g, const void* x, const void* v,
                      void* out) {
-  with_float_type(g.dtype, [&]<class T>() {
+  with_pooled_type(g.dtype, [&]<class T>() {
     for_each_plane(pool, g, [&](std::int64_t plane) {
       const std::int64_t image = plane * g.size_in[0] * g.size_in[1];
       const T* from = static_cast<const T*>(x) + image;

@@ -12,7 +12,7 @@ struct Free {
   void operator()(std::byte* p) const noexcept { ::operator delete(p, Alignment); }
 };
 
-struct Room {
+struct OwnPiece {
   std::unique_ptr<std::byte, Free> memory;
   std::int64_t bytes = 0;
 };
@@ -25,7 +25,7 @@ std::int64_t thread_scratch_bytes(std::int64_t bytes) {
 }
 
 std::byte* thread_scratch(std::int64_t bytes) {
-  thread_local Room room;
+  thread_local OwnPiece room;
   if (room.bytes < bytes) {
     const std::int64_t rounded = thread_scratch_bytes(bytes);
     room.memory.reset();
