@@ -37,8 +37,8 @@ if(sources)
                                                  "${CMAKE_CURRENT_BINARY_DIR}/all")
   target_link_libraries(ricci_tests PRIVATE ricci_internal fmt::fmt GTest::gtest
                                             GTest::gtest_main)
-  # Unit tests name their helpers as they like, and are compiled one by one.
-  foreach(folder ops backend runtime property support)
+  # Other tests name their helpers as they like, and are compiled one by one.
+  foreach(folder ops support)
     ricci_unity(ricci_tests ${folder} ${has_${folder}})
   endforeach()
   ricci_precompile(ricci_tests <gtest/gtest.h> ${RICCI_GRAPH_HEADERS}

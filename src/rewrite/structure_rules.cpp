@@ -193,7 +193,7 @@ struct RuleFunction<Result (*)(const T&, Rewriter&)> {
 
 // A rule from its function: the root op is the function's first parameter.
 template <auto Function>
-Rule rule(std::string_view name, std::string_view identity) {
+Rule rule_of(std::string_view name, std::string_view identity) {
   using Root = typename RuleFunction<decltype(Function)>::Root;
   return {name, identity, kind_of<Root>, [](Rewriter& r) -> Replacement {
             auto found = Function(*r.root().op.template as<Root>(), r);
@@ -210,35 +210,35 @@ Rule rule(std::string_view name, std::string_view identity) {
 
 std::span<const Rule> structure_rules() {
   static const std::vector<Rule> rules = {
-      rule<fuse_transposes>("fuse_transposes",
-                            "transpose(transpose(x, p), q) -> transpose(x, p∘q)"),
-      rule<drop_identity_transpose>("drop_identity_transpose", "transpose(x, [0, 1, …]) -> x"),
-      rule<transpose_of_unit_axes>("transpose_of_unit_axes",
-                                   "transpose(x, p) -> reshape(x) where only 1s move"),
-      rule<fuse_reshapes>("fuse_reshapes", "reshape(reshape(x, a), b) -> reshape(x, b)"),
-      rule<drop_identity_reshape>("drop_identity_reshape", "reshape(x, shape of x) -> x"),
-      rule<fuse_expands>("fuse_expands", "expand(expand(x, a), b) -> expand(x, b)"),
-      rule<drop_identity_expand>("drop_identity_expand", "expand(x, shape of x) -> x"),
-      rule<expand_by_unit_axes>("expand_by_unit_axes", "expand(x, [1, …]) -> reshape(x)"),
-      rule<drop_identity_cast>("drop_identity_cast", "cast(x, dtype of x) -> x"),
-      rule<fuse_exact_casts>("fuse_exact_casts",
-                             "cast(cast(x, a), b) -> cast(x, b) where a loses nothing"),
-      rule<narrow_of_narrow>("narrow_of_narrow",
-                             "narrow(narrow(x, s, m), t, n) -> narrow(x, s + t, n)"),
-      rule<drop_full_narrow>("drop_full_narrow", "narrow(x, 0, all) -> x"),
-      rule<reshape_of_splat>("reshape_of_splat", "reshape(splat c) -> splat c"),
-      rule<transpose_of_splat>("transpose_of_splat", "transpose(splat c) -> splat c"),
-      rule<expand_of_splat>("expand_of_splat", "expand(splat c) -> splat c"),
-      rule<narrow_of_splat>("narrow_of_splat", "narrow(splat c) -> splat c"),
-      rule<fuse_stop_gradients>("fuse_stop_gradients",
-                                "stop_gradient(stop_gradient(x)) -> stop_gradient(x)"),
-      rule<where_with_constant_condition>("where_with_constant_condition",
-                                          "where(true, a, b) -> a, where(false, a, b) -> b"),
-      rule<reduce_over_unit_axes>("reduce_over_unit_axes",
-                                  "reduce(x, axes of size 1) -> reshape(x)"),
-      rule<if_with_constant_predicate>("if_with_constant_predicate",
-                                       "if(constant, x…) -> the chosen body of x…"),
-      rule<scan_of_no_steps>("scan_of_no_steps", "scan of length 0 -> its initial carries"),
+      rule_of<fuse_transposes>("fuse_transposes",
+                               "transpose(transpose(x, p), q) -> transpose(x, p∘q)"),
+      rule_of<drop_identity_transpose>("drop_identity_transpose", "transpose(x, [0, 1, …]) -> x"),
+      rule_of<transpose_of_unit_axes>("transpose_of_unit_axes",
+                                      "transpose(x, p) -> reshape(x) where only 1s move"),
+      rule_of<fuse_reshapes>("fuse_reshapes", "reshape(reshape(x, a), b) -> reshape(x, b)"),
+      rule_of<drop_identity_reshape>("drop_identity_reshape", "reshape(x, shape of x) -> x"),
+      rule_of<fuse_expands>("fuse_expands", "expand(expand(x, a), b) -> expand(x, b)"),
+      rule_of<drop_identity_expand>("drop_identity_expand", "expand(x, shape of x) -> x"),
+      rule_of<expand_by_unit_axes>("expand_by_unit_axes", "expand(x, [1, …]) -> reshape(x)"),
+      rule_of<drop_identity_cast>("drop_identity_cast", "cast(x, dtype of x) -> x"),
+      rule_of<fuse_exact_casts>("fuse_exact_casts",
+                                "cast(cast(x, a), b) -> cast(x, b) where a loses nothing"),
+      rule_of<narrow_of_narrow>("narrow_of_narrow",
+                                "narrow(narrow(x, s, m), t, n) -> narrow(x, s + t, n)"),
+      rule_of<drop_full_narrow>("drop_full_narrow", "narrow(x, 0, all) -> x"),
+      rule_of<reshape_of_splat>("reshape_of_splat", "reshape(splat c) -> splat c"),
+      rule_of<transpose_of_splat>("transpose_of_splat", "transpose(splat c) -> splat c"),
+      rule_of<expand_of_splat>("expand_of_splat", "expand(splat c) -> splat c"),
+      rule_of<narrow_of_splat>("narrow_of_splat", "narrow(splat c) -> splat c"),
+      rule_of<fuse_stop_gradients>("fuse_stop_gradients",
+                                   "stop_gradient(stop_gradient(x)) -> stop_gradient(x)"),
+      rule_of<where_with_constant_condition>("where_with_constant_condition",
+                                             "where(true, a, b) -> a, where(false, a, b) -> b"),
+      rule_of<reduce_over_unit_axes>("reduce_over_unit_axes",
+                                     "reduce(x, axes of size 1) -> reshape(x)"),
+      rule_of<if_with_constant_predicate>("if_with_constant_predicate",
+                                          "if(constant, x…) -> the chosen body of x…"),
+      rule_of<scan_of_no_steps>("scan_of_no_steps", "scan of length 0 -> its initial carries"),
   };
   return rules;
 }

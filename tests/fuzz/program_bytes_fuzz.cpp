@@ -20,6 +20,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const std::vector<std::byte> again = schedule::to_bytes(program);
   if (schedule::to_bytes(schedule::program_from_bytes(again)) != again) std::abort();
-  (void)testing::run_stored_program(bytes);
+  (void)ricci::testing::run_stored_program(bytes);
   return 0;
 }

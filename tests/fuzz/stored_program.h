@@ -28,7 +28,7 @@ struct NoCode final : cpu::CodeSource {
     const auto nothing = [](void* const*, const cpu::TileRange*, cpu::Fault*) {};
     return std::vector<cpu::KernelCode>(kernels.size(), {nullptr, nothing});
   }
-  cpu::ScanCode scan(const Program&, const ControlStep&) override { return {}; }
+  cpu::ScanCode scan(const ricci::Program&, const ControlStep&) override { return {}; }
 };
 
 /// What a program takes to run, with the bodies of its loops.
@@ -37,7 +37,7 @@ struct ProgramSize {
   double work = 0;
   bool may_not_end = false;
 
-  void add(const Program& program, double times = 1) {
+  void add(const ricci::Program& program, double times = 1) {
     bytes += static_cast<double>(program.arena_bytes);
     for (const Buffer& b : program.buffers) bytes += static_cast<double>(b.bytes());
     for (const loop::Kernel& k : program.kernels)
@@ -83,9 +83,9 @@ inline void fill_input(std::span<std::byte> bytes, DType dtype, std::size_t numb
 /// nobody may touch. A run that steps over it does not return; InternalError when a claim of ours
 /// does not hold.
 inline StoredRun run_stored_program(std::span<const std::byte> bytes) {
-  std::shared_ptr<const Program> program;
+  std::shared_ptr<const ricci::Program> program;
   try {
-    program = std::make_shared<const Program>(schedule::program_from_bytes(bytes));
+    program = std::make_shared<const ricci::Program>(schedule::program_from_bytes(bytes));
   } catch (const UserError&) {
     return StoredRun::Refused;
   }

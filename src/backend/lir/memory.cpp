@@ -11,7 +11,7 @@
 namespace ricci::lir {
 namespace {
 
-constexpr int Unwritten = 0xFF;  // a NaN, in any float
+constexpr int FreshByte = 0xFF;  // a NaN, in any float
 
 }  // namespace
 
@@ -44,7 +44,7 @@ void Memory::copy_out(std::byte* to, const std::byte* from, std::int64_t bytes) 
 }
 
 void Memory::scramble(std::byte* at, std::int64_t bytes) const {
-  std::memset(at, Unwritten, static_cast<std::size_t>(bytes));
+  std::memset(at, FreshByte, static_cast<std::size_t>(bytes));
 }
 
 void Memory::require_own(const std::byte* at, std::int64_t bytes, std::string_view what) const {

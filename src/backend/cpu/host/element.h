@@ -14,9 +14,10 @@
 namespace ricci::cpu {
 
 template <class T>
-inline constexpr bool is_small_float = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
+inline constexpr bool is_small_float_type =
+    std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 template <class T>
-inline constexpr bool is_any_float = std::is_floating_point_v<T> || is_small_float<T>;
+inline constexpr bool is_any_float = std::is_floating_point_v<T> || is_small_float_type<T>;
 
 namespace detail {
 template <class T, class Float>
@@ -70,9 +71,9 @@ template <class T>
 /// An element as a number, or a number as an element: floats are rounded once, integers wrapped.
 template <class To, class From>
 [[nodiscard]] inline To element_cast(From v) {
-  if constexpr (is_small_float<From> && std::is_floating_point_v<To>) {
+  if constexpr (is_small_float_type<From> && std::is_floating_point_v<To>) {
     return static_cast<To>(widened(v));
-  } else if constexpr (is_small_float<To> && std::is_same_v<From, float>) {
+  } else if constexpr (is_small_float_type<To> && std::is_same_v<From, float>) {
     return narrowed<To>(v);
   } else {
     return ricci::detail::convert_element<To>(v);
