@@ -4,6 +4,7 @@
 #pragma once
 
 #include <new>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -27,6 +28,8 @@ decltype(auto) call_custom(const op::Custom& op, std::string_view callback, F&& 
   } catch (const Error&) {
     throw;
   } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::length_error&) {  // more elements than any memory: the same want
     throw;
   } catch (const std::exception& e) {
     fail_custom(op, callback, e.what());

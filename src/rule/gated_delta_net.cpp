@@ -28,7 +28,8 @@ struct DeltaNetOperands {
         v(c.real(2)),
         g(c.real(3)),
         beta(c.real(4)),
-        steps(v.dims[1]),
+        // Without states no step need be taken, however many there are.
+        steps(count_elements({v.dims[0], v.dims[2], v.dims[3], q.dims[3]}) == 0 ? 0 : v.dims[1]),
         key_width(q.dims[3]),
         value_width(v.dims[3]),
         group(q.dims[2] == 0 ? 1 : v.dims[2] / q.dims[2]),

@@ -25,7 +25,8 @@ struct ScanRun {
         a(context.real(2)),
         b(context.real(3)),
         c(context.real(4)),
-        steps(x.dims[1]),
+        // Without states no step need be taken, however many there are.
+        steps(count_elements({x.dims[0], x.dims[2], a.dims[1]}) == 0 ? 0 : x.dims[1]),
         states({steps + 1, x.dims[0], x.dims[2], a.dims[1]}) {
     if (has_initial_state) {
       const RealNd h0 = context.real(5);

@@ -99,7 +99,7 @@ class ControlChecker {
       require(room.role == Buffer::Role::Output || room.role == Buffer::Role::Temporary,
               "a loop writes to what it may only read");
       require(room.dtype == operand.type.dtype && room.elements >= *operand.type.numel(),
-              "a carry has too little room");
+              "a buffer for a carry is too small");
     }
   }
 

@@ -79,7 +79,7 @@ std::vector<CaseOf<O>> forward_refusals() {
           {.name = "eps_nan",
            .in = {T({2, 3}), T({3}), T({3})},
            .op = {.eps = std::nan("")},
-           .rejects = "c3"}};
+           .rejects = "range"}};
 }
 
 template <class O>

@@ -313,7 +313,7 @@ TEST(RuntimeAheadOfTime, SharedLibrariesExportTheirOwnFunctionsOnly) {
   EXPECT_EQ(
       run_shell(fmt::format("nm -D --defined-only '{}' | grep ' T ' | cut -d' ' -f3 | sort", path))
           .out,
-      "product_create\nproduct_destroy\nproduct_error\nproduct_run\n");
+      "product_create\nproduct_destroy\nproduct_error\nproduct_run\nproduct_stop\n");
 
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(library, nullptr) << ::dlerror();

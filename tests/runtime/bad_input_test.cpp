@@ -164,12 +164,13 @@ TEST(RuntimeBadInput, TooLargeToRun) {
 
 TEST(RuntimeBadInput, TooLargeToCount) {
   Graph g("huge");
-  const Value x = g.constant(Tensor::splat(f64({(std::int64_t{1} << 58) - 1}), 1.0));
+  const Value x =
+      g.constant(Tensor::splat(f64({(std::int64_t{1} << 47) - 1, std::int64_t{1} << 11}), 1.0));
   std::vector<Value> sorted = {x};  // eight of 2^61 bytes, all alive at the end
   for (int i = 0; i < 8; ++i) sorted.push_back(sort(sorted.back(), {.axis = 0})[0]);
   Value last = sort(x, {.axis = 0, .descending = true})[0];
   for (const Value& v : sorted) last = sort(last + v, {.axis = 0})[0];
-  g.set_outputs({reduce(last, {.op = ReduceKind::Max, .axes = {0}})});
+  g.set_outputs({reduce(last, {.op = ReduceKind::Max, .axes = {0, 1}})});
   expect_error(ErrorCode::OutOfMemory, "bytes", [&] { (void)Session().compile(g).run({}); });
 }
 

@@ -42,8 +42,9 @@ TEST_P(RuntimeProfile, TellsStepsWithTheirPlaces) {
     sum += r.seconds;
     if (r.kind != "matmul") continue;
     found = true;
-    EXPECT_EQ(r.label, "matmul, then tanh+add");
-    EXPECT_EQ(r.flops, 2 * 32 * 48 * 16 + 2 * 32 * 16);
+    const bool attached = device().name() == "cpu";  // elsewhere the kernel is a step of its own
+    EXPECT_EQ(r.label, attached ? "matmul, then tanh+add" : "matmul");
+    EXPECT_EQ(r.flops, 2 * 32 * 48 * 16 + (attached ? 2 * 32 * 16 : 0));
     EXPECT_EQ(r.bytes, 4 * (32 * 48 + 48 * 16 + 32 * 16));
     EXPECT_EQ(r.where.line, static_cast<std::uint32_t>(line));
   }
