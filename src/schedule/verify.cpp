@@ -241,6 +241,8 @@ class Checker {
   // Kernels write results one element behind the other; and one that wrote to what it reads could
   // change indices it has found to be good.
   static void check_places(const CallStep& s) {
+    require(std::ranges::any_of(s.results, [](const BufferView& v) { return v.buffer >= 0; }),
+            "a call makes nothing that is wanted");
     for (std::size_t r = 0; r < s.results.size(); ++r) {
       const BufferView& result = s.results[r];
       if (result.buffer < 0) continue;

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "ricci/ir/text.h"
 #include "ricci/op/table.h"
 #include "ricci/support/file.h"
 
@@ -103,35 +102,6 @@ std::vector<Bytes> program_bodies() {
     }
   }
   return bodies;
-}
-
-TEST(PropertyFiles, WriteSeedsTemporary) {
-  const std::string folder = std::string(RICCI_SOURCE_DIR) + "/tests/fuzz/corpus/program_bytes_fuzz/";
-  for (const char* wanted : {"sort", "top_k", "gather", "scatter_add", "conv", "pool", "cumsum", "if", "scan", "while", "attention", "matmul", "dynamic_slice", "batched_dense_solve", "rope", "one_hot"}) {
-    for (const OpDescriptor& d : all_ops()) {
-      if (std::string(d.info->name) != wanted) continue;
-      for (const Case& c : cases_for(d.kind)) {
-        if (!c.rejects.empty()) continue;
-        const auto dtype = std::ranges::find_if(AllDTypes, [&](DType t) { return c.dtypes.has(t); });
-        const BuiltCase built = build_case(c, *dtype);
-        if (!built.graph.symbols().empty()) continue;
-        const Bytes whole = schedule::to_bytes(
-            make_program(built.graph, {.fuse = true, .target = &cpu::target()}));
-        const auto body = schedule::opened(schedule::ProgramSeal, whole);
-        if (body.size() > 1200) continue;
-        write_file(folder + wanted + ".program", body);
-        break;
-      }
-    }
-  }
-  for (const char* name : {"attention", "clip", "constants", "mlp_loss", "recurrent"}) {
-    const auto text = read_file(std::string(RICCI_SOURCE_DIR) + "/tests/fuzz/corpus/text_parser_fuzz/" + name + ".ric");
-    const Graph g = parse({reinterpret_cast<const char*>(text.data()), text.size()}).front();
-    if (!g.symbols().empty()) continue;
-    const Bytes whole = schedule::to_bytes(make_program(g, {.fuse = true, .target = &cpu::target()}));
-    const auto body = schedule::opened(schedule::ProgramSeal, whole);
-    write_file(folder + name + ".program", body);
-  }
 }
 
 TEST(PropertyFiles, StoredProgramsTouchOnlyTheirOwnMemory) {

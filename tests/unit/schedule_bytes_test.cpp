@@ -285,6 +285,11 @@ graph @loops {
        [&](Program& p) { control_of(p).results[1].layout.strides[0] = 0; }},
       {"result of a call is not row-major",
        [&](Program& p) { call_of(p).results[0].layout.strides = {0, 0}; }},
+      {"nothing that is wanted",
+       [&](Program& p) {
+         for (BufferView& v : call_of(p).results) v.buffer = -1;
+       }},
+      {"normal form", [&](Program& p) { call_of(p).op = Op(op::Sort{.axis = -1}); }},
       {"another size", [&](Program& p) { set_type(control_of(p).operands[1], {1, 12, 4}); }},
       {"another size", [&](Program& p) { set_type(control_of(p).results[1], {12, 4}); }},
       {"a body is missing", [&](Program& p) { control_of(p).bodies[0].first = "other"; }},
