@@ -163,13 +163,14 @@ Feeds with_kept(const Programs& programs, const ParamStore& store, const Feeds& 
   return all;
 }
 
-// What a run reads: values that are fed, in the device's memory, and those that are kept there.
+// What a run reads: values that are fed, in the device's memory, and those that are kept there. The
+// store is asked where it is given, which needs its mutex; else kept values are tensors as others.
 struct Fed {
-  Fed(const Programs& programs, const ParamStore& store, const Feeds& feeds,
+  Fed(const Programs& programs, const ParamStore* store, const Feeds& feeds,
       const CheckedFeeds& checked, runtime::Staging& staging) {
     for (std::size_t k = 0; k < checked.values.size(); ++k) {
-      if (store.has(k) && !feeds.contains(programs.inputs()[k].name)) {
-        data.push_back(store.data(k));
+      if (store != nullptr && store->has(k) && !feeds.contains(programs.inputs()[k].name)) {
+        data.push_back(store->data(k));
         continue;
       }
       held.push_back(usable(checked.values[k]));
@@ -254,12 +255,14 @@ std::vector<Tensor> CompiledGraph::run(const Feeds& feeds, const RunOptions& opt
   Programs& programs = *impl_->programs;
   std::shared_lock lock(impl_->params.mutex());
   const Feeds all = with_kept(programs, impl_->params, feeds);
-  if (!programs.has_donations()) lock.unlock();
+  // Tensors on the host stay alive by themselves, and change only where they are donated.
+  if (!programs.has_donations() && impl_->device.backend().memory().is_host()) lock.unlock();
   const CheckedFeeds checked = check_feeds(programs.graph(), all, options.symbols);
   const std::shared_ptr<BoundProgram> program = programs.bound(checked.bindings);
   const LeasedContext context(*program, program->output_bytes());
   runtime::Staging staging(impl_->device.backend().memory(), program->program());
-  const Fed fed(programs, impl_->params, feeds, checked, staging);
+  const ParamStore* kept = lock.owns_lock() ? &impl_->params : nullptr;
+  const Fed fed(programs, kept, feeds, checked, staging);
   Results results(programs.outputs(), checked.bindings);
   for (std::size_t o = 0; o < results.data.size(); ++o) {
     staging.stage_output(o, results.data[o], -1);
@@ -287,7 +290,7 @@ std::vector<Tensor> CompiledGraph::update(const Feeds& feeds, const RunOptions& 
       check_feeds(programs.graph(), with_kept(programs, impl_->params, feeds), options.symbols);
   const std::shared_ptr<BoundProgram> program = programs.bound(checked.bindings);
   runtime::Staging staging(impl_->device.backend().memory(), program->program());
-  const Fed fed(programs, impl_->params, feeds, checked, staging);
+  const Fed fed(programs, &impl_->params, feeds, checked, staging);
   std::int64_t results_bytes = 0;
   for (std::size_t o = 0; o < programs.outputs().size(); ++o) {
     const BufferId b = program->program().outputs[o];

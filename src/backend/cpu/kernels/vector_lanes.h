@@ -64,9 +64,17 @@ inline Lanes<T> load_some(const T* from, int count) {
 
 template <class T>
 inline void store_some(T* to, Lanes<T> v, int count) {
+#if RICCI_VECTOR_BYTES == 64 && defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) {
+    _mm512_mask_storeu_epi32(to, static_cast<__mmask16>((1U << count) - 1), (__m512i)v);
+  } else {
+    _mm512_mask_storeu_epi64(to, static_cast<__mmask8>((1U << count) - 1), (__m512i)v);
+  }
+#else
   T held[LaneCount<T>];
   store(held, v);
   for (int i = 0; i < count; ++i) to[i] = held[i];
+#endif
 }
 
 }  // namespace
