@@ -43,6 +43,16 @@ TEST(ToolRun, ExamplesRunWithRandomInputs) {
   EXPECT_GE(count, 5U);
 }
 
+TEST(ToolRun, ChecksOfDerivativesKeepToALimitOfMemory) {
+  constexpr const char* Large =
+      R"(graph @large { %x = input "x" : f64[4096] %y = tanh %x return %y })";
+  EXPECT_EQ(run_tool("check - --random 1 --memory-limit 1000000000", Large).status, 0);
+  const auto refused = run_tool("check - --random 1 --memory-limit 1000", Large);
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_NE(refused.err.find("error[out_of_memory"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("1000"), std::string::npos) << refused.err;
+}
+
 TEST(ToolRun, NumbersThatDoNotFitAreRefused) {
   for (const std::string option :
        {"--seed 99999999999999999999", "--random 18446744073709551616", "--random -1",
