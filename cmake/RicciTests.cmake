@@ -38,7 +38,7 @@ if(sources)
   target_link_libraries(ricci_tests PRIVATE ricci_internal fmt::fmt GTest::gtest
                                             GTest::gtest_main)
   # Other tests name their helpers as they like, and are compiled one by one.
-  foreach(folder ops support)
+  foreach(folder ops property runtime support)
     ricci_unity(ricci_tests ${folder} ${has_${folder}})
   endforeach()
   ricci_precompile(ricci_tests <gtest/gtest.h> ${RICCI_GRAPH_HEADERS}
