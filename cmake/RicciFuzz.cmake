@@ -13,11 +13,11 @@ set(tests_dir "${PROJECT_SOURCE_DIR}/tests")
 file(GLOB shared_sources CONFIGURE_DEPENDS "${tests_dir}/support/*.cpp"
      "${tests_dir}/property/*.cpp" "${tests_dir}/ops/cases.cpp" "${tests_dir}/ops/*_cases.cpp"
      "${tests_dir}/backend/agreement.cpp")
-list(FILTER shared_sources EXCLUDE REGEX "_test[.]cpp$")
+list(FILTER shared_sources EXCLUDE REGEX "(_test|/checked_run)[.]cpp$")
 add_library(ricci_fuzz_support STATIC EXCLUDE_FROM_ALL ${shared_sources})
 ricci_target(ricci_fuzz_support)
 target_include_directories(ricci_fuzz_support PUBLIC "${tests_dir}" "${CMAKE_CURRENT_BINARY_DIR}")
-target_link_libraries(ricci_fuzz_support PUBLIC ricci_internal fmt::fmt GTest::gtest)
+target_link_libraries(ricci_fuzz_support PUBLIC ricci_internal ${RICCI_FMT} GTest::gtest)
 foreach(folder ops property support)
   set(found ${shared_sources})
   list(FILTER found INCLUDE REGEX "/tests/${folder}/")

@@ -31,7 +31,7 @@ std::string check_on_lir(const Program& p) {
   ++lir_counts().programs;
   if (is_large(graph)) ++lir_counts().large;
   const Outcome expected = reference_outcome(graph, p.feeds);
-  for (const MadeFor target : AllMadeFor) {
+  for (const MadeFor target : all_made_for()) {
     const Outcome actual = lir_outcome(graph, p.feeds, target);
     const std::string wrong = device_disagreement(graph, p.feeds, actual, expected, &lir_counts());
     if (!wrong.empty()) return fmt::format("{}: {}", name(target), wrong);
