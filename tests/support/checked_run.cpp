@@ -6,7 +6,7 @@
 namespace ricci::testing {
 namespace {
 
-std::size_t& run_count() {
+std::size_t& checked_runs() {
   static std::size_t count = 0;
   return count;
 }
@@ -15,10 +15,10 @@ std::size_t& run_count() {
 
 std::vector<Tensor> run_between_guards(const Graph& graph, const Feeds& feeds,
                                        const CompileOptions& options) {
-  ++run_count();
+  ++checked_runs();
   return run_in_place(graph, feeds, Device::standard(), options);
 }
 
-std::size_t runs_between_guards() { return run_count(); }
+std::size_t runs_between_guards() { return checked_runs(); }
 
 }  // namespace ricci::testing
