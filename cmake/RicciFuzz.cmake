@@ -13,11 +13,11 @@ set(tests_dir "${PROJECT_SOURCE_DIR}/tests")
 file(GLOB shared_sources CONFIGURE_DEPENDS "${tests_dir}/support/*.cpp"
      "${tests_dir}/property/*.cpp" "${tests_dir}/ops/cases.cpp" "${tests_dir}/ops/*_cases.cpp"
      "${tests_dir}/backend/agreement.cpp")
-list(FILTER shared_sources EXCLUDE REGEX "_test[.]cpp$")
+list(FILTER shared_sources EXCLUDE REGEX "(_test|/checked_run)[.]cpp$")
 add_library(ricci_fuzz_support STATIC EXCLUDE_FROM_ALL ${shared_sources})
 ricci_target(ricci_fuzz_support)
 target_include_directories(ricci_fuzz_support PUBLIC "${tests_dir}" "${CMAKE_CURRENT_BINARY_DIR}")
-target_link_libraries(ricci_fuzz_support PUBLIC ricci_internal fmt::fmt GTest::gtest)
+target_link_libraries(ricci_fuzz_support PUBLIC ricci_internal ${RICCI_FMT} GTest::gtest)
 # New paths through the tests' own code are no discoveries, and their tables take sanitizers minutes.
 target_compile_options(ricci_fuzz_support PRIVATE -fno-sanitize=all)
 ricci_precompile(ricci_fuzz_support <gtest/gtest.h> ${RICCI_GRAPH_HEADERS}
