@@ -19,7 +19,7 @@ namespace {
 std::string step_kind(const Step& step) {
   if (std::holds_alternative<KernelStep>(step.what)) return "kernel";
   if (const auto* call = std::get_if<CallStep>(&step.what)) return std::string(call->op.mnemonic());
-  return "control";
+  return std::holds_alternative<LoopStep>(step.what) ? "loop" : "control";
 }
 
 std::string in_json(std::string_view text) {
