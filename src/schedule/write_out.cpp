@@ -77,8 +77,7 @@ class BodyWriter {
       if (s.role == Storage::Role::Constant) body_.storages.back().constant = s.constant;
     }
     for (const Item& item : items_.items) {
-      const bool possible = item.kind == Item::Kind::Call ? add_product(item) : add(item);
-      if (!possible) return std::nullopt;
+      if (!add(item)) return std::nullopt;
     }
     for (const auto& [node, storage] : items_.leaves) body_.inputs.push_back(storage);
     body_.outputs = items_.outputs;
@@ -86,10 +85,15 @@ class BodyWriter {
   }
 
  private:
+  // All that a value is said to be is named here: what else there may be one day must not be lost.
   [[nodiscard]] static loop::Read read(const Seen& seen) {
-    if (const auto* s = std::get_if<Stored>(&seen)) return loop::StoredRead{s->storage, s->layout};
-    if (const auto* q = std::get_if<Sequence>(&seen)) {
-      return loop::SequenceRead{q->dtype, q->layout};
+    if (const auto* stored = std::get_if<Stored>(&seen)) {
+      const auto& [storage, layout] = *stored;
+      return loop::StoredRead{storage, layout};
+    }
+    if (const auto* sequence = std::get_if<Sequence>(&seen)) {
+      const auto& [layout, dtype] = *sequence;
+      return loop::SequenceRead{dtype, layout};
     }
     const Tensor& value = std::get<Splat>(seen).value;
     if (is_float(value.dtype())) return loop::SplatRead{value.dtype(), value.item()};
@@ -117,8 +121,10 @@ class BodyWriter {
   }
 
   bool add(const Item& item) {
+    if (item.kind == Item::Kind::Call) return add_product(item);
     const bool reduction = item.kind == Item::Kind::Reduction;
-    if (item.indirect || (!reduction && !is_known(item.instr.code))) return false;
+    const bool pointwise = item.kind == Item::Kind::Pointwise && is_known(item.instr.code);
+    if (item.indirect || (!reduction && !pointwise)) return false;
     WrittenItem& out =
         start(reduction ? WrittenItem::Kind::Reduction : WrittenItem::Kind::Pointwise, item);
     out.dims = item.dims;
