@@ -20,7 +20,7 @@ namespace {
 std::string step_kind(const Step& step) {
   if (std::holds_alternative<KernelStep>(step.what)) return "kernel";
   if (const auto* call = std::get_if<CallStep>(&step.what)) return std::string(call->op.mnemonic());
-  return "control";
+  return std::holds_alternative<LoopStep>(step.what) ? "loop" : "control";
 }
 
 std::string place(const SourcePosition& where) {

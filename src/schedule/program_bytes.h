@@ -1,6 +1,6 @@
 // A program as bytes, to be kept in a file or inside another program, and back. What is kept is
-// what running needs beside machine code: the plan, calls with their attributes, constants. The
-// arithmetic of kernels, and the graph, are not.
+// what running needs beside machine code: the plan, calls with their attributes, constants; and
+// loops that are written out. The arithmetic of kernels, and the graph, are not.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +21,6 @@ namespace ricci::schedule {
 [[nodiscard]] Program program_from_bytes(std::span<const std::byte> bytes);
 
 /// The version changes with what the bytes mean.
-inline constexpr SealKind ProgramSeal = {{'R', 'i', 'c', 'c', 'i', 'L', 'I', 'R'}, 4};
+inline constexpr SealKind ProgramSeal = {{'R', 'i', 'c', 'c', 'i', 'L', 'I', 'R'}, 5};
 
 }  // namespace ricci::schedule
