@@ -16,7 +16,7 @@ std::int64_t product(const std::vector<std::int64_t>& extents, std::size_t from,
 void drop_axis(Kernel& kernel, std::size_t axis) {
   const auto at = static_cast<std::ptrdiff_t>(axis);
   kernel.extents.erase(kernel.extents.begin() + at);
-  for_each_access(kernel, [&](Access& a) { a.strides.erase(a.strides.begin() + at); });
+  for_each_strides(kernel, [&](auto& strides) { strides.erase(strides.begin() + at); });
   if (axis < kernel.kept) --kernel.kept;
   if (axis < kernel.outer) --kernel.outer;
 }
@@ -27,7 +27,8 @@ bool one_zone(const Kernel& kernel, std::size_t axis) {
 
 // In arguments that are the same memory.
 bool is_same_place(const Access& a, const Access& b) {
-  return a.terms.empty() && b.terms.empty() && a.offset == b.offset && a.strides == b.strides;
+  return a.terms.empty() && b.terms.empty() && a.guards.empty() && b.guards.empty() &&
+         a.offset == b.offset && a.strides == b.strides;
 }
 
 constexpr std::int64_t Simple = 1;  // a machine instruction
@@ -113,7 +114,9 @@ std::int64_t weight(BinaryKind kind, DType dtype) {
 std::int64_t weight(const Instr& i) {
   if (i.code == Code::Unary) return weight(i.unary());
   if (i.code == Code::Binary) return weight(i.binary(), i.dtype);
-  if (i.code == Code::Load) return i.access.terms.empty() ? 1 : 4;
+  if (i.code == Code::Load) {
+    return i.access.terms.empty() ? (i.access.guards.empty() ? 1 : 2) : 4;
+  }
   return i.code == Code::Constant ? 0 : 1;
 }
 
@@ -130,12 +133,12 @@ void coalesce(Kernel& kernel) {
     const std::size_t outer = axis - 1;
     if (!one_zone(kernel, outer)) continue;
     bool joint = true;
-    for_each_access(kernel, [&](const Access& a) {
-      joint = joint && a.strides[outer] == a.strides[axis] * kernel.extents[axis];
+    for_each_strides(kernel, [&](const auto& strides) {
+      joint = joint && strides[outer] == strides[axis] * kernel.extents[axis];
     });
     if (!joint) continue;
     kernel.extents[outer] *= kernel.extents[axis];
-    for_each_access(kernel, [&](Access& a) { a.strides[outer] = a.strides[axis]; });
+    for_each_strides(kernel, [&](auto& strides) { strides[outer] = strides[axis]; });
     drop_axis(kernel, axis);
   }
 }
@@ -211,6 +214,10 @@ void verify(const Kernel& kernel) {
       check_internal(ready[static_cast<std::size_t>(t.index)],
                      "an access depends on a value that is computed later");
     }
+    for (const Guard& g : a.guards) {
+      check_internal(g.strides.size() == kernel.extents.size() && g.limit >= 0,
+                     "a guard does not have one stride per axis, or a negative limit");
+    }
   };
   for (const Stage& stage : kernel.stages) {
     for (const Reg r : stage.code) {
@@ -232,6 +239,7 @@ void verify(const Kernel& kernel) {
       check_internal(ready[static_cast<std::size_t>(s.value)],
                      "a store writes a value that is never computed");
       check_access(s.access);
+      check_internal(s.access.guards.empty(), "a store is guarded");
     }
     for (const std::int32_t r : stage.reductions) reduced[static_cast<std::size_t>(r)] = true;
     // What is per element does not outlive its stage.

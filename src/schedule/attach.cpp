@@ -19,7 +19,7 @@ bool reads_in_order(const loop::Kernel& k, std::size_t argument) {
       return true;
     }
     return i.per_element && i.access.offset == 0 && i.access.terms.empty() &&
-           i.access.strides == in_order;
+           i.access.guards.empty() && i.access.strides == in_order;
   });
 }
 

@@ -215,6 +215,7 @@ class Fuser {
   [[nodiscard]] bool read_fits(const Item& reader, const Stored& read, std::size_t writer,
                                std::int64_t elements, std::int64_t row) const {
     const Item& from = items_.items[writer];
+    if (!read.bounds.empty()) return false;
     if (from.piece || items_.writers[static_cast<std::size_t>(read.storage)].size() != 1)
       return false;
     if (from.kind == Item::Kind::Reduction && fusion_.reach[writer] != Reach::Row) return false;

@@ -32,6 +32,9 @@ struct Storage {
 struct Stored {
   StorageId storage = -1;
   loop::Layout layout;
+  /// Where one of them does not hold, `fill` is seen instead.
+  std::vector<loop::Bound> bounds = {};
+  Tensor fill = {};  ///< one element
 };
 struct Splat {
   Tensor value;  ///< one element

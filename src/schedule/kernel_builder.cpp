@@ -122,6 +122,23 @@ std::int64_t chunks_of(const Kernel& k, const KernelShape& shape) {
   return std::min(chunks, std::max<std::int64_t>(k.accumulated_rows(), 1));
 }
 
+loop::Number number_of(const Tensor& value) {
+  if (is_float(value.dtype())) return value.item();
+  if (is_complex(value.dtype())) return value.numbers<std::complex<double>>()[0];
+  return value.numbers<std::int64_t>()[0];
+}
+
+// Loads that are alike.
+struct LoadKey {
+  bool each = false;
+  std::int32_t argument = -1;
+  std::int64_t offset = 0;
+  std::vector<std::int64_t> strides;
+  std::vector<loop::Guard> guards;
+  std::vector<std::byte> fill;
+  auto operator<=>(const LoadKey&) const = default;
+};
+
 class Builder {
  public:
   Builder(const Items& items, const Fusion& fusion, std::size_t group,
@@ -349,38 +366,40 @@ class Builder {
       const auto row = row_value_.find(*w);
       return row != row_value_.end() ? row->second : element_value(*w, stage);
     }
-    return load(access(stored, it.dims, unit(it)),
-                items_.storages[static_cast<std::size_t>(stored.storage)].dtype, stage,
-                per_element);
+    return load(stored, it, stage, per_element);
   }
 
   // One load for each place and stage; what does not move along the row is loaded once a row.
-  Reg load(Access place, DType dtype, int stage, bool per_element) {
-    const bool moves =
-        std::ranges::any_of(place.strides.begin() + static_cast<std::ptrdiff_t>(row_axes_from()),
-                            place.strides.end(), [](std::int64_t s) { return s != 0; });
+  Reg load(const Stored& stored, const Item& it, int stage, bool per_element) {
+    Instr instr{.code = Code::Load,
+                .dtype = items_.storages[static_cast<std::size_t>(stored.storage)].dtype};
+    instr.access = access(stored, it.dims, unit(it));
+    const Access& place = instr.access;
+    bool moves = moves_along_row(place.strides);
+    for (const loop::Guard& g : place.guards) moves = moves || moves_along_row(g.strides);
     const bool each = per_element && (moves || group_.row <= 1);
-    auto key = std::tuple(each, place.argument, place.offset, place.strides);
+    LoadKey key{each, place.argument, place.offset, place.strides, place.guards, {}};
+    if (!stored.bounds.empty()) {
+      instr.number = number_of(stored.fill);
+      const std::span<const std::byte> fill = stored.fill.bytes();
+      key.fill.assign(fill.begin(), fill.end());
+    }
     auto& known = loads_[static_cast<std::size_t>(each ? stage : 0)];
     if (const auto found = known.find(key); found != known.end()) return found->second;
-    const Reg r = add({.code = Code::Load, .dtype = dtype, .access = std::move(place)},
-                      each ? stage : 0, each);
+    const Reg r = add(std::move(instr), each ? stage : 0, each);
     known[std::move(key)] = r;
     return r;
   }
 
-  [[nodiscard]] std::size_t row_axes_from() const { return group_.row <= 1 ? 0 : axes_.outer; }
+  [[nodiscard]] bool moves_along_row(const std::vector<std::int64_t>& strides) const {
+    const std::size_t from = group_.row <= 1 ? 0 : axes_.outer;
+    return std::ranges::any_of(strides.begin() + static_cast<std::ptrdiff_t>(from), strides.end(),
+                               [](std::int64_t s) { return s != 0; });
+  }
 
   Reg constant(const Tensor& value) {
-    Instr instr{.code = Code::Constant, .dtype = value.dtype()};
-    if (is_float(value.dtype())) {
-      instr.number = value.item();
-    } else if (is_complex(value.dtype())) {
-      instr.number = value.numbers<std::complex<double>>()[0];
-    } else {
-      instr.number = value.numbers<std::int64_t>()[0];
-    }
-    return add(std::move(instr), 0, false);
+    return add({.code = Code::Constant, .dtype = value.dtype(), .number = number_of(value)}, 0,
+               false);
   }
 
   Access access(const Stored& stored, const StaticDims& dims, std::int64_t each) {
@@ -388,6 +407,9 @@ class Builder {
     a.argument = argument(stored.storage, loop::ArgumentRole::In);
     a.offset = stored.layout.offset;
     a.strides = spread(stored.layout, dims, axes_, each);
+    for (const loop::Bound& b : stored.bounds) {
+      a.guards.push_back({b.place.offset, spread(b.place, dims, axes_, each), b.limit});
+    }
     return a;
   }
 
@@ -469,12 +491,7 @@ class Builder {
   void choose_row() {
     if (kernel().extents.empty()) {
       kernel().extents = {1};
-      for (Instr& i : kernel().code) {
-        if (i.code == Code::Load || i.code == Code::Index) i.access.strides = {0};
-      }
-      for (Stage& s : kernel().stages) {
-        for (loop::Store& st : s.stores) st.access.strides = {0};
-      }
+      loop::for_each_strides(kernel(), [](auto& strides) { strides = {0}; });
     }
     kernel().outer = kernel().kept = kernel().extents.size() - 1;
   }
@@ -514,9 +531,7 @@ class Builder {
   std::vector<Stage> once_;
   std::map<std::size_t, Reg> row_value_;
   std::vector<std::map<std::size_t, Reg>> values_;  ///< per stage: values per element
-  std::vector<
-      std::map<std::tuple<bool, std::int32_t, std::int64_t, std::vector<std::int64_t>>, Reg>>
-      loads_;
+  std::vector<std::map<LoadKey, Reg>> loads_;
   std::map<StorageId, std::int32_t> arguments_;
   std::map<std::size_t, std::int32_t> row_buffers_;
   std::set<std::size_t> in_memory_;

@@ -223,6 +223,26 @@ PassResult inline_checkpoints(const Graph& graph) {
   });
 }
 
+bool is_constant(const Value& v) { return v.graph().node(v.id().node).op.is<op::Constant>(); }
+
+// Views have a constant outside their bounds; any other value is chosen there.
+Graph pad_with_constants(const Graph& graph) {
+  return replace_nodes(graph, "prepare_for_device",
+                       [](const NodeVisit& v) -> NewResults {
+                         const auto* pad = v.node.op.as<op::Pad>();
+                         if (pad == nullptr || is_constant(v.operands[1])) return std::nullopt;
+                         const Value& x = v.operands[0];
+                         const auto number = [&](DType dtype, const Dims& dims, std::int64_t n) {
+                           return v.graph().constant(Tensor::splat({dtype, dims}, n));
+                         };
+                         const Value inside = ricci::pad(number(DType::Bool, x.dims(), 1),
+                                                         number(DType::Bool, {}, 0), *pad);
+                         const Value padded = ricci::pad(x, number(x.dtype(), {}, 0), *pad);
+                         return std::vector{where(inside, padded, v.operands[1])};
+                       })
+      .graph;
+}
+
 }  // namespace
 
 Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
@@ -244,7 +264,7 @@ Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
     now = std::move(inlined.graph);
     if (!inlined.changed) break;
   }
-  return dead_code_elimination(now).graph;
+  return dead_code_elimination(pad_with_constants(now)).graph;
 }
 
 }  // namespace ricci

@@ -53,12 +53,23 @@ struct Term {
   bool clamp = false;  ///< brought into [0, limit) instead of faulting
 };
 
+/// Holds where offset + Σ strides[axis]·index[axis] is in [0, limit).
+struct Guard {
+  std::int64_t offset = 0;
+  std::vector<std::int64_t> strides;  ///< one per axis of the kernel
+  std::int64_t limit = 0;
+  bool operator==(const Guard&) const = default;
+  auto operator<=>(const Guard&) const = default;
+};
+
 /// A place in an argument: offset + Σ strides[axis]·index[axis] + Σ terms, in elements.
 struct Access {
   std::int32_t argument = -1;
   std::int64_t offset = 0;
   std::vector<std::int64_t> strides;  ///< one per axis of the kernel
   std::vector<Term> terms;
+  /// Where one does not hold there is no place, and a load gives its number instead of reading.
+  std::vector<Guard> guards = {};
 };
 
 using Number = std::variant<double, std::int64_t, std::complex<double>>;
@@ -69,7 +80,7 @@ struct Instr {
   std::uint8_t kind = 0;     ///< UnaryKind, BinaryKind or CompareKind
   std::array<Reg, 3> in = {NoReg, NoReg, NoReg};
   bool per_element = false;     ///< else once a row
-  Number number = 0.0;          ///< Constant
+  Number number = 0.0;          ///< Constant; Load: what it gives where a guard does not hold
   Access access;                ///< Load; for Index its offset and strides
   std::int32_t reduction = -1;  ///< Reduced
   bool not_positive = false;    ///< Unary: the operand never is, which makes exp shorter
@@ -148,6 +159,15 @@ void for_each_access(K& kernel, F&& f) {
   for (auto& s : kernel.stages) {
     for (auto& store : s.stores) f(store.access);
   }
+}
+
+/// Calls `f` with every list of one stride per axis.
+template <class K, class F>
+void for_each_strides(K& kernel, F&& f) {
+  for_each_access(kernel, [&](auto& access) {
+    f(access.strides);
+    for (auto& guard : access.guards) f(guard.strides);
+  });
 }
 
 /// Readable text; the same kernel always prints the same.

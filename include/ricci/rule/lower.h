@@ -39,6 +39,8 @@ struct Lowering {
   /// strides say so (then the elements are copied).
   std::optional<loop::Layout> (*view)(const Node&, const LowerContext&,
                                       const loop::Layout&) = nullptr;
+  /// View: the result has operand 0's elements where all hold, and operand 1's only one elsewhere.
+  std::vector<loop::Bound> bounds = {};
   /// Pointwise: the instruction, its registers still open; strides of an Index are the result's
   /// axes'.
   loop::Instr instr = {};

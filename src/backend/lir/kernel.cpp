@@ -135,7 +135,9 @@ class KernelRun {
     switch (i.code) {
       case Code::Constant: return as_stored(i.dtype, i.number);
       case Code::Index: return as_stored(i.dtype, place_of(i.access));
-      case Code::Load: return load_at(i.access.argument, place_of(i.access));
+      case Code::Load:
+        if (!holds(i.access)) return as_stored(i.dtype, i.number);
+        return load_at(i.access.argument, place_of(i.access));
       case Code::Copy: return in(0);
       case Code::Unary: return as_stored(i.dtype, unary(i.unary(), dtype(), in(0)));
       case Code::Binary: return as_stored(i.dtype, binary(i.binary(), dtype(), in(0), in(1)));
@@ -151,6 +153,15 @@ class KernelRun {
     const std::optional<Number>& v = values_[at(r)];
     check_internal(v.has_value(), "a kernel reads a value that is not there");
     return *v;
+  }
+
+  // Is there a place at all?
+  [[nodiscard]] bool holds(const Access& access) const {
+    return std::ranges::all_of(access.guards, [&](const loop::Guard& g) {
+      std::int64_t at = g.offset;
+      for (std::size_t a = 0; a < index_.size(); ++a) at += g.strides[a] * index_[a];
+      return 0 <= at && at < g.limit;
+    });
   }
 
   // In elements of the argument.
