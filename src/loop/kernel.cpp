@@ -117,6 +117,7 @@ std::int64_t weight(const Instr& i) {
   if (i.code == Code::Load) {
     return i.access.terms.empty() ? (i.access.guards.empty() ? 1 : 2) : 4;
   }
+  if (i.code == Code::Random) return i.random() == RandomKind::Normal ? 2 * Longest : Longest;
   return i.code == Code::Constant ? 0 : 1;
 }
 
@@ -228,7 +229,11 @@ void verify(const Kernel& kernel) {
         check_internal(in == NoReg || ready[static_cast<std::size_t>(in)],
                        "an instruction reads a value that is computed later");
       }
-      if (i.code == Code::Load || i.code == Code::Index) check_access(i.access);
+      if (i.code == Code::Load || i.code == Code::Index || i.code == Code::Random) {
+        check_access(i.access);
+      }
+      check_internal(i.code != Code::Random || i.in[0] != NoReg,
+                     "numbers are drawn without a seed");
       if (i.code == Code::Reduced) {
         check_internal(reduced[static_cast<std::size_t>(i.reduction)],
                        "a reduction is read before it is complete");

@@ -53,6 +53,17 @@ std::string load_text(const Instr& i) {
   return text;
 }
 
+std::string random_text(const Instr& i) {
+  const bool bits = i.random() == RandomKind::Bits;
+  const std::string what =
+      bits ? "bits"
+           : fmt::format("{} {}, {}", i.random() == RandomKind::Normal ? "normal" : "uniform",
+                         i.range[0], i.range[1]);
+  const std::string more = i.in[1] == NoReg ? "" : fmt::format(" + r{}", i.in[1]);
+  return fmt::format("random {} at {} of stream {}{} seed r{}", what, place(i.access, {}),
+                     number_text(i), more, i.in[0]);
+}
+
 std::string right_side(const Instr& i) {
   const auto in = [&](std::size_t k) { return fmt::format("r{}", i.in[k]); };
   switch (i.code) {
@@ -68,6 +79,7 @@ std::string right_side(const Instr& i) {
     case Code::Select: return fmt::format("select {}, {}, {}", in(0), in(1), in(2));
     case Code::Cast: return "cast " + in(0);
     case Code::Reduced: return fmt::format("reduced m{}", i.reduction);
+    case Code::Random: return random_text(i);
   }
   return "?";
 }

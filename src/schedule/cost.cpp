@@ -18,7 +18,8 @@ bool computes(loop::Code code) {
     case loop::Code::Binary:
     case loop::Code::Compare:
     case loop::Code::Select:
-    case loop::Code::Cast: return true;
+    case loop::Code::Cast:
+    case loop::Code::Random: return true;
     case loop::Code::Constant:
     case loop::Code::Index:
     case loop::Code::Load:

@@ -247,6 +247,7 @@ class Maker {
               : Tensor::splat(scalar, std::get<std::int64_t>(lowered.instr.number)).contiguous()};
       return;
     }
+    if (lowered.instr.code == loop::Code::Random) return add_random(id, node, lowered);
     Item item{.kind = Item::Kind::Pointwise, .node = id, .dims = dims};
     item.instr = lowered.instr;
     if (lowered.instr.code == loop::Code::Unary && lowered.instr.unary() == UnaryKind::Exp) {
@@ -267,6 +268,22 @@ class Maker {
         q->layout = through(q->layout, lowered.reads[k]);
       }
       item.reads.push_back(std::move(from));
+    }
+    finish(id, node, std::move(item));
+  }
+
+  // Reads the run's seed, and the key operand if there is one.
+  void add_random(NodeId id, const Node& node, const Lowering& lowered) {
+    Item item{.kind = Item::Kind::Pointwise, .node = id, .dims = node.types[0].static_dims()};
+    item.instr = lowered.instr;
+    const AxisMap everywhere(item.dims.size(), -1);
+    if (seed_ < 0) seed_ = add_storage(Storage::Role::Seed, {DType::I64, {}}, id);
+    item.reads.push_back(Stored{seed_, through({0, {}}, everywhere)});
+    if (lowered.key) {
+      Seen key = operand(node, *lowered.key);
+      if (auto* s = std::get_if<Stored>(&key)) s->layout = through(s->layout, everywhere);
+      if (auto* q = std::get_if<Sequence>(&key)) q->layout = through(q->layout, everywhere);
+      item.reads.push_back(std::move(key));
     }
     finish(id, node, std::move(item));
   }
@@ -444,6 +461,7 @@ class Maker {
   const Graph& graph_;
   std::vector<Lowering> lowered_;
   std::vector<bool> read_whole_;
+  StorageId seed_ = -1;
   Items items_;
   std::vector<std::vector<Seen>> seen_;
 };

@@ -18,7 +18,7 @@ using StorageId = std::int32_t;
 
 /// An array in memory.
 struct Storage {
-  enum class Role : std::uint8_t { Leaf, Constant, Temporary, Output };
+  enum class Role : std::uint8_t { Leaf, Constant, Temporary, Output, Seed };
   Role role = Role::Temporary;
   DType dtype = DType::F32;
   std::int64_t elements = 0;

@@ -345,6 +345,9 @@ class Builder {
         instr.in[k] = read(it, k, stage, per_element);
     }
     if (instr.code == Code::Copy) return instr.in[0];
+    if (instr.code == Code::Random) {
+      instr.access.strides = spread({0, it.instr.access.strides}, it.dims, axes_, unit(it));
+    }
     return add(std::move(instr), stage, per_element);
   }
 

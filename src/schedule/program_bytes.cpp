@@ -149,7 +149,7 @@ static void fields(ArchiveReader& a, Op& op) {
 
 template <class A>
 static void fields(A& a, Either<Buffer> auto& b) {
-  a.bounded(b.role, static_cast<std::int64_t>(Buffer::Role::Temporary));
+  a.bounded(b.role, static_cast<std::int64_t>(Buffer::Role::Seed));
   a(b.dtype);
   a.bounded(b.elements, std::numeric_limits<std::int64_t>::max() / 64);
   a(b.index, b.offset);

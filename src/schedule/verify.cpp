@@ -70,6 +70,10 @@ class Checker {
     for (const auto* ports : {&program_.inputs, &program_.outputs}) {
       for (const BufferId b : *ports) is_given_[static_cast<std::size_t>(b)] = true;
     }
+    for (const Buffer& b : program_.buffers) {
+      require(b.role != Buffer::Role::Seed || (b.dtype == DType::I64 && b.elements == 1),
+              "the buffer of the seed is not one i64");
+    }
     for (const loop::Kernel& k : program_.kernels) check(k);
     for (std::size_t s = 0; s < program_.steps.size(); ++s) {
       try {

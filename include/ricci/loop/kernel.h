@@ -43,7 +43,11 @@ enum class Code : std::uint8_t {
   Select,   ///< in[0] ≠ 0 ? in[1] : in[2]
   Cast,     ///< in[0] as dtype
   Reduced,  ///< the result of a reduction of this row
+  Random,   ///< what the element with the number offset + Σ strides·index draws from a stream
 };
+
+/// What is drawn: words of Philox4x32-10, or numbers made of them (see ricci/op/generator.h).
+enum class RandomKind : std::uint8_t { Bits, Uniform, Normal };
 
 /// Moves a place by a value: adds index·stride. The index must be in [0, limit).
 struct Term {
@@ -77,17 +81,22 @@ using Number = std::variant<double, std::int64_t, std::complex<double>>;
 struct Instr {
   Code code = Code::Constant;
   DType dtype = DType::F32;  ///< of the result
-  std::uint8_t kind = 0;     ///< UnaryKind, BinaryKind or CompareKind
+  std::uint8_t kind = 0;     ///< UnaryKind, BinaryKind, CompareKind or RandomKind
   std::array<Reg, 3> in = {NoReg, NoReg, NoReg};
-  bool per_element = false;     ///< else once a row
-  Number number = 0.0;          ///< Constant; Load: what it gives where a guard does not hold
-  Access access;                ///< Load; for Index its offset and strides
+  bool per_element = false;  ///< else once a row
+  /// Constant; Load: what it gives where a guard does not hold; Random: the key of its stream, to
+  /// which in[1] is added where there is one. in[0] is the run's seed.
+  Number number = 0.0;
+  Access access;  ///< Load; for Index and Random its offset and strides
+  /// Random: the bounds of what is uniform; the mean and the standard deviation of what is normal.
+  std::array<double, 2> range = {0, 1};
   std::int32_t reduction = -1;  ///< Reduced
   bool not_positive = false;    ///< Unary: the operand never is, which makes exp shorter
 
   [[nodiscard]] UnaryKind unary() const { return static_cast<UnaryKind>(kind); }
   [[nodiscard]] BinaryKind binary() const { return static_cast<BinaryKind>(kind); }
   [[nodiscard]] CompareKind compare() const { return static_cast<CompareKind>(kind); }
+  [[nodiscard]] RandomKind random() const { return static_cast<RandomKind>(kind); }
 };
 
 struct Store {
@@ -154,7 +163,7 @@ struct Kernel {
 template <class K, class F>
 void for_each_access(K& kernel, F&& f) {
   for (auto& i : kernel.code) {
-    if (i.code == Code::Load || i.code == Code::Index) f(i.access);
+    if (i.code == Code::Load || i.code == Code::Index || i.code == Code::Random) f(i.access);
   }
   for (auto& s : kernel.stages) {
     for (auto& store : s.stores) f(store.access);

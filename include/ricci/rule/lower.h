@@ -46,6 +46,7 @@ struct Lowering {
   loop::Instr instr = {};
   std::vector<AxisMap> reads = {};
   std::optional<Indirect> indirect = {};
+  std::optional<std::size_t> key = {};  ///< Random: the operand that is added to its stream's key
   /// Reduction.
   ReduceKind reduce = ReduceKind::Sum;
   std::vector<bool> reduced = {};  ///< per axis of the operand

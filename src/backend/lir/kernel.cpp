@@ -9,6 +9,7 @@
 
 #include "backend/lir/number.h"
 #include "loop/cut.h"
+#include "rule/draws.h"
 
 namespace ricci::lir {
 namespace {
@@ -145,8 +146,27 @@ class KernelRun {
       case Code::Select: return is_nonzero(in(0)) ? in(1) : in(2);
       case Code::Cast: return as_stored(i.dtype, in(0));
       case Code::Reduced: return reduced_[at(i.reduction)];
+      case Code::Random: return as_stored(i.dtype, draw(i));
     }
     throw InternalError("an instruction of no known kind");
+  }
+
+  [[nodiscard]] Number draw(const Instr& i) const {
+    const auto whole = [&](Reg r) {
+      return static_cast<std::uint64_t>(std::get<std::int64_t>(as_stored(DType::I64, value(r))));
+    };
+    auto key = static_cast<std::uint64_t>(std::get<std::int64_t>(i.number));
+    if (i.in[1] != loop::NoReg) key += whole(i.in[1]);
+    const PhiloxStream stream(whole(i.in[0]), key);
+    const auto element = static_cast<std::uint64_t>(place_of(i.access));
+    switch (i.random()) {
+      case loop::RandomKind::Bits: return static_cast<std::int64_t>(stream.word(element));
+      case loop::RandomKind::Uniform:
+        return rule::draw_uniform(stream, i.dtype, element, i.range[0], i.range[1]);
+      case loop::RandomKind::Normal:
+        return rule::draw_normal(stream, i.dtype, element, i.range[0], i.range[1]);
+    }
+    throw InternalError("random numbers of no known kind");
   }
 
   [[nodiscard]] const Number& value(Reg r) const {

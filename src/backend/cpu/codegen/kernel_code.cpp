@@ -344,6 +344,7 @@ Value* KernelEmitter::emit(const Instr& i, Value* column) {
     }
     case Code::Cast: return lanes_.cast(in(0), dtype_of(i.in[0]), i.dtype);
     case Code::Reduced: return reduced_[static_cast<std::size_t>(i.reduction)];
+    case Code::Random: return random(i, column);
   }
   return nullptr;
 }

@@ -144,6 +144,10 @@ class KernelEmitter {
 
   Value* index_value(const Instr& i, Value* column);
 
+  Value* random(const Instr& i, Value* column);
+  // A value that is the same for all elements.
+  Value* whole_number(Reg r);
+
   // The start of an access's run along the last axis, computed once before the loop.
   Value* run_start(const Access& access, std::size_t axis);
 

@@ -4,6 +4,7 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include "backend/cpu/codegen/kernel_emitter.h"
+#include "backend/cpu/codegen/random_lanes.h"
 
 namespace ricci::cpu {
 namespace {
@@ -70,6 +71,24 @@ Value* KernelEmitter::index_value(const Instr& i, Value* column) {
   Value* steps = b_.CreateMul(lane_numbers(64), lanes_.spread(number(stride), lane_count_));
   if (lane_count_ == 1) return lanes_.cast(at, whole, i.dtype);
   return lanes_.cast(b_.CreateAdd(lanes_.spread(at, lane_count_), steps), whole, i.dtype);
+}
+
+Value* KernelEmitter::whole_number(Reg r) {
+  Value* v = value(r);
+  if (v->getType()->isVectorTy()) v = b_.CreateExtractElement(v, std::uint64_t{0});
+  return lanes_.cast(v, dtype_of(r), DType::I64);
+}
+
+Value* KernelEmitter::random(const Instr& i, Value* column) {
+  const std::size_t axis = k_.extents.size() - 1;
+  const int lanes = column == nullptr ? 1 : lane_count_;
+  Value* first = at_index(i.access.offset, i.access.strides, column == nullptr ? k_.outer : axis);
+  const std::int64_t stride = column == nullptr ? 0 : i.access.strides[axis];
+  if (stride != 0) first = b_.CreateAdd(first, b_.CreateMul(column, number(stride)));
+  Value* key = number(std::get<std::int64_t>(i.number));
+  if (i.in[1] != loop::NoReg) key = b_.CreateAdd(key, whole_number(i.in[1]));
+  return RandomLanes(b_, target_, lanes_)
+      .draw(i, {whole_number(i.in[0]), key}, {first, stride, lanes});
 }
 
 Value* KernelEmitter::run_start(const Access& access, std::size_t axis) {

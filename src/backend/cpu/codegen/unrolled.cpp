@@ -73,7 +73,9 @@ std::int64_t offset(const loop::Layout& layout, const StaticDims& index) {
 bool can_unroll(const schedule::Items& items, const Graph& graph, const TargetInfo& target) {
   std::int64_t total = 0;
   for (const Item& item : items.items) {
-    if (item.indirect || std::ranges::any_of(item.reads, is_bounded)) return false;
+    if (item.indirect || item.instr.code == Code::Random ||
+        std::ranges::any_of(item.reads, is_bounded))
+      return false;
     if (item.kind == Item::Kind::Call && !is_matmul(item, graph)) return false;
     for (const Type& t : graph.node(item.node).types) {
       if (is_complex(t.dtype)) return false;
