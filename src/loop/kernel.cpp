@@ -111,6 +111,12 @@ std::int64_t weight(BinaryKind kind, DType dtype) {
 
 }  // namespace
 
+bool is_partial(const Instr& i) {
+  if (i.code != Code::Binary || !is_int(i.dtype)) return false;
+  return i.binary() == BinaryKind::Div || i.binary() == BinaryKind::Rem ||
+         i.binary() == BinaryKind::Pow;
+}
+
 std::int64_t weight(const Instr& i) {
   if (i.code == Code::Unary) return weight(i.unary());
   if (i.code == Code::Binary) return weight(i.binary(), i.dtype);

@@ -6,30 +6,6 @@
 namespace ricci::rule {
 namespace {
 
-bool faults_on_integers(BinaryKind kind) {
-  switch (kind) {
-    case BinaryKind::Div:
-    case BinaryKind::Rem:
-    case BinaryKind::Pow: return true;
-    case BinaryKind::Add:
-    case BinaryKind::Sub:
-    case BinaryKind::Mul:
-    case BinaryKind::Max:
-    case BinaryKind::Min:
-    case BinaryKind::Atan2:
-    case BinaryKind::Hypot:
-    case BinaryKind::LogicalAnd:
-    case BinaryKind::LogicalOr:
-    case BinaryKind::LogicalXor:
-    case BinaryKind::BitwiseAnd:
-    case BinaryKind::BitwiseOr:
-    case BinaryKind::BitwiseXor:
-    case BinaryKind::ShiftLeft:
-    case BinaryKind::ShiftRight: break;
-  }
-  return false;
-}
-
 template <class Kind>
 loop::Instr instruction(loop::Code code, Kind kind, const LowerContext& c) {
   loop::Instr i{.code = code, .dtype = c.node.types[0].dtype};
@@ -82,8 +58,6 @@ Lowering lower(const op::Unary& op, const LowerContext& c) {
 }
 
 Lowering lower(const op::Binary& op, const LowerContext& c) {
-  // Loops have no way to say which element divided by zero.
-  if (is_int(c.dtypes[0]) && faults_on_integers(op.kind)) return {};
   return pointwise(instruction(loop::Code::Binary, op.kind, c), c);
 }
 

@@ -99,6 +99,10 @@ struct Instr {
   [[nodiscard]] RandomKind random() const { return static_cast<RandomKind>(kind); }
 };
 
+/// Why a kernel cannot go on: an index is out of range, an integer is divided by zero or raised to
+/// a negative power.
+enum class FaultKind : std::uint8_t { None, Index, Division, Remainder, Exponent };
+
 struct Store {
   Reg value = NoReg;
   Access access;
@@ -194,6 +198,8 @@ void coalesce(Kernel& kernel);
 [[nodiscard]] bool can_overwrite(const Kernel& kernel, std::size_t out, std::size_t in);
 /// A kernel that copies its first argument to its second.
 [[nodiscard]] Kernel copying_kernel(DType dtype, std::int64_t elements, std::string name);
+/// Does it compute with integers what some of them have no answer for?
+[[nodiscard]] bool is_partial(const Instr& instr);
 /// What an instruction costs, in units of a simple one.
 [[nodiscard]] std::int64_t weight(const Instr& instr);
 /// Says how much a kernel works and whether it is flat, when its code is complete.

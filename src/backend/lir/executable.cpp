@@ -96,7 +96,7 @@ void Executable::start(device::Context& given, const device::RunArguments& argum
 
 void Executable::finish(device::Context& given) const {
   const auto& context = static_cast<const Context&>(given);
-  if (context.fault) device::fail_index(context.fault->index, *context.fault->launch);
+  if (context.fault) device::fail_launch(context.fault->met, *context.fault->launch);
 }
 
 std::string_view Executable::served_by(std::size_t step) const {

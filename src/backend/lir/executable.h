@@ -40,7 +40,7 @@ class Context final : public device::Context {
 
   /// The fault of a kernel, and whose it is: recorded by the step, told by `finish`.
   struct Fault {
-    device::IndexFault index;
+    device::KernelFault met;
     const Origin* launch = nullptr;
   };
 

@@ -141,7 +141,9 @@ class KernelRun {
         return load_at(i.access.argument, place_of(i.access));
       case Code::Copy: return in(0);
       case Code::Unary: return as_stored(i.dtype, unary(i.unary(), dtype(), in(0)));
-      case Code::Binary: return as_stored(i.dtype, binary(i.binary(), dtype(), in(0), in(1)));
+      case Code::Binary:
+        if (loop::is_partial(i)) check_numbers(i);
+        return as_stored(i.dtype, binary(i.binary(), dtype(), in(0), in(1)));
       case Code::Compare: return truth(compare(i.compare(), dtype(), in(0), in(1)));
       case Code::Select: return is_nonzero(in(0)) ? in(1) : in(2);
       case Code::Cast: return as_stored(i.dtype, in(0));
@@ -167,6 +169,14 @@ class KernelRun {
         return rule::draw_normal(stream, i.dtype, element, i.range[0], i.range[1]);
     }
     throw InternalError("random numbers of no known kind");
+  }
+
+  void check_numbers(const Instr& i) const {
+    const std::int64_t b = std::get<std::int64_t>(value(i.in[1]));
+    const auto fail = [&](loop::FaultKind kind) { throw device::KernelFault{kind, b, 0}; };
+    if (i.binary() == BinaryKind::Div && b == 0) fail(loop::FaultKind::Division);
+    if (i.binary() == BinaryKind::Rem && b == 0) fail(loop::FaultKind::Remainder);
+    if (i.binary() == BinaryKind::Pow && b < 0) fail(loop::FaultKind::Exponent);
   }
 
   [[nodiscard]] const Number& value(Reg r) const {
@@ -197,7 +207,8 @@ class KernelRun {
     if (term.clamp) {
       return std::clamp<std::int64_t>(index, 0, std::max<std::int64_t>(term.limit - 1, 0));
     }
-    if (index < 0 || index >= term.limit) throw device::IndexFault{index, term.limit};
+    if (index < 0 || index >= term.limit)
+      throw device::KernelFault{loop::FaultKind::Index, index, term.limit};
     return index;
   }
 
@@ -234,11 +245,11 @@ class KernelRun {
 
 }  // namespace
 
-std::optional<device::IndexFault> run_kernel(const loop::Kernel& kernel,
-                                             std::span<const KernelArgument> arguments) {
+std::optional<device::KernelFault> run_kernel(const loop::Kernel& kernel,
+                                              std::span<const KernelArgument> arguments) {
   try {
     KernelRun(kernel, arguments).run();
-  } catch (const device::IndexFault& fault) {
+  } catch (const device::KernelFault& fault) {
     return fault;
   }
   return std::nullopt;

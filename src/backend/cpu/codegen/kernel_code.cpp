@@ -330,6 +330,7 @@ Value* KernelEmitter::emit(const Instr& i, Value* column) {
     case Code::Copy: return in(0);
     case Code::Unary: return lanes_.unary(i, dtype_of(i.in[0]), in(0));
     case Code::Binary: {
+      if (loop::is_partial(i)) return checked_binary(i, column);
       Value* a = in(0);
       return lanes_.binary(i.binary(), dtype_of(i.in[0]), a, in(1));
     }

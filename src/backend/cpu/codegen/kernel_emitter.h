@@ -165,7 +165,12 @@ class KernelEmitter {
   // What a term adds to a place. An index out of range is reported and read as 0.
   Value* moved(const loop::Term& t, Value* index);
 
-  void report(Value* bad, Value* index, std::int64_t limit);
+  // Tells of the lowest lane that is bad.
+  void report(loop::FaultKind kind, Value* bad, Value* numbers, std::int64_t limit);
+
+  // Quotients, remainders and powers of integers.
+  Value* checked_binary(const Instr& i, Value* column);
+  Value* int_power(Value* base, Value* exponent);
 
   Value*& invariant(const Access* access) { return invariants_[{preheader_, access}]; }
 

@@ -222,32 +222,32 @@ Value* KernelEmitter::moved(const loop::Term& t, Value* index) {
   } else {
     Value* bad = b_.CreateICmpUGE(index, lanes_.spread(number(t.limit), n));
     Value* counts = n > 1 && mask_ != nullptr ? b_.CreateAnd(bad, mask_) : bad;
-    report(counts, index, t.limit);
+    report(loop::FaultKind::Index, counts, index, t.limit);
     index = b_.CreateSelect(bad, zero, index);
   }
   return b_.CreateMul(index, lanes_.spread(number(t.stride), n));
 }
 
-void KernelEmitter::report(Value* bad, Value* index, std::int64_t limit) {
+void KernelEmitter::report(loop::FaultKind kind, Value* bad, Value* numbers, std::int64_t limit) {
   Value* any = lanes_of(bad) == 1 ? bad : b_.CreateOrReduce(bad);
   BasicBlock* fault = block("fault");
   BasicBlock* fine = block("fine");
   b_.CreateCondBr(any, fault, fine);
   b_.SetInsertPoint(fault);
-  Value* which = index;
-  if (lanes_of(index) > 1) {
+  Value* which = numbers;
+  if (lanes_of(numbers) > 1) {
     // The lowest lane that is out of range.
-    Value* bits = b_.CreateBitCast(bad, b_.getIntNTy(static_cast<unsigned>(lane_count_)));
+    Value* bits = b_.CreateBitCast(bad, b_.getIntNTy(static_cast<unsigned>(lanes_of(bad))));
     Value* lane =
         b_.CreateIntrinsic(llvm::Intrinsic::cttz, {bits->getType()}, {bits, b_.getTrue()});
-    which = b_.CreateExtractElement(index, lane);
+    which = b_.CreateExtractElement(numbers, lane);
   }
   Value* out = function_->getArg(2);
   // The first one stays.
   BasicBlock* first = block("first");
   b_.CreateCondBr(b_.CreateICmpEQ(b_.CreateLoad(b_.getInt64Ty(), out), number(0)), first, fine);
   b_.SetInsertPoint(first);
-  b_.CreateStore(number(1), out);
+  b_.CreateStore(number(static_cast<std::int64_t>(kind)), out);
   b_.CreateStore(which, element(out, number(1), 8));
   b_.CreateStore(number(limit), element(out, number(2), 8));
   b_.CreateBr(fine);

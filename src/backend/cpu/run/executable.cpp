@@ -314,7 +314,10 @@ class Runner {
     }
     Fault fault;
     ready.code.function(arguments, &range, &fault);
-    if (fault.happened != 0) device::fail_index({fault.index, fault.limit}, launch.from);
+    if (fault.kind != 0) {
+      device::fail_launch({static_cast<loop::FaultKind>(fault.kind), fault.number, fault.limit},
+                          launch.from);
+    }
   }
 
   // A kernel attached to a call, for parts of the array they share.
