@@ -91,7 +91,7 @@ std::int64_t weight(BinaryKind kind, DType dtype) {
     case BinaryKind::Rem:
     case BinaryKind::Atan2:
     case BinaryKind::Hypot: return Longest;
-    case BinaryKind::Div: return Slow;
+    case BinaryKind::Div: return is_complex(dtype) ? Longest : Slow;
     case BinaryKind::Mul: return is_complex(dtype) ? Slow : Simple;
     case BinaryKind::Add:
     case BinaryKind::Sub:
