@@ -238,6 +238,11 @@ void verify(const Kernel& kernel) {
       if (i.code == Code::Load || i.code == Code::Index || i.code == Code::Random) {
         check_access(i.access);
       }
+      if (i.code == Code::Running) {
+        const Accumulator& acc = kernel.accumulators.at(static_cast<std::size_t>(i.reduction));
+        check_internal(acc.running && acc.per_element && i.per_element && kernel.chunks == 1,
+                       "a running total is not kept for the elements of a row");
+      }
       check_internal(i.code != Code::Random || i.in[0] != NoReg,
                      "numbers are drawn without a seed");
       if (i.code == Code::Reduced) {

@@ -79,6 +79,7 @@ std::string right_side(const Instr& i) {
     case Code::Select: return fmt::format("select {}, {}, {}", in(0), in(1), in(2));
     case Code::Cast: return "cast " + in(0);
     case Code::Reduced: return fmt::format("reduced m{}", i.reduction);
+    case Code::Running: return fmt::format("running n{} {}", i.reduction, in(0));
     case Code::Random: return random_text(i);
   }
   return "?";
@@ -112,6 +113,12 @@ std::string to_string(const Kernel& k) {
     fmt::format_to(out, "  a{} : {} {}", a, role_name(g.role), name(g.dtype));
     if (g.role == ArgumentRole::Local) fmt::format_to(out, "[{}]", g.elements);
     fmt::format_to(out, "\n");
+  }
+  for (std::size_t n = 0; n < k.accumulators.size(); ++n) {
+    const Accumulator& acc = k.accumulators[n];
+    if (!acc.running) continue;
+    fmt::format_to(out, "  n{} : {}{} over rows {} in a{}\n", n, acc.exclusive ? "exclusive " : "",
+                   reduce_name(acc.kind), name(acc.dtype), acc.local);
   }
   for (const Stage& s : k.stages) {
     fmt::format_to(out, "  {}:\n", s.per_element ? "each element" : "once");

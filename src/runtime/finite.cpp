@@ -130,6 +130,7 @@ class Touched {
       for (const loop::Store& s : stage.stores) add(found, at(s.access, stage.per_element));
     }
     for (const loop::Accumulator& a : kernel_.accumulators) {
+      if (a.running) continue;
       const BufferId b = step_.buffers[static_cast<std::size_t>(a.argument)];
       if (b >= 0) add(found, look_at(buffer(b), data(b)));
     }

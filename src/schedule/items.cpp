@@ -114,6 +114,7 @@ class Maker {
       case Lowering::Form::View: add_view(id, node, lowered); break;
       case Lowering::Form::Pointwise: add_pointwise(id, node, lowered); break;
       case Lowering::Form::Reduction: add_reduction(id, node, lowered); break;
+      case Lowering::Form::Running: add_running(id, node, lowered); break;
       case Lowering::Form::Pieces: add_pieces(id, node, lowered); break;
       case Lowering::Form::Call: add_call(id, node); break;
     }
@@ -313,6 +314,17 @@ class Maker {
     finish(id, node, std::move(item));
   }
 
+  void add_running(NodeId id, const Node& node, const Lowering& lowered) {
+    Item item{.kind = Item::Kind::Running, .node = id, .dims = node.types[0].static_dims()};
+    item.instr = {.code = loop::Code::Running, .dtype = node.types[0].dtype};
+    item.reduce = lowered.reduce;
+    item.axis = lowered.axis;
+    item.exclusive = lowered.exclusive;
+    item.from_end = lowered.from_end;
+    item.reads = {operand(node, 0)};
+    finish(id, node, std::move(item));
+  }
+
   // Items that walk no element are left out.
   void push(Item item) {
     if (loop::element_count(item.dims) != 0) items_.items.push_back(std::move(item));
@@ -345,7 +357,7 @@ class Maker {
 
   // Pieces around one array are a view of it within bounds.
   bool add_surrounded(NodeId id, const Node& node, const Lowering& lowered) {
-    if (read_whole_[id]) return false;
+    if (read_whole_[id] || *node.types[0].numel() == 0) return false;
     const auto k = only_array(node);
     if (!k || !std::holds_alternative<Stored>(operand(node, *k))) return false;
     Stored view = std::get<Stored>(operand(node, *k));

@@ -6,6 +6,7 @@
 
 #include "ricci/support/error.h"
 
+#include "schedule/kernel_axes.h"
 #include "type/small_dtype.h"
 
 namespace ricci::schedule {
@@ -17,63 +18,6 @@ using loop::Instr;
 using loop::Kernel;
 using loop::Reg;
 using loop::Stage;
-
-// The axes of a group's kernel: which elements each stands for, outermost first.
-struct Axes {
-  std::vector<std::int64_t> behind;  ///< elements behind each axis
-  std::vector<std::int64_t> extents;
-  std::size_t kept = 0;
-  std::size_t outer = 0;
-};
-
-bool is_accumulated(const Group& group, std::int64_t behind) {
-  return std::ranges::any_of(group.accumulated, [&](const auto& interval) {
-    return interval.first <= behind && behind < interval.second;
-  });
-}
-
-Axes axes_of(const Group& group) {
-  Axes axes;
-  std::vector<std::size_t> kept;
-  std::vector<std::size_t> accumulated;
-  std::vector<std::size_t> inner;
-  const std::vector<std::int64_t>& b = group.boundaries;
-  for (std::size_t i = b.size(); i-- > 1;) {
-    const std::int64_t behind = b[i - 1];
-    if (group.row > 1 && behind < group.row) {
-      inner.push_back(i - 1);
-    } else {
-      (is_accumulated(group, behind) ? accumulated : kept).push_back(i - 1);
-    }
-  }
-  for (const auto* zone : {&kept, &accumulated, &inner}) {
-    for (const std::size_t i : *zone) {
-      axes.behind.push_back(b[i]);
-      axes.extents.push_back(b[i + 1] / b[i]);
-    }
-  }
-  axes.kept = kept.size();
-  axes.outer = kept.size() + accumulated.size();
-  return axes;
-}
-
-// A layout over an item's own axes as strides of the kernel's. `unit` elements of the kernel make
-// one of the item's.
-std::vector<std::int64_t> spread(const loop::Layout& layout, const StaticDims& dims,
-                                 const Axes& axes, std::int64_t unit) {
-  std::vector<std::int64_t> strides(axes.extents.size(), 0);
-  std::int64_t behind = unit;
-  for (std::size_t d = dims.size(); d-- > 0;) {
-    if (dims[d] == 1) continue;
-    for (std::size_t a = 0; a < strides.size(); ++a) {
-      if (axes.behind[a] >= behind && axes.behind[a] < behind * dims[d]) {
-        strides[a] = layout.strides[d] * (axes.behind[a] / behind);
-      }
-    }
-    behind *= dims[d];
-  }
-  return strides;
-}
 
 bool is_cheap(BinaryKind kind) {
   switch (kind) {
@@ -113,7 +57,7 @@ bool is_cheap(const Instr& i) {
 
 // Into how many chunks sums over rows are cut: one where the kept rows are work enough to share.
 std::int64_t chunks_of(const Kernel& k, const KernelShape& shape) {
-  if (k.accumulators.empty()) return 1;
+  if (k.accumulators.empty() || k.accumulators[0].running) return 1;
   const std::int64_t wanted =
       std::clamp<std::int64_t>(k.work / shape.chunk_work, 1, shape.most_parts);
   const std::int64_t kept = std::min(wanted, std::max<std::int64_t>(k.kept_rows(), 1));
@@ -160,6 +104,7 @@ class Builder {
     assign_stages();
     emit_all();
     finish_stages();
+    if (group_.walk == Walk::Backward) walk_backwards();
     loop::coalesce(kernel());
     if (group_.row <= 1) choose_row();
     if (shape_.rows_wait_in_outputs) share_row_buffers();
@@ -333,8 +278,45 @@ class Builder {
     return place;
   }
 
+  // Sums and products of f32 are kept in double: they are as long as the axis.
+  Reg emit_running(std::size_t i, int stage) {
+    const Item& it = item(i);
+    const DType dtype = it.instr.dtype;
+    const bool adds = it.reduce == ReduceKind::Sum || it.reduce == ReduceKind::Prod;
+    const DType held = adds && dtype == DType::F32 ? DType::F64 : widened(dtype);
+    const auto as = [&](Reg r, DType to) {
+      if (held == dtype) return r;
+      return add({.code = Code::Cast, .dtype = to, .in = {r, loop::NoReg, loop::NoReg}}, stage,
+                 true);
+    };
+    Instr instr{.code = Code::Running, .dtype = held};
+    instr.in[0] = as(read(it, 0, stage, true), held);
+    instr.reduction = static_cast<std::int32_t>(kernel().accumulators.size());
+    loop::Accumulator acc{it.reduce, held, instr.in[0], true, -1, -1};
+    acc.running = true;
+    acc.exclusive = it.exclusive;
+    kernel().accumulators.push_back(acc);
+    accumulated_items_.push_back(i);
+    return as(add(std::move(instr), stage, true), dtype);
+  }
+
+  // Rows that are accumulated over, from the last to the first.
+  void walk_backwards() {
+    const auto flip = [&](std::int64_t& offset, std::vector<std::int64_t>& strides) {
+      for (std::size_t a = kernel().kept; a < kernel().outer; ++a) {
+        offset += strides[a] * (kernel().extents[a] - 1);
+        strides[a] = -strides[a];
+      }
+    };
+    loop::for_each_access(kernel(), [&](Access& access) {
+      flip(access.offset, access.strides);
+      for (loop::Guard& g : access.guards) flip(g.offset, g.strides);
+    });
+  }
+
   Reg emit(std::size_t i, int stage, bool per_element) {
     const Item& it = item(i);
+    if (it.kind == Item::Kind::Running) return emit_running(i, stage);
     Instr instr = it.instr;
     if (it.indirect) {
       const Reg index = read(it, it.indirect->by, stage, per_element);
@@ -508,6 +490,7 @@ class Builder {
       // Smaller floats are summed in f32 and rounded once.
       const DType wide = widened(acc.dtype);
       acc.local = add_argument({wide, loop::ArgumentRole::Local, length}, -1);
+      if (acc.running) continue;
       const StorageId result = item(i).writes[0];
       if (k.chunks == 1) {
         acc.argument = argument(result, loop::ArgumentRole::Out);

@@ -180,7 +180,7 @@ static void fields(A& a, Either<loop::Argument> auto& arg) {
 // Where, for the verifier; what is added up is machine code.
 template <class A>
 static void fields(A& a, Either<loop::Accumulator> auto& acc) {
-  a(acc.per_element, acc.argument, acc.local);
+  a(acc.per_element, acc.argument, acc.local, acc.running);
 }
 
 // How the work of a kernel is cut and what it is given; what it computes is machine code.

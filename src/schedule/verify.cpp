@@ -175,10 +175,16 @@ class Checker {
   void check(const loop::Accumulator& acc, const loop::Kernel& k, const Launch& s) const {
     const auto local = static_cast<std::size_t>(acc.local);
     const auto argument = static_cast<std::size_t>(acc.argument);
+    const std::int64_t length = acc.per_element ? k.row_elements() : 1;
+    if (acc.running) {
+      require(local < s.buffers.size() && s.buffers[local] < 0 && k.chunks == 1 &&
+                  k.arguments[local].elements >= length,
+              "a kernel has no room for its running totals");
+      return;
+    }
     require(local < s.buffers.size() && s.buffers[local] < 0 && argument < s.buffers.size() &&
                 s.buffers[argument] >= 0,
             "a kernel accumulates into an argument that does not exist");
-    const std::int64_t length = acc.per_element ? k.row_elements() : 1;
     const std::int64_t all = product(product(k.kept_rows(), k.chunks), length);
     require(k.arguments[local].elements >= length && buffer(s.buffers[argument]).elements >= all,
             "a kernel accumulates outside a buffer");

@@ -16,11 +16,11 @@
 namespace ricci::testing {
 namespace {
 
-constexpr std::array Integers = {DType::I8,  DType::I16, DType::I32,
-                                 DType::I64, DType::U8,  DType::U32};
+constexpr std::array IntegerTypes = {DType::I8,  DType::I16, DType::I32,
+                                     DType::I64, DType::U8,  DType::U32};
 
 // Small numbers, the ends of the range and what is next to them, as they are stored.
-std::vector<std::int64_t> special_numbers(DType dtype) {
+std::vector<std::int64_t> special_integers(DType dtype) {
   const std::int64_t bits = size_of(dtype) * 8;
   const bool sign = dtype != DType::U8 && dtype != DType::U32;
   const std::int64_t most = sign ? std::numeric_limits<std::int64_t>::max() >> (64 - bits)
@@ -54,12 +54,12 @@ class BackendIntegerDivision : public OnEveryDevice {
 };
 
 TEST_P(BackendIntegerDivision, OfEveryPairOfSpecialNumbers) {
-  for (const DType dtype : Integers) {
+  for (const DType dtype : IntegerTypes) {
     SCOPED_TRACE(name(dtype));
     std::vector<std::int64_t> tops;
     std::vector<std::int64_t> bottoms;
-    for (const std::int64_t a : special_numbers(dtype)) {
-      for (const std::int64_t b : special_numbers(dtype)) {
+    for (const std::int64_t a : special_integers(dtype)) {
+      for (const std::int64_t b : special_integers(dtype)) {
         tops.push_back(a);
         bottoms.push_back(b);
       }
@@ -83,7 +83,7 @@ TEST_P(BackendIntegerDivision, OfEveryPairOfSpecialNumbers) {
 }
 
 TEST_P(BackendIntegerDivision, ByZeroIsReported) {
-  for (const DType dtype : Integers) {
+  for (const DType dtype : IntegerTypes) {
     for (const std::int64_t n : {1, 5, 64, 1003}) {
       SCOPED_TRACE(fmt::format("{}[{}]", name(dtype), n));
       const Type type{dtype, {n}};

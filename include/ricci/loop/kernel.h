@@ -43,6 +43,7 @@ enum class Code : std::uint8_t {
   Select,   ///< in[0] ≠ 0 ? in[1] : in[2]
   Cast,     ///< in[0] as dtype
   Reduced,  ///< the result of a reduction of this row
+  Running,  ///< in[0] combined with what its accumulator holds of the rows before this one
   Random,   ///< what the element with the number offset + Σ strides·index draws from a stream
 };
 
@@ -90,7 +91,7 @@ struct Instr {
   Access access;  ///< Load; for Index and Random its offset and strides
   /// Random: the bounds of what is uniform; the mean and the standard deviation of what is normal.
   std::array<double, 2> range = {0, 1};
-  std::int32_t reduction = -1;  ///< Reduced
+  std::int32_t reduction = -1;  ///< Reduced; Running: the accumulator
   bool not_positive = false;    ///< Unary: the operand never is, which makes exp shorter
 
   [[nodiscard]] UnaryKind unary() const { return static_cast<UnaryKind>(kind); }
@@ -116,7 +117,8 @@ struct Reduction {
 };
 
 /// Combines a value over the accumulated rows: element by element of the row, or once a row. The
-/// chunk writes `length` results (the row's elements, or 1) to `argument` at its own place.
+/// chunk writes `length` results (the row's elements, or 1) to `argument` at its own place. One
+/// that is running is read by its instruction row by row instead, and writes nothing in the end.
 struct Accumulator {
   ReduceKind kind = ReduceKind::Sum;
   DType dtype = DType::F32;
@@ -124,6 +126,8 @@ struct Accumulator {
   bool per_element = true;
   std::int32_t argument = -1;
   std::int32_t local = -1;  ///< the local argument it accumulates in
+  bool running = false;     ///< then there is one chunk
+  bool exclusive = false;   ///< running: what it held before the row
 };
 
 struct Stage {

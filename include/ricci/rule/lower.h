@@ -32,7 +32,7 @@ struct Indirect {
 };
 
 struct Lowering {
-  enum class Form : std::uint8_t { View, Pointwise, Reduction, Pieces, Call };
+  enum class Form : std::uint8_t { View, Pointwise, Reduction, Running, Pieces, Call };
   Form form = Form::Call;
 
   /// View: the result as a layout of operand 0's elements, given operand 0's own; nothing when no
@@ -50,6 +50,10 @@ struct Lowering {
   /// Reduction.
   ReduceKind reduce = ReduceKind::Sum;
   std::vector<bool> reduced = {};  ///< per axis of the operand
+  /// Running: totals along `axis` by `reduce`, with or without the element itself.
+  std::size_t axis = 0;
+  bool exclusive = false;
+  bool from_end = false;
   /// Pieces: each operand is copied into its part of the result.
   std::vector<loop::Layout> pieces = {};
 };

@@ -63,6 +63,7 @@ class KernelRun {
     const std::int64_t slot = kept_row * kernel_.chunks + chunk;
     for (std::size_t n = 0; n < accumulated_.size(); ++n) {
       const loop::Accumulator& acc = kernel_.accumulators[n];
+      if (acc.running) continue;
       for (std::int64_t i = 0; i < length_of(acc); ++i) {
         store_at(acc.argument, slot * length_of(acc) + i, accumulated_[n][at(i)]);
       }
@@ -99,7 +100,10 @@ class KernelRun {
   void run_once(const Stage& stage, std::int64_t element) {
     set_index(element, kernel_.outer, kernel_.extents.size());
     forget_elements(stage);
-    for (const Reg r : stage.code) values_[at(r)] = compute(kernel_.code[at(r)]);
+    for (const Reg r : stage.code) {
+      const Instr& i = kernel_.code[at(r)];
+      values_[at(r)] = i.code == Code::Running ? run_on(i, element) : compute(i);
+    }
     for (const loop::Store& s : stage.stores) {
       store_at(s.access.argument, place_of(s.access), value(s.value));
     }
@@ -112,6 +116,15 @@ class KernelRun {
       const loop::Reduction& red = kernel_.reductions[at(m)];
       reduced_[at(m)] = reduced_with(red.kind, red.dtype, reduced_[at(m)], value(red.value));
     }
+  }
+
+  // The total of an element's column.
+  [[nodiscard]] Number run_on(const Instr& i, std::int64_t element) {
+    const loop::Accumulator& acc = kernel_.accumulators[at(i.reduction)];
+    Number& total = accumulated_[at(i.reduction)][at(element)];
+    const Number before = total;
+    total = reduced_with(acc.kind, acc.dtype, before, value(i.in[0]));
+    return as_stored(i.dtype, acc.exclusive ? before : total);
   }
 
   // What is computed for an element is there for that element alone, and in its own stage.
@@ -148,6 +161,7 @@ class KernelRun {
       case Code::Select: return is_nonzero(in(0)) ? in(1) : in(2);
       case Code::Cast: return as_stored(i.dtype, in(0));
       case Code::Reduced: return reduced_[at(i.reduction)];
+      case Code::Running: break;  // see run_on
       case Code::Random: return as_stored(i.dtype, draw(i));
     }
     throw InternalError("an instruction of no known kind");

@@ -14,9 +14,20 @@ Lowering run(const Op& op, const LowerContext& c) {
   return rule::lower(*op.as<T>(), c);
 }
 
+// Most composites are expanded instead.
+template <class T>
+constexpr Rule composite_rule() {
+  if constexpr (requires(const T& op, const LowerContext& c) { rule::lower(op, c); }) {
+    return run<T>;
+  } else {
+    return nullptr;
+  }
+}
+
 constexpr auto Rules = std::to_array<Rule>({
 #define RICCI_OP(Type, builder) nullptr,
 #define RICCI_PRIMITIVE(Type, builder) run<op::Type>,
+#define RICCI_COMPOSITE(Type, builder) composite_rule<op::Type>(),
 #define RICCI_PRIMITIVE_FAMILY RICCI_PRIMITIVE
 #include "ricci/op/list.def"
 });

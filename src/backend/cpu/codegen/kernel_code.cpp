@@ -88,7 +88,9 @@ void KernelEmitter::emit_accumulated(Value* kept_row) {
   close(rows);
   Value* chunk =
       b_.CreateAdd(b_.CreateMul(b_.CreateSub(kept_row, first_), number(k_.chunks)), range_field(4));
-  for (const loop::Accumulator& acc : k_.accumulators) write_out(acc, chunk);
+  for (const loop::Accumulator& acc : k_.accumulators) {
+    if (!acc.running) write_out(acc, chunk);
+  }
 }
 
 void KernelEmitter::fill_local(const loop::Accumulator& acc) {
@@ -265,6 +267,26 @@ bool KernelEmitter::has_guards(const Stage& stage) const {
   });
 }
 
+Value* KernelEmitter::total_place(const loop::Accumulator& acc, Value* column) {
+  const std::size_t axis = k_.extents.size() - 1;
+  Value* at = column;  // within the row
+  std::int64_t behind = k_.extents[axis];
+  for (std::size_t a = axis; a-- > k_.outer;) {
+    at = b_.CreateAdd(at, b_.CreateMul(indices_[a], number(behind)));
+    behind *= k_.extents[a];
+  }
+  return element(argument(acc.local), at, size_of(widened(acc.dtype)));
+}
+
+Value* KernelEmitter::running(const Instr& i, Value* column) {
+  const loop::Accumulator& acc = k_.accumulators[static_cast<std::size_t>(i.reduction)];
+  Value* at = total_place(acc, column);
+  Value* before = lanes_.load(acc.dtype, at, lane_count_, mask_);
+  Value* after = lanes_.combine(acc.kind, acc.dtype, before, spread_value(i.in[0]));
+  lanes_.store(acc.dtype, after, at, lane_count_, mask_);
+  return acc.exclusive ? before : after;
+}
+
 void KernelEmitter::emit_vector(const Stage& stage, std::size_t axis, Value* column, int unrolled) {
   indices_[axis] = column;
   vectors_.clear();
@@ -274,14 +296,7 @@ void KernelEmitter::emit_vector(const Stage& stage, std::size_t axis, Value* col
   for (const loop::Store& s : stage.stores) store(s, axis, column);
   for (const std::int32_t m : stage.accumulators) {
     const loop::Accumulator& acc = k_.accumulators[static_cast<std::size_t>(m)];
-    Value* row_place = column;  // within the row
-    std::int64_t behind = k_.extents[axis];
-    for (std::size_t a = axis; a-- > k_.outer;) {
-      row_place = b_.CreateAdd(row_place, b_.CreateMul(indices_[a], number(behind)));
-      behind *= k_.extents[a];
-    }
-    accumulate(acc, element(argument(acc.local), row_place, size_of(widened(acc.dtype))),
-               value(acc.value));
+    accumulate(acc, total_place(acc, column), value(acc.value));
   }
   for (std::size_t n = 0; n < stage.reductions.size(); ++n) {
     const loop::Reduction& red = k_.reductions[static_cast<std::size_t>(stage.reductions[n])];
@@ -345,6 +360,7 @@ Value* KernelEmitter::emit(const Instr& i, Value* column) {
     }
     case Code::Cast: return lanes_.cast(in(0), dtype_of(i.in[0]), i.dtype);
     case Code::Reduced: return reduced_[static_cast<std::size_t>(i.reduction)];
+    case Code::Running: return running(i, column);
     case Code::Random: return random(i, column);
   }
   return nullptr;

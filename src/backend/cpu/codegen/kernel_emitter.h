@@ -126,6 +126,10 @@ class KernelEmitter {
 
   void emit_vector(const Stage& stage, std::size_t axis, Value* column, int unrolled);
 
+  // Where the total of this column is kept.
+  Value* total_place(const loop::Accumulator& acc, Value* column);
+  Value* running(const Instr& i, Value* column);
+
   void reduce_into(const loop::Reduction& red, Value* slot);
 
   // A register's value in the current lanes.

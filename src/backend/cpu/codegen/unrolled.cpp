@@ -73,7 +73,7 @@ std::int64_t offset(const loop::Layout& layout, const StaticDims& index) {
 bool can_unroll(const schedule::Items& items, const Graph& graph, const TargetInfo& target) {
   std::int64_t total = 0;
   for (const Item& item : items.items) {
-    if (loop::is_partial(item.instr)) return false;
+    if (loop::is_partial(item.instr) || item.kind == Item::Kind::Running) return false;
     if (item.indirect || item.instr.code == Code::Random ||
         std::ranges::any_of(item.reads, is_bounded))
       return false;
