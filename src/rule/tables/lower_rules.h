@@ -1,5 +1,5 @@
-// The lowering rules of primitive ops; each is in the file of its family. Everything else is a
-// call.
+// The lowering rules of primitive ops, and of few others; each is in the file of its family.
+// Everything else is a call.
 #pragma once
 
 #include "ricci/op/ops.h"
@@ -11,6 +11,9 @@ namespace ricci::rule {
 #define RICCI_PRIMITIVE(Type, builder) Lowering lower(const op::Type&, const LowerContext&);
 #define RICCI_PRIMITIVE_FAMILY RICCI_PRIMITIVE
 #include "ricci/op/list.def"
+
+/// Composites that loops say better than their expansion does.
+Lowering lower(const op::CumsumBackward&, const LowerContext&);
 
 /// Broadcasting, right-aligned.
 [[nodiscard]] AxisMap aligned_axes(const StaticDims& from, const StaticDims& to);

@@ -12,7 +12,6 @@ namespace ricci::cpu {
 [[nodiscard]] HostKernel narrow_kernel() noexcept;
 [[nodiscard]] HostKernel concat_kernel() noexcept;
 [[nodiscard]] HostKernel reverse_kernel() noexcept;
-[[nodiscard]] HostKernel pad_kernel() noexcept;
 [[nodiscard]] HostKernel dynamic_narrow_kernel() noexcept;
 [[nodiscard]] HostKernel dynamic_update_kernel() noexcept;
 
@@ -33,11 +32,6 @@ namespace ricci::cpu {
 [[nodiscard]] HostKernel sort_kernel() noexcept;
 [[nodiscard]] HostKernel top_k_kernel() noexcept;
 [[nodiscard]] HostKernel arg_reduce_kernel() noexcept;
-
-// random.cpp
-[[nodiscard]] HostKernel rng_normal_kernel() noexcept;
-[[nodiscard]] HostKernel rng_uniform_kernel() noexcept;
-[[nodiscard]] HostKernel rng_bits_kernel() noexcept;
 
 // sample.cpp
 [[nodiscard]] HostKernel sample_kernel() noexcept;

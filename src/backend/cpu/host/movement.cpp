@@ -56,31 +56,6 @@ void run_reverse(const HostCall& c) {
   copy(c, OwnedView(c.results[0]), from);
 }
 
-// Fills what lies before and behind x axis by axis, each time inside what earlier axes left over.
-void run_pad(const HostCall& c) {
-  const auto& op = *c.op.as<op::Pad>();
-  OwnedView value(c.operands[1]);
-  OwnedView x(c.operands[0]);
-  OwnedView rest(c.results[0]);
-  for (std::size_t a = 0; a < c.results[0].dims.size(); ++a) {
-    const std::int64_t size = c.results[0].dims[a];
-    const std::int64_t low = op.low[a].value();
-    const std::int64_t first = std::clamp<std::int64_t>(low, 0, size);
-    const std::int64_t last = std::clamp(low + c.operands[0].dims[a], first, size);
-    const auto fill = [&](std::int64_t start, std::int64_t len) {
-      OwnedView side = rest;
-      side.narrow(a, start, len);
-      OwnedView repeated = value;
-      copy(c, side, repeated.broadcast_to(side.view().dims));
-    };
-    fill(0, first);
-    fill(last, size - last);
-    rest.narrow(a, first, last - first);
-    x.narrow(a, first - low, last - first);
-  }
-  copy(c, rest, x);
-}
-
 std::int64_t clamped_start(const HostCall& c, std::size_t k, std::int64_t size, std::int64_t len) {
   return std::clamp<std::int64_t>(exact_integer(c, k), 0, size - len);
 }
@@ -117,7 +92,6 @@ HostKernel expand_kernel() noexcept { return {run_expand}; }
 HostKernel narrow_kernel() noexcept { return {run_narrow}; }
 HostKernel concat_kernel() noexcept { return {run_concat}; }
 HostKernel reverse_kernel() noexcept { return {run_reverse}; }
-HostKernel pad_kernel() noexcept { return {run_pad}; }
 HostKernel dynamic_narrow_kernel() noexcept { return {run_dynamic_narrow}; }
 HostKernel dynamic_update_kernel() noexcept { return {run_dynamic_update}; }
 

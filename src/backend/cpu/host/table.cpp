@@ -7,9 +7,6 @@ HostKernel host_kernel(OpKind kind) noexcept {
   switch (kind) {
     case OpKind::Iota: return iota_kernel();
     case OpKind::DimSize: return dim_size_kernel();
-    case OpKind::RngNormal: return rng_normal_kernel();
-    case OpKind::RngUniform: return rng_uniform_kernel();
-    case OpKind::RngBits: return rng_bits_kernel();
     case OpKind::Unary: return unary_kernel();
     case OpKind::Binary: return binary_kernel();
     case OpKind::Compare: return compare_kernel();
@@ -22,7 +19,6 @@ HostKernel host_kernel(OpKind kind) noexcept {
     case OpKind::Narrow: return narrow_kernel();
     case OpKind::Concat: return concat_kernel();
     case OpKind::Reverse: return reverse_kernel();
-    case OpKind::Pad: return pad_kernel();
     case OpKind::Gather: return gather_kernel();
     case OpKind::GatherBackward: return gather_backward_kernel();
     case OpKind::ScatterAdd: return scatter_add_kernel();
