@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ricci/op/ops.h"
+#include "ricci/support/error.h"
 
 #include "op/loop_layout.h"
 #include "schedule/items.h"
