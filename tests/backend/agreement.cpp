@@ -357,7 +357,7 @@ void expect_agreement_everywhere(const Graph& graph, const Feeds& feeds) {
     EXPECT_EQ(disagreement(graph, feeds, compiled_outcome(graph, feeds, fuse), expected), "")
         << (fuse ? "fused" : "op by op");
   }
-  for (const MadeFor target : AllMadeFor) {
+  for (const MadeFor target : all_made_for()) {
     EXPECT_EQ(disagreement(graph, feeds, lir_outcome(graph, feeds, target), expected), "")
         << name(target);
   }
