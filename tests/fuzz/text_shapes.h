@@ -1,5 +1,5 @@
 // Long and deeply nested text from few bytes: pairs of a piece and how often it is repeated, behind
-// a byte that says how far repeats go. One text in 32 is long, so that many can be tried.
+// a byte that says how far repeats go. Long texts take long, so most are short.
 #pragma once
 
 #include <array>
@@ -78,8 +78,11 @@ inline constexpr std::array<std::string_view, 64> TextPieces = {
     "inf",
     "ricci 1\n",
 };
+/// Rare among the bytes a fuzzer tries.
+inline constexpr std::uint8_t LongMark = 0xA5;
 inline constexpr std::size_t FewRepeats = 400;
 inline constexpr std::size_t MostRepeats = 20'000;
+inline constexpr std::size_t FewShapeText = std::size_t{1} << 13;
 inline constexpr std::size_t MostShapeText = std::size_t{1} << 21;
 
 /// Small counts are meant as they are; the upper half of a byte reaches up to `most`.
@@ -92,14 +95,16 @@ inline std::size_t repeats(std::uint8_t byte, std::size_t most) {
 inline std::string text_of_shapes(std::span<const std::uint8_t> data) {
   std::string text;
   if (data.empty()) return text;
-  const std::size_t most = data[0] % 32 == 0 ? MostRepeats : FewRepeats;
+  const bool is_long = data[0] == LongMark;
+  const std::size_t most = is_long ? MostRepeats : FewRepeats;
+  const std::size_t longest = is_long ? MostShapeText : FewShapeText;
   std::size_t number = 0;
   for (std::size_t at = 1; at + 1 < data.size(); at += 2) {
     const std::string_view piece = TextPieces[data[at] % TextPieces.size()];
     for (std::size_t i = repeats(data[at + 1], most); i > 0; --i) {
       const std::string digits = std::to_string(number++);
       for (const char c : piece) c == '#' ? void(text += digits) : void(text += c);
-      if (text.size() > MostShapeText) return text;
+      if (text.size() > longest) return text;
     }
   }
   return text;
