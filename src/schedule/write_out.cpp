@@ -162,7 +162,7 @@ class BodyWriter {
     const StaticDims a = graph_.type(node.operands[0]).static_dims();
     const StaticDims b = graph_.type(node.operands[1]).static_dims();
     if ((d != DType::F32 && d != DType::F64) || a.size() != 2 || b.size() != 2) return false;
-    if (a[0] == 0 || b[1] == 0) return true;
+    if (item.writes[0] < 0 || a[0] == 0 || b[1] == 0) return true;
     if (a[1] == 0) {
       WrittenItem& out = start(WrittenItem::Kind::Pointwise, item);
       out.instr.code = loop::Code::Copy;
