@@ -34,7 +34,6 @@ NewResults reduced_by_sums(const NodeVisit& v) {
   }
   Value x = v.operands[0];
   const DType dtype = x.dtype();
-  if (is_complex(dtype)) return std::nullopt;
   if (is_small_float(dtype)) x = cast(x, {.to = DType::F32});
   const auto over = [&](Value of, ReduceKind kind, bool keep) {
     return reduce(of, {.op = kind, .axes = op->axes, .keep_dim = keep});

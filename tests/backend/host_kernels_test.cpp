@@ -92,8 +92,8 @@ std::vector<Tensor> run_kernel(const Node& node, std::span<const Tensor> operand
 // Sums and functions are rounded; all else is exact.
 bool is_exact(const Op& op, DType dtype) {
   if (!is_differentiable(dtype)) return true;
-  return op.has(Trait::DataMovement) || op.has(Trait::Random) || op.is<op::Iota>() ||
-         op.is<op::Sort>() || op.is<op::TopK>() || op.is<op::Where>() || op.is<op::Cast>();
+  return op.has(Trait::DataMovement) || op.has(Trait::Random) || op.is<op::Sort>() ||
+         op.is<op::TopK>();
 }
 
 class HostCase {
@@ -182,12 +182,6 @@ Cases large_cases() {
        .op = {0},
        .dtypes = dtypes::all},
       {.name = "scalars", .in = {T({300}), Index({70000}, 300)}, .op = {0}}});
-  add(std::vector<CaseOf<op::Transpose>>{
-      {.name = "planes", .in = {T({65, 3, 131})}, .op = {{2, 1, 0}}, .dtypes = dtypes::all},
-      {.name = "heads", .in = {T({2, 33, 4, 40})}, .op = {{0, 2, 1, 3}}, .dtypes = dtypes::all}});
-  add(std::vector<CaseOf<op::Concat>>{
-      {.name = "long", .in = {T({2, 40000}), T({2, 7})}, .op = {1}}});
-  add(std::vector<CaseOf<op::Reverse>>{{.name = "long", .in = {T({3, 50000})}, .op = {{1}}}});
   add(std::vector<CaseOf<op::Cumulative>>{
       {.name = "inner", .in = {T({3, 3000})}, .op = {CumulativeKind::Cumsum, 1}},
       {.name = "outer", .in = {T({5, 70, 130})}, .op = {CumulativeKind::Cummax, 1, true}}});
@@ -208,10 +202,6 @@ Cases large_cases() {
   add(std::vector<CaseOf<op::RngUniform>>{{.name = "tiles", .in = {T({3, 1111})}}});
   add(std::vector<CaseOf<op::RngBits>>{
       {.name = "tiles", .op = {.shape = {2500}}, .dtypes = {DType::U32}}});
-  add(std::vector<CaseOf<op::Reduce>>{{.name = "mixed",
-                                       .in = {T({20, 70, 30})},
-                                       .op = {ReduceKind::Sum, {0, 2}},
-                                       .dtypes = dtypes::floats | dtypes::complexes}});
   add(std::vector<CaseOf<op::BatchedDenseSolve>>{
       {.name = "many",
        .in = {T({70, 6, 6}).between(3, 4), T({70, 6, 2})},

@@ -1,6 +1,5 @@
-// Element-wise ops of any dtype, as the reference computes them: for what the code generator does
-// not know (quotients and functions of complex numbers) and wherever no generated kernel is at
-// hand.
+// Element-wise ops as the reference computes them, for what the code generator does not know:
+// quotients and functions of complex numbers, and quotients of integers, which may fault.
 #include "ricci/op/elementwise.h"
 
 #include <array>
@@ -77,52 +76,9 @@ void run_binary(const HostCall& c) {
   });
 }
 
-void run_compare(const HostCall& c) {
-  const CompareKind kind = c.op.as<op::Compare>()->kind;
-  with_number_class(c.operands[0].dtype, [&]<class N>() {
-    run_pairs<N, std::int64_t>(
-        c, [&](N a, N b) { return std::int64_t{rule::compare_numbers(kind, a, b) ? 1 : 0}; });
-  });
-}
-
-// Elements are moved, not converted, so that NaNs keep their bits.
-void run_where(const HostCall& c) {
-  const OwnedView cond = broadcast(c, 0);
-  const OwnedView yes = broadcast(c, 1);
-  const OwnedView no = broadcast(c, 2);
-  with_element_type(c.results[0].dtype, [&]<class T>() {
-    for_each_piece(c, [&](std::int64_t begin, std::int64_t count) {
-      Piece<std::complex<double>> chosen;
-      Piece<std::int64_t> at_yes;
-      Piece<std::int64_t> at_no;
-      read_numbers(cond.view(), begin, count, chosen.data());
-      offsets_of(yes.view(), begin, count, at_yes.data());
-      offsets_of(no.view(), begin, count, at_no.data());
-      T* out = c.results[0].as<T>() + begin;
-      for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-        out[i] = chosen[i] != std::complex<double>(0) ? load_as<T>(yes.view().as<T>() + at_yes[i])
-                                                      : load_as<T>(no.view().as<T>() + at_no[i]);
-      }
-    });
-  });
-}
-
-void run_cast(const HostCall& c) {
-  with_number_class(c.operands[0].dtype, [&]<class N>() {
-    for_each_piece(c, [&](std::int64_t begin, std::int64_t count) {
-      Piece<N> x;
-      read_numbers(c.operands[0], begin, count, x.data());
-      write_numbers(c.results[0], begin, count, x.data());
-    });
-  });
-}
-
 }  // namespace
 
 HostKernel unary_kernel() noexcept { return {run_unary}; }
 HostKernel binary_kernel() noexcept { return {run_binary}; }
-HostKernel compare_kernel() noexcept { return {run_compare}; }
-HostKernel where_kernel() noexcept { return {run_where}; }
-HostKernel cast_kernel() noexcept { return {run_cast}; }
 
 }  // namespace ricci::cpu

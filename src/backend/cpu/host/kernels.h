@@ -6,12 +6,6 @@
 namespace ricci::cpu {
 
 // movement.cpp
-[[nodiscard]] HostKernel identity_kernel() noexcept;  // reshape, stop_gradient
-[[nodiscard]] HostKernel transpose_kernel() noexcept;
-[[nodiscard]] HostKernel expand_kernel() noexcept;
-[[nodiscard]] HostKernel narrow_kernel() noexcept;
-[[nodiscard]] HostKernel concat_kernel() noexcept;
-[[nodiscard]] HostKernel reverse_kernel() noexcept;
 [[nodiscard]] HostKernel pad_kernel() noexcept;
 [[nodiscard]] HostKernel dynamic_narrow_kernel() noexcept;
 [[nodiscard]] HostKernel dynamic_update_kernel() noexcept;
@@ -42,10 +36,6 @@ namespace ricci::cpu {
 // sample.cpp
 [[nodiscard]] HostKernel sample_kernel() noexcept;
 
-// generator.cpp
-[[nodiscard]] HostKernel iota_kernel() noexcept;
-[[nodiscard]] HostKernel dim_size_kernel() noexcept;
-
 // solve.cpp
 [[nodiscard]] HostKernel dense_solve_kernel() noexcept;
 [[nodiscard]] HostKernel triangular_solve_kernel() noexcept;
@@ -63,12 +53,6 @@ namespace ricci::cpu {
 // elementwise.cpp
 [[nodiscard]] HostKernel unary_kernel() noexcept;
 [[nodiscard]] HostKernel binary_kernel() noexcept;
-[[nodiscard]] HostKernel compare_kernel() noexcept;
-[[nodiscard]] HostKernel where_kernel() noexcept;
-[[nodiscard]] HostKernel cast_kernel() noexcept;
-
-// reduce.cpp
-[[nodiscard]] HostKernel reduce_kernel() noexcept;
 
 // conv.cpp
 [[nodiscard]] HostKernel conv_kernel() noexcept;

@@ -81,12 +81,6 @@ RICCI_NUMBERS(std::complex<float>);
 RICCI_NUMBERS(std::complex<double>);
 #undef RICCI_NUMBERS
 
-void offsets_of(const ArrayView& v, std::int64_t begin, std::int64_t count, std::int64_t* to) {
-  for_each_run(v, begin, count, [&](std::int64_t offset, std::int64_t stride, std::int64_t length) {
-    for (std::int64_t i = 0; i < length; ++i) *to++ = offset + i * stride;
-  });
-}
-
 std::int64_t read_integer(const ArrayView& from) {
   std::int64_t value = 0;
   read_numbers(from, 0, 1, &value);

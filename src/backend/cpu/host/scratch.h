@@ -126,14 +126,6 @@ template <template <class N> class K, auto Choose>
               }};
 }
 
-/// Computes in the number class of operand 0: f64, integers or complex numbers.
-template <template <class N> class K>
-[[nodiscard]] HostKernel kernel_of_number_class() noexcept {
-  return kernel_chosen_by<K, [](const HostCall& call, const auto& f) {
-    return with_number_class(call.operands[0].dtype, f);
-  }>();
-}
-
 /// Computes in f64 when operand 0 is that, in f32 for narrower floats.
 template <template <class N> class K>
 [[nodiscard]] HostKernel kernel_of_float() noexcept {

@@ -5,23 +5,11 @@ namespace ricci::cpu {
 
 HostKernel host_kernel(OpKind kind) noexcept {
   switch (kind) {
-    case OpKind::Iota: return iota_kernel();
-    case OpKind::DimSize: return dim_size_kernel();
     case OpKind::RngNormal: return rng_normal_kernel();
     case OpKind::RngUniform: return rng_uniform_kernel();
     case OpKind::RngBits: return rng_bits_kernel();
     case OpKind::Unary: return unary_kernel();
     case OpKind::Binary: return binary_kernel();
-    case OpKind::Compare: return compare_kernel();
-    case OpKind::Where: return where_kernel();
-    case OpKind::Cast: return cast_kernel();
-    case OpKind::StopGradient:
-    case OpKind::Reshape: return identity_kernel();
-    case OpKind::Transpose: return transpose_kernel();
-    case OpKind::Expand: return expand_kernel();
-    case OpKind::Narrow: return narrow_kernel();
-    case OpKind::Concat: return concat_kernel();
-    case OpKind::Reverse: return reverse_kernel();
     case OpKind::Pad: return pad_kernel();
     case OpKind::Gather: return gather_kernel();
     case OpKind::GatherBackward: return gather_backward_kernel();
@@ -30,7 +18,6 @@ HostKernel host_kernel(OpKind kind) noexcept {
     case OpKind::ScatterAddAlongAxis: return scatter_add_along_axis_kernel();
     case OpKind::DynamicNarrow: return dynamic_narrow_kernel();
     case OpKind::DynamicUpdate: return dynamic_update_kernel();
-    case OpKind::Reduce: return reduce_kernel();
     case OpKind::Cumulative: return cumulative_kernel();
     case OpKind::CumsumBackward: return cumsum_backward_kernel();
     case OpKind::Sort: return sort_kernel();

@@ -63,11 +63,6 @@ class OwnedView {
     dims_[axis] = len;
     return *this;
   }
-  OwnedView& mirror(std::size_t axis) {
-    if (dims_[axis] > 0) data_ += (dims_[axis] - 1) * strides_[axis] * size_of(dtype_);
-    strides_[axis] = -strides_[axis];
-    return *this;
-  }
   /// Repeats to a shape this one broadcasts to.
   OwnedView& broadcast_to(std::span<const std::int64_t> dims) {
     check_internal(dims.size() <= MostAxes, "an array has too many axes");
