@@ -40,6 +40,14 @@ Lowering constant(loop::Number number, const LowerContext& c) {
                    c);
 }
 
+std::uint64_t stream_key(const std::optional<std::int64_t>& key, std::int64_t seed) {
+  return static_cast<std::uint64_t>(key.value_or(0)) + static_cast<std::uint64_t>(seed);
+}
+// The operand that is added to the key of a stream, when there is one.
+std::int64_t key_operand(const LowerContext& c, std::size_t at) {
+  return at < c.operands.size() ? static_cast<std::int64_t>(at) : -1;
+}
+
 }  // namespace
 
 AxisMap aligned_axes(const StaticDims& from, const StaticDims& to) {
@@ -58,13 +66,17 @@ Lowering pointwise(loop::Instr instr, const LowerContext& c) {
 }
 
 Lowering lower(const op::Unary& op, const LowerContext& c) {
-  return pointwise(instruction(loop::Code::Unary, op.kind, c), c);
+  Lowering l = pointwise(instruction(loop::Code::Unary, op.kind, c), c);
+  l.call = loop::Elementwise{op.kind};
+  return l;
 }
 
 Lowering lower(const op::Binary& op, const LowerContext& c) {
+  Lowering l = pointwise(instruction(loop::Code::Binary, op.kind, c), c);
+  l.call = loop::Elementwise{op.kind};
   // Loops have no way to say which element divided by zero.
-  if (is_int(c.dtypes[0]) && faults_on_integers(op.kind)) return {};
-  return pointwise(instruction(loop::Code::Binary, op.kind, c), c);
+  if (is_int(c.dtypes[0]) && faults_on_integers(op.kind)) l.form = Lowering::Form::Call;
+  return l;
 }
 
 Lowering lower(const op::Compare& op, const LowerContext& c) {
@@ -99,8 +111,17 @@ Lowering lower(const op::DimSize& op, const LowerContext& c) {
 }
 
 // Random streams are drawn by kernels of their own: every word depends on its position alone.
-Lowering lower(const op::RngNormal&, const LowerContext&) { return {}; }
-Lowering lower(const op::RngUniform&, const LowerContext&) { return {}; }
-Lowering lower(const op::RngBits&, const LowerContext&) { return {}; }
+Lowering lower(const op::RngNormal& op, const LowerContext& c) {
+  return as_call(loop::Random{loop::Random::Of::Normal, op.mean, op.scale,
+                              stream_key(op.key, op.op_seed), key_operand(c, op.shape ? 0 : 1)});
+}
+Lowering lower(const op::RngUniform& op, const LowerContext& c) {
+  return as_call(loop::Random{loop::Random::Of::Uniform, op.low, op.high - op.low,
+                              stream_key(op.key, op.op_seed), key_operand(c, op.shape ? 0 : 1)});
+}
+Lowering lower(const op::RngBits& op, const LowerContext& c) {
+  return as_call(
+      loop::Random{loop::Random::Of::Words, 0, 1, stream_key(op.key, 0), key_operand(c, 0)});
+}
 
 }  // namespace ricci::rule

@@ -14,6 +14,13 @@ Lowering lower(const op::Reduce& op, const LowerContext& c) {
 }
 
 // A running total is a loop whose steps depend on each other.
-Lowering lower(const op::Cumulative&, const LowerContext&) { return {}; }
+Lowering lower(const op::Cumulative& op, const LowerContext& c) {
+  return as_call(
+      loop::Cumulative{op.kind, loop::split_at(c.result, op.axis.index()), op.exclusive});
+}
+Lowering lower(const op::CumsumBackward& op, const LowerContext& c) {
+  return as_call(loop::Cumulative{CumulativeKind::Cumsum, loop::split_at(c.result, op.axis.index()),
+                                  op.exclusive, true});
+}
 
 }  // namespace ricci::rule

@@ -71,6 +71,10 @@ Lowering lower(const op::Concat& op, const LowerContext& c) {
 }
 
 // The border needs a value of its own, which a piece cannot give.
-Lowering lower(const op::Pad&, const LowerContext&) { return {}; }
+Lowering lower(const op::Pad& op, const LowerContext&) {
+  loop::Padding padding;
+  for (const Dim& low : op.low) padding.low.push_back(low.value());
+  return as_call(std::move(padding));
+}
 
 }  // namespace ricci::rule

@@ -7,7 +7,7 @@
 
 #include "ricci/op/ops.h"
 
-#include "schedule/call_flops.h"
+#include "schedule/calls.h"
 
 namespace ricci {
 namespace {

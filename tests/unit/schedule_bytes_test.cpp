@@ -32,8 +32,14 @@ void expect_same_views(const std::vector<BufferView>& a, const std::vector<Buffe
   }
 }
 
-template <class Call>
-void expect_same_call(const Call& a, const Call& b) {
+void expect_same_call(const CallStep& a, const CallStep& b) {
+  EXPECT_EQ(op_of(a.reference), op_of(b.reference)) << a.reference.name();
+  EXPECT_EQ(a.call, b.call) << loop::to_string(a.call) << ", then " << loop::to_string(b.call);
+  expect_same_views(a.operands, b.operands);
+  expect_same_views(a.results, b.results);
+}
+
+void expect_same_control(const ControlStep& a, const ControlStep& b) {
   EXPECT_EQ(a.op, b.op) << a.op.mnemonic();
   expect_same_views(a.operands, b.operands);
   expect_same_views(a.results, b.results);
@@ -57,7 +63,7 @@ void expect_same(const Program& a, const Program& b) {
       expect_same_call(*call, std::get<CallStep>(b.steps[s].what));
     } else if (const auto* control = std::get_if<ControlStep>(&a.steps[s].what)) {
       const auto& other = std::get<ControlStep>(b.steps[s].what);
-      expect_same_call(*control, other);
+      expect_same_control(*control, other);
       EXPECT_EQ(control->carries, other.carries);
       ASSERT_EQ(control->bodies.size(), other.bodies.size());
       for (std::size_t i = 0; i < other.bodies.size(); ++i) {
@@ -289,7 +295,11 @@ graph @loops {
        [&](Program& p) {
          for (BufferView& v : call_of(p).results) v.buffer = -1;
        }},
-      {"normal form", [&](Program& p) { call_of(p).op = Op(op::Sort{.axis = -1}); }},
+      {"normal form",
+       [&](Program& p) { call_of(p).reference = loop::Reference(Op(op::Sort{.axis = -1})); }},
+      {"not what its op is",
+       [&](Program& p) { call_of(p).reference = loop::Reference(Op(op::Sort{.axis = 0})); }},
+      {"not what its op is", [&](Program& p) { std::get<loop::Sort>(call_of(p).call).kept = 9; }},
       {"another size", [&](Program& p) { set_type(control_of(p).operands[1], {1, 12, 4}); }},
       {"another size", [&](Program& p) { set_type(control_of(p).results[1], {12, 4}); }},
       {"a body is missing", [&](Program& p) { control_of(p).bodies[0].first = "other"; }},

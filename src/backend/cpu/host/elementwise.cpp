@@ -1,7 +1,5 @@
 // Element-wise ops as the reference computes them, for what the code generator does not know:
 // quotients and functions of complex numbers, and quotients of integers, which may fault.
-#include "ricci/op/elementwise.h"
-
 #include <array>
 
 #include "backend/cpu/host/element.h"
@@ -21,7 +19,7 @@ using Piece = std::array<N, PieceSize>;
 
 // Calls `f(begin, count)` for pieces of the result.
 template <class F>
-void for_each_piece(const HostCall& c, const F& f) {
+void for_each_piece(const HostArguments& c, const F& f) {
   constexpr std::int64_t PiecesPerTile = 16;
   const std::int64_t count = count_of(c.results[0].dims);
   const std::int64_t pieces = (count + PieceSize - 1) / PieceSize;
@@ -33,12 +31,12 @@ void for_each_piece(const HostCall& c, const F& f) {
 }
 
 // An operand repeated to the result's shape.
-OwnedView broadcast(const HostCall& c, std::size_t k) {
+OwnedView broadcast(const HostArguments& c, std::size_t k) {
   return OwnedView(c.operands[k]).broadcast_to(c.results[0].dims);
 }
 
-void run_unary(const HostCall& c) {
-  const UnaryKind kind = c.op.as<op::Unary>()->kind;
+void run_unary(const HostArguments& c) {
+  const auto kind = std::get<UnaryKind>(c.as<loop::Elementwise>().function);
   const DType dtype = c.operands[0].dtype;
   with_number_class(dtype, [&]<class N>() {
     for_each_piece(c, [&](std::int64_t begin, std::int64_t count) {
@@ -54,7 +52,7 @@ void run_unary(const HostCall& c) {
 
 // result = f(a, b) on pieces of both operands as numbers.
 template <class N, class R, class F>
-void run_pairs(const HostCall& c, const F& f) {
+void run_pairs(const HostArguments& c, const F& f) {
   const OwnedView a = broadcast(c, 0);
   const OwnedView b = broadcast(c, 1);
   for_each_piece(c, [&](std::int64_t begin, std::int64_t count) {
@@ -68,8 +66,8 @@ void run_pairs(const HostCall& c, const F& f) {
   });
 }
 
-void run_binary(const HostCall& c) {
-  const BinaryKind kind = c.op.as<op::Binary>()->kind;
+void run_binary(const HostArguments& c) {
+  const auto kind = std::get<BinaryKind>(c.as<loop::Elementwise>().function);
   const DType dtype = c.operands[0].dtype;
   with_number_class(dtype, [&]<class N>() {
     run_pairs<N, N>(c, [&](N a, N b) { return rule::eval_binary(kind, a, b, dtype); });

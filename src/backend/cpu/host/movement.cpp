@@ -1,9 +1,6 @@
 // Ops that move elements: every one is a few strided copies.
 #include <algorithm>
 
-#include "ricci/op/indexing.h"
-#include "ricci/op/shape.h"
-
 #include "backend/cpu/host/indices.h"
 #include "backend/cpu/host/kernels.h"
 #include "backend/cpu/host/view.h"
@@ -12,19 +9,18 @@
 namespace ricci::cpu {
 namespace {
 
-void copy(const HostCall& c, const OwnedView& to, const OwnedView& from) {
+void copy(const HostArguments& c, const OwnedView& to, const OwnedView& from) {
   copy_strided(to.view(), from.view(), c.pool);
 }
 
 // Fills what lies before and behind x axis by axis, each time inside what earlier axes left over.
-void run_pad(const HostCall& c) {
-  const auto& op = *c.op.as<op::Pad>();
+void run_padding(const HostArguments& c) {
   OwnedView value(c.operands[1]);
   OwnedView x(c.operands[0]);
   OwnedView rest(c.results[0]);
   for (std::size_t a = 0; a < c.results[0].dims.size(); ++a) {
     const std::int64_t size = c.results[0].dims[a];
-    const std::int64_t low = op.low[a].value();
+    const std::int64_t low = c.as<loop::Padding>().low[a];
     const std::int64_t first = std::clamp<std::int64_t>(low, 0, size);
     const std::int64_t last = std::clamp(low + c.operands[0].dims[a], first, size);
     const auto fill = [&](std::int64_t start, std::int64_t len) {
@@ -41,38 +37,37 @@ void run_pad(const HostCall& c) {
   copy(c, rest, x);
 }
 
-std::int64_t clamped_start(const HostCall& c, std::size_t k, std::int64_t size, std::int64_t len) {
-  return std::clamp<std::int64_t>(exact_integer(c, k), 0, size - len);
+std::int64_t clamped_start(const HostArguments& c, std::size_t k) {
+  const auto& slice = c.as<loop::DynamicSlice>();
+  return std::clamp<std::int64_t>(exact_integer(c, k), 0, slice.size - slice.length);
 }
 
-void run_dynamic_narrow(const HostCall& c) {
-  const std::size_t axis = c.op.as<op::DynamicNarrow>()->axis.index();
-  const std::int64_t len = c.results[0].dims[axis];
+void run_dynamic_slice(const HostArguments& c) {
+  const auto& slice = c.as<loop::DynamicSlice>();
   OwnedView from(c.operands[0]);
-  from.narrow(axis, clamped_start(c, 1, c.operands[0].dims[axis], len), len);
+  from.narrow(static_cast<std::size_t>(slice.axis), clamped_start(c, 1), slice.length);
   copy(c, OwnedView(c.results[0]), from);
 }
 
-void run_dynamic_update(const HostCall& c) {
-  const std::size_t axis = c.op.as<op::DynamicUpdate>()->axis.index();
-  const std::int64_t size = c.operands[0].dims[axis];
-  const std::int64_t len = c.operands[1].dims[axis];
-  const std::int64_t start = clamped_start(c, 2, size, len);
+void run_dynamic_update(const HostArguments& c) {
+  const auto& slice = c.as<loop::DynamicSlice>();
+  const auto axis = static_cast<std::size_t>(slice.axis);
+  const std::int64_t start = clamped_start(c, 2);
   const auto keep = [&](std::int64_t first, std::int64_t count) {
     OwnedView from(c.operands[0]);
     OwnedView to(c.results[0]);
     copy(c, to.narrow(axis, first, count), from.narrow(axis, first, count));
   };
   keep(0, start);
-  keep(start + len, size - start - len);
+  keep(start + slice.length, slice.size - start - slice.length);
   OwnedView to(c.results[0]);
-  copy(c, to.narrow(axis, start, len), OwnedView(c.operands[1]));
+  copy(c, to.narrow(axis, start, slice.length), OwnedView(c.operands[1]));
 }
 
 }  // namespace
 
-HostKernel pad_kernel() noexcept { return {run_pad}; }
-HostKernel dynamic_narrow_kernel() noexcept { return {run_dynamic_narrow}; }
+HostKernel padding_kernel() noexcept { return {run_padding}; }
+HostKernel dynamic_slice_kernel() noexcept { return {run_dynamic_slice}; }
 HostKernel dynamic_update_kernel() noexcept { return {run_dynamic_update}; }
 
 }  // namespace ricci::cpu

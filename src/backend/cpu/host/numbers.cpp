@@ -87,4 +87,10 @@ std::int64_t read_integer(const ArrayView& from) {
   return value;
 }
 
+std::uint64_t stream_key(const HostArguments& call, std::uint64_t key, std::int64_t operand) {
+  if (operand < 0) return key;
+  const ArrayView& from = call.operands[static_cast<std::size_t>(operand)];
+  return key + static_cast<std::uint64_t>(read_integer(from));
+}
+
 }  // namespace ricci::cpu

@@ -9,8 +9,6 @@
 #include <immintrin.h>
 #endif
 
-#include "ricci/op/generator.h"
-
 #include "backend/cpu/host/element.h"
 #include "backend/cpu/host/kernels.h"
 #include "backend/cpu/host/numbers.h"
@@ -89,25 +87,15 @@ void stream_words(PhiloxKey key, std::uint64_t first, std::int64_t blocks, std::
   }
 }
 
-PhiloxStream stream_of(const HostCall& c, std::optional<std::int64_t> key, std::int64_t op_seed,
-                       std::size_t k) {
-  check_internal(key.has_value(), "a random node has a key");
-  auto sum = static_cast<std::uint64_t>(*key) + static_cast<std::uint64_t>(op_seed);
-  if (k < c.operands.size() && c.operands[k].data != nullptr) {
-    sum += static_cast<std::uint64_t>(read_integer(c.operands[k]));
-  }
-  return {c.seed, sum};
-}
-
-template <class Random>
-PhiloxStream stream_of(const Random& op, const HostCall& c) {
-  return stream_of(c, op.key, op.op_seed, op.shape ? 0 : 1);
+PhiloxStream stream_of(const HostArguments& c) {
+  const auto& random = c.as<loop::Random>();
+  return {c.seed, stream_key(c, random.key, random.key_operand)};
 }
 
 // Calls `f(first element, count, words)` for pieces of the result that take `per_element` words
 // each.
 template <class F>
-void for_each_piece(const HostCall& c, const PhiloxStream& stream, std::int64_t per_element,
+void for_each_piece(const HostArguments& c, const PhiloxStream& stream, std::int64_t per_element,
                     const F& f) {
   parallel_for(c.pool, count_of(c.results[0].dims), DrawnAtOnce,
                [&](std::int64_t begin, std::int64_t end) {
@@ -140,13 +128,12 @@ T rounded(double v) {
   }
 }
 
-void run_uniform(const HostCall& c) {
-  const auto& op = *c.op.as<op::RngUniform>();
-  const double low = op.low;
-  const double width = op.high - op.low;
+void run_uniform(const HostArguments& c) {
+  const double low = c.as<loop::Random>().offset;
+  const double width = c.as<loop::Random>().factor;
   with_float_type(c.results[0].dtype, [&]<class T>() {
     constexpr bool Is64 = std::is_same_v<T, double>;
-    for_each_piece(c, stream_of(op, c), Is64 ? 2 : 1,
+    for_each_piece(c, stream_of(c), Is64 ? 2 : 1,
                    [&](std::int64_t begin, std::int64_t count, const std::uint32_t* words) {
                      T* out = c.results[0].as<T>() + begin;
                      vectorised([&]() RICCI_INLINE {
@@ -158,16 +145,15 @@ void run_uniform(const HostCall& c) {
   });
 }
 
-void run_normal(const HostCall& c) {
-  const auto& op = *c.op.as<op::RngNormal>();
-  const double mean = op.mean;
-  const double scale = op.scale;
+void run_normal(const HostArguments& c) {
+  const double mean = c.as<loop::Random>().offset;
+  const double scale = c.as<loop::Random>().factor;
   with_float_type(c.results[0].dtype, [&]<class T>() {
     constexpr bool Is64 = std::is_same_v<T, double>;
     // ln 0 is not a number one can draw.
     constexpr double Least = Is64 ? std::numeric_limits<double>::min()
                                   : static_cast<double>(std::numeric_limits<float>::min());
-    for_each_piece(c, stream_of(op, c), Is64 ? 4 : 2,
+    for_each_piece(c, stream_of(c), Is64 ? 4 : 2,
                    [&](std::int64_t begin, std::int64_t count, const std::uint32_t* words) {
                      T* out = c.results[0].as<T>() + begin;
                      for (std::int64_t i = 0; i < count; ++i) {
@@ -180,9 +166,8 @@ void run_normal(const HostCall& c) {
   });
 }
 
-void run_bits(const HostCall& c) {
-  const auto& op = *c.op.as<op::RngBits>();
-  for_each_piece(c, stream_of(c, op.key, 0, 0), 1,
+void run_bits(const HostArguments& c) {
+  for_each_piece(c, stream_of(c), 1,
                  [&](std::int64_t begin, std::int64_t count, const std::uint32_t* words) {
                    std::copy_n(words, count, c.results[0].as<std::uint32_t>() + begin);
                  });
@@ -190,8 +175,8 @@ void run_bits(const HostCall& c) {
 
 }  // namespace
 
-HostKernel rng_normal_kernel() noexcept { return {run_normal}; }
-HostKernel rng_uniform_kernel() noexcept { return {run_uniform}; }
-HostKernel rng_bits_kernel() noexcept { return {run_bits}; }
+HostKernel random_normal_kernel() noexcept { return {run_normal}; }
+HostKernel random_uniform_kernel() noexcept { return {run_uniform}; }
+HostKernel random_words_kernel() noexcept { return {run_bits}; }
 
 }  // namespace ricci::cpu

@@ -15,17 +15,7 @@ namespace ricci::cpu {
   return count;
 }
 
-/// The axes before one, that axis, and those behind it, each as one size.
-struct AxisSplit {
-  std::int64_t outer = 1;
-  std::int64_t size = 1;
-  std::int64_t inner = 1;
-
-  AxisSplit(std::span<const std::int64_t> dims, std::size_t axis)
-      : outer(count_of(dims.first(axis))),
-        size(dims[axis]),
-        inner(count_of(dims.subspan(axis + 1))) {}
-};
+using loop::AxisSplit;
 
 [[nodiscard]] inline bool is_row_major(const ArrayView& v) {
   std::int64_t expected = 1;
