@@ -9,10 +9,27 @@
 
 namespace ricci::device {
 
-void fail_index(const IndexFault& fault, const Origin& launch) {
-  Diagnostic d{ErrorCode::IndexOutOfRange,
+namespace {
+
+std::string words_for(const KernelFault& fault) {
+  switch (fault.kind) {
+    case loop::FaultKind::Division: return "integer division by zero";
+    case loop::FaultKind::Remainder: return "integer remainder by zero";
+    case loop::FaultKind::Exponent:
+      return fmt::format("integer power with exponent {}", fault.number);
+    case loop::FaultKind::None:
+    case loop::FaultKind::Index: break;
+  }
+  return fmt::format("index {} is outside [0, {})", fault.number, fault.limit);
+}
+
+}  // namespace
+
+void fail_launch(const KernelFault& fault, const Origin& launch) {
+  const bool index = fault.kind == loop::FaultKind::Index;
+  Diagnostic d{index ? ErrorCode::IndexOutOfRange : ErrorCode::Attr,
                {},
-               fmt::format("index {} is outside [0, {})", fault.index, fault.limit),
+               words_for(fault),
                launch.where,
                {},
                {}};

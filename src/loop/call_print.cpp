@@ -35,15 +35,6 @@ std::string_view word(Solve::Matrix matrix) {
   return "?";
 }
 
-std::string_view word(Random::Of of) {
-  switch (of) {
-    case Random::Of::Normal: return "normal";
-    case Random::Of::Uniform: return "uniform";
-    case Random::Of::Words: return "words";
-  }
-  return "?";
-}
-
 std::string_view backward(Pass pass) { return pass == Pass::Backward ? "backward, " : ""; }
 std::string_view when(bool holds, std::string_view text) { return holds ? text : ""; }
 std::string pair(const HeightAndWidth& p) { return fmt::format("{} x {}", p[0], p[1]); }
@@ -136,7 +127,6 @@ std::string text(const DynamicSlice& s) {
   return fmt::format("{} of {}, axis {}{}", s.length, s.size, s.axis,
                      when(s.replaces, ", replaced"));
 }
-std::string text(const Padding& p) { return fmt::format("low ({})", fmt::join(p.low, ", ")); }
 
 std::string key_text(std::uint64_t key, std::int64_t operand) {
   if (operand < 0) return fmt::format("key {}", key);
@@ -148,16 +138,6 @@ std::string text(const Sample& s) {
                      s.top_k, print_f64(s.top_p), print_f64(s.temperature),
                      key_text(s.key, s.key_operand));
 }
-std::string text(const Random& r) {
-  const std::string key = key_text(r.key, r.key_operand);
-  if (r.of == Random::Of::Words) return fmt::format("words, {}", key);
-  return fmt::format("{} times {} plus {}, {}", word(r.of), print_f64(r.factor),
-                     print_f64(r.offset), key);
-}
-std::string text(const Elementwise& e) {
-  return std::string(std::visit([](auto kind) { return name_of(kind); }, e.function));
-}
-
 std::string text(const SelectiveScan& s) {
   return fmt::format("{}batch {}, {} steps, {} channels of {}{}{}", backward(s.pass), s.batch,
                      s.steps, s.channels, s.states, when(s.has_initial_state, ", from a state"),

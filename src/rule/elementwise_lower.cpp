@@ -1,32 +1,10 @@
 // Element-wise ops and generators as instructions.
+#include "ricci/support/error.h"
+
 #include "rule/tables/lower_rules.h"
 
 namespace ricci::rule {
 namespace {
-
-bool faults_on_integers(BinaryKind kind) {
-  switch (kind) {
-    case BinaryKind::Div:
-    case BinaryKind::Rem:
-    case BinaryKind::Pow: return true;
-    case BinaryKind::Add:
-    case BinaryKind::Sub:
-    case BinaryKind::Mul:
-    case BinaryKind::Max:
-    case BinaryKind::Min:
-    case BinaryKind::Atan2:
-    case BinaryKind::Hypot:
-    case BinaryKind::LogicalAnd:
-    case BinaryKind::LogicalOr:
-    case BinaryKind::LogicalXor:
-    case BinaryKind::BitwiseAnd:
-    case BinaryKind::BitwiseOr:
-    case BinaryKind::BitwiseXor:
-    case BinaryKind::ShiftLeft:
-    case BinaryKind::ShiftRight: break;
-  }
-  return false;
-}
 
 template <class Kind>
 loop::Instr instruction(loop::Code code, Kind kind, const LowerContext& c) {
@@ -40,12 +18,22 @@ Lowering constant(loop::Number number, const LowerContext& c) {
                    c);
 }
 
-std::uint64_t stream_key(const std::optional<std::int64_t>& key, std::int64_t seed) {
-  return static_cast<std::uint64_t>(key.value_or(0)) + static_cast<std::uint64_t>(seed);
+// The key operand, if there is one, is operand `k`.
+Lowering drawn(loop::RandomKind kind, std::int64_t key, std::array<double, 2> range, std::size_t k,
+               const LowerContext& c) {
+  Lowering l{.form = Lowering::Form::Pointwise};
+  l.instr = instruction(loop::Code::Random, kind, c);
+  l.instr.number = key;
+  l.instr.range = range;
+  l.instr.access.strides = loop::contiguous(c.result).strides;
+  if (k < c.operands.size()) l.key = k;
+  return l;
 }
-// The operand that is added to the key of a stream, when there is one.
-std::int64_t key_operand(const LowerContext& c, std::size_t at) {
-  return at < c.operands.size() ? static_cast<std::int64_t>(at) : -1;
+
+std::int64_t key_of(std::optional<std::int64_t> key, std::int64_t more) {
+  check_internal(key.has_value(), "a random node has a key");
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(*key) +
+                                   static_cast<std::uint64_t>(more));
 }
 
 }  // namespace
@@ -66,17 +54,11 @@ Lowering pointwise(loop::Instr instr, const LowerContext& c) {
 }
 
 Lowering lower(const op::Unary& op, const LowerContext& c) {
-  Lowering l = pointwise(instruction(loop::Code::Unary, op.kind, c), c);
-  l.call = loop::Elementwise{op.kind};
-  return l;
+  return pointwise(instruction(loop::Code::Unary, op.kind, c), c);
 }
 
 Lowering lower(const op::Binary& op, const LowerContext& c) {
-  Lowering l = pointwise(instruction(loop::Code::Binary, op.kind, c), c);
-  l.call = loop::Elementwise{op.kind};
-  // Loops have no way to say which element divided by zero.
-  if (is_int(c.dtypes[0]) && faults_on_integers(op.kind)) l.form = Lowering::Form::Call;
-  return l;
+  return pointwise(instruction(loop::Code::Binary, op.kind, c), c);
 }
 
 Lowering lower(const op::Compare& op, const LowerContext& c) {
@@ -110,18 +92,17 @@ Lowering lower(const op::DimSize& op, const LowerContext& c) {
   return constant(op.dim.value(), c);
 }
 
-// Random streams are drawn by kernels of their own: every word depends on its position alone.
+// Every word of a stream depends on its position alone.
 Lowering lower(const op::RngNormal& op, const LowerContext& c) {
-  return as_call(loop::Random{loop::Random::Of::Normal, op.mean, op.scale,
-                              stream_key(op.key, op.op_seed), key_operand(c, op.shape ? 0 : 1)});
+  return drawn(loop::RandomKind::Normal, key_of(op.key, op.op_seed), {op.mean, op.scale},
+               op.shape ? 0 : 1, c);
 }
 Lowering lower(const op::RngUniform& op, const LowerContext& c) {
-  return as_call(loop::Random{loop::Random::Of::Uniform, op.low, op.high - op.low,
-                              stream_key(op.key, op.op_seed), key_operand(c, op.shape ? 0 : 1)});
+  return drawn(loop::RandomKind::Uniform, key_of(op.key, op.op_seed), {op.low, op.high},
+               op.shape ? 0 : 1, c);
 }
 Lowering lower(const op::RngBits& op, const LowerContext& c) {
-  return as_call(
-      loop::Random{loop::Random::Of::Words, 0, 1, stream_key(op.key, 0), key_operand(c, 0)});
+  return drawn(loop::RandomKind::Bits, key_of(op.key, 0), {}, 0, c);
 }
 
 }  // namespace ricci::rule

@@ -77,6 +77,7 @@ class Assembler {
           b.role = Buffer::Role::Constant;
           b.constant = s.constant;
           break;
+        case Storage::Role::Seed: b.role = Buffer::Role::Seed; break;
         case Storage::Role::Temporary: break;
       }
       program_.buffers.push_back(std::move(b));

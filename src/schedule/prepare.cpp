@@ -1,4 +1,6 @@
 // What the scheduler is given: a graph of primitives, structured ops the device claims, and loops.
+#include <algorithm>
+
 #include "ricci/build/build.h"
 #include "ricci/build/reduce.h"
 #include "ricci/op/ops.h"
@@ -73,7 +75,7 @@ bool must_expand(const Graph& graph, const Node& node, const ProgramOptions& opt
   if (!has_expansion(node.op.kind()) || node.op.is<op::Checkpoint>()) return false;
   if (is_attention(node.op)) return false;  // in the end: see expand_attention
   if (is_claimed(graph, node, options)) return false;
-  return true;
+  return lower_node(graph, node).form == Lowering::Form::Call;
 }
 
 // The node's op on other operands, with the same results wanted: an invalid Value for the others.
@@ -225,6 +227,26 @@ PassResult inline_checkpoints(const Graph& graph) {
   });
 }
 
+bool is_constant(const Value& v) { return v.graph().node(v.id().node).op.is<op::Constant>(); }
+
+bool only_crops(const op::Pad& pad) {
+  const auto puts_nothing = [](const Dim& n) { return n.value() <= 0; };
+  return std::ranges::all_of(pad.low, puts_nothing) && std::ranges::all_of(pad.high, puts_nothing);
+}
+
+// Views have a constant outside their bounds; any other value is chosen there.
+NewResults padded_by_choice(const NodeVisit& v) {
+  const auto* around = v.node.op.as<op::Pad>();
+  if (around == nullptr || only_crops(*around) || is_constant(v.operands[1])) return std::nullopt;
+  const Value& x = v.operands[0];
+  const auto number = [&](DType dtype, const Dims& dims, std::int64_t n) {
+    return v.graph().constant(Tensor::splat({dtype, dims}, n));
+  };
+  const Value inside = pad(number(DType::Bool, x.dims(), 1), number(DType::Bool, {}, 0), *around);
+  const Value padded = pad(x, number(x.dtype(), {}, 0), *around);
+  return std::vector{where(inside, padded, v.operands[1])};
+}
+
 }  // namespace
 
 Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
@@ -247,7 +269,8 @@ Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
     now = std::move(inlined.graph);
     if (!inlined.changed) break;
   }
-  return dead_code_elimination(now).graph;
+  return dead_code_elimination(replace_nodes(now, "prepare_for_device", padded_by_choice).graph)
+      .graph;
 }
 
 }  // namespace ricci

@@ -46,6 +46,7 @@ std::string_view role_name(Buffer::Role role) {
     case Buffer::Role::Output: return "output";
     case Buffer::Role::Constant: return "constant";
     case Buffer::Role::Temporary: return "temporary";
+    case Buffer::Role::Seed: return "seed";
   }
   return "?";
 }

@@ -150,7 +150,7 @@ static void fields(ArchiveReader& a, Op& op) {
 
 template <class A>
 static void fields(A& a, Either<Buffer> auto& b) {
-  a.bounded(b.role, static_cast<std::int64_t>(Buffer::Role::Temporary));
+  a.bounded(b.role, static_cast<std::int64_t>(Buffer::Role::Seed));
   a(b.dtype);
   a.bounded(b.elements, std::numeric_limits<std::int64_t>::max() / 64);
   a(b.index, b.offset);
@@ -181,7 +181,7 @@ static void fields(A& a, Either<loop::Argument> auto& arg) {
 // Where, for the verifier; what is added up is machine code.
 template <class A>
 static void fields(A& a, Either<loop::Accumulator> auto& acc) {
-  a(acc.per_element, acc.argument, acc.local);
+  a(acc.per_element, acc.argument, acc.local, acc.running);
 }
 
 // How the work of a kernel is cut and what it is given; what it computes is machine code.

@@ -6,6 +6,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
 #include "ricci/ir/text.h"
@@ -340,6 +341,18 @@ std::string device_disagreement(const Graph& graph, const Feeds& feeds, const Ou
   if (wrong.empty() || !std::holds_alternative<ErrorCode>(expected)) return wrong;
   const Graph read = prepare_for_device(graph);
   return disagreement(graph, feeds, actual, reference_outcome(read, feeds), counts);
+}
+
+void expect_agreement_everywhere(const Graph& graph, const Feeds& feeds) {
+  const Outcome expected = reference_outcome(graph, feeds);
+  for (const bool fuse : {true, false}) {
+    EXPECT_EQ(disagreement(graph, feeds, compiled_outcome(graph, feeds, fuse), expected), "")
+        << (fuse ? "fused" : "op by op");
+  }
+  for (const MadeFor target : AllMadeFor) {
+    EXPECT_EQ(disagreement(graph, feeds, lir_outcome(graph, feeds, target), expected), "")
+        << name(target);
+  }
 }
 
 }  // namespace ricci::testing

@@ -68,4 +68,7 @@ struct AgreementCounts {
                                               const Outcome& actual, const Outcome& expected,
                                               AgreementCounts* counts = nullptr);
 
+/// Expects agreement of every device, fused and op by op.
+void expect_agreement_everywhere(const Graph& graph, const Feeds& feeds);
+
 }  // namespace ricci::testing

@@ -203,10 +203,6 @@ Cases large_cases() {
   add(std::vector<CaseOf<op::Sample>>{
       {.name = "likely", .in = {T({70, 300})}, .op = {.top_k = 20, .top_p = 0.7}},
       {.name = "mass", .in = {T({3, 9000})}, .op = {.top_p = 0.5, .temperature = 0.3}}});
-  add(std::vector<CaseOf<op::RngNormal>>{{.name = "tiles", .in = {T({3, 1111})}}});
-  add(std::vector<CaseOf<op::RngUniform>>{{.name = "tiles", .in = {T({3, 1111})}}});
-  add(std::vector<CaseOf<op::RngBits>>{
-      {.name = "tiles", .op = {.shape = {2500}}, .dtypes = {DType::U32}}});
   add(std::vector<CaseOf<op::BatchedDenseSolve>>{
       {.name = "many",
        .in = {T({70, 6, 6}).between(3, 4), T({70, 6, 2})},

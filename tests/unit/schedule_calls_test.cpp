@@ -19,13 +19,14 @@
 namespace ricci::testing {
 namespace {
 
-// Views, copies, choices, conversions and reductions are loops in every dtype: no device has to
-// have kernels for them.
+// Views, copies, functions, choices, conversions, reductions and random numbers are loops in every
+// dtype: no device has to have kernels for them.
 TEST(ScheduleCalls, OpsThatAreLoopsInEveryDtype) {
   const std::set<OpKind> loops{
-      OpKind::Iota,    OpKind::DimSize, OpKind::Compare,     OpKind::Where,     OpKind::Cast,
-      OpKind::Reshape, OpKind::Expand,  OpKind::Narrow,      OpKind::Transpose, OpKind::Concat,
-      OpKind::Reverse, OpKind::Reduce,  OpKind::StopGradient};
+      OpKind::Iota,    OpKind::DimSize,   OpKind::Compare,      OpKind::Where,     OpKind::Cast,
+      OpKind::Reshape, OpKind::Expand,    OpKind::Narrow,       OpKind::Transpose, OpKind::Concat,
+      OpKind::Reverse, OpKind::Reduce,    OpKind::StopGradient, OpKind::Unary,     OpKind::Binary,
+      OpKind::Pad,     OpKind::RngNormal, OpKind::RngUniform,   OpKind::RngBits};
   std::size_t checked = 0;
   for (const OpKind kind : loops) {
     for (const Case& c : cases_for(kind)) {

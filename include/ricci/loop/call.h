@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "ricci/op/attention.h"
-#include "ricci/op/elementwise.h"
 #include "ricci/op/op.h"
 #include "ricci/op/reduce.h"
 #include "ricci/type/type.h"
@@ -213,14 +212,6 @@ struct DynamicSlice {
   bool operator==(const DynamicSlice&) const = default;
 };
 
-/// x, value -> out: `low` elements of value before x along each axis (fewer than none cut x off),
-/// and as many behind it as the result is larger.
-struct Padding {
-  static constexpr std::string_view role = "padding";
-  std::vector<std::int64_t> low = {};
-  bool operator==(const Padding&) const = default;
-};
-
 /// logits, key? -> ids. The stream is that of the run's seed and of `key` plus the key operand's.
 struct Sample {
   static constexpr std::string_view role = "sample";
@@ -232,26 +223,6 @@ struct Sample {
   std::uint64_t key = 0;
   std::int64_t key_operand = -1;
   bool operator==(const Sample&) const = default;
-};
-
-/// -> offset + factor · number, or words: of the stream of the run's seed and of `key` plus the key
-/// operand's value.
-struct Random {
-  static constexpr std::string_view role = "random";
-  enum class Of : std::uint8_t { Normal, Uniform, Words };
-  Of of = Of::Uniform;
-  double offset = 0;
-  double factor = 1;
-  std::uint64_t key = 0;
-  std::int64_t key_operand = -1;
-  bool operator==(const Random&) const = default;
-};
-
-/// A function of each element, or of each pair, broadcast: what loops cannot compute.
-struct Elementwise {
-  static constexpr std::string_view role = "elementwise";
-  std::variant<UnaryKind, BinaryKind> function = UnaryKind::Neg;
-  bool operator==(const Elementwise&) const = default;
 };
 
 /// x, delta, a, b, c, h0? -> y, h_final?; backward h0?, then dy, dh_final? ->
@@ -287,8 +258,8 @@ struct GatedDelta {
 };
 
 using Call = std::variant<HostCall, MatrixProduct, GroupedProduct, Convolution, Pooling, Attention,
-                          Solve, Sort, ArgReduce, Cumulative, Gather, Scatter, DynamicSlice,
-                          Padding, Sample, Random, Elementwise, SelectiveScan, GatedDelta>;
+                          Solve, Sort, ArgReduce, Cumulative, Gather, Scatter, DynamicSlice, Sample,
+                          SelectiveScan, GatedDelta>;
 
 /// `matrix_product`
 [[nodiscard]] std::string_view role_of(const Call& call);

@@ -33,6 +33,7 @@ struct Buffer {
     Output,     ///< handed in by the caller to be filled
     Constant,   ///< part of the program
     Temporary,  ///< a part of the arena
+    Seed,       ///< one i64 that the device keeps: the run's seed, for random numbers
   };
   Role role = Role::Temporary;
   DType dtype = DType::F32;

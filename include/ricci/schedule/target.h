@@ -25,6 +25,8 @@ struct KernelShape {
   /// most so many: each costs a row of partial results.
   std::int64_t chunk_work = 1 << 17;
   std::int64_t most_chunks = 16;
+  /// Running totals walk down their axis in parts of a row of about this many elements.
+  std::int64_t running_part = 512;
   std::int64_t most_parts = 64;  ///< into which all the work of a kernel is thought to be cut
   /// How large a kernel may become, in instructions and in units of simple ones.
   std::size_t most_instructions = 256;

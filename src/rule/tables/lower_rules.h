@@ -1,5 +1,5 @@
-// The lowering rules of primitive and structured ops; each is in the file of its family. Composites
-// are expanded: those that a device may serve as a call have one too.
+// The lowering rules of primitive and structured ops, and of few others; each is in the file of its
+// family.
 #pragma once
 
 #include "ricci/op/ops.h"
@@ -13,7 +13,6 @@ namespace ricci::rule {
 #define RICCI_STRUCTURED RICCI_PRIMITIVE
 #define RICCI_STRUCTURED_FAMILY RICCI_PRIMITIVE
 #include "ricci/op/list.def"
-Lowering lower(const op::CumsumBackward&, const LowerContext&);
 
 /// A call of a role.
 [[nodiscard]] inline Lowering as_call(loop::Call call) {
@@ -21,6 +20,9 @@ Lowering lower(const op::CumsumBackward&, const LowerContext&);
   l.call = std::move(call);
   return l;
 }
+
+/// Composites that loops say better than their expansion does.
+Lowering lower(const op::CumsumBackward&, const LowerContext&);
 
 /// Broadcasting, right-aligned.
 [[nodiscard]] AxisMap aligned_axes(const StaticDims& from, const StaticDims& to);

@@ -27,69 +27,10 @@ constexpr auto Rules = std::to_array<Rule>({
 #include "ricci/op/list.def"
 });
 
-// What kernels do with complex numbers: moving, comparing and choosing, sums and products.
-// Quotients and functions of them are calls.
-bool is_for_complex(ReduceKind kind) {
-  switch (kind) {
-    case ReduceKind::Sum:
-    case ReduceKind::Prod: return true;
-    case ReduceKind::Mean:
-    case ReduceKind::Max:
-    case ReduceKind::Min:
-    case ReduceKind::Any:
-    case ReduceKind::All:
-    case ReduceKind::LogSumExp: break;
-  }
-  return false;
-}
-
-bool is_for_complex(BinaryKind kind) {
-  switch (kind) {
-    case BinaryKind::Add:
-    case BinaryKind::Sub:
-    case BinaryKind::Mul: return true;
-    case BinaryKind::Div:
-    case BinaryKind::Max:
-    case BinaryKind::Min:
-    case BinaryKind::Pow:
-    case BinaryKind::Rem:
-    case BinaryKind::Atan2:
-    case BinaryKind::Hypot:
-    case BinaryKind::LogicalAnd:
-    case BinaryKind::LogicalOr:
-    case BinaryKind::LogicalXor:
-    case BinaryKind::BitwiseAnd:
-    case BinaryKind::BitwiseOr:
-    case BinaryKind::BitwiseXor:
-    case BinaryKind::ShiftLeft:
-    case BinaryKind::ShiftRight: break;
-  }
-  return false;
-}
-
-bool is_for_complex(const Lowering& lowered) {
-  if (lowered.form == Lowering::Form::Reduction) return is_for_complex(lowered.reduce);
-  if (lowered.form != Lowering::Form::Pointwise) return true;
-  const loop::Instr& i = lowered.instr;
-  switch (i.code) {
-    case loop::Code::Unary: return i.unary() == UnaryKind::Neg || i.unary() == UnaryKind::Conjugate;
-    case loop::Code::Binary: return is_for_complex(i.binary());
-    default: return true;
-  }
-}
-
-Lowering lowered(Rule rule, const LowerContext& c) {
-  const DefaultFloatEnvironment floats;
-  Lowering lowered = rule(c.node.op, c);
-  bool complex = is_complex(c.node.types[0].dtype);
-  for (const DType d : c.dtypes) complex = complex || is_complex(d);
-  if (complex && !is_for_complex(lowered)) lowered.form = Lowering::Form::Call;
-  return lowered;
-}
-
 }  // namespace
 
 Lowering lower_node(const Graph& graph, const Node& node) {
+  const DefaultFloatEnvironment floats;
   const Rule rule = Rules[static_cast<std::size_t>(node.op.kind())];
   if (rule == nullptr) return {};
   LowerContext c{node, {}, {}, node.types[0].static_dims()};
@@ -97,10 +38,11 @@ Lowering lower_node(const Graph& graph, const Node& node) {
     c.operands.push_back(graph.type(v).static_dims());
     c.dtypes.push_back(graph.type(v).dtype);
   }
-  return lowered(rule, c);
+  return rule(node.op, c);
 }
 
 loop::Call call_of(const Op& op, std::span<const Type> operands, std::span<const Type> results) {
+  const DefaultFloatEnvironment floats;
   const Rule rule = Rules[static_cast<std::size_t>(op.kind())];
   if (rule == nullptr) return {};
   const Node node{.op = op, .operands = {}, .types = {results.begin(), results.end()}};
@@ -109,7 +51,7 @@ loop::Call call_of(const Op& op, std::span<const Type> operands, std::span<const
     c.operands.push_back(t.static_dims());
     c.dtypes.push_back(t.dtype);
   }
-  return lowered(rule, c).call;
+  return rule(op, c).call;
 }
 
 }  // namespace ricci

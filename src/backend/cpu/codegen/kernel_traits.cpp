@@ -66,6 +66,8 @@ StartedKernel from_first_places(const Kernel& kernel) {
     }
   };
   for_accesses([&](loop::Access& a) {
+    // A guarded access may be told to begin before the array: it never does.
+    if (!a.guards.empty()) return;
     std::int64_t& least = first[static_cast<std::size_t>(a.argument)];
     least = std::min(least, a.offset);
   });

@@ -51,6 +51,11 @@ std::int64_t cost(const Item& item, const Graph& graph, const TargetInfo& target
   return rows * vectors(last, d, target) * each;
 }
 
+bool is_bounded(const Seen& seen) {
+  const auto* s = std::get_if<Stored>(&seen);
+  return s != nullptr && !s->bounds.empty();
+}
+
 StaticDims outer(const StaticDims& dims) {
   return dims.empty() ? StaticDims{} : StaticDims(dims.begin(), dims.end() - 1);
 }
@@ -68,7 +73,10 @@ std::int64_t offset(const loop::Layout& layout, const StaticDims& index) {
 bool can_unroll(const schedule::Items& items, const Graph& graph, const TargetInfo& target) {
   std::int64_t total = 0;
   for (const Item& item : items.items) {
-    if (item.indirect) return false;
+    if (loop::is_partial(item.instr) || item.kind == Item::Kind::Running) return false;
+    if (item.indirect || item.instr.code == Code::Random ||
+        std::ranges::any_of(item.reads, is_bounded))
+      return false;
     if (item.kind == Item::Kind::Call && !is_matmul(item, graph)) return false;
     for (const Type& t : graph.node(item.node).types) {
       if (is_complex(t.dtype)) return false;

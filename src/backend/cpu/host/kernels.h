@@ -6,7 +6,6 @@
 namespace ricci::cpu {
 
 // movement.cpp
-[[nodiscard]] HostKernel padding_kernel() noexcept;
 [[nodiscard]] HostKernel dynamic_slice_kernel() noexcept;
 [[nodiscard]] HostKernel dynamic_update_kernel() noexcept;
 
@@ -25,11 +24,6 @@ namespace ricci::cpu {
 [[nodiscard]] HostKernel sort_kernel() noexcept;
 [[nodiscard]] HostKernel arg_reduce_kernel() noexcept;
 
-// random.cpp
-[[nodiscard]] HostKernel random_normal_kernel() noexcept;
-[[nodiscard]] HostKernel random_uniform_kernel() noexcept;
-[[nodiscard]] HostKernel random_words_kernel() noexcept;
-
 // sample.cpp
 [[nodiscard]] HostKernel sample_kernel() noexcept;
 
@@ -46,10 +40,6 @@ namespace ricci::cpu {
 [[nodiscard]] HostKernel selective_scan_backward_kernel() noexcept;
 [[nodiscard]] HostKernel gated_delta_kernel() noexcept;
 [[nodiscard]] HostKernel gated_delta_backward_kernel() noexcept;
-
-// elementwise.cpp
-[[nodiscard]] HostKernel unary_kernel() noexcept;
-[[nodiscard]] HostKernel binary_kernel() noexcept;
 
 // conv.cpp
 [[nodiscard]] HostKernel conv_image_kernel() noexcept;

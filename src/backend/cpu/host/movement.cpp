@@ -13,30 +13,6 @@ void copy(const HostArguments& c, const OwnedView& to, const OwnedView& from) {
   copy_strided(to.view(), from.view(), c.pool);
 }
 
-// Fills what lies before and behind x axis by axis, each time inside what earlier axes left over.
-void run_padding(const HostArguments& c) {
-  OwnedView value(c.operands[1]);
-  OwnedView x(c.operands[0]);
-  OwnedView rest(c.results[0]);
-  for (std::size_t a = 0; a < c.results[0].dims.size(); ++a) {
-    const std::int64_t size = c.results[0].dims[a];
-    const std::int64_t low = c.as<loop::Padding>().low[a];
-    const std::int64_t first = std::clamp<std::int64_t>(low, 0, size);
-    const std::int64_t last = std::clamp(low + c.operands[0].dims[a], first, size);
-    const auto fill = [&](std::int64_t start, std::int64_t len) {
-      OwnedView side = rest;
-      side.narrow(a, start, len);
-      OwnedView repeated = value;
-      copy(c, side, repeated.broadcast_to(side.view().dims));
-    };
-    fill(0, first);
-    fill(last, size - last);
-    rest.narrow(a, first, last - first);
-    x.narrow(a, first - low, last - first);
-  }
-  copy(c, rest, x);
-}
-
 std::int64_t clamped_start(const HostArguments& c, std::size_t k) {
   const auto& slice = c.as<loop::DynamicSlice>();
   return std::clamp<std::int64_t>(exact_integer(c, k), 0, slice.size - slice.length);
@@ -66,7 +42,6 @@ void run_dynamic_update(const HostArguments& c) {
 
 }  // namespace
 
-HostKernel padding_kernel() noexcept { return {run_padding}; }
 HostKernel dynamic_slice_kernel() noexcept { return {run_dynamic_slice}; }
 HostKernel dynamic_update_kernel() noexcept { return {run_dynamic_update}; }
 

@@ -37,19 +37,7 @@ HostKernel kernel(const loop::Scatter& c) noexcept {
 HostKernel kernel(const loop::DynamicSlice& c) noexcept {
   return c.replaces ? dynamic_update_kernel() : dynamic_slice_kernel();
 }
-HostKernel kernel(const loop::Padding& /*c*/) noexcept { return padding_kernel(); }
 HostKernel kernel(const loop::Sample& /*c*/) noexcept { return sample_kernel(); }
-HostKernel kernel(const loop::Random& c) noexcept {
-  switch (c.of) {
-    case loop::Random::Of::Normal: return random_normal_kernel();
-    case loop::Random::Of::Uniform: return random_uniform_kernel();
-    case loop::Random::Of::Words: return random_words_kernel();
-  }
-  return {};
-}
-HostKernel kernel(const loop::Elementwise& c) noexcept {
-  return std::holds_alternative<UnaryKind>(c.function) ? unary_kernel() : binary_kernel();
-}
 HostKernel kernel(const loop::SelectiveScan& c) noexcept {
   return c.pass == Pass::Forward ? selective_scan_kernel() : selective_scan_backward_kernel();
 }

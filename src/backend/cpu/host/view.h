@@ -53,19 +53,6 @@ class OwnedView {
     dims_[axis] = len;
     return *this;
   }
-  /// Repeats to a shape this one broadcasts to.
-  OwnedView& broadcast_to(std::span<const std::int64_t> dims) {
-    check_internal(dims.size() <= MostAxes, "an array has too many axes");
-    const std::size_t added = dims.size() - rank_;
-    for (std::size_t a = dims.size(); a-- > 0;) {
-      const bool repeats = a < added || dims_[a - added] != dims[a];
-      strides_[a] = repeats ? 0 : strides_[a - added];
-      if (a >= added) dims_[a] = dims_[a - added];
-    }
-    std::copy(dims.begin(), dims.end(), dims_.begin());
-    rank_ = dims.size();
-    return *this;
-  }
   /// Axis k becomes what axis perm(k) was.
   template <class Perm>
   OwnedView& permute(const Perm& perm) {
