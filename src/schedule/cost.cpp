@@ -5,7 +5,7 @@
 #include <set>
 #include <tuple>
 
-#include "schedule/call_flops.h"
+#include "schedule/calls.h"
 
 namespace ricci {
 namespace {

@@ -11,6 +11,7 @@
 #include "ricci/support/error.h"
 
 #include "loop/reach.h"
+#include "schedule/calls.h"
 #include "schedule/launches_apart.h"
 #include "schedule/step_buffers.h"
 #include "schedule/verify_control.h"
@@ -271,26 +272,17 @@ class Checker {
     }
   }
 
-  // As many operands as the op takes, and results as it gives, of the types it gives.
+  // As many operands as the op takes, and results as it gives, of the types it gives; and the role
+  // that it has on these, or none.
   void check_types(const CallStep& s) const {
-    std::vector<Type> operands;
-    for (const BufferView& v : s.operands) operands.push_back(v.type);
+    const Op& op = op_of(s.reference);
     const Registry& registry = program_.graph ? program_.graph->registry() : default_registry();
-    try {
-      check_signature(s.op, operands.size(), {});
-      require(normalize(s.op, operands) == s.op, "a call's attributes are not in normal form");
-      const std::vector<Type> types = infer_types(s.op, operands, {}, &registry).types;
-      require(types.size() == s.results.size(),
-              "a call has another number of results than its op gives");
-      for (std::size_t r = 0; r < types.size(); ++r) {
-        require(s.results[r].type == types[r],
-                "a result of a call has another type than its op gives");
-      }
-    } catch (const Rejection& rejection) {
-      throw Fault{rejection.message};
-    } catch (const UserError& error) {
-      throw Fault{error.diagnostic().message};
+    if (auto fault = schedule::find_type_fault(op, s.operands, s.results, registry)) {
+      throw Fault{std::move(*fault)};
     }
+    require(std::holds_alternative<loop::HostCall>(s.call) ||
+                s.call == schedule::call_on(op, s.operands, s.results),
+            "a call is not what its op is on these arrays");
   }
 
   void check(const ControlStep& s) const {

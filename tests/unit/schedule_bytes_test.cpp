@@ -32,9 +32,9 @@ void expect_same_views(const std::vector<BufferView>& a, const std::vector<Buffe
   }
 }
 
-template <class Call>
-void expect_same_call(const Call& a, const Call& b) {
-  EXPECT_EQ(a.op, b.op) << a.op.mnemonic();
+void expect_same_call(const CallStep& a, const CallStep& b) {
+  EXPECT_EQ(op_of(a.reference), op_of(b.reference)) << a.reference.name();
+  EXPECT_EQ(a.call, b.call) << loop::to_string(a.call) << ", then " << loop::to_string(b.call);
   expect_same_views(a.operands, b.operands);
   expect_same_views(a.results, b.results);
 }
@@ -300,7 +300,11 @@ graph @loops {
        [&](Program& p) {
          for (BufferView& v : call_of(p).results) v.buffer = -1;
        }},
-      {"normal form", [&](Program& p) { call_of(p).op = Op(op::Sort{.axis = -1}); }},
+      {"normal form",
+       [&](Program& p) { call_of(p).reference = loop::Reference(Op(op::Sort{.axis = -1})); }},
+      {"not what its op is",
+       [&](Program& p) { call_of(p).reference = loop::Reference(Op(op::Sort{.axis = 0})); }},
+      {"not what its op is", [&](Program& p) { std::get<loop::Sort>(call_of(p).call).kept = 9; }},
       {"another size", [&](Program& p) { set_type(control_of(p).operands[1], {2, 4, 4}); }},
       {"another size", [&](Program& p) { set_type(control_of(p).results[1], {2, 4, 4}); }},
       {"a body is missing", [&](Program& p) { control_of(p).bodies.clear(); }},

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "ricci/op/ops.h"
 #include "ricci/support/error.h"
 
 #include "backend/cpu/run/tiling.h"
