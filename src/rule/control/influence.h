@@ -1,6 +1,6 @@
 // Between which operands and results of a node a derivative passes, through its bodies and from
-// step to step of its loops. Questions are about sets: a table of all pairs of a loop's operands and
-// results would grow with the square of their number.
+// step to step of its loops. Questions are about sets: a table of all pairs of a loop's operands
+// and results would grow with the square of their number.
 #pragma once
 
 #include <vector>
