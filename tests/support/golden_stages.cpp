@@ -11,6 +11,7 @@
 #include "ricci/op/leaf.h"
 #include "ricci/rewrite/pass.h"
 #include "ricci/schedule/program.h"
+#include "ricci/schedule/target.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/higher_order.h"
 #include "ricci/transform/jvp.h"
@@ -138,7 +139,9 @@ std::vector<Stage> parse_stages(const std::vector<std::string>& words) {
 bool is_compile(const Stage& stage) { return stage.verb == "compile"; }
 
 std::string compiled_text(const Stage& stage, const Graph& graph) {
-  ProgramOptions options{.fuse = !stage.flag("--no-fuse"), .target = &cpu::target()};
+  const bool for_cpu = stage.list("--device").empty();  // else for one that claims no call
+  ProgramOptions options{.fuse = !stage.flag("--no-fuse"),
+                         .target = for_cpu ? &cpu::target() : &schedule::plain_target()};
   for (const std::string& text : stage.list("--donate")) {
     const std::size_t equals = text.find('=');
     std::size_t place = 0;
