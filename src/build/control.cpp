@@ -75,8 +75,7 @@ ClosedBody close_over(const Graph& body, std::optional<std::size_t> position) {
   }
   for (std::size_t i = at; i < inputs.size(); ++i) build.copy(inputs[i]);
   for (NodeId id = 0; id < body.size(); ++id) {
-    const Op& op = body.node(id).op;
-    if (!op.is<op::Input>() && !op.is<op::Param>()) build.copy(id);
+    if (!body.node(id).is_leaf()) build.copy(id);
   }
   closed.graph = std::make_shared<const Graph>(build.finish());
   return closed;

@@ -42,12 +42,10 @@ class Solver {
   };
 
   void collect() {
-    for (const Node& node : graph_.nodes()) {
-      const auto* in = node.op.as<op::Input>();
-      const auto* param = node.op.as<op::Param>();
-      if (in == nullptr && param == nullptr) continue;
-      const std::string& name = in != nullptr ? in->name : param->name;
-      const Type& type = in != nullptr ? in->type : param->type;
+    for (const NodeId id : graph_.leaves()) {
+      const Node& node = graph_.node(id);
+      const std::string& name = *node.leaf_name();
+      const Type& type = node.types[0];
       const auto it = feeds_.find(name);
       if (it == feeds_.end() || it->second.rank() != type.rank()) continue;
       for (std::size_t i = 0; i < type.rank(); ++i) {

@@ -17,9 +17,8 @@
 namespace ricci {
 
 std::optional<Leaf> leaf_of(const Node& node) {
-  if (const auto* in = node.op.as<op::Input>()) return Leaf{in->name, in->type};
-  if (const auto* p = node.op.as<op::Param>()) return Leaf{p->name, p->type};
-  return std::nullopt;
+  if (!node.is_leaf()) return std::nullopt;
+  return Leaf{*node.leaf_name(), node.types[0]};
 }
 
 void fail_feed(ErrorCode code, const Node& node, std::string message, std::string help) {

@@ -31,10 +31,8 @@ std::int64_t computed(const Type& type) {
   return saturating_mul(elements(type), is_complex(type.dtype) ? 16 : 8);
 }
 
-// The values of leaves are the user's, or the graph's own.
-bool is_leaf(const Node& node) {
-  return node.op.is<op::Input>() || node.op.is<op::Param>() || node.op.is<op::Constant>();
-}
+// Values that are the user's, or the graph's own.
+bool is_given(const Node& node) { return node.is_leaf() || node.op.is<op::Constant>(); }
 
 std::int64_t result_bytes(const Node& node) {
   std::int64_t bytes = 0;
@@ -72,7 +70,7 @@ PeakMemory peak_memory(const Graph& graph) {
   PeakMemory peak;
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph.nodes()[id];
-    if (is_leaf(node)) continue;
+    if (is_given(node)) continue;
     held[id] = result_bytes(node);
     live = saturating_add(live, held[id]);
     const std::int64_t bytes = saturating_add(live, working_bytes(graph, node));

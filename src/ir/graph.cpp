@@ -58,6 +58,12 @@ void name_by_role(Body& body) {
 
 }  // namespace
 
+const std::string* Node::leaf_name() const {
+  if (const auto* in = op.as<op::Input>()) return &in->name;
+  if (const auto* p = op.as<op::Param>()) return &p->name;
+  return nullptr;
+}
+
 const Graph* Node::body(std::string_view role) const {
   const auto it = std::ranges::find(bodies, role, &Body::role);
   return it == bodies.end() ? nullptr : it->graph.get();
@@ -222,9 +228,7 @@ void Graph::fail(const Rejection& rejection, const NodeSpec& spec) const {
 }
 
 void Graph::register_name(const Node& node, NodeId id) {
-  std::string leaf;
-  if (const auto* in = node.op.as<op::Input>()) leaf = in->name;
-  if (const auto* p = node.op.as<op::Param>()) leaf = p->name;
+  const std::string leaf = node.is_leaf() ? *node.leaf_name() : std::string();
   if (leaf.empty()) return;
   const auto [it, fresh] = leaf_names_.emplace(leaf, id);
   if (fresh) return;
@@ -350,20 +354,29 @@ std::vector<Value> Graph::output_values() {
   return out;
 }
 
-std::vector<NodeId> Graph::inputs() const {
+namespace {
+
+template <class Test>
+std::vector<NodeId> nodes_that(std::span<const Node> nodes, Test test) {
   std::vector<NodeId> out;
-  for (NodeId i = 0; i < nodes_.size(); ++i) {
-    if (nodes_[i].op.is<op::Input>()) out.push_back(i);
+  for (NodeId i = 0; i < nodes.size(); ++i) {
+    if (test(nodes[i])) out.push_back(i);
   }
   return out;
 }
 
+}  // namespace
+
+std::vector<NodeId> Graph::inputs() const {
+  return nodes_that(nodes_, [](const Node& n) { return n.op.is<op::Input>(); });
+}
+
 std::vector<NodeId> Graph::params() const {
-  std::vector<NodeId> out;
-  for (NodeId i = 0; i < nodes_.size(); ++i) {
-    if (nodes_[i].op.is<op::Param>()) out.push_back(i);
-  }
-  return out;
+  return nodes_that(nodes_, [](const Node& n) { return n.op.is<op::Param>(); });
+}
+
+std::vector<NodeId> Graph::leaves() const {
+  return nodes_that(nodes_, [](const Node& n) { return n.is_leaf(); });
 }
 
 std::optional<NodeId> Graph::find(std::string_view name) const {

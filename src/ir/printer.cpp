@@ -18,9 +18,7 @@ constexpr std::int64_t MostListed = 16;  // longer constants print as hex
 
 std::string own_name(const Node& node, std::size_t result) {
   if (!node.names[result].empty()) return node.names[result];
-  if (const auto* in = node.op.as<op::Input>()) return in->name;
-  if (const auto* p = node.op.as<op::Param>()) return p->name;
-  return {};
+  return node.is_leaf() ? *node.leaf_name() : std::string();
 }
 
 std::string print_elements(const Tensor& t, std::size_t axis) {

@@ -140,12 +140,10 @@ class Verifier {
   }
 
   void check_leaf_name(const Node& node) {
-    std::string name;
-    if (const auto* in = node.op.as<op::Input>()) name = in->name;
-    if (const auto* p = node.op.as<op::Param>()) name = p->name;
-    if (!name.empty() && !leaf_names_.insert(name).second) {
-      report(ErrorCode::Name, "duplicate", fmt::format("two inputs or params are named '{}'", name),
-             &node);
+    const std::string* name = node.leaf_name();
+    if (name != nullptr && !name->empty() && !leaf_names_.insert(*name).second) {
+      report(ErrorCode::Name, "duplicate",
+             fmt::format("two inputs or params are named '{}'", *name), &node);
     }
   }
 

@@ -21,8 +21,6 @@ ReadMask find_read(const Graph& graph) {
   return read;
 }
 
-bool is_signature(const Node& node) { return node.op.is<op::Input>() || node.op.is<op::Param>(); }
-
 }  // namespace
 
 PassResult dead_code_elimination(const Graph& graph) {
@@ -31,7 +29,7 @@ PassResult dead_code_elimination(const Graph& graph) {
   bool changed = false;
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph.nodes()[id];
-    bool live = is_signature(node);
+    bool live = node.is_leaf();
     for (const bool r : read[id]) live = live || r;
     if (!live) {
       changed = true;
@@ -40,7 +38,7 @@ PassResult dead_code_elimination(const Graph& graph) {
     const NodeId now = node.bodies.empty()
                            ? rebuild.copy(id)
                            : rebuild.copy(id, map_bodies(node, dead_code_elimination, changed));
-    if (is_signature(node)) continue;
+    if (node.is_leaf()) continue;
     for (std::uint32_t r = 0; r < node.types.size(); ++r) {
       if (!node.wanted[r] || read[id][r]) continue;
       rebuild.to().set_wanted({now, r}, false);

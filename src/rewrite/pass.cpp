@@ -29,6 +29,8 @@ std::vector<Pass> clean_ups() {
        canonicalize},
       {"peel_scalar_expands", "takes away expands in front of ops that broadcast anyway",
        peel_scalar_expands},
+      {"hoist_invariants", "computes before a scan what is the same in all its steps",
+       hoist_invariants},
   };
 }
 

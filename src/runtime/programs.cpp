@@ -90,9 +90,9 @@ void require_static(const Graph& graph, std::string_view help) {
 
 std::vector<Port> ports_of(const Graph& graph) {
   std::vector<Port> ports;
-  for (const Node& node : graph.nodes()) {
-    if (const auto* in = node.op.as<op::Input>()) ports.push_back({in->name, in->type, false});
-    if (const auto* p = node.op.as<op::Param>()) ports.push_back({p->name, p->type, true});
+  for (const NodeId id : graph.leaves()) {
+    const Node& leaf = graph.node(id);
+    ports.push_back({*leaf.leaf_name(), leaf.types[0], leaf.op.is<op::Param>()});
   }
   return ports;
 }

@@ -76,7 +76,7 @@ class Maker {
   void visit(NodeId id) {
     const Node& node = graph_.nodes()[id];
     seen_[id].resize(node.types.size());
-    if (node.op.is<op::Input>() || node.op.is<op::Param>()) {
+    if (node.is_leaf()) {
       const StorageId s = add_storage(Storage::Role::Leaf, node.types[0], id);
       items_.leaves.emplace_back(id, s);
       seen_[id][0] = whole(s, node.types[0]);

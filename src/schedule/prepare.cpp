@@ -236,7 +236,8 @@ Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
     if (!functions.changed && !expanded.changed) break;
   }
   now = expand_attention(now, options);
-  now = tidied(constant_folding(drop_empty(now).graph).graph).graph;
+  now = constant_folding(drop_empty(now).graph).graph;
+  now = tidied(hoist_invariants(now).graph).graph;
   // What a checkpoint computes again must not be merged with what it computed first: no merging of
   // common subexpressions from here on.
   while (true) {

@@ -218,10 +218,9 @@ double relative(double a, double b, double scale) {
 // The inputs and params that have a derivative.
 std::vector<std::string> differentiable_leaves(const Graph& graph) {
   std::vector<std::string> out;
-  for (const Node& node : graph.nodes()) {
-    if (node.types.empty() || !is_differentiable(node.types[0].dtype)) continue;
-    if (const auto* in = node.op.as<op::Input>()) out.push_back(in->name);
-    if (const auto* p = node.op.as<op::Param>()) out.push_back(p->name);
+  for (const NodeId id : graph.leaves()) {
+    const Node& leaf = graph.node(id);
+    if (is_differentiable(leaf.types[0].dtype)) out.push_back(*leaf.leaf_name());
   }
   return out;
 }

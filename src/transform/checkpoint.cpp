@@ -184,7 +184,7 @@ void refuse_loops(const Graph& graph, const std::vector<bool>& inside) {
 
 Transformed checkpoint(const Graph& graph, const CheckpointOptions& options) {
   std::vector<bool> inside;
-  for (const Node& node : graph.nodes()) inside.push_back(!is_leaf(node));
+  for (const Node& node : graph.nodes()) inside.push_back(!node.is_leaf());
   return Wrapping(graph, std::move(inside), {}).run(options);
 }
 

@@ -29,7 +29,7 @@ Provenance tangent_of(const Node& node) {
 
 void Forward::copy_leaves() {
   for (NodeId id = 0; id < from_.size(); ++id) {
-    if (is_leaf(from_.nodes()[id])) build_.copy(id);
+    if (from_.nodes()[id].is_leaf()) build_.copy(id);
   }
 }
 

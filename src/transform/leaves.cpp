@@ -8,20 +8,11 @@
 #include "transform/names.h"
 
 namespace ricci {
-namespace {
-
-const std::string* name_of(const Node& node) {
-  if (const auto* in = node.op.as<op::Input>()) return &in->name;
-  if (const auto* p = node.op.as<op::Param>()) return &p->name;
-  return nullptr;
-}
-
-}  // namespace
 
 std::string leaf_name(const Graph& graph, const ValueRef& ref) {
   const ValueId v = ref.in(graph);
   const Node& node = graph.node(v.node);
-  if (const std::string* name = name_of(node)) return *name;
+  if (const std::string* name = node.leaf_name()) return *name;
   Diagnostic d{ErrorCode::Name,
                {},
                fmt::format("an input or a param is meant, but '{}' is computed by '{}'",
@@ -49,10 +40,9 @@ void require_tangent(const std::string& name, const Type& type) {
 SharedLeaves::SharedLeaves(const Graph& like, std::string name)
     : graph_(std::move(name), like.registry()) {
   graph_.reserve_keys(like.next_key());
-  for (const Node& node : like.nodes()) {
-    const std::string* leaf = name_of(node);
-    if (leaf == nullptr) continue;
-    leaves_.emplace(*leaf, Value(&graph_, {graph_.append(node), 0}));
+  for (const NodeId id : like.leaves()) {
+    const Node& leaf = like.node(id);
+    leaves_.emplace(*leaf.leaf_name(), Value(&graph_, {graph_.append(leaf), 0}));
   }
 }
 
@@ -80,10 +70,8 @@ Graph with_outputs(Graph graph, std::vector<ValueId> outputs) {
 
 IdMap map_leaves(const Graph& from, const Graph& to) {
   IdMap map(from);
-  for (NodeId id = 0; id < from.size(); ++id) {
-    const std::string* name = name_of(from.nodes()[id]);
-    if (name == nullptr) continue;
-    if (const auto there = to.find(*name)) map.set({id, 0}, {*there, 0});
+  for (const NodeId id : from.leaves()) {
+    if (const auto there = to.find(*from.node(id).leaf_name())) map.set({id, 0}, {*there, 0});
   }
   return map;
 }

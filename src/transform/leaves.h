@@ -10,10 +10,6 @@
 
 namespace ricci {
 
-[[nodiscard]] inline bool is_leaf(const Node& node) {
-  return node.op.is<op::Input>() || node.op.is<op::Param>();
-}
-
 /// The name of an input or param; UserError(name) when the reference is to something computed.
 [[nodiscard]] std::string leaf_name(const Graph& graph, const ValueRef& ref);
 [[nodiscard]] std::vector<std::string> leaf_names(const Graph& graph,

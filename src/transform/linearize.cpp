@@ -89,10 +89,8 @@ class Split {
 
   static NamedValues leaves(Graph& graph) {
     NamedValues out;
-    for (const auto& list : {graph.inputs(), graph.params()}) {
-      for (const NodeId id : list) {
-        out.emplace(display_name(graph, {id, 0}), graph.value({id, 0}));
-      }
+    for (const NodeId id : graph.leaves()) {
+      out.emplace(*graph.node(id).leaf_name(), graph.value({id, 0}));
     }
     return out;
   }

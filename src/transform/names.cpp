@@ -6,8 +6,7 @@ namespace ricci {
 
 std::string display_name(const Graph& graph, ValueId v) {
   const Node& node = graph.node(v.node);
-  if (const auto* in = node.op.as<op::Input>()) return in->name;
-  if (const auto* p = node.op.as<op::Param>()) return p->name;
+  if (const std::string* name = node.leaf_name()) return *name;
   return "%" + value_names(graph)[v.node][v.result];
 }
 

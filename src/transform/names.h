@@ -14,7 +14,7 @@ inline void keep_name(const Node& old, std::size_t r, Value now) {
   if (old.names[r].empty()) return;
   const ValueId id = now.id();
   const Node& node = now.graph().node(id.node);
-  if (node.op.is<op::Input>() || node.op.is<op::Param>() || !node.names[id.result].empty()) return;
+  if (node.is_leaf() || !node.names[id.result].empty()) return;
   now.graph().set_value_name(id, old.names[r]);
 }
 

@@ -17,7 +17,7 @@ namespace ricci {
 namespace {
 
 // Nodes that are no other's equal.
-bool is_unique(const Node& node) { return is_leaf(node) || draws_numbers(node); }
+bool is_unique(const Node& node) { return node.is_leaf() || draws_numbers(node); }
 
 bool passes_derivatives(const Node& node) {
   return descriptor(node.op.kind()).jvp != RuleSource::Zero;

@@ -49,7 +49,7 @@ Taylor::Taylor(const Graph& graph, std::size_t order)
 void Taylor::copy_leaves() {
   for (NodeId id = 0; id < from_.size(); ++id) {
     const Node& node = from_.nodes()[id];
-    if (!is_leaf(node)) continue;
+    if (!node.is_leaf()) continue;
     build_.copy(id);
     mirrored_[id] = {rules_.mirror(node, {}), 0};
     State& s = state(mirrored_[id].node);
@@ -70,7 +70,7 @@ void Taylor::set_series(ValueId leaf, Series series) {
 
 void Taylor::sweep() {
   for (NodeId id = 0; id < from_.size(); ++id) {
-    if (!is_leaf(from_.nodes()[id])) take(id);
+    if (!from_.nodes()[id].is_leaf()) take(id);
   }
 }
 

@@ -2,8 +2,10 @@
 // attributes as an aggregate, then the caller's place, which the node remembers.
 //
 //   Value y = layer_norm(x, gamma, beta, {.axis = 1});
-//   Value z = tanh(matmul(x, w) + b) * 0.5;        // operators promote dtypes, named builders do
-//   not auto [dx, dgamma, dbeta] = layer_norm_backward(x, gamma, dy);
+//   Value z = tanh(matmul(x, w) + b) * 0.5;
+//   auto [dx, dgamma, dbeta] = layer_norm_backward(x, gamma, dy);
+//
+// Operators promote dtypes, named builders do not.
 #pragma once
 
 #include <array>

@@ -67,6 +67,9 @@ struct Node {
   std::shared_ptr<const Provenance> provenance;
 
   [[nodiscard]] const Graph* body(std::string_view role) const;
+  /// The name of an input or param; nullptr for nodes that compute.
+  [[nodiscard]] const std::string* leaf_name() const;
+  [[nodiscard]] bool is_leaf() const { return leaf_name() != nullptr; }
 };
 
 /// A handle on a value of a graph under construction. Valid while the graph is neither moved nor
@@ -156,6 +159,8 @@ class Graph {
   /// Input nodes, and param nodes, in order of creation.
   [[nodiscard]] std::vector<NodeId> inputs() const;
   [[nodiscard]] std::vector<NodeId> params() const;
+  /// Both together, in order of creation: what a program is given.
+  [[nodiscard]] std::vector<NodeId> leaves() const;
   /// The input or param with a name.
   [[nodiscard]] std::optional<NodeId> find(std::string_view name) const;
   /// UserError(name) with suggestions when there is none.

@@ -1,4 +1,4 @@
-// The passes that make a graph smaller without changing what it computes, bit for bit.
+// The passes that make a graph smaller or cheaper without changing what it computes, bit for bit.
 #pragma once
 
 #include "ricci/rewrite/pass.h"
@@ -32,5 +32,13 @@ struct FoldOptions {
 ///   After: an element-wise node reads an expanded single element only where that gives its result
 ///   its shape; the expands may be dead.
 [[nodiscard]] PassResult peel_scalar_expands(const Graph& graph);
+
+/// Computes before a scan what every step of it would compute alike: values of the body that depend
+/// on bcasts alone become bcasts themselves. Views, constants, broadcasts, random numbers and ops
+/// registered at run time stay where they are, and so does all in a loop that may not run.
+///   Before: any well-formed graph.
+///   After: no step of a scan of at least two steps computes anything else that is the same for
+///   all.
+[[nodiscard]] PassResult hoist_invariants(const Graph& graph);
 
 }  // namespace ricci
