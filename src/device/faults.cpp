@@ -60,13 +60,13 @@ void fail_call(const CallStep& call, const Origin& step) {
     Diagnostic& d = ds.front();
     // What is attached has named itself; the ops it is attached to report nothing of their own.
     const bool own = !call.before && !call.after;
-    if (own && d.detail.empty()) d.detail = call.op.mnemonic();
+    if (own && d.detail.empty()) d.detail = call.reference.name();
     if (!d.where.known()) d.where = step.where;
     throw UserError(std::move(ds));
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    fail_kernel(error, call.op.mnemonic(), step);
+    fail_kernel(error, call.reference.name(), step);
   }
 }
 

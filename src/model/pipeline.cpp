@@ -9,6 +9,7 @@
 #include "ricci/op/ops.h"
 #include "ricci/rewrite/pass.h"
 #include "ricci/rule/expand.h"
+#include "ricci/rule/lower.h"
 
 #include "schedule/step_buffers.h"
 
@@ -40,6 +41,11 @@ FusionReport fusion_report(const Graph& before, const Program& program) {
         report.fused_nodes += launch.from.nodes.size();
       });
     }
+    if (const auto* loop = std::get_if<LoopStep>(&step.what)) {
+      ++report.kernels;
+      report.fused_nodes += loop->loop.body.items.size();
+      if (loop->loop.condition) report.fused_nodes += loop->loop.condition->items.size();
+    }
     const auto* kernels = std::get_if<KernelStep>(&step.what);
     if (kernels == nullptr) return;
     if (kernels->launches.size() > 1) report.side_by_side += kernels->launches.size();
@@ -59,7 +65,7 @@ FusionReport fusion_report(const Graph& before, const Program& program) {
 // and not in another.
 class Dispatch {
  public:
-  Dispatch(const Program& program, const schedule::Target& target) {
+  explicit Dispatch(const Program& program) {
     for_steps(program, [&](const Program& p, const Step& step) {
       for (const NodeId id : step.nodes) {
         const Kind op = kind_of(p.graph->node(id));
@@ -74,11 +80,12 @@ class Dispatch {
             ways_[op] = &DispatchReport::Count::kernel;
             continue;
           }
-          const Node& node = p.graph->node(id);
-          ways_[op] = target.has_kernel(*p.graph, node) ? &DispatchReport::Count::native
-                                                        : &DispatchReport::Count::reference;
+          ways_[op] = std::holds_alternative<loop::HostCall>(call->call)
+                          ? &DispatchReport::Count::reference
+                          : &DispatchReport::Count::native;
         } else {
           ways_[op] = &DispatchReport::Count::native;
+          if (std::holds_alternative<LoopStep>(step.what)) add_written_out(p.graph->node(id));
         }
       }
     });
@@ -107,6 +114,16 @@ class Dispatch {
 
  private:
   using Kind = std::pair<std::string, DType>;
+  // What a loop computes is part of its function, but for what only says where elements are.
+  void add_written_out(const Node& loop) {
+    for (const Body& body : loop.bodies) {
+      for (const Node& node : body.graph->nodes()) {
+        if (node.op.op_class() == OpClass::Leaf) continue;
+        if (lower_node(*body.graph, node).form == Lowering::Form::View) continue;
+        ways_[kind_of(node)] = &DispatchReport::Count::kernel;
+      }
+    }
+  }
   static Kind kind_of(const Node& node) {
     return {std::string(node.op.mnemonic()), node.types.empty() ? DType::F32 : node.types[0].dtype};
   }
@@ -162,7 +179,7 @@ Compiled CompilePipeline::compile_module(const GraphModule& module) const {
   if (module.stage() == GraphStage::Lir) {
     const Graph& mir = module.graph();
     Compiled c{module, fusion_report(mir, *module.as_lir()), {}};
-    Dispatch(*module.as_lir(), target).count(mir, c.dispatch);
+    Dispatch(*module.as_lir()).count(mir, c.dispatch);
     return c;
   }
   Graph mir = module.into_graph();
@@ -175,7 +192,7 @@ Compiled CompilePipeline::compile_module(const GraphModule& module) const {
   auto program = std::make_shared<const Program>(
       make_program(mir, {.fuse = options_.fuse, .target = &target}));
   Compiled c{GraphModule::from_lir(std::move(mir), program), fusion_report(original, *program), {}};
-  Dispatch(*program, target).count(original, c.dispatch);
+  Dispatch(*program).count(original, c.dispatch);
   if (options_.assert_fusion_clean) require_clean(c.fusion, module.name());
   return c;
 }

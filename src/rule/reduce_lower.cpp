@@ -28,19 +28,17 @@ bool walks_in_columns(std::int64_t above, std::int64_t columns) {
   return false;
 }
 
-Lowering running(ReduceKind kind, const Axis& axis, bool exclusive, bool from_end,
-                 const LowerContext& c) {
-  const auto at = static_cast<std::size_t>(axis.value);
-  const StaticDims& dims = c.operands[0];
-  if (is_complex(c.dtypes[0]) || c.dtypes[0] == DType::Bool) return {};
-  if (dims.empty() || dims[at] <= 1 || loop::element_count(dims) == 0) return {};
-  const std::int64_t columns = loop::element_count(std::span(dims).subspan(at + 1));
-  if (!walks_in_columns(loop::element_count(std::span(dims).first(at)), columns)) return {};
-  Lowering l{.form = Lowering::Form::Running};
-  l.reduce = kind;
-  l.axis = at;
-  l.exclusive = exclusive;
-  l.from_end = from_end;
+// By loops where they say it, and a call elsewhere.
+Lowering running(const loop::Cumulative& total, const Axis& axis, const LowerContext& c) {
+  Lowering l = as_call(total);
+  if (is_complex(c.dtypes[0]) || c.dtypes[0] == DType::Bool) return l;
+  if (total.x.size <= 1 || loop::element_count(c.operands[0]) == 0) return l;
+  if (!walks_in_columns(total.x.outer, total.x.inner)) return l;
+  l.form = Lowering::Form::Running;
+  l.reduce = reduce_kind(total.kind);
+  l.axis = axis.index();
+  l.exclusive = total.exclusive;
+  l.from_end = total.from_end;
   return l;
 }
 
@@ -57,11 +55,13 @@ Lowering lower(const op::Reduce& op, const LowerContext& c) {
 }
 
 Lowering lower(const op::Cumulative& op, const LowerContext& c) {
-  return running(reduce_kind(op.kind), op.axis, op.exclusive, false, c);
+  return running({op.kind, loop::split_at(c.result, op.axis.index()), op.exclusive}, op.axis, c);
 }
 
 Lowering lower(const op::CumsumBackward& op, const LowerContext& c) {
-  return running(ReduceKind::Sum, op.axis, op.exclusive, true, c);
+  return running(
+      {CumulativeKind::Cumsum, loop::split_at(c.result, op.axis.index()), op.exclusive, true},
+      op.axis, c);
 }
 
 }  // namespace ricci::rule

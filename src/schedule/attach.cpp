@@ -68,7 +68,7 @@ class Attacher {
     std::vector<bool> gone(program_.steps.size(), false);
     for (std::size_t c = 0; c < program_.steps.size(); ++c) {
       const auto* call = std::get_if<CallStep>(&program_.steps[c].what);
-      if (call == nullptr || !target_.runs_in_parts(call->op) || call->results[0].buffer < 0)
+      if (call == nullptr || !target_.runs_in_parts(call->call) || call->results[0].buffer < 0)
         continue;
       if (const auto k = reader(c, gone)) {
         attach_after(c, *k);

@@ -16,6 +16,7 @@
 #include "op/kinds.h"
 #include "rewrite/replace_nodes.h"
 #include "rewrite/tidy.h"
+#include "schedule/calls.h"
 #include "support/float_environment.h"
 #include "type/small_dtype.h"
 
@@ -66,7 +67,8 @@ NewResults reduced_by_sums(const NodeVisit& v) {
 bool is_attention(const Op& op) { return op.is<op::Attention>() || op.is<op::AttentionBackward>(); }
 
 bool is_claimed(const Graph& graph, const Node& node, const ProgramOptions& options) {
-  return options.target != nullptr && options.target->claims(graph, node);
+  if (options.target == nullptr) return false;
+  return schedule::is_claimed(*options.target, lower_node(graph, node).call, graph, node);
 }
 
 bool must_expand(const Graph& graph, const Node& node, const ProgramOptions& options) {
@@ -173,7 +175,7 @@ PassResult expand_unclaimed(const Graph& graph, const ProgramOptions& options) {
   return replace_nodes(
       graph, "prepare_for_device",
       [&](const NodeVisit& v) -> NewResults {
-        if (!is_claimed(v.rebuild.from(), v.node, options)) {
+        if (is_attention(v.node.op) && !is_claimed(v.rebuild.from(), v.node, options)) {
           if (NewResults wide = attention_in_f32(v)) return wide;
         }
         if (must_expand(v.rebuild.from(), v.node, options)) {

@@ -12,6 +12,8 @@
 #include "ricci/support/checked.h"
 
 #include "schedule/archive.h"
+#include "schedule/calls.h"
+#include "schedule/loop_fields.h"
 
 namespace ricci::schedule {
 
@@ -114,12 +116,17 @@ static void read_variant(ArchiveReader& a, std::variant<T...>& v) {
 }
 
 template <class A>
-static void fields(A& a, Either<AttrValue> auto& v) {
+static void either_of(A& a, auto& variant) {
   if constexpr (A::reading) {
-    read_variant(a, v.value);
+    read_variant(a, variant);
   } else {
-    write_variant(a, v.value);
+    write_variant(a, variant);
   }
+}
+
+template <class A>
+static void fields(A& a, Either<AttrValue> auto& v) {
+  either_of(a, v.value);
 }
 
 static void fields(ArchiveWriter& a, const Op& op) {
@@ -208,18 +215,34 @@ static void fields(A& a, Either<KernelStep> auto& s) {
   a(s.launches);
 }
 template <class A>
+static void attached(A& a, bool there, auto& launch) {
+  if constexpr (A::reading) {
+    if (there) launch.emplace();
+  }
+  if (there) a(*launch);
+}
+
+// The role of a call is not kept: it follows from the op and the types, so that bytes cannot say
+// one thing and mean another. One number says whether a kernel runs first, and whether the host
+// runs the call.
+template <class A>
 static void fields(A& a, Either<CallStep> auto& s) {
-  a(s.op, s.operands, s.results);
-  const auto attached = [&](auto& launch) {
-    bool there = launch.has_value();
-    a(there);
-    if constexpr (A::reading) {
-      if (there) launch.emplace();
+  Op op = op_of(s.reference);
+  a(op, s.operands, s.results);
+  const bool on_host = std::holds_alternative<loop::HostCall>(s.call);
+  int how = (s.before ? 1 : 0) + (on_host ? 2 : 0);
+  a.bounded(how, 3);
+  attached(a, how % 2 == 1, s.before);
+  bool after = s.after.has_value();
+  a(after);
+  attached(a, after, s.after);
+  if constexpr (A::reading) {
+    if (auto fault = find_type_fault(op, s.operands, s.results, default_registry())) {
+      a.fail(std::move(*fault));
     }
-    if (there) a(*launch);
-  };
-  attached(s.before);
-  attached(s.after);
+    if (how < 2) s.call = call_on(op, s.operands, s.results);
+    s.reference = loop::Reference(std::move(op));
+  }
 }
 
 template <class A>
@@ -232,8 +255,32 @@ static void fields(ArchiveReader& a, std::shared_ptr<const Program>& p) {
 }
 
 template <class A>
+static void fields(A&, Either<Branch> auto&) {}
+template <class A>
+static void fields(A& a, Either<loop::Read> auto& r) {
+  either_of(a, r);
+}
+template <class A>
+static void fields(A& a, Either<loop::Storage> auto& s) {
+  a(s.dtype);
+  a.bounded(s.elements, std::numeric_limits<std::int64_t>::max() / 64);
+  bool constant = s.constant.has_value();
+  a(constant);
+  if (!constant) return;
+  if constexpr (A::reading) {
+    s.constant = read_elements(a, {s.dtype, {s.elements}});
+  } else {
+    a.raw(s.constant->contiguous().bytes());
+  }
+}
+template <class A>
+static void fields(A& a, Either<LoopStep> auto& s) {
+  a(s.loop, s.operands, s.results);
+}
+template <class A>
 static void fields(A& a, Either<ControlStep> auto& s) {
-  a(s.op, s.operands, s.results, s.bodies, s.workspace, s.carries);
+  either_of(a, s.how);
+  a(s.operands, s.results, s.bodies, s.workspace, s.carries);
 }
 
 template <class A>
@@ -242,20 +289,20 @@ static void fields(A& a, Either<Step> auto& s) {
   if constexpr (A::reading) {
     const Op none{op::Iota{}};
     std::size_t kind = 0;
-    a.bounded(kind, 2);
+    a.bounded(kind, 3);
     if (kind == 0) s.what = KernelStep{};
-    if (kind == 1) s.what = CallStep{none, {}, {}, {}};
-    if (kind == 2) s.what = ControlStep{none, {}, {}, {}};
+    if (kind == 1) s.what = CallStep{{}, loop::Reference(none), {}, {}};
+    if (kind == 2) s.what = ControlStep{};
+    if (kind == 3) s.what = LoopStep{};
   } else {
-    a.bounded(s.what.index(), 2);
+    a.bounded(s.what.index(), 3);
   }
   std::visit([&](auto& what) { a(what); }, s.what);
 }
 
 template <class A>
 static void fields(A& a, Either<Program> auto& p) {
-  a(p.name, p.buffers, p.kernels, p.steps, p.inputs, p.outputs, p.arena_bytes, p.live_bytes,
-    p.fused);
+  a(p.name, p.buffers, p.kernels, p.steps, p.inputs, p.outputs, p.arena_bytes, p.live_bytes);
 }
 
 std::vector<std::byte> to_bytes(const Program& program) {

@@ -10,7 +10,8 @@
 #include "ricci/support/checked.h"
 #include "ricci/support/error.h"
 
-#include "op/loop_layout.h"
+#include "loop/reach.h"
+#include "schedule/calls.h"
 #include "schedule/launches_apart.h"
 #include "schedule/step_buffers.h"
 #include "schedule/verify_control.h"
@@ -35,27 +36,7 @@ std::int64_t product(std::int64_t a, std::int64_t b) {
   return *exact;
 }
 
-// The places a walk over axes can reach: [low, high], as long as they are numbers at all.
-class Reach {
- public:
-  explicit Reach(std::int64_t start) : low_(start), high_(start) {}
-  void add(std::int64_t stride, std::int64_t count) {
-    std::optional<std::int64_t>& end = stride < 0 ? low_ : high_;
-    const std::optional<std::int64_t> far = try_mul(stride, count - 1);
-    end = end && far ? try_add(*end, *far) : std::nullopt;
-  }
-  void move(std::optional<std::int64_t> by) {
-    low_ = low_ && by ? try_add(*low_, *by) : std::nullopt;
-    high_ = high_ && by ? try_add(*high_, *by) : std::nullopt;
-  }
-  [[nodiscard]] bool is_inside(std::int64_t elements) const {
-    return low_ && high_ && *low_ >= 0 && *high_ < elements;
-  }
-
- private:
-  std::optional<std::int64_t> low_;
-  std::optional<std::int64_t> high_;
-};
+using loop::Reach;
 
 class Checker {
  public:
@@ -291,26 +272,17 @@ class Checker {
     }
   }
 
-  // As many operands as the op takes, and results as it gives, of the types it gives.
+  // As many operands as the op takes, and results as it gives, of the types it gives; and the role
+  // that it has on these, or none.
   void check_types(const CallStep& s) const {
-    std::vector<Type> operands;
-    for (const BufferView& v : s.operands) operands.push_back(v.type);
+    const Op& op = op_of(s.reference);
     const Registry& registry = program_.graph ? program_.graph->registry() : default_registry();
-    try {
-      check_signature(s.op, operands.size(), {});
-      require(normalize(s.op, operands) == s.op, "a call's attributes are not in normal form");
-      const std::vector<Type> types = infer_types(s.op, operands, {}, &registry).types;
-      require(types.size() == s.results.size(),
-              "a call has another number of results than its op gives");
-      for (std::size_t r = 0; r < types.size(); ++r) {
-        require(s.results[r].type == types[r],
-                "a result of a call has another type than its op gives");
-      }
-    } catch (const Rejection& rejection) {
-      throw Fault{rejection.message};
-    } catch (const UserError& error) {
-      throw Fault{error.diagnostic().message};
+    if (auto fault = schedule::find_type_fault(op, s.operands, s.results, registry)) {
+      throw Fault{std::move(*fault)};
     }
+    require(std::holds_alternative<loop::HostCall>(s.call) ||
+                s.call == schedule::call_on(op, s.operands, s.results),
+            "a call is not what its op is on these arrays");
   }
 
   void check(const ControlStep& s) const {
@@ -326,6 +298,11 @@ class Checker {
               "the workspace of a control step is too small for a body");
     }
     if (auto fault = schedule::find_control_fault(program_, s)) throw Fault{std::move(*fault)};
+  }
+
+  void check(const LoopStep& s) const {
+    check_views(s.operands, s.results);
+    if (auto fault = schedule::find_loop_fault(s)) throw Fault{std::move(*fault)};
   }
 
   void check_views(const std::vector<BufferView>& operands,

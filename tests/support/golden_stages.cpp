@@ -8,16 +8,15 @@
 
 #include <fmt/format.h>
 
+#include "ricci/device/backend.h"
 #include "ricci/op/leaf.h"
 #include "ricci/rewrite/pass.h"
+#include "ricci/runtime/device.h"
 #include "ricci/schedule/program.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/higher_order.h"
 #include "ricci/transform/jvp.h"
 #include "ricci/transform/vmap.h"
-
-#include "backend/cpu/run/executable.h"
-#include "backend/cpu/run/target.h"
 
 namespace ricci::testing {
 namespace {
@@ -138,7 +137,8 @@ std::vector<Stage> parse_stages(const std::vector<std::string>& words) {
 bool is_compile(const Stage& stage) { return stage.verb == "compile"; }
 
 std::string compiled_text(const Stage& stage, const Graph& graph) {
-  ProgramOptions options{.fuse = !stage.flag("--no-fuse"), .target = &cpu::target()};
+  ProgramOptions options{.fuse = !stage.flag("--no-fuse"),
+                         .target = &Device::default_cpu().backend().target()};
   for (const std::string& text : stage.list("--donate")) {
     const std::size_t equals = text.find('=');
     std::size_t place = 0;

@@ -1,12 +1,14 @@
 // What an op is to the compiler: a view, an instruction per element, a reduction, or a call. The
-// compiler fuses the first three into loop kernels; a call is a kernel of its own on each device.
+// compiler fuses the first three into loop kernels; a call is a role that devices serve.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "ricci/ir/graph.h"
+#include "ricci/loop/call.h"
 #include "ricci/loop/kernel.h"
 #include "ricci/loop/layout.h"
 
@@ -56,9 +58,15 @@ struct Lowering {
   bool from_end = false;
   /// Pieces: each operand is copied into its part of the result.
   std::vector<loop::Layout> pieces = {};
+  /// Call: its role. Ops that are loops for some types and calls for others have one in any case.
+  loop::Call call = {};
 };
 
-/// The form of a node with static types. Composite ops are `Call`: expand them first.
+/// The form of a node with static types. Composite ops are calls, most of them of no role: expand
+/// them first.
 [[nodiscard]] Lowering lower_node(const Graph& graph, const Node& node);
+/// The call of an op that was inferred for these static types.
+[[nodiscard]] loop::Call call_of(const Op& op, std::span<const Type> operands,
+                                 std::span<const Type> results);
 
 }  // namespace ricci

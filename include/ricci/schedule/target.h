@@ -5,9 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 
-#include "ricci/ir/graph.h"
+#include "ricci/loop/call.h"
 #include "ricci/loop/kernel.h"
+#include "ricci/loop/written_loop.h"
+#include "ricci/type/type.h"
 
 namespace ricci::schedule {
 
@@ -38,26 +41,28 @@ struct KernelShape {
 class Target {
  public:
   virtual ~Target() = default;
-  /// Does the device serve this structured op with a call? What it does not claim, and can be
-  /// expanded, is. Asked before attention in a small dtype is widened.
-  [[nodiscard]] virtual bool claims(const Graph& graph, const Node& node) const = 0;
-  /// Is a call of this op served by more than the reference's kernel? For reports.
-  [[nodiscard]] virtual bool has_kernel(const Graph& graph, const Node& node) const = 0;
+  /// Does the device have a kernel for this call, on operands of these types? What it does not
+  /// claim is expanded where that can be done (asked before attention in a small dtype is widened),
+  /// and a host call where it cannot. Never asked about host calls.
+  [[nodiscard]] virtual bool claims(const loop::Call& call,
+                                    std::span<const Type> operands) const = 0;
 
   [[nodiscard]] virtual const KernelShape& kernel_shape() const { return shape_; }
   /// Temporaries lie at multiples of this many bytes.
   [[nodiscard]] virtual std::int64_t alignment() const { return 64; }
-  /// Does a call of this op go through its first operand and its result part by part, so that
-  /// kernels gain by running with it?
-  [[nodiscard]] virtual bool runs_in_parts(const Op& /*op*/) const { return false; }
+  /// Does a call go through its first operand and its result part by part, so that kernels gain by
+  /// running with it?
+  [[nodiscard]] virtual bool runs_in_parts(const loop::Call& /*call*/) const { return false; }
   /// Is a kernel too small to keep the device busy, so that it gains by running beside others?
   [[nodiscard]] virtual bool gains_company(const loop::Kernel& /*kernel*/) const { return true; }
+  /// Is a loop small enough to be written out, rather than run body by body?
+  [[nodiscard]] virtual bool writes_out(const loop::WrittenLoop& loop) const;
 
  private:
   KernelShape shape_;
 };
 
-/// A device with kernels, and calls only for ops that can be nothing else.
+/// A device with loop kernels alone: what can be nothing else is a host call.
 [[nodiscard]] const Target& plain_target();
 
 }  // namespace ricci::schedule

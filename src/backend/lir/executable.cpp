@@ -102,7 +102,8 @@ void Executable::finish(device::Context& given) const {
 std::string_view Executable::served_by(std::size_t step) const {
   const Step& s = program_->steps[step];
   if (std::holds_alternative<KernelStep>(s.what)) return "kernel";
-  return std::holds_alternative<CallStep>(s.what) ? "reference" : "control";
+  if (std::holds_alternative<LoopStep>(s.what)) return "loop";
+  return std::holds_alternative<CallStep>(s.what) ? "host call" : "control";
 }
 
 const Executable* Executable::body(std::size_t step, std::size_t body) const {
