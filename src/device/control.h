@@ -1,6 +1,6 @@
-// How `if`, `while` and `scan` drive their bodies on any device: which buffers a body reads and
-// fills each time. Addresses are the device's; they are counted with here and handed on, and only
-// the device looks behind them.
+// How branches and loops drive their bodies on any device: which buffers a body reads and fills
+// each time, as their plans say. Addresses are the device's; they are counted with here and handed
+// on, and only the device looks behind them.
 #pragma once
 
 #include <cstddef>
@@ -25,15 +25,23 @@ class Bodies {
   virtual void copy(std::byte* to, const std::byte* from, std::int64_t bytes) = 0;
   virtual void zero(std::byte* at, std::int64_t bytes) = 0;
   virtual void store_count(std::byte* at, std::int32_t count) = 0;
-  /// Is every element something else than zero? Asked once a branch, and once a trip of a `while`.
+  /// Is every element something else than zero? Asked once a branch, and once a trip of a loop
+  /// with a condition.
   /// A device that has met a fault may say no, which ends the loop.
   [[nodiscard]] virtual bool all_nonzero(const std::byte* at, DType dtype,
                                          std::int64_t elements) = 0;
 };
 
+/// A carry while its loop runs.
+struct CarryRoom {
+  std::byte* at = nullptr;
+  std::int64_t count = 0;  ///< of its pace
+  std::int64_t rows = 0;   ///< kept so far
+};
+
 /// What a loop or branch keeps while it runs.
 struct ControlRoom {
-  std::vector<std::byte*> state;  ///< where the carries are
+  std::vector<CarryRoom> carries;
   /// Per body and output: room for one that nobody wants; null for others.
   std::vector<std::vector<std::byte*>> spare;
   Array memory;

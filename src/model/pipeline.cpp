@@ -9,6 +9,7 @@
 #include "ricci/op/ops.h"
 #include "ricci/rewrite/pass.h"
 #include "ricci/rule/expand.h"
+#include "ricci/rule/lower.h"
 
 #include "schedule/step_buffers.h"
 
@@ -39,6 +40,11 @@ FusionReport fusion_report(const Graph& before, const Program& program) {
         ++report.attached;
         report.fused_nodes += launch.from.nodes.size();
       });
+    }
+    if (const auto* loop = std::get_if<LoopStep>(&step.what)) {
+      ++report.kernels;
+      report.fused_nodes += loop->loop.body.items.size();
+      if (loop->loop.condition) report.fused_nodes += loop->loop.condition->items.size();
     }
     const auto* kernels = std::get_if<KernelStep>(&step.what);
     if (kernels == nullptr) return;
@@ -79,6 +85,7 @@ class Dispatch {
                           : &DispatchReport::Count::native;
         } else {
           ways_[op] = &DispatchReport::Count::native;
+          if (std::holds_alternative<LoopStep>(step.what)) add_written_out(p.graph->node(id));
         }
       }
     });
@@ -107,6 +114,16 @@ class Dispatch {
 
  private:
   using Kind = std::pair<std::string, DType>;
+  // What a loop computes is part of its function, but for what only says where elements are.
+  void add_written_out(const Node& loop) {
+    for (const Body& body : loop.bodies) {
+      for (const Node& node : body.graph->nodes()) {
+        if (node.op.op_class() == OpClass::Leaf) continue;
+        if (lower_node(*body.graph, node).form == Lowering::Form::View) continue;
+        ways_[kind_of(node)] = &DispatchReport::Count::kernel;
+      }
+    }
+  }
   static Kind kind_of(const Node& node) {
     return {std::string(node.op.mnemonic()), node.types.empty() ? DType::F32 : node.types[0].dtype};
   }

@@ -197,8 +197,11 @@ std::vector<Part> look_at(const Program& program, const Step& step, const device
     }
     parts.push_back({&step, found});
   } else {
-    const auto& control = std::get<ControlStep>(step.what);
-    parts.push_back({&step, look_at(written ? control.results : control.operands, buffers)});
+    const auto look = [&](const auto& s) {
+      parts.push_back({&step, look_at(written ? s.results : s.operands, buffers)});
+    };
+    const auto* loop = std::get_if<LoopStep>(&step.what);
+    loop != nullptr ? look(*loop) : look(std::get<ControlStep>(step.what));
   }
   return parts;
 }

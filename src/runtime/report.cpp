@@ -73,13 +73,7 @@ void add_steps(std::string& text, const device::Executable& e, std::size_t inden
     if (control == nullptr) continue;
     for (std::size_t b = 0; b < control->bodies.size(); ++b) {
       text += fmt::format("{:>7}{:{}}{}:\n", "", "", indent + 2, control->bodies[b].first);
-      if (const device::Executable* body = e.body(s, b)) {
-        add_steps(text, *body, indent + 2);
-        continue;
-      }
-      for (const Step& inner : control->bodies[b].second->steps) {
-        text += fmt::format("{:>6} {:{}}{:<10}  {}\n", "", "", indent + 2, "inline", inner.label);
-      }
+      if (const device::Executable* body = e.body(s, b)) add_steps(text, *body, indent + 2);
     }
   }
 }

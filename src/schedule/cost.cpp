@@ -5,8 +5,6 @@
 #include <set>
 #include <tuple>
 
-#include "ricci/op/ops.h"
-
 #include "schedule/calls.h"
 
 namespace ricci {
@@ -94,6 +92,11 @@ StepCost scaled(StepCost cost, double by) {
   return {cost.flops * by, cost.bytes_read * by, cost.bytes_written * by};
 }
 
+// How often a loop is thought to run: one without a bound once.
+double trips_of(const loop::LoopPlan& plan) {
+  return static_cast<double>(plan.most_trips.value_or(1));
+}
+
 StepCost control_cost(const ControlStep& c) {
   StepCost all;
   StepCost dearest;
@@ -102,13 +105,8 @@ StepCost control_cost(const ControlStep& c) {
     all += cost;
     if (cost.flops + cost.bytes() > dearest.flops + dearest.bytes()) dearest = cost;
   }
-  if (const auto* scan = c.op.as<op::Scan>()) {
-    return scaled(all, static_cast<double>(scan->length.value()));
-  }
-  if (const auto* loop = c.op.as<op::While>()) {
-    return scaled(all, static_cast<double>(loop->max_iterations.value_or(1)));
-  }
-  return dearest;
+  const auto* plan = std::get_if<loop::LoopPlan>(&c.how);
+  return plan != nullptr ? scaled(all, trips_of(*plan)) : dearest;
 }
 
 }  // namespace
@@ -138,6 +136,11 @@ StepCost estimate_cost(const Program& program, const Step& step) {
       cost += launch_cost(program, *c->before);
     }
     return cost;
+  }
+  if (const auto* l = std::get_if<LoopStep>(&step.what)) {
+    // Its inner values are in registers, or nearly.
+    return {loop::flops_per_trip(l->loop) * trips_of(l->loop.plan), bytes_of(l->operands),
+            bytes_of(l->results)};
   }
   return control_cost(std::get<ControlStep>(step.what));
 }

@@ -12,7 +12,6 @@
 #include "ricci/schedule/verify.h"
 #include "ricci/support/text.h"
 
-#include "op/loop_layout.h"
 #include "schedule/attach.h"
 #include "schedule/calls.h"
 #include "schedule/fuse.h"
@@ -20,6 +19,7 @@
 #include "schedule/place_temporaries.h"
 #include "schedule/side_by_side.h"
 #include "schedule/step_buffers.h"
+#include "schedule/write_out.h"
 #include "support/float_environment.h"
 
 namespace ricci {
@@ -43,7 +43,6 @@ class Assembler {
   Program run() {
     program_.name = graph_->name();
     program_.graph = graph_;
-    program_.fused = options_.fuse;
     add_buffers();
     const std::vector<bool> outside = used_outside();
     for (std::size_t g = 0; g < fusion_.groups.size(); ++g) {
@@ -217,11 +216,6 @@ class Assembler {
     }
   }
 
-  static std::size_t carries_of(const Node& node) {
-    if (const auto* scan = node.op.as<op::Scan>()) return ScanLayout(*scan).carries;
-    return node.op.is<op::While>() ? node.operands.size() : 0;
-  }
-
   BufferId temporary(DType dtype, std::int64_t elements) {
     program_.buffers.push_back({.dtype = dtype, .elements = elements});
     return static_cast<BufferId>(program_.buffers.size() - 1);
@@ -246,23 +240,45 @@ class Assembler {
       step.what = CallStep{std::move(call), loop::Reference(node.op), std::move(operands),
                            std::move(results)};
     } else {
-      ControlStep control{node.op, std::move(operands), std::move(results), {}, -1};
-      std::int64_t workspace = 0;
-      for (const Body& body : node.bodies) {
-        auto inner = std::make_shared<Program>(
-            program_of(*body.graph, {options_.fuse, options_.target, {}}));
-        workspace = std::max(workspace, inner->arena_bytes);
-        control.bodies.emplace_back(body.role, std::move(inner));
+      step.what = control_step(node, std::move(operands), std::move(results));
+    }
+    program_.steps.push_back(std::move(step));
+  }
+
+  decltype(Step::what) control_step(const Node& node, std::vector<BufferView> operands,
+                                    std::vector<BufferView> results) {
+    const std::optional<loop::LoopPlan> plan = schedule::loop_plan(node);
+    if (plan && options_.fuse) {
+      std::optional<loop::WrittenLoop> written = schedule::written_loop(node, *plan);
+      if (written && target_.writes_out(*written)) {
+        return LoopStep{std::move(*written), std::move(operands), std::move(results)};
       }
-      control.workspace = temporary(DType::U8, workspace);
-      for (std::size_t k = 0; k < carries_of(node); ++k) {
-        const Type& type = graph_->type(node.operands[k]);
+    }
+    ControlStep control{Branch{}, std::move(operands), std::move(results), {}, -1};
+    if (!plan) {
+      add_body(control, node, "then");
+      add_body(control, node, "else");
+    } else {
+      control.how = *plan;
+      add_body(control, node, "body");
+      if (plan->conditional) add_body(control, node, "cond");
+      for (const loop::Carry& carry : plan->carries) {
+        const Type& type = control.operands[static_cast<std::size_t>(carry.operand)].type;
         const BufferId even = temporary(type.dtype, *type.numel());
         control.carries.push_back({even, temporary(type.dtype, *type.numel())});
       }
-      step.what = std::move(control);
     }
-    program_.steps.push_back(std::move(step));
+    std::int64_t workspace = 0;
+    for (const auto& [role, body] : control.bodies) {
+      workspace = std::max(workspace, body->arena_bytes);
+    }
+    control.workspace = temporary(DType::U8, workspace);
+    return control;
+  }
+
+  void add_body(ControlStep& control, const Node& node, const char* role) {
+    control.bodies.emplace_back(role, std::make_shared<Program>(program_of(
+                                          *node.body(role), {options_.fuse, options_.target, {}})));
   }
 
   std::shared_ptr<const Graph> graph_;

@@ -58,6 +58,22 @@ std::string launch_text(const Program& p, const Launch& launch) {
                      launch.from.label);
 }
 
+void print_control(std::string& text, const ControlStep& control) {
+  auto out = std::back_inserter(text);
+  const auto* plan = std::get_if<loop::LoopPlan>(&control.how);
+  fmt::format_to(out, "  {}({}) -> ({}) workspace {}", plan != nullptr ? "loop" : "if",
+                 views_text(control.operands), views_text(control.results),
+                 buffer_name(control.workspace));
+  for (const auto& [even, odd] : control.carries) {
+    fmt::format_to(out, " carry {}/{}", buffer_name(even), buffer_name(odd));
+  }
+  text += '\n';
+  if (plan != nullptr) text += indented(loop::to_string(*plan), 4);
+  for (const auto& [role, body] : control.bodies) {
+    fmt::format_to(out, "    {}:\n{}", role, indented(to_string(*body), 6));
+  }
+}
+
 void print_step(std::string& text, const Program& p, const Step& step) {
   auto out = std::back_inserter(text);
   if (const auto* k = std::get_if<KernelStep>(&step.what)) {
@@ -76,17 +92,12 @@ void print_step(std::string& text, const Program& p, const Step& step) {
     if (c->after) text += "    then " + launch_text(p, *c->after);
     return;
   }
-  const auto& control = std::get<ControlStep>(step.what);
-  fmt::format_to(out, "  {}({}) -> ({}) workspace {}", control.op.mnemonic(),
-                 views_text(control.operands), views_text(control.results),
-                 buffer_name(control.workspace));
-  for (const auto& [even, odd] : control.carries) {
-    fmt::format_to(out, " carry {}/{}", buffer_name(even), buffer_name(odd));
+  if (const auto* l = std::get_if<LoopStep>(&step.what)) {
+    fmt::format_to(out, "  loop({}) -> ({})\n{}", views_text(l->operands), views_text(l->results),
+                   indented(loop::to_string(l->loop), 4));
+    return;
   }
-  text += '\n';
-  for (const auto& [role, body] : control.bodies) {
-    fmt::format_to(out, "    {}:\n{}", role, indented(to_string(*body), 6));
-  }
+  print_control(text, std::get<ControlStep>(step.what));
 }
 
 // Values that stay inside a kernel have a temporary too, which no step names: it takes no place.

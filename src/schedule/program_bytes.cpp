@@ -13,6 +13,7 @@
 
 #include "schedule/archive.h"
 #include "schedule/calls.h"
+#include "schedule/loop_fields.h"
 
 namespace ricci::schedule {
 
@@ -115,12 +116,17 @@ static void read_variant(ArchiveReader& a, std::variant<T...>& v) {
 }
 
 template <class A>
-static void fields(A& a, Either<AttrValue> auto& v) {
+static void either_of(A& a, auto& variant) {
   if constexpr (A::reading) {
-    read_variant(a, v.value);
+    read_variant(a, variant);
   } else {
-    write_variant(a, v.value);
+    write_variant(a, variant);
   }
+}
+
+template <class A>
+static void fields(A& a, Either<AttrValue> auto& v) {
+  either_of(a, v.value);
 }
 
 static void fields(ArchiveWriter& a, const Op& op) {
@@ -249,8 +255,32 @@ static void fields(ArchiveReader& a, std::shared_ptr<const Program>& p) {
 }
 
 template <class A>
+static void fields(A&, Either<Branch> auto&) {}
+template <class A>
+static void fields(A& a, Either<loop::Read> auto& r) {
+  either_of(a, r);
+}
+template <class A>
+static void fields(A& a, Either<loop::Storage> auto& s) {
+  a(s.dtype);
+  a.bounded(s.elements, std::numeric_limits<std::int64_t>::max() / 64);
+  bool constant = s.constant.has_value();
+  a(constant);
+  if (!constant) return;
+  if constexpr (A::reading) {
+    s.constant = read_elements(a, {s.dtype, {s.elements}});
+  } else {
+    a.raw(s.constant->contiguous().bytes());
+  }
+}
+template <class A>
+static void fields(A& a, Either<LoopStep> auto& s) {
+  a(s.loop, s.operands, s.results);
+}
+template <class A>
 static void fields(A& a, Either<ControlStep> auto& s) {
-  a(s.op, s.operands, s.results, s.bodies, s.workspace, s.carries);
+  either_of(a, s.how);
+  a(s.operands, s.results, s.bodies, s.workspace, s.carries);
 }
 
 template <class A>
@@ -259,20 +289,20 @@ static void fields(A& a, Either<Step> auto& s) {
   if constexpr (A::reading) {
     const Op none{op::Iota{}};
     std::size_t kind = 0;
-    a.bounded(kind, 2);
+    a.bounded(kind, 3);
     if (kind == 0) s.what = KernelStep{};
     if (kind == 1) s.what = CallStep{{}, loop::Reference(none), {}, {}};
-    if (kind == 2) s.what = ControlStep{none, {}, {}, {}};
+    if (kind == 2) s.what = ControlStep{};
+    if (kind == 3) s.what = LoopStep{};
   } else {
-    a.bounded(s.what.index(), 2);
+    a.bounded(s.what.index(), 3);
   }
   std::visit([&](auto& what) { a(what); }, s.what);
 }
 
 template <class A>
 static void fields(A& a, Either<Program> auto& p) {
-  a(p.name, p.buffers, p.kernels, p.steps, p.inputs, p.outputs, p.arena_bytes, p.live_bytes,
-    p.fused);
+  a(p.name, p.buffers, p.kernels, p.steps, p.inputs, p.outputs, p.arena_bytes, p.live_bytes);
 }
 
 std::vector<std::byte> to_bytes(const Program& program) {

@@ -1,6 +1,6 @@
 // A program as bytes, to be kept in a file or inside another program, and back. What is kept is
-// what running needs beside machine code: the plan, calls with their attributes, constants. The
-// arithmetic of kernels, and the graph, are not.
+// what running needs beside machine code: the plan, calls with their attributes, constants; and
+// loops that are written out. The arithmetic of kernels, and the graph, are not.
 #pragma once
 
 #include <cstddef>

@@ -28,6 +28,9 @@ void for_buffers(const Step& step, F&& f) {
     for_attached(*c, [&](const Launch& launch) {
       for (const BufferId b : launch.buffers) f(b);
     });
+  } else if (const auto* loop = std::get_if<LoopStep>(&step.what)) {
+    views(loop->operands);
+    views(loop->results);
   } else {
     const auto& control = std::get<ControlStep>(step.what);
     views(control.operands);
@@ -64,6 +67,9 @@ void for_uses(const Program& program, const Step& step, F&& f) {
     views(c->operands, false);
     views(c->results, true);
     for_attached(*c, launched);
+  } else if (const auto* loop = std::get_if<LoopStep>(&step.what)) {
+    views(loop->operands, false);
+    views(loop->results, true);
   } else {
     const auto& control = std::get<ControlStep>(step.what);
     views(control.operands, false);

@@ -10,7 +10,7 @@
 #include "ricci/support/checked.h"
 #include "ricci/support/error.h"
 
-#include "op/loop_layout.h"
+#include "loop/reach.h"
 #include "schedule/calls.h"
 #include "schedule/launches_apart.h"
 #include "schedule/step_buffers.h"
@@ -36,27 +36,7 @@ std::int64_t product(std::int64_t a, std::int64_t b) {
   return *exact;
 }
 
-// The places a walk over axes can reach: [low, high], as long as they are numbers at all.
-class Reach {
- public:
-  explicit Reach(std::int64_t start) : low_(start), high_(start) {}
-  void add(std::int64_t stride, std::int64_t count) {
-    std::optional<std::int64_t>& end = stride < 0 ? low_ : high_;
-    const std::optional<std::int64_t> far = try_mul(stride, count - 1);
-    end = end && far ? try_add(*end, *far) : std::nullopt;
-  }
-  void move(std::optional<std::int64_t> by) {
-    low_ = low_ && by ? try_add(*low_, *by) : std::nullopt;
-    high_ = high_ && by ? try_add(*high_, *by) : std::nullopt;
-  }
-  [[nodiscard]] bool is_inside(std::int64_t elements) const {
-    return low_ && high_ && *low_ >= 0 && *high_ < elements;
-  }
-
- private:
-  std::optional<std::int64_t> low_;
-  std::optional<std::int64_t> high_;
-};
+using loop::Reach;
 
 class Checker {
  public:
@@ -318,6 +298,11 @@ class Checker {
               "the workspace of a control step is too small for a body");
     }
     if (auto fault = schedule::find_control_fault(program_, s)) throw Fault{std::move(*fault)};
+  }
+
+  void check(const LoopStep& s) const {
+    check_views(s.operands, s.results);
+    if (auto fault = schedule::find_loop_fault(s)) throw Fault{std::move(*fault)};
   }
 
   void check_views(const std::vector<BufferView>& operands,

@@ -4,14 +4,11 @@
 #include <utility>
 #include <vector>
 
-#include "ricci/op/ops.h"
-#include "ricci/support/checked.h"
-
 namespace ricci::schedule {
 namespace {
 
 struct Fault {
-  const char* what;
+  std::string what;
 };
 
 void require(bool holds, const char* what) {
@@ -19,8 +16,49 @@ void require(bool holds, const char* what) {
 }
 
 constexpr const char* OtherSize = "a body takes or gives values of another size";
-constexpr const char* NoScan = "a scan is not one";
-constexpr const char* NoWhile = "a while is not one";
+
+loop::ArraySize size_of_view(const BufferView& v) { return {v.type.dtype, *v.type.numel()}; }
+
+std::vector<loop::ArraySize> operand_sizes(const std::vector<BufferView>& views) {
+  std::vector<loop::ArraySize> out;
+  for (const BufferView& v : views) out.push_back(size_of_view(v));
+  return out;
+}
+
+std::vector<std::optional<loop::ArraySize>> result_sizes(const std::vector<BufferView>& views) {
+  std::vector<std::optional<loop::ArraySize>> out(views.size());
+  for (std::size_t r = 0; r < views.size(); ++r) {
+    if (views[r].buffer >= 0) out[r] = size_of_view(views[r]);
+  }
+  return out;
+}
+
+std::vector<loop::ArraySize> port_sizes(const Program& body, const std::vector<BufferId>& ports) {
+  std::vector<loop::ArraySize> out;
+  for (const BufferId b : ports) {
+    const Buffer& buffer = body.buffers[static_cast<std::size_t>(b)];
+    out.push_back({buffer.dtype, buffer.elements});
+  }
+  return out;
+}
+
+// The runner knows where things begin, and takes them to be row-major. A body that reads what it
+// writes could change what was already found to be good.
+void check_places(const std::vector<BufferView>& operands, const std::vector<BufferView>& results,
+                  std::vector<BufferId> written) {
+  for (const BufferView& v : results) {
+    if (v.buffer < 0) continue;
+    require(v.layout.offset == 0 && is_row_major(v), "a result of a loop is not row-major");
+    written.push_back(v.buffer);
+  }
+  for (const BufferView& v : operands) {
+    require(is_row_major(v), "an operand of a loop is not row-major");
+    require(std::ranges::find(written, v.buffer) == written.end(), "a loop writes to its operands");
+  }
+  std::ranges::sort(written);
+  require(std::ranges::adjacent_find(written) == written.end(),
+          "a loop writes to one place in two ways");
+}
 
 class ControlChecker {
  public:
@@ -28,149 +66,56 @@ class ControlChecker {
       : program_(program), step_(step) {}
 
   void run() const {
-    check_places();
-    if (const auto* scan = step_.op.as<op::Scan>()) return check(*scan);
-    if (const auto* loop = step_.op.as<op::While>()) return check(*loop);
-    require(step_.op.is<op::If>(), "a control step is of no known kind");
+    std::vector<BufferId> written = {step_.workspace};
+    for (const auto& pair : step_.carries) written.insert(written.end(), pair.begin(), pair.end());
+    check_places(step_.operands, step_.results, std::move(written));
+    if (const auto* plan = std::get_if<loop::LoopPlan>(&step_.how)) return check(*plan);
     check_branch();
   }
 
  private:
-  // The runner knows where things begin, and takes them to be row-major. A body that reads what it
-  // writes could change what was already found to be good.
-  void check_places() const {
-    std::vector<BufferId> written = {step_.workspace};
-    for (const auto& pair : step_.carries) written.insert(written.end(), pair.begin(), pair.end());
-    for (const BufferView& v : step_.results) {
-      if (v.buffer < 0) continue;
-      require(v.layout.offset == 0 && is_row_major(v), "a result of a loop is not row-major");
-      written.push_back(v.buffer);
-    }
-    for (const BufferView& v : step_.operands) {
-      require(is_row_major(v), "an operand of a loop is not row-major");
-      require(std::ranges::find(written, v.buffer) == written.end(),
-              "a loop writes to its operands");
-    }
-    std::ranges::sort(written);
-    require(std::ranges::adjacent_find(written) == written.end(),
-            "a loop writes to one place in two ways");
-  }
+  [[nodiscard]] const Program& body(std::size_t b) const { return *step_.bodies[b].second; }
 
-  void check_roles(std::initializer_list<const char*> roles) const {
-    require(step_.bodies.size() == roles.size(), "a body is missing");
-    for (const char* role : roles) {
-      require(std::ranges::count(step_.bodies, role, [](const auto& b) { return b.first; }) == 1,
-              "a body is missing");
+  void check(const loop::LoopPlan& plan) const {
+    require(step_.bodies.size() == (plan.conditional ? 2 : 1), "a body is missing");
+    loop::PlanArrays arrays{.operands = operand_sizes(step_.operands),
+                            .results = result_sizes(step_.results),
+                            .body_inputs = port_sizes(body(0), body(0).inputs),
+                            .body_outputs = port_sizes(body(0), body(0).outputs),
+                            .condition_inputs = {}};
+    if (plan.conditional) {
+      arrays.condition_inputs = port_sizes(body(1), body(1).inputs);
+      require(body(1).outputs.size() == 1, "a condition gives another number of values than one");
     }
-  }
-  [[nodiscard]] const Program& body(std::string_view role) const {
-    return *std::ranges::find(step_.bodies, role, [](const auto& b) { return b.first; })->second;
-  }
-  static const Buffer& input(const Program& body, std::size_t k) {
-    return body.buffers[static_cast<std::size_t>(body.inputs[k])];
-  }
-  static const Buffer& output(const Program& body, std::size_t k) {
-    return body.buffers[static_cast<std::size_t>(body.outputs[k])];
-  }
-  static void check_counts(const Program& body, std::size_t inputs, std::size_t outputs) {
-    require(body.inputs.size() == inputs && body.outputs.size() == outputs,
-            "a body takes or gives another number of values");
-  }
-
-  // Is a value of the step as large as that of a body, so many times?
-  static void check_same(const Buffer& inside, const BufferView& outside, std::int64_t rows) {
-    if (outside.buffer < 0) return;
-    const std::optional<std::int64_t> elements = try_mul(inside.elements, rows);
-    require(inside.dtype == outside.type.dtype && elements == outside.type.numel(), OtherSize);
-  }
-  // And does it have a row for each time?
-  static void check_rows(const Buffer& inside, const BufferView& outside, std::int64_t rows) {
-    if (outside.buffer < 0) return;
-    require(outside.type.rank() > 0 && outside.type.dims[0].value() == rows, OtherSize);
-    check_same(inside, outside, rows);
+    if (auto fault = find_fault(plan, arrays)) throw Fault{std::move(*fault)};
+    require(step_.carries.size() == plan.carries.size(), "a carry has no buffers");
+    for (std::size_t k = 0; k < step_.carries.size(); ++k) check_rooms(k, arrays.body_inputs[k]);
   }
   // Carries are read and written by turns, in two buffers.
-  void check_carry(std::size_t k, const Program& body) const {
-    const BufferView& operand = step_.operands[k];
-    check_same(input(body, k), operand, 1);
-    check_same(output(body, k), operand, 1);
+  void check_rooms(std::size_t k, const loop::ArraySize& size) const {
     for (const BufferId b : step_.carries[k]) {
       const Buffer& room = program_.buffers[static_cast<std::size_t>(b)];
       require(room.role == Buffer::Role::Output || room.role == Buffer::Role::Temporary,
               "a loop writes to what it may only read");
-      require(room.dtype == operand.type.dtype && room.elements >= *operand.type.numel(),
+      require(room.dtype == size.dtype && room.elements >= size.elements,
               "a buffer for a carry is too small");
     }
   }
 
-  void check(const op::Scan& scan) const {
-    check_roles({"body"});
-    require(scan.length.is_static() && scan.length.value() >= 0 && scan.num_carry >= 0 &&
-                scan.num_bcast >= 0 && scan.num_xs >= 0 && scan.num_checkpoints >= 0,
-            NoScan);
-    const std::int64_t length = scan.length.value();
-    const auto carries = static_cast<std::size_t>(scan.num_carry);
-    const std::size_t whole = carries + static_cast<std::size_t>(scan.num_bcast);
-    require(whole + static_cast<std::size_t>(scan.num_xs) == step_.operands.size() &&
-                carries == step_.carries.size() && carries <= step_.results.size(),
-            NoScan);
-    const Program& inside = body("body");
-    check_counts(inside, step_.operands.size(), step_.results.size());
-    for (std::size_t k = 0; k < carries; ++k) check_carry(k, inside);
-    for (std::size_t k = carries; k < whole; ++k)
-      check_same(input(inside, k), step_.operands[k], 1);
-    for (std::size_t k = whole; k < step_.operands.size(); ++k)
-      check_rows(input(inside, k), step_.operands[k], length);
-    const std::int64_t kept = scan.num_checkpoints > 0 ? scan.num_checkpoints : length;
-    for (std::size_t r = 0; r < step_.results.size(); ++r) {
-      if (r < carries && !scan.save_trajectory) {
-        check_same(output(inside, r), step_.results[r], 1);
-      } else {
-        check_rows(output(inside, r), step_.results[r], r < carries ? kept : length);
-      }
-    }
-  }
-
-  void check(const op::While& loop) const {
-    check_roles({"cond", "body"});
-    const std::size_t carries = step_.operands.size();
-    const std::size_t results = step_.results.size();
-    require(step_.carries.size() == carries &&
-                (results == carries || results == carries + 1 || results == 2 * carries + 1),
-            NoWhile);
-    check_counts(body("cond"), carries, 1);
-    check_counts(body("body"), carries, carries);
-    for (std::size_t k = 0; k < carries; ++k) {
-      check_same(input(body("cond"), k), step_.operands[k], 1);
-      check_carry(k, body("body"));
-      check_same(output(body("body"), k), step_.results[k], 1);
-    }
-    if (results > carries && step_.results[carries].buffer >= 0) {
-      require(step_.results[carries].type == Type{DType::I32, {}}, NoWhile);
-    }
-    for (std::size_t r = carries + 1; r < results; ++r) check_tape(loop, r - carries - 1, r);
-  }
-  // The states a loop leaves for its gradient: a row for every trip, or for some.
-  void check_tape(const op::While& loop, std::size_t carry, std::size_t r) const {
-    if (step_.results[r].buffer < 0) return;
-    require(loop.max_iterations && *loop.max_iterations >= 0 && loop.num_checkpoints >= 0, NoWhile);
-    const std::int64_t most = *loop.max_iterations;
-    const std::int64_t rows =
-        loop.num_checkpoints == 0 ? most : std::min(most, loop.num_checkpoints);
-    const Type& type = step_.results[r].type;
-    require(type.rank() > 0 && type.dims[0].value() >= rows, NoWhile);
-    check_rows(input(body("body"), carry), step_.results[r], type.dims[0].value());
-  }
-
   void check_branch() const {
-    check_roles({"then", "else"});
+    require(step_.bodies.size() == 2, "a body is missing");
     require(!step_.operands.empty() && step_.carries.empty(), "an if is not one");
+    const std::vector<loop::ArraySize> operands = operand_sizes(step_.operands);
+    const auto results = result_sizes(step_.results);
     for (const auto& [role, inside] : step_.bodies) {
-      check_counts(*inside, step_.operands.size() - 1, step_.results.size());
-      for (std::size_t k = 0; k < inside->inputs.size(); ++k)
-        check_same(input(*inside, k), step_.operands[k + 1], 1);
-      for (std::size_t r = 0; r < inside->outputs.size(); ++r)
-        check_same(output(*inside, r), step_.results[r], 1);
+      const auto inputs = port_sizes(*inside, inside->inputs);
+      const auto outputs = port_sizes(*inside, inside->outputs);
+      require(inputs.size() == operands.size() - 1 && outputs.size() == results.size(),
+              "a body takes or gives another number of values");
+      require(std::equal(inputs.begin(), inputs.end(), operands.begin() + 1), OtherSize);
+      for (std::size_t r = 0; r < results.size(); ++r) {
+        require(!results[r] || *results[r] == outputs[r], OtherSize);
+      }
     }
   }
 
@@ -195,8 +140,17 @@ std::optional<std::string> find_control_fault(const Program& program, const Cont
   try {
     ControlChecker(program, step).run();
     return std::nullopt;
-  } catch (const Fault& fault) {
-    return fault.what;
+  } catch (Fault& fault) {
+    return std::move(fault.what);
+  }
+}
+
+std::optional<std::string> find_loop_fault(const LoopStep& step) {
+  try {
+    check_places(step.operands, step.results, {});
+    return find_fault(step.loop, operand_sizes(step.operands), result_sizes(step.results));
+  } catch (Fault& fault) {
+    return std::move(fault.what);
   }
 }
 

@@ -15,5 +15,7 @@ namespace ricci::schedule {
 /// take or give something else than the step hands them, or rows that are not there.
 [[nodiscard]] std::optional<std::string> find_control_fault(const Program& program,
                                                             const ControlStep& step);
+/// The same of a loop that is written out.
+[[nodiscard]] std::optional<std::string> find_loop_fault(const LoopStep& step);
 
 }  // namespace ricci::schedule

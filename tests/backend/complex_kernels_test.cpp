@@ -42,7 +42,7 @@ class TargetSource final : public cpu::CodeSource {
     }
     return out;
   }
-  cpu::ScanCode scan(const Program&, const ControlStep&) override { return {}; }
+  cpu::LoopCode loop(const loop::WrittenLoop&) override { return {}; }
 
  private:
   cpu::TargetInfo target_;

@@ -26,13 +26,13 @@ struct Recorder final : cpu::CodeSource {
     kernel_code.push_back(jit.kernels(kernels));
     return kernel_code.back();
   }
-  cpu::ScanCode scan(const Program& program, const ControlStep& step) override {
-    scan_code.push_back(jit.scan(program, step));
-    return scan_code.back();
+  cpu::LoopCode loop(const loop::WrittenLoop& loop) override {
+    loop_code.push_back(jit.loop(loop));
+    return loop_code.back();
   }
   cpu::JitSource jit{pool_of()};
   std::deque<std::vector<cpu::KernelCode>> kernel_code;
-  std::deque<cpu::ScanCode> scan_code;
+  std::deque<cpu::LoopCode> loop_code;
 };
 
 // Gives what was recorded, in order.
@@ -43,9 +43,9 @@ struct Replayer final : cpu::CodeSource {
     recorded.kernel_code.pop_front();
     return code;
   }
-  cpu::ScanCode scan(const Program&, const ControlStep&) override {
-    auto code = std::move(recorded.scan_code.front());
-    recorded.scan_code.pop_front();
+  cpu::LoopCode loop(const loop::WrittenLoop&) override {
+    auto code = std::move(recorded.loop_code.front());
+    recorded.loop_code.pop_front();
     return code;
   }
   Recorder& recorded;

@@ -1,6 +1,7 @@
 // Runs what the bytes of a program describe, where touching memory that is not its own is a fault.
 // What its kernels compute is machine code, which is not part of the bytes: here they do nothing.
-// Calls, loops and branches do all they do in a program compiled ahead of time.
+// Calls, loops and branches do all they do in a program compiled ahead of time; and written-out
+// loops are interpreted.
 #pragma once
 
 #include <algorithm>
@@ -9,26 +10,28 @@
 #include <vector>
 
 #include "ricci/device/thread_pool.h"
-#include "ricci/op/ops.h"
 #include "ricci/schedule/cost.h"
 #include "ricci/schedule/program.h"
 #include "ricci/support/error.h"
 
 #include "backend/cpu/run/executable.h"
 #include "backend/cpu/run/tiling.h"
+#include "backend/lir/loop.h"
 #include "schedule/program_bytes.h"
 #include "support/guarded_buffer.h"
 #include "support/guarded_frame.h"
 
 namespace ricci::testing {
 
-/// Kernels that do nothing, and loops that are run body by body.
+/// Kernels and written-out loops that do nothing.
 struct NoCode final : cpu::CodeSource {
   std::vector<cpu::KernelCode> kernels(std::span<const loop::Kernel> kernels) override {
     const auto nothing = [](void* const*, const cpu::TileRange*, cpu::Fault*) {};
     return std::vector<cpu::KernelCode>(kernels.size(), {nullptr, nothing});
   }
-  cpu::ScanCode scan(const ricci::Program&, const ControlStep&) override { return {}; }
+  cpu::LoopCode loop(const loop::WrittenLoop&) override {
+    return {nullptr, [](void* const*, void* const*, const StopFlag*) {}};
+  }
 };
 
 /// What a program takes to run, with the bodies of its loops.
@@ -47,13 +50,34 @@ struct ProgramSize {
     }
     for (const Step& step : program.steps) {
       work += (1 + estimate_cost(program, step).flops) * times;
+      if (const auto* l = std::get_if<LoopStep>(&step.what)) {
+        const double trips = times * trips_of(l->loop.plan);
+        add(l->loop.body, trips);
+        if (l->loop.condition) add(*l->loop.condition, trips);
+      }
       const auto* control = std::get_if<ControlStep>(&step.what);
       if (control == nullptr) continue;
-      may_not_end = may_not_end || control->op.is<op::While>();
-      const auto* scan = control->op.as<op::Scan>();
-      const double trips = scan == nullptr ? 1 : static_cast<double>(scan->length.value());
+      const auto* plan = std::get_if<loop::LoopPlan>(&control->how);
+      const double trips = plan == nullptr ? 1 : trips_of(*plan);
+      work += trips * times;
       for (const auto& [role, body] : control->bodies) add(*body, times * std::max(trips, 1.0));
     }
+  }
+  void add(const loop::WrittenBody& body, double times) {
+    work += times;
+    for (const loop::Storage& s : body.storages) {
+      bytes += static_cast<double>(s.elements) * 16;
+      work += static_cast<double>(s.elements) * times;
+    }
+    for (const loop::WrittenItem& item : body.items) {
+      double elements = times;
+      for (const std::int64_t n : item.dims) elements *= static_cast<double>(n);
+      work += elements;
+    }
+  }
+  double trips_of(const loop::LoopPlan& plan) {
+    may_not_end = may_not_end || !plan.most_trips;
+    return static_cast<double>(plan.most_trips.value_or(1));
   }
   [[nodiscard]] bool is_small() const { return !may_not_end && bytes < 4e6 && work < 2e6; }
 };
@@ -79,6 +103,31 @@ inline void fill_input(std::span<std::byte> bytes, DType dtype, std::size_t numb
   }
 }
 
+/// Written-out loops element by element, each between arrays of exactly its operands' and results'
+/// sizes. InternalError when one reaches outside an array.
+inline void run_written_loops(const ricci::Program& program) {
+  for (const Step& step : program.steps) {
+    if (const auto* control = std::get_if<ControlStep>(&step.what)) {
+      for (const auto& [role, body] : control->bodies) run_written_loops(*body);
+    }
+    const auto* l = std::get_if<LoopStep>(&step.what);
+    if (l == nullptr) continue;
+    std::vector<GuardedBuffer> held;
+    const auto arrays = [&](const std::vector<BufferView>& views) {
+      std::vector<lir::KernelArgument> out;
+      for (const BufferView& v : views) {
+        const std::int64_t bytes = *v.type.numel() * size_of(v.type.dtype);
+        held.emplace_back(static_cast<std::size_t>(bytes), GuardedBuffer::Edge::End);
+        fill_input(held.back().bytes(), v.type.dtype, held.size());
+        out.push_back({v.buffer < 0 ? nullptr : held.back().data(), bytes});
+      }
+      return out;
+    };
+    const std::vector<lir::KernelArgument> operands = arrays(l->operands);
+    lir::run_loop(l->loop, operands, arrays(l->results));
+  }
+}
+
 /// Runs a program twice, with buffers that end and with buffers that begin at the edge of a page
 /// nobody may touch. A run that steps over it does not return; InternalError when a claim of ours
 /// does not hold.
@@ -94,6 +143,7 @@ inline StoredRun run_stored_program(std::span<const std::byte> bytes) {
   if (!size.is_small()) return StoredRun::Large;
   static ThreadPool pool(1);
   try {
+    run_written_loops(*program);
     const cpu::Executable executable(program, NoCode(), pool);
     if (executable.workspace_bytes() > (std::int64_t{1} << 26)) return StoredRun::Large;
     for (const auto edge : {GuardedBuffer::Edge::End, GuardedBuffer::Edge::Start}) {

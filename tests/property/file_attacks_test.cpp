@@ -1,16 +1,20 @@
 // Files that were changed at random: folders of kernels, stored programs, archives of arrays. The
 // same cores as the fuzz harnesses, with seeds in place of a fuzzer.
 #include <array>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "ricci/ir/text.h"
 #include "ricci/op/table.h"
 #include "ricci/support/file.h"
 
 #include "backend/cpu/run/target.h"
 #include "fuzz/cache_folder.h"
+#include "fuzz/mutated.h"
 #include "fuzz/npz_archive.h"
 #include "fuzz/stored_program.h"
 #include "ops/cases.h"
@@ -31,47 +35,6 @@ std::vector<Bytes> corpus(const std::string& name) {
     out.push_back(read_file(e.path().string()));
   }
   return out;
-}
-
-// A few changes of the kinds that matter to readers of sizes and offsets.
-Bytes mutated(Bytes bytes, Rng& rng) {
-  constexpr std::array<std::uint64_t, 10> Numbers = {
-      0, 1, 2, 3, 7, 64, 0x7FFFFFFF, 0xFFFFFFFF, ~std::uint64_t{0}, std::uint64_t{1} << 62};
-  for (std::size_t n = rng.below(4) + 1; n > 0 && !bytes.empty(); --n) {
-    const std::size_t at = rng.below(bytes.size());
-    const std::size_t size = std::min<std::size_t>(bytes.size() - at, rng.below(16) + 1);
-    switch (rng.below(7)) {
-      case 0: bytes[at] ^= static_cast<std::byte>(1U << rng.below(8)); break;
-      case 1: bytes[at] = static_cast<std::byte>(rng.next()); break;
-      case 2: {  // a number, where numbers are likely to lie or anywhere
-        const std::uint64_t v = Numbers[rng.below(Numbers.size())];
-        const std::size_t width =
-            std::min<std::size_t>(std::size_t{1} << rng.below(4), bytes.size() - at);
-        std::memcpy(bytes.data() + at, &v, width);
-        break;
-      }
-      case 3:
-        bytes[at] = static_cast<std::byte>(std::to_integer<unsigned>(bytes[at]) + rng.below(5) - 2);
-        break;
-      case 4:
-        bytes.erase(bytes.begin() + static_cast<std::ptrdiff_t>(at),
-                    bytes.begin() + static_cast<std::ptrdiff_t>(at + size));
-        break;
-      case 5: {
-        const Bytes copy(bytes.begin() + static_cast<std::ptrdiff_t>(at),
-                         bytes.begin() + static_cast<std::ptrdiff_t>(at + size));
-        bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(rng.below(bytes.size())),
-                     copy.begin(), copy.end());
-        break;
-      }
-      default: {  // the same bytes in another place
-        const std::size_t to = rng.below(bytes.size());
-        std::memmove(bytes.data() + to, bytes.data() + at,
-                     std::min(size, bytes.size() - std::max(to, at)));
-      }
-    }
-  }
-  return bytes;
 }
 
 TEST(PropertyFiles, CacheFoldersGiveWhatWasStored) {
@@ -95,13 +58,58 @@ std::vector<Bytes> program_bodies() {
       const auto dtype = std::ranges::find_if(AllDTypes, [&](DType t) { return c.dtypes.has(t); });
       const BuiltCase built = build_case(c, *dtype);
       if (!built.graph.symbols().empty()) continue;
-      const Bytes whole =
-          schedule::to_bytes(make_program(built.graph, {.fuse = true, .target = &cpu::target()}));
-      const auto body = schedule::opened(schedule::ProgramSeal, whole);
-      if (body.size() <= 8192) bodies.emplace_back(body.begin(), body.end());
+      // Loops are written out, and steps with bodies.
+      for (const bool fuse : {true, false}) {
+        if (!fuse && built.graph.nodes().back().bodies.empty()) continue;
+        const Bytes whole =
+            schedule::to_bytes(make_program(built.graph, {.fuse = fuse, .target = &cpu::target()}));
+        const auto body = schedule::opened(schedule::ProgramSeal, whole);
+        if (body.size() <= 8192) bodies.emplace_back(body.begin(), body.end());
+      }
     }
   }
   return bodies;
+}
+
+// The program a seed of the fuzzer is made of: a text among the parser's seeds, or the first case
+// of an op; with `_apart` at its end, without fusion.
+Graph seed_graph(std::string name) {
+  if (name.ends_with("_apart")) name.resize(name.size() - std::strlen("_apart"));
+  const auto text = std::filesystem::path(RICCI_SOURCE_DIR) / "tests/fuzz/corpus/text_parser_fuzz" /
+                    (name + ".ric");
+  if (std::filesystem::exists(text)) {
+    const Bytes bytes = read_file(text.string());
+    return parse_graph({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+  const auto op = std::ranges::find(
+      all_ops(), name, [](const OpDescriptor& d) { return std::string(d.info->name); });
+  check_internal(op != all_ops().end(), "no op has the name of this seed");
+  for (const Case& c : cases_for(op->kind)) {
+    if (!c.rejects.empty()) continue;
+    const auto dtype = std::ranges::find_if(AllDTypes, [&](DType t) { return c.dtypes.has(t); });
+    BuiltCase built = build_case(c, *dtype);
+    if (built.graph.symbols().empty()) return std::move(built.graph);
+  }
+  throw InternalError("this op has no case to make a seed of");
+}
+
+// What the bytes of a program mean changes with its version, and the seeds with it.
+TEST(PropertyFiles, SeedsAreStoredProgramsOfThisVersion) {
+  const std::string folder =
+      std::string(RICCI_SOURCE_DIR) + "/tests/fuzz/corpus/program_bytes_fuzz";
+  for (const auto& e : std::filesystem::directory_iterator(folder)) {
+    const std::string file = e.path().string();
+    const std::string name = e.path().stem().string();
+    if (std::getenv("RICCI_UPDATE_GOLDEN") != nullptr) {
+      const bool fuse = !name.ends_with("_apart");
+      const Bytes whole = schedule::to_bytes(
+          make_program(seed_graph(name), {.fuse = fuse, .target = &cpu::target()}));
+      write_file(file, schedule::opened(schedule::ProgramSeal, whole));
+    }
+    EXPECT_NO_THROW((void)schedule::program_from_bytes(
+        schedule::sealed(schedule::ProgramSeal, read_file(file))))
+        << file << ": RICCI_UPDATE_GOLDEN=1 makes it anew";
+  }
 }
 
 TEST(PropertyFiles, StoredProgramsTouchOnlyTheirOwnMemory) {

@@ -62,6 +62,26 @@ graph @long_loop {
   }
   return %y
 }
+graph @open_loop {
+  %x = input "x" : f32[4]
+  %y, %trips, %tape = while %x {max_iterations = 9, num_checkpoints = 3} cond {
+    %c = input "c" : f32[4]
+    %l = constant -2.0 : f32[]
+    %t = gt %c, %l
+    return %t
+  } body {
+    %c = input "c" : f32[4]
+    %d = constant 0.5 : f32[]
+    %n = sub %c, %d
+    return %n
+  }
+  %kept = scan %x {length = 7, save_trajectory = true, num_checkpoints = 3} body {
+    %c = input "c" : f32[4]
+    %n = sin %c
+    return %n
+  }
+  return %y, %trips, %tape, %kept
+}
 graph @choice {
   %p = input "p" : bool[]
   %x = input "x" : f32[100]
@@ -96,6 +116,7 @@ TEST(RuntimeAheadOfTime, CProgramsGiveTheBitsOfTheJit) {
       {"product", {{"x", "x"}, {"w", "w"}}, {"y"}},
       {"short_loop", {{"x", "x"}}, {"y"}},
       {"long_loop", {{"x", "x"}, {"w", "w"}}, {"y"}},
+      {"open_loop", {{"x", "x"}}, {"y", "trips", "tape", "kept"}},
       {"choice", {{"p", "p"}, {"x", "x"}}, {"y"}},
   };
   std::vector<CRun> runs;

@@ -1,8 +1,11 @@
 // The pipeline from blocks to a program, its reports, and what a program cannot be used for.
 #include "ricci/model/pipeline.h"
 
+#include <array>
+
 #include <gtest/gtest.h>
 
+#include "ricci/build/build.h"
 #include "ricci/model/autodiff.h"
 #include "ricci/model/training.h"
 
@@ -45,13 +48,31 @@ TEST(RuntimePipeline, LeadsFromBlocksToAProgram) {
   EXPECT_GT(GraphModule(c.module).into_mir().size(), 0U);
 }
 
+// A loop that is written out is one function; what it computes is served by it.
+TEST(RuntimePipeline, ReportsWhatIsInsideWrittenOutLoops) {
+  const auto module = GraphModule::define("loop", [](Graph& g) {
+    const Value c = g.input("c", f32({4}));
+    const Value xs = g.input("xs", f32({20, 4}));
+    return scan(std::array{c}, {.xs = {xs}}, [](Graph&, std::span<const Value> v) {
+      return std::vector<Value>{tanh(v[0] + v[1])};
+    })[0];
+  });
+  const Compiled c = CompilePipeline().compile_module(module);
+  EXPECT_EQ(c.fusion.steps, 1U);
+  EXPECT_EQ(c.fusion.kernels, 1U);
+  EXPECT_EQ(c.fusion.fused_nodes, 2U);
+  EXPECT_EQ(c.dispatch.ops.at("tanh").kernel, 1U);
+  EXPECT_EQ(c.dispatch.ops.at("add").kernel, 1U);
+  EXPECT_EQ(c.dispatch.ops.at("scan").native, 1U);
+}
+
 TEST(RuntimePipeline, ProgramsRunAsTheyAre) {
   const Compiled c = CompilePipeline().compile_module(perceptron());
-  const CompiledGraph f = c.on(Device::cpu(2));
+  const CompiledGraph f = c.on(Device::named(Device::standard().name(), 2));
   EXPECT_EQ(&f.program(), c.module.as_lir().get());
   const Feeds feeds = random_feeds(c.module.graph());
   EXPECT_TRUE(close(f.run(feeds)[0], interpret(c.module.graph(), feeds)[0]));
-  EXPECT_THROW((void)c.on(Device::cpu(1), {.donations = {{0, "x"}}}), UserError);
+  EXPECT_THROW((void)c.on(Device::standard(), {.donations = {{0, "x"}}}), UserError);
   EXPECT_THROW((void)load(dense_graph(), c.module.as_lir()), UserError);
   EXPECT_THROW((void)load(c.module.graph(), nullptr), UserError);
   EXPECT_THROW((void)f.served_by(f.program().steps.size()), UserError);

@@ -8,17 +8,16 @@
 
 #include <fmt/format.h>
 
+#include "ricci/device/backend.h"
 #include "ricci/op/leaf.h"
 #include "ricci/rewrite/pass.h"
+#include "ricci/runtime/device.h"
 #include "ricci/schedule/program.h"
 #include "ricci/schedule/target.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/higher_order.h"
 #include "ricci/transform/jvp.h"
 #include "ricci/transform/vmap.h"
-
-#include "backend/cpu/run/executable.h"
-#include "backend/cpu/run/target.h"
 
 namespace ricci::testing {
 namespace {
@@ -140,8 +139,9 @@ bool is_compile(const Stage& stage) { return stage.verb == "compile"; }
 
 std::string compiled_text(const Stage& stage, const Graph& graph) {
   const bool for_cpu = stage.list("--device").empty();  // else for one that claims no call
-  ProgramOptions options{.fuse = !stage.flag("--no-fuse"),
-                         .target = for_cpu ? &cpu::target() : &schedule::plain_target()};
+  ProgramOptions options{
+      .fuse = !stage.flag("--no-fuse"),
+      .target = for_cpu ? &Device::default_cpu().backend().target() : &schedule::plain_target()};
   for (const std::string& text : stage.list("--donate")) {
     const std::size_t equals = text.find('=');
     std::size_t place = 0;

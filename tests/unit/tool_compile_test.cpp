@@ -98,11 +98,11 @@ graph @loop {{
   for (const char* kind : {"asm", "llvm"}) {
     const std::string command = fmt::format("compile - --emit {} --target portable", kind);
     const auto small = run_tool(command, text(4));
-    EXPECT_TRUE(has(small.out, "s0_scan")) << small.out << small.err;
+    EXPECT_TRUE(has(small.out, "s0_loop")) << small.out << small.err;
     EXPECT_FALSE(has(small.out, "k0")) << small.out;
     const auto large = run_tool(command, text(100000));
     EXPECT_TRUE(has(large.out, "s0_body_k0")) << large.out << large.err;
-    EXPECT_FALSE(has(large.out, "s0_scan")) << large.out;
+    EXPECT_FALSE(has(large.out, "s0_loop")) << large.out;
   }
 }
 

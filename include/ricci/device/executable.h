@@ -73,7 +73,7 @@ class Executable {
 
   /// How a step is served: `kernel`, `loop`, `control`, or the kind of call.
   [[nodiscard]] virtual std::string_view served_by(std::size_t step) const = 0;
-  /// A body of a control step; null where it is part of the step's own code.
+  /// A body of a control step; null where there is none.
   [[nodiscard]] virtual const Executable* body(std::size_t step, std::size_t body) const = 0;
 };
 

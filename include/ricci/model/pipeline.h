@@ -28,10 +28,10 @@ struct FusionReport {
   std::size_t nodes_before = 0;  ///< of the module, bodies included
   std::size_t nodes_after = 0;   ///< after preparation: what was scheduled
   std::size_t steps = 0;         ///< of the program and its bodies
-  std::size_t kernels = 0;       ///< launches in them
+  std::size_t kernels = 0;       ///< launches in them, and loops that are written out
   std::size_t side_by_side = 0;  ///< of these, how many share a step with another
   std::size_t attached = 0;      ///< and how many are part of a call's step
-  std::size_t fused_nodes = 0;   ///< nodes that share a kernel with another
+  std::size_t fused_nodes = 0;   ///< nodes that share a kernel or a written-out loop
   /// A kernel that could not be joined with one that makes its operands.
   struct Miss {
     std::string label;

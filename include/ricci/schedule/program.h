@@ -1,5 +1,5 @@
-// A program for a device (LIR): loop kernels, calls and control flow over planned buffers. Nothing
-// differentiates it and nothing changes its plan; it names no instruction set.
+// A program for a device (LIR): loop kernels, calls, loops and branches over planned buffers.
+// Nothing differentiates it and nothing changes its plan; it names no instruction set.
 //
 //   Program program = make_program(graph);       // graph with static types
 //   std::puts(to_string(program).c_str());
@@ -17,6 +17,8 @@
 #include "ricci/loop/call.h"
 #include "ricci/loop/kernel.h"
 #include "ricci/loop/layout.h"
+#include "ricci/loop/loop_plan.h"
+#include "ricci/loop/written_loop.h"
 
 namespace ricci {
 
@@ -89,21 +91,35 @@ struct CallStep {
   std::optional<Launch> after = {};
 };
 
-/// `if`, `while` and `scan`: an op whose bodies are programs. A body's inputs are its buffers of
-/// role Input; its temporaries live in `workspace`. Operands are row-major.
+/// Runs one of two bodies: the first when every element of operand 0 is something else than 0. Both
+/// take the other operands and give the results.
+struct Branch {};
+
+/// A branch or a loop whose bodies are programs. A body's inputs are its buffers of role Input; its
+/// temporaries live in `workspace`. Operands are row-major. All that happens is copies, zeros,
+/// flags that are looked at and bodies that run, between buffers that stay where they are.
 struct ControlStep {
-  Op op;
+  std::variant<Branch, loop::LoopPlan> how;
   std::vector<BufferView> operands;
   std::vector<BufferView> results;
-  std::vector<std::pair<std::string, std::shared_ptr<const Program>>> bodies;  ///< role, program
+  /// What they are called, and the programs: the two of a branch, or the body of a loop, behind
+  /// which there may be its condition.
+  std::vector<std::pair<std::string, std::shared_ptr<const Program>>> bodies;
   BufferId workspace = -1;
-  /// Loops: for every carry two buffers, which the steps read and fill in turn.
+  /// Loops: for every carry two buffers, which the trips read and fill in turn.
   std::vector<std::array<BufferId, 2>> carries = {};
+};
+
+/// A loop with a small body, written out. Operands and results are row-major.
+struct LoopStep {
+  loop::WrittenLoop loop;
+  std::vector<BufferView> operands;
+  std::vector<BufferView> results;
 };
 
 /// Its origin speaks for all its launches.
 struct Step : Origin {
-  std::variant<KernelStep, CallStep, ControlStep> what;
+  std::variant<KernelStep, CallStep, ControlStep, LoopStep> what;
 };
 
 struct Program {
@@ -115,7 +131,6 @@ struct Program {
   std::vector<BufferId> outputs;
   std::int64_t arena_bytes = 0;        ///< temporaries, after planning
   std::int64_t live_bytes = 0;         ///< the most that is alive at once: no plan needs less
-  bool fused = true;                   ///< small loops may become one function too
   std::shared_ptr<const Graph> graph;  ///< what it was made from, prepared
 };
 

@@ -102,6 +102,7 @@ void Executable::finish(device::Context& given) const {
 std::string_view Executable::served_by(std::size_t step) const {
   const Step& s = program_->steps[step];
   if (std::holds_alternative<KernelStep>(s.what)) return "kernel";
+  if (std::holds_alternative<LoopStep>(s.what)) return "loop";
   return std::holds_alternative<CallStep>(s.what) ? "host call" : "control";
 }
 

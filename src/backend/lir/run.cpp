@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "backend/lir/kernel.h"
+#include "backend/lir/loop.h"
 #include "device/copied_buffers.h"
 
 namespace ricci::lir {
@@ -27,6 +28,8 @@ void Runner::run_step(const Executable& e, std::size_t s, Frame& frame) {
     for (const Launch& l : kernels->launches) launch(*e.program_, l, frame);
   } else if (std::holds_alternative<CallStep>(step.what)) {
     call(e, s, frame);
+  } else if (const auto* l = std::get_if<LoopStep>(&step.what)) {
+    loop(*l, frame);
   } else {
     control(e, s, frame);
   }
@@ -70,6 +73,17 @@ void Runner::call(const Executable& e, std::size_t s, const Frame& frame) {
     device::fail_call(call, step);
   }
   if (call.after) launch(*e.program_, *call.after, frame);
+}
+
+void Runner::loop(const LoopStep& step, const Frame& frame) {
+  const auto arrays = [&](const std::vector<BufferView>& views) {
+    std::vector<KernelArgument> out;
+    for (const BufferView& v : views) {
+      out.push_back({first_element(v, frame), *v.type.numel() * size_of(v.type.dtype)});
+    }
+    return out;
+  };
+  run_loop(step.loop, arrays(step.operands), arrays(step.results));
 }
 
 // A loop or branch: what it asks for is done at once.

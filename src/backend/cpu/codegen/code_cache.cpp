@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "backend/cpu/codegen/loop_code.h"
 #include "backend/cpu/codegen/object_cache.h"
-#include "backend/cpu/codegen/scan_code.h"
 #include "support/fork.h"
 
 namespace ricci::cpu {
@@ -19,7 +19,7 @@ namespace {
 struct Cache {
   ForkMutex mutex;
   std::map<std::string, KernelCode> kernels;
-  std::map<std::string, ScanCode> scans;
+  std::map<std::string, LoopCode> loops;
   CodeStatistics statistics;
 
   void count(const CodeStatistics& more) {
@@ -28,13 +28,13 @@ struct Cache {
   }
   void forget() {
     kernels.clear();
-    scans.clear();
+    loops.clear();
   }
   // A process that goes on compiling new sizes would never stop growing. Programs that use the code
   // keep it.
   void make_room() {
     constexpr std::size_t Most = 4096;
-    if (kernels.size() + scans.size() > Most) forget();
+    if (kernels.size() + loops.size() > Most) forget();
   }
 };
 
@@ -178,15 +178,12 @@ std::vector<KernelCode> JitSource::kernels(std::span<const loop::Kernel> kernels
   return compile_all(kernels, pool_, folder_);
 }
 
-ScanCode JitSource::scan(const Program& program, const ControlStep& step) {
-  if (!program.fused) return {};
-  const std::string text = scan_text(step);
-  if (text.empty()) return {};
-  const std::string key = "scan " + text;
+LoopCode JitSource::loop(const loop::WrittenLoop& loop) {
+  const std::string key = "loop " + loop_text(loop);
   {
     const std::lock_guard lock(cache().mutex);
-    const auto found = cache().scans.find(key);
-    if (found != cache().scans.end()) return found->second;
+    const auto found = cache().loops.find(key);
+    if (found != cache().loops.end()) return found->second;
   }
   std::optional<ObjectCache> disk;
   if (!folder_.path.empty()) disk.emplace(folder_.path, folder_.max_bytes);
@@ -198,16 +195,16 @@ ScanCode JitSource::scan(const Program& program, const ControlStep& step) {
   } else {
     JitOptions options;
     options.keep_object = disk.has_value();
-    code = compile_scan(step, options);
+    code = compile_loop(loop, options);
     statistics.compiled = 1;
-    const ObjectCache::Entry entry{key, ScanSymbol};
+    const ObjectCache::Entry entry{key, LoopSymbol};
     if (disk) disk->store(std::span(&entry, 1), code->kept().object);
   }
-  const ScanCode made{code, reinterpret_cast<ScanFunction>(code->find(ScanSymbol))};
+  const LoopCode made{code, reinterpret_cast<LoopFunction>(code->find(LoopSymbol))};
   const std::lock_guard lock(cache().mutex);
   cache().count(statistics);
   cache().make_room();
-  return cache().scans.emplace(key, made).first->second;
+  return cache().loops.emplace(key, made).first->second;
 }
 
 CodeStatistics code_statistics() {

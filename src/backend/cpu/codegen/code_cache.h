@@ -32,7 +32,7 @@ class JitSource final : public CodeSource {
   explicit JitSource(ThreadPool& pool, CodeFolder folder = {})
       : pool_(pool), folder_(std::move(folder)) {}
   [[nodiscard]] std::vector<KernelCode> kernels(std::span<const loop::Kernel> kernels) override;
-  [[nodiscard]] ScanCode scan(const Program& program, const ControlStep& step) override;
+  [[nodiscard]] LoopCode loop(const loop::WrittenLoop& loop) override;
 
  private:
   ThreadPool& pool_;

@@ -8,7 +8,7 @@
 #include <llvm/IR/Module.h>
 
 #include "backend/cpu/codegen/kernel_code.h"
-#include "backend/cpu/codegen/scan_code.h"
+#include "backend/cpu/codegen/loop_code.h"
 #include "backend/cpu/run/package.h"
 #include "support/fork.h"
 
@@ -32,27 +32,22 @@ class ProgramCode {
       functions_.push_back(function);
     }
     for (std::size_t s = 0; s < program.steps.size(); ++s) {
-      const auto* control = std::get_if<ControlStep>(&program.steps[s].what);
-      if (control != nullptr) add(program, *control, fmt::format("{}s{}_", prefix, s));
+      const std::string step = fmt::format("{}s{}_", prefix, s);
+      if (const auto* l = std::get_if<LoopStep>(&program.steps[s].what)) {
+        add_loop(module_, l->loop, step + LoopSymbol, target_);
+        functions_.push_back(module_.getFunction(step + LoopSymbol));
+      } else if (const auto* control = std::get_if<ControlStep>(&program.steps[s].what)) {
+        for (const auto& [role, body] : control->bodies) {
+          add(*body, fmt::format("{}{}_", step, role));
+        }
+      }
     }
   }
-  /// Null where a control step is not one function.
   [[nodiscard]] const std::vector<llvm::Constant*>& functions() const noexcept {
     return functions_;
   }
 
  private:
-  void add(const Program& program, const ControlStep& step, const std::string& prefix) {
-    const std::string symbol = prefix + std::string(step.op.mnemonic());
-    if (program.fused && add_scan(module_, step, symbol, target_)) {
-      functions_.push_back(module_.getFunction(symbol));
-      return;
-    }
-    functions_.push_back(
-        llvm::ConstantPointerNull::get(llvm::PointerType::getUnqual(module_.getContext())));
-    for (const auto& [role, body] : step.bodies) add(*body, fmt::format("{}{}_", prefix, role));
-  }
-
   llvm::Module& module_;
   const TargetInfo& target_;
   std::map<std::string, llvm::Function*> kernels_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "ricci/op/ops.h"
 #include "ricci/rule/nd.h"
 
 #include "op/kinds.h"
@@ -13,48 +12,12 @@ namespace {
 
 using llvm::Value;
 using loop::Code;
-using schedule::Item;
-using schedule::Seen;
-using schedule::Sequence;
-using schedule::Splat;
-using schedule::StorageId;
-using schedule::Stored;
-
-constexpr std::int64_t Budget = 900;  // vector instructions; a few milliseconds of compiling
-
-// A plain product of two matrices.
-bool is_matmul(const Item& item, const Graph& graph) {
-  const Node& node = graph.node(item.node);
-  if (item.kind != Item::Kind::Call || !node.op.is<op::Matmul>()) return false;
-  const DType d = node.types[0].dtype;
-  return (d == DType::F32 || d == DType::F64) && graph.type(node.operands[0]).rank() == 2 &&
-         graph.type(node.operands[1]).rank() == 2;
-}
-
-std::int64_t vectors(std::int64_t n, DType dtype, const TargetInfo& target) {
-  const int lanes = target.lanes(static_cast<int>(std::max<std::int64_t>(size_of(dtype), 4)));
-  return (n + lanes - 1) / lanes;
-}
-
-std::int64_t cost(const Item& item, const Graph& graph, const TargetInfo& target) {
-  const DType d = graph.node(item.node).types[0].dtype;
-  if (item.kind == Item::Kind::Call) {
-    const Type& a = graph.type(graph.node(item.node).operands[0]);
-    const Type& c = graph.node(item.node).types[0];
-    // What is packed is packed however few rows there are.
-    const std::int64_t rows = std::max<std::int64_t>(c.dims[0].value(), 1);
-    return rows * a.dims[1].value() * vectors(c.dims[1].value(), d, target) * 2;
-  }
-  const std::int64_t last = item.dims.empty() ? 1 : item.dims.back();
-  const std::int64_t rows = last == 0 ? 0 : loop::element_count(item.dims) / last;
-  const std::int64_t each = item.kind == Item::Kind::Reduction ? 4 : loop::weight(item.instr);
-  return rows * vectors(last, d, target) * each;
-}
-
-bool is_bounded(const Seen& seen) {
-  const auto* s = std::get_if<Stored>(&seen);
-  return s != nullptr && !s->bounds.empty();
-}
+using loop::Read;
+using loop::SequenceRead;
+using loop::SplatRead;
+using loop::StorageId;
+using loop::StoredRead;
+using loop::WrittenItem;
 
 StaticDims outer(const StaticDims& dims) {
   return dims.empty() ? StaticDims{} : StaticDims(dims.begin(), dims.end() - 1);
@@ -69,23 +32,6 @@ std::int64_t offset(const loop::Layout& layout, const StaticDims& index) {
 }
 
 }  // namespace
-
-bool can_unroll(const schedule::Items& items, const Graph& graph, const TargetInfo& target) {
-  std::int64_t total = 0;
-  for (const Item& item : items.items) {
-    if (loop::is_partial(item.instr) || item.kind == Item::Kind::Running) return false;
-    if (item.indirect || item.instr.code == Code::Random ||
-        std::ranges::any_of(item.reads, is_bounded))
-      return false;
-    if (item.kind == Item::Kind::Call && !is_matmul(item, graph)) return false;
-    for (const Type& t : graph.node(item.node).types) {
-      if (is_complex(t.dtype)) return false;
-    }
-    total += cost(item, graph, target);
-    if (total > Budget) return false;
-  }
-  return true;
-}
 
 int Unrolled::most_lanes(DType dtype) const {
   return target_.lanes(static_cast<int>(std::max<std::int64_t>(size_of(dtype), 4)));
@@ -109,7 +55,7 @@ Value* Unrolled::at(Value* base, std::int64_t element, DType dtype) {
 }
 
 Value* Unrolled::slot(StorageId storage) {
-  const schedule::Storage& s = items_.storages[static_cast<std::size_t>(storage)];
+  const loop::Storage& s = body_.storages[static_cast<std::size_t>(storage)];
   const auto bytes =
       static_cast<std::uint64_t>(std::max<std::int64_t>(s.elements * size_of(s.dtype), 1));
   auto* type = llvm::ArrayType::get(b_.getInt8Ty(), bytes);
@@ -120,14 +66,6 @@ Value* Unrolled::slot(StorageId storage) {
   return memory;
 }
 
-DType Unrolled::dtype_of(const Seen& seen) const {
-  if (const auto* s = std::get_if<Stored>(&seen)) {
-    return items_.storages[static_cast<std::size_t>(s->storage)].dtype;
-  }
-  if (const auto* q = std::get_if<Sequence>(&seen)) return q->dtype;
-  return std::get<Splat>(seen).value.dtype();
-}
-
 // As the dtype has it: a small float rounds it.
 Value* Unrolled::whole_number(DType dtype, std::int64_t n) {
   if (!is_float(dtype)) return lanes_.constant(dtype, n, 1);
@@ -135,15 +73,15 @@ Value* Unrolled::whole_number(DType dtype, std::int64_t n) {
 }
 
 // Elements [first, first + lanes) along the last axis, at an index of the others.
-Value* Unrolled::read(const Seen& seen, const StaticDims& index, std::int64_t first, int lanes,
+Value* Unrolled::read(const Read& from, const StaticDims& index, std::int64_t first, int lanes,
                       DType dtype) {
-  if (const auto* splat = std::get_if<Splat>(&seen)) {
-    return is_float(dtype) ? lanes_.constant(dtype, splat->value.item(), lanes)
-                           : lanes_.constant(dtype, splat->value.numbers<std::int64_t>()[0], lanes);
+  if (const auto* splat = std::get_if<SplatRead>(&from)) {
+    return is_float(dtype) ? lanes_.constant(dtype, std::get<double>(splat->number), lanes)
+                           : lanes_.constant(dtype, std::get<std::int64_t>(splat->number), lanes);
   }
-  const bool sequence = std::holds_alternative<Sequence>(seen);
+  const bool sequence = std::holds_alternative<SequenceRead>(from);
   const loop::Layout& layout =
-      sequence ? std::get<Sequence>(seen).layout : std::get<Stored>(seen).layout;
+      sequence ? std::get<SequenceRead>(from).layout : std::get<StoredRead>(from).layout;
   const std::int64_t stride = layout.strides.empty() ? 0 : layout.strides.back();
   const std::int64_t start = offset(layout, index) + first * stride;
   if (sequence) {
@@ -155,7 +93,7 @@ Value* Unrolled::read(const Seen& seen, const StaticDims& index, std::int64_t fi
     }
     return out;
   }
-  Value* base = places_.at(std::get<Stored>(seen).storage);
+  Value* base = places_.at(std::get<StoredRead>(from).storage);
   if (stride == 1 || lanes == 1) return lanes_.load(dtype, at(base, start, dtype), lanes, nullptr);
   if (stride == 0)
     return lanes_.spread(lanes_.load(dtype, at(base, start, dtype), 1, nullptr), lanes);
@@ -167,7 +105,7 @@ Value* Unrolled::read(const Seen& seen, const StaticDims& index, std::int64_t fi
   return out;
 }
 
-Value* Unrolled::compute(const Item& item, const std::vector<Value*>& in,
+Value* Unrolled::compute(const WrittenItem& item, const std::vector<Value*>& in,
                          const std::vector<DType>& dtypes) {
   const loop::Instr& i = item.instr;
   switch (i.code) {
@@ -181,16 +119,16 @@ Value* Unrolled::compute(const Item& item, const std::vector<Value*>& in,
   }
 }
 
-void Unrolled::emit_pointwise(const Item& item) {
-  const DType out = items_.storages[static_cast<std::size_t>(item.writes[0])].dtype;
-  Value* to = places_.at(item.writes[0]);
-  const loop::Layout storage = item.piece ? *item.piece : loop::contiguous(item.dims);
+void Unrolled::emit_pointwise(const WrittenItem& item) {
+  const DType out = item.instr.dtype;
+  Value* to = places_.at(item.storage);
+  const loop::Layout& storage = item.to;
   const bool packed =
       storage.strides.empty() || storage.strides.back() == 1 || inner(item.dims) == 1;
   std::vector<DType> dtypes;
   DType widest = out;
-  for (const Seen& seen : item.reads) {
-    dtypes.push_back(dtype_of(seen));
+  for (const Read& from : item.reads) {
+    dtypes.push_back(read_dtype(body_, from));
     if (size_of(dtypes.back()) > size_of(widest)) widest = dtypes.back();
   }
   for_each_index(outer(item.dims), [&](const StaticDims& index) {
@@ -212,11 +150,11 @@ void Unrolled::emit_pointwise(const Item& item) {
 }
 
 // Combines vectors along the last axis, and over the other reduced axes.
-void Unrolled::emit_reduction(const Item& item) {
-  const DType from = dtype_of(item.reads[0]);
+void Unrolled::emit_reduction(const WrittenItem& item) {
+  const DType from = read_dtype(body_, item.reads[0]);
   const DType out = item.instr.dtype;
   const DType held = widened(out);
-  Value* to = places_.at(item.writes[0]);
+  Value* to = places_.at(item.storage);
   const bool inside = item.dims.empty() || item.reduced.back();
   StaticDims kept;
   for (std::size_t a = 0; a < item.dims.size(); ++a) {
@@ -266,30 +204,27 @@ void Unrolled::emit_reduction(const Item& item) {
   }
 }
 
-bool Unrolled::against_the_grain(const Item& item) const {
-  const auto& b = std::get<Stored>(item.reads[1]);
-  return b.layout.strides[1] != 1 &&
-         graph_.type(graph_.node(item.node).operands[1]).dims[1].value() > 1;
+bool Unrolled::against_the_grain(const WrittenItem& item) const {
+  return std::get<StoredRead>(item.reads[1]).layout.strides[1] != 1 && item.dims[2] > 1;
 }
 
 void Unrolled::pack_invariants(const std::vector<bool>& invariant) {
-  for (const Item& item : items_.items) {
-    if (item.kind != Item::Kind::Call || !against_the_grain(item)) continue;
-    const auto& b = std::get<Stored>(item.reads[1]);
+  for (const WrittenItem& item : body_.items) {
+    if (item.kind != WrittenItem::Kind::Product || !against_the_grain(item)) continue;
+    const auto& b = std::get<StoredRead>(item.reads[1]);
     if (!invariant[static_cast<std::size_t>(b.storage)]) continue;
-    const Type& type = graph_.type(graph_.node(item.node).operands[1]);
-    const StaticDims dims = type.static_dims();
+    const DType dtype = item.instr.dtype;
+    const StaticDims dims = {item.dims[1], item.dims[2]};
     auto* array = llvm::ArrayType::get(
-        b_.getInt8Ty(), static_cast<std::uint64_t>(*type.numel() * size_of(type.dtype)));
+        b_.getInt8Ty(), static_cast<std::uint64_t>(dims[0] * dims[1] * size_of(dtype)));
     llvm::Function* function = b_.GetInsertBlock()->getParent();
     llvm::IRBuilder<> top(&function->getEntryBlock(), function->getEntryBlock().begin());
     llvm::AllocaInst* memory = top.CreateAlloca(array);
     memory->setAlignment(llvm::Align(64));
     for_each_index(dims, [&](const StaticDims& index) {
-      Value* x = lanes_.load(
-          type.dtype, at(places_.at(b.storage), offset(b.layout, index), type.dtype), 1, nullptr);
-      lanes_.store(type.dtype, x, at(memory, index[0] * dims[1] + index[1], type.dtype), 1,
-                   nullptr);
+      Value* x =
+          lanes_.load(dtype, at(places_.at(b.storage), offset(b.layout, index), dtype), 1, nullptr);
+      lanes_.store(dtype, x, at(memory, index[0] * dims[1] + index[1], dtype), 1, nullptr);
     });
     packed_[&item] = memory;
   }
@@ -300,25 +235,25 @@ Value* Unrolled::multiply_add(Value* x, Value* y, Value* sum) {
   return b_.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, sum});
 }
 
-void Unrolled::emit_matmul(const Item& item) {
-  const Node& node = graph_.node(item.node);
-  const DType dtype = node.types[0].dtype;
-  const StaticDims a = graph_.type(node.operands[0]).static_dims();
-  const StaticDims c = node.types[0].static_dims();
-  Value* to = places_.at(item.writes[0]);
+void Unrolled::emit_matmul(const WrittenItem& item) {
+  const DType dtype = item.instr.dtype;
+  const std::int64_t rows = item.dims[0];
+  const std::int64_t inside = item.dims[1];
+  const std::int64_t columns = item.dims[2];
+  Value* to = places_.at(item.storage);
   const auto packed = packed_.find(&item);
   const auto right = [&](std::int64_t k, const Piece& p) {
     if (packed != packed_.end()) {
-      return lanes_.load(dtype, at(packed->second, k * c[1] + p.first, dtype), p.lanes, nullptr);
+      return lanes_.load(dtype, at(packed->second, k * columns + p.first, dtype), p.lanes, nullptr);
     }
     return read(item.reads[1], {k}, p.first, p.lanes, dtype);
   };
   // Several sums at a time: one would wait for itself.
   constexpr std::int64_t Chains = 4;
-  for (std::int64_t m = 0; m < c[0]; ++m) {
-    for (const Piece& p : pieces(c[1], dtype)) {
+  for (std::int64_t m = 0; m < rows; ++m) {
+    for (const Piece& p : pieces(columns, dtype)) {
       std::vector<Value*> sums;
-      for (std::int64_t k = 0; k < a[1]; ++k) {
+      for (std::int64_t k = 0; k < inside; ++k) {
         Value* x = lanes_.spread(read(item.reads[0], {m}, k, 1, dtype), p.lanes);
         Value* y = right(k, p);
         if (k == 0) {  // from zero: without it a sum of -0 would stay -0
@@ -337,26 +272,34 @@ void Unrolled::emit_matmul(const Item& item) {
         }
         sums = std::move(half);
       }
-      Value* total = sums.empty() ? lanes_.constant(dtype, 0.0, p.lanes) : sums[0];
-      lanes_.store(dtype, total, at(to, m * c[1] + p.first, dtype), p.lanes, nullptr);
+      lanes_.store(dtype, sums[0], at(to, m * columns + p.first, dtype), p.lanes, nullptr);
     }
   }
 }
 
 void Unrolled::emit() {
-  for (const Item& item : items_.items) {
-    if (item.kind == Item::Kind::Pointwise) {
-      emit_pointwise(item);
-    } else if (item.kind == Item::Kind::Reduction) {
-      emit_reduction(item);
-    } else {
-      emit_matmul(item);
+  for (const WrittenItem& item : body_.items) {
+    switch (item.kind) {
+      case WrittenItem::Kind::Pointwise: emit_pointwise(item); break;
+      case WrittenItem::Kind::Reduction: emit_reduction(item); break;
+      case WrittenItem::Kind::Product: emit_matmul(item); break;
     }
   }
 }
 
+Value* Unrolled::all_nonzero(StorageId storage) {
+  const loop::Storage& s = body_.storages[static_cast<std::size_t>(storage)];
+  Value* all = b_.getTrue();
+  for (const Piece& p : pieces(s.elements, s.dtype)) {
+    Value* x = lanes_.load(s.dtype, at(places_.at(storage), p.first, s.dtype), p.lanes, nullptr);
+    Value* some = lanes_.nonzero(x, s.dtype);
+    all = b_.CreateAnd(all, p.lanes == 1 ? some : b_.CreateAndReduce(some));
+  }
+  return all;
+}
+
 void Unrolled::copy(StorageId storage, Value* from, Value* to) {
-  const schedule::Storage& s = items_.storages[static_cast<std::size_t>(storage)];
+  const loop::Storage& s = body_.storages[static_cast<std::size_t>(storage)];
   for (const Piece& p : pieces(s.elements, s.dtype)) {
     Value* v = lanes_.load(s.dtype, at(from, p.first, s.dtype), p.lanes, nullptr);
     lanes_.store(s.dtype, v, at(to, p.first, s.dtype), p.lanes, nullptr);

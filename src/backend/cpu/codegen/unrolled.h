@@ -1,5 +1,5 @@
-// Items of a small graph as straight-line code: no loops, every vector written out. Arrays are
-// stack slots that LLVM turns into registers.
+// The body of a written-out loop as straight-line code: no loops, every vector written out. Arrays
+// are stack slots that LLVM turns into registers.
 #pragma once
 
 #include <map>
@@ -7,32 +7,28 @@
 
 #include <llvm/IR/IRBuilder.h>
 
+#include "ricci/loop/written_loop.h"
+
 #include "backend/cpu/codegen/lanes.h"
-#include "schedule/items.h"
 
 namespace ricci::cpu {
 
-/// Can every item be written out, within a budget of vector instructions?
-[[nodiscard]] bool can_unroll(const schedule::Items& items, const Graph& graph,
-                              const TargetInfo& target);
-
 class Unrolled {
  public:
-  Unrolled(llvm::IRBuilder<>& builder, const TargetInfo& target, const schedule::Items& items,
-           const Graph& graph)
-      : b_(builder), lanes_(builder, target), target_(target), items_(items), graph_(graph) {}
+  Unrolled(llvm::IRBuilder<>& builder, const TargetInfo& target, const loop::WrittenBody& body)
+      : b_(builder), lanes_(builder, target), target_(target), body_(body) {}
 
   /// Where each storage's elements are; set before `emit`.
-  void place(schedule::StorageId storage, llvm::Value* at) { places_[storage] = at; }
-  [[nodiscard]] llvm::Value* place_of(schedule::StorageId storage) const {
-    return places_.at(storage);
-  }
+  void place(loop::StorageId storage, llvm::Value* at) { places_[storage] = at; }
+  [[nodiscard]] llvm::Value* place_of(loop::StorageId storage) const { return places_.at(storage); }
   /// An array on the stack for a storage.
-  [[nodiscard]] llvm::Value* slot(schedule::StorageId storage);
+  [[nodiscard]] llvm::Value* slot(loop::StorageId storage);
   /// All items, in order.
   void emit();
   /// Copies the elements of a storage from one place to another.
-  void copy(schedule::StorageId storage, llvm::Value* from, llvm::Value* to);
+  void copy(loop::StorageId storage, llvm::Value* from, llvm::Value* to);
+  /// Is every element of a storage something else than 0? An i1.
+  [[nodiscard]] llvm::Value* all_nonzero(loop::StorageId storage);
   /// Packs what matrix products read against the grain; `invariant` storages do not change.
   void pack_invariants(const std::vector<bool>& invariant);
 
@@ -44,25 +40,23 @@ class Unrolled {
   [[nodiscard]] std::vector<Piece> pieces(std::int64_t n, DType dtype) const;
   [[nodiscard]] int most_lanes(DType dtype) const;
   llvm::Value* at(llvm::Value* base, std::int64_t element, DType dtype);
-  llvm::Value* read(const schedule::Seen& seen, const StaticDims& index, std::int64_t first,
-                    int lanes, DType dtype);
+  llvm::Value* read(const loop::Read& from, const StaticDims& index, std::int64_t first, int lanes,
+                    DType dtype);
   llvm::Value* whole_number(DType dtype, std::int64_t n);
   llvm::Value* multiply_add(llvm::Value* x, llvm::Value* y, llvm::Value* sum);
-  void emit_pointwise(const schedule::Item& item);
-  void emit_reduction(const schedule::Item& item);
-  void emit_matmul(const schedule::Item& item);
-  llvm::Value* compute(const schedule::Item& item, const std::vector<llvm::Value*>& in,
+  void emit_pointwise(const loop::WrittenItem& item);
+  void emit_reduction(const loop::WrittenItem& item);
+  void emit_matmul(const loop::WrittenItem& item);
+  llvm::Value* compute(const loop::WrittenItem& item, const std::vector<llvm::Value*>& in,
                        const std::vector<DType>& dtypes);
-  [[nodiscard]] DType dtype_of(const schedule::Seen& seen) const;
-  [[nodiscard]] bool against_the_grain(const schedule::Item& item) const;
+  [[nodiscard]] bool against_the_grain(const loop::WrittenItem& item) const;
 
   llvm::IRBuilder<>& b_;
   Lanes lanes_;
   const TargetInfo& target_;
-  const schedule::Items& items_;
-  const Graph& graph_;
-  std::map<schedule::StorageId, llvm::Value*> places_;
-  std::map<const schedule::Item*, llvm::Value*> packed_;  ///< right sides of products, row-major
+  const loop::WrittenBody& body_;
+  std::map<loop::StorageId, llvm::Value*> places_;
+  std::map<const loop::WrittenItem*, llvm::Value*> packed_;  ///< right sides of products, row-major
 };
 
 }  // namespace ricci::cpu

@@ -61,14 +61,16 @@ class ScatterRows {
   ScatterRows(const HostArguments& call, Scratch& scratch)
       : call_(call),
         split_(call.as<loop::Scatter>().out),
+        empty_(count_of(call.results[0].dims) == 0),
         count_(call.as<loop::Scatter>().added),
         indices_(call, 1, scratch),
         updates_(call, 0, scratch),
-        starts_(scratch.take<std::int64_t>(split_.size + 1)),
+        starts_(scratch.take<std::int64_t>(empty_ ? 0 : split_.size + 1)),
         order_(scratch.take<std::int64_t>(count_)) {}
 
   void run() const {
     indices_.read(split_.size);
+    if (empty_) return;
     updates_.pack(call_.pool);
     sort_by_row();
     with_element_type(call_.results[0].dtype, [&]<class T>() {
@@ -135,6 +137,7 @@ class ScatterRows {
 
   const HostArguments& call_;
   AxisSplit split_;
+  bool empty_;  ///< rows without elements, of which there may be any number
   std::int64_t count_;
   IndexOperand indices_;
   DenseOperand updates_;
@@ -156,6 +159,7 @@ class ScatterEach {
 
   void run() const {
     indices_.read(to_.size);
+    if (count_of(call_.results[0].dims) == 0) return;
     updates_.pack(call_.pool);
     with_element_type(call_.results[0].dtype, [&]<class T>() {
       if constexpr (!std::is_same_v<T, bool>) scatter<T>();

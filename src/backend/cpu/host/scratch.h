@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "ricci/rule/nd.h"
+#include "ricci/support/checked.h"
 
 #include "backend/cpu/host/numbers.h"
 #include "backend/cpu/host/parallel.h"
@@ -24,7 +25,8 @@ class Scratch {
   template <class T>
   [[nodiscard]] T* take(std::int64_t count) {
     const std::int64_t at = used_;
-    used_ += (count * static_cast<std::int64_t>(sizeof(T)) + 63) / 64 * 64;
+    const std::int64_t bytes = checked_mul(count, static_cast<std::int64_t>(sizeof(T)));
+    used_ = checked_add(used_, checked_add(bytes, 63) / 64 * 64);
     if (counts_only_) return nullptr;
     check_internal(used_ <= static_cast<std::int64_t>(memory_.size()),
                    "a host kernel is given too little scratch");

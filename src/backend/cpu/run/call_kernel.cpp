@@ -7,6 +7,7 @@
 #include "backend/cpu/run/matmul_call.h"
 #include "backend/cpu/run/plan_calls.h"
 #include "backend/cpu/run/reference_call.h"
+#include "device/reference_call.h"
 
 namespace ricci::cpu {
 namespace {
@@ -83,10 +84,19 @@ class NativeCall final : public CallKernel {
   std::int64_t thread_bytes_ = 0;
 };
 
+// Of a call whose results are all empty. A size beside the zero may be as large as it likes: a
+// kernel would walk along it.
+class EmptyCallKernel final : public CallKernel {
+ public:
+  void run(const CallArguments&) const override {}
+  [[nodiscard]] std::string_view how() const override { return "native"; }
+};
+
 }  // namespace
 
 std::unique_ptr<CallKernel> make_call_kernel(const CallStep& step, const Registry& registry,
                                              const AttachedKernels& attached) {
+  if (device::gives_nothing(step)) return std::make_unique<EmptyCallKernel>();
   if (const auto* product = std::get_if<loop::MatrixProduct>(&step.call)) {
     return make_matmul_call(*product, step, attached);
   }

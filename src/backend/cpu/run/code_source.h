@@ -33,9 +33,10 @@ struct Fault {
 
 /// `arguments` has a pointer per argument of the kernel; local ones point to the tile's own room.
 using KernelFunction = void (*)(void* const* arguments, const TileRange* range, Fault* fault);
-/// `operands` and `results` point to row-major arrays; results nobody wants are null. It returns
-/// early, with results that are not whole, some time after `stop` is set.
-using ScanFunction = void (*)(void* const* operands, void* const* results, const StopFlag* stop);
+/// A written-out loop. `operands` and `results` point to row-major arrays; results nobody wants are
+/// null, and those its plan wants zeroed are zero. It returns early, with results that are not
+/// whole, some time after `stop` is set.
+using LoopFunction = void (*)(void* const* operands, void* const* results, const StopFlag* stop);
 
 struct KernelCode {
   std::shared_ptr<const void> owner;  ///< keeps the function in memory; may be null
@@ -44,20 +45,19 @@ struct KernelCode {
   std::vector<std::int64_t> starts = {};
 };
 
-struct ScanCode {
+struct LoopCode {
   std::shared_ptr<const void> owner;
-  ScanFunction function = nullptr;  ///< null: the loop is not one function
+  LoopFunction function = nullptr;
 };
 
-/// Asked for a program's kernels first, then for its control steps in order, each followed by the
-/// same for its bodies unless it is one function.
+/// Asked for a program's kernels first, then, step by step, for its written-out loops and for the
+/// same of the bodies of its control steps.
 class CodeSource {
  public:
   virtual ~CodeSource() = default;
   /// One per kernel, in order.
   [[nodiscard]] virtual std::vector<KernelCode> kernels(std::span<const loop::Kernel> kernels) = 0;
-  /// The function a control step of a program has become, if it has.
-  [[nodiscard]] virtual ScanCode scan(const Program& program, const ControlStep& step) = 0;
+  [[nodiscard]] virtual LoopCode loop(const loop::WrittenLoop& loop) = 0;
 };
 
 }  // namespace ricci::cpu

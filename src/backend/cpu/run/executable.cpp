@@ -65,8 +65,8 @@ struct Executable::Ready {
   std::unique_ptr<CallKernel> call;
   ReadyLaunches before;
   ReadyLaunches after;
-  // Control: a loop as one function, or bodies that are run.
-  ScanCode scan;
+  LoopCode loop;
+  // Control.
   std::vector<std::unique_ptr<Executable>> bodies;
 };
 
@@ -93,11 +93,11 @@ Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code,
       ready.call = make_call_kernel(*call, registry, attached);
       scratch_bytes_ = std::max(scratch_bytes_, ready.call->scratch_bytes());
       thread_bytes_ = std::max(thread_bytes_, thread_scratch_bytes(ready.call->thread_bytes()));
+    } else if (const auto* l = std::get_if<LoopStep>(&step.what)) {
+      ready.loop = code.loop(l->loop);
     } else {
       std::int64_t inside = 0;
-      ready.scan = code.scan(*program_, std::get<ControlStep>(step.what));
       for (const auto& [role, body] : std::get<ControlStep>(step.what).bodies) {
-        if (ready.scan.function != nullptr) break;
         ready.bodies.push_back(std::make_unique<Executable>(body, code, pool_));
         const Executable& b = *ready.bodies.back();
         scratch_bytes_ = std::max(scratch_bytes_, b.scratch_bytes_);
@@ -166,7 +166,7 @@ std::unique_ptr<device::Context> Executable::make_context() const {
 }
 
 std::string_view Executable::served_by(std::size_t step) const {
-  if (steps_[step].scan.function != nullptr) return "loop";
+  if (steps_[step].loop.function != nullptr) return "loop";
   if (steps_[step].call) return steps_[step].call->how();
   return steps_[step].kernels.launches.empty() ? "control" : "kernel";
 }
@@ -255,6 +255,8 @@ class Runner {
       launch(ready.kernels, kernels->launches, frame, what);
     } else if (const auto* call = std::get_if<CallStep>(&what.what)) {
       this->call(e, ready, *call, frame, what);
+    } else if (const auto* l = std::get_if<LoopStep>(&what.what)) {
+      loop(*l, ready.loop.function, frame);
     } else {
       control(e, s, frame);
     }
@@ -381,15 +383,20 @@ class Runner {
     }
   }
 
+  void loop(const LoopStep& step, LoopFunction function, Frame& frame) {
+    const auto [operands, results] = pointers(step, frame);
+    for (const std::int32_t r : step.loop.plan.zeroed) {
+      const auto index = static_cast<std::size_t>(r);
+      const Type& type = step.results[index].type;
+      std::memset(results[index], 0, static_cast<std::size_t>(*type.numel() * size_of(type.dtype)));
+    }
+    function(reinterpret_cast<void* const*>(operands.data()),
+             reinterpret_cast<void* const*>(results.data()), stop_ != nullptr ? stop_ : &NeverStop);
+    throw_if_set(stop_);
+  }
+
   void control(const Executable& e, std::size_t s, Frame& frame) {
     const auto& step = std::get<ControlStep>(e.program_->steps[s].what);
-    if (const ScanFunction scan = e.steps_[s].scan.function) {
-      const auto [operands, results] = pointers(step, frame);
-      scan(reinterpret_cast<void* const*>(operands.data()),
-           reinterpret_cast<void* const*>(results.data()), stop_ != nullptr ? stop_ : &NeverStop);
-      throw_if_set(stop_);
-      return;
-    }
     Bodies bodies(*this, e.steps_[s].bodies, frame.bodies[s]);
     device::run_control(step, frame.buffers, frame.control[s], bodies);
   }

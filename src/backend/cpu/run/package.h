@@ -9,7 +9,7 @@
 
 namespace ricci::cpu {
 
-inline constexpr std::uint64_t PackageVersion = 2;
+inline constexpr std::uint64_t PackageVersion = 3;
 
 struct Package {
   std::uint64_t version;
@@ -17,7 +17,7 @@ struct Package {
   std::uint64_t interface_size;
   const std::byte* program_bytes;  ///< see schedule/program_bytes.h
   std::uint64_t program_size;
-  const void* const* functions;  ///< in the order a CodeSource is asked; null: no function
+  const void* const* functions;  ///< in the order a CodeSource is asked
   std::uint64_t function_count;
 };
 

@@ -35,21 +35,21 @@ class TableSource final : public CodeSource {
   [[nodiscard]] std::vector<KernelCode> kernels(std::span<const loop::Kernel> kernels) override {
     std::vector<KernelCode> out;
     for (std::size_t k = 0; k < kernels.size(); ++k) {
-      const void* function = next();
-      if (function == nullptr) fail_package("the program lacks the code of a kernel");
-      out.push_back({nullptr, reinterpret_cast<KernelFunction>(const_cast<void*>(function))});
+      out.push_back({nullptr, reinterpret_cast<KernelFunction>(next())});
     }
     return out;
   }
-  [[nodiscard]] ScanCode scan(const Program&, const ControlStep&) override {
-    return {nullptr, reinterpret_cast<ScanFunction>(const_cast<void*>(next()))};
+  [[nodiscard]] LoopCode loop(const loop::WrittenLoop&) override {
+    return {nullptr, reinterpret_cast<LoopFunction>(next())};
   }
   [[nodiscard]] bool at_end() const noexcept { return at_ == functions_.size(); }
 
  private:
-  const void* next() {
+  void* next() {
     if (at_end()) fail_package("the program has more kernels than functions");
-    return functions_[at_++];
+    const void* function = functions_[at_++];
+    if (function == nullptr) fail_package("the program lacks the code of a kernel");
+    return const_cast<void*>(function);
   }
   std::span<const void* const> functions_;
   std::size_t at_ = 0;

@@ -1,0 +1,20 @@
+// Loops as the scheduler hands them on: the plan a `scan` or `while` follows, and, where its body
+// is made of what can be written out, the body as items over small arrays.
+#pragma once
+
+#include <optional>
+
+#include "ricci/ir/graph.h"
+#include "ricci/loop/written_loop.h"
+
+namespace ricci::schedule {
+
+/// Nothing for nodes that are no loops. The node has static types.
+[[nodiscard]] std::optional<loop::LoopPlan> loop_plan(const Node& node);
+
+/// Nothing when a body has a call other than a plain matrix product, reads at places that values
+/// give, has complex numbers, or instructions that can fault: a written-out loop has no way to.
+[[nodiscard]] std::optional<loop::WrittenLoop> written_loop(const Node& node,
+                                                            const loop::LoopPlan& plan);
+
+}  // namespace ricci::schedule
