@@ -6,7 +6,7 @@ PROPERTY_COUNT ?= 140000
 SUMMARY := build/dev/test-summary
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test demo docs bench bench-ir lint format property asan tsan fuzz install clean
+.PHONY: help setup build test small demo docs bench bench-ir lint format property asan tsan fuzz install clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -23,6 +23,13 @@ test: build ## build, then run every test
 	@rm -f $(SUMMARY)*.txt
 	ctest --preset dev -j $(JOBS)
 	@cat build/dev/transform-matrix.txt $(SUMMARY)*.txt
+
+small: ## build and test the static tool without LLVM: build/small/ricci
+	@scripts/setup --small
+	cmake --preset small
+	cmake --build --preset small -j $(JOBS)
+	ctest --preset small -j $(JOBS)
+	@ls -l build/small/ricci
 
 demo: setup ## build for release and run the demonstration: it trains a GPT for a minute
 	cmake --preset release

@@ -7,7 +7,7 @@ find_package(nlohmann_json REQUIRED)
 file(GLOB_RECURSE ir_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/ir/*.cpp")
 add_executable(ricci_bench_ir ${ir_sources})
 ricci_target(ricci_bench_ir)
-target_link_libraries(ricci_bench_ir PRIVATE ricci_internal fmt::fmt benchmark::benchmark
+target_link_libraries(ricci_bench_ir PRIVATE ricci_internal ${RICCI_FMT} benchmark::benchmark
                                              benchmark::benchmark_main)
 
 file(GLOB_RECURSE runner_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/workloads/*.cpp"
@@ -15,7 +15,7 @@ file(GLOB_RECURSE runner_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/
 add_executable(ricci_bench_runner ${runner_sources})
 ricci_target(ricci_bench_runner)
 target_include_directories(ricci_bench_runner PRIVATE "${PROJECT_SOURCE_DIR}/bench")
-target_link_libraries(ricci_bench_runner PRIVATE ricci_internal fmt::fmt
+target_link_libraries(ricci_bench_runner PRIVATE ricci_internal ${RICCI_FMT}
                                                  nlohmann_json::nlohmann_json)
 
 set_target_properties(ricci_bench_ir ricci_bench_runner

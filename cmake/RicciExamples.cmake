@@ -3,11 +3,15 @@
 # example_<name>_arguments.
 
 set(example_gpt_arguments --steps 3)
+set(cpu_examples gpt) # what only machine code is fast enough for
 
 file(GLOB example_mains CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*/main.cpp")
 foreach(main IN LISTS example_mains)
   cmake_path(GET main PARENT_PATH folder)
   cmake_path(GET folder FILENAME name)
+  if(name IN_LIST cpu_examples AND NOT RICCI_BACKEND_CPU)
+    continue()
+  endif()
   file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp")
   add_executable(example_${name} ${sources})
   ricci_target(example_${name})

@@ -11,14 +11,26 @@ endif()
 find_package(GTest REQUIRED)
 set(tests_dir "${PROJECT_SOURCE_DIR}/tests")
 file(GLOB shared_sources CONFIGURE_DEPENDS "${tests_dir}/support/*.cpp"
-     "${tests_dir}/property/*.cpp" "${tests_dir}/ops/cases.cpp" "${tests_dir}/ops/*_cases.cpp"
-     "${tests_dir}/backend/agreement.cpp")
-list(FILTER shared_sources EXCLUDE REGEX "_test[.]cpp$")
+     "${tests_dir}/property/*.cpp" "${tests_dir}/backend/agreement.cpp")
+list(FILTER shared_sources EXCLUDE REGEX "(_test|/checked_run)[.]cpp$")
+file(GLOB case_sources CONFIGURE_DEPENDS "${tests_dir}/ops/cases.cpp"
+     "${tests_dir}/ops/*_cases.cpp")
 add_library(ricci_fuzz_support STATIC EXCLUDE_FROM_ALL ${shared_sources})
-ricci_target(ricci_fuzz_support)
-target_include_directories(ricci_fuzz_support PUBLIC "${tests_dir}" "${CMAKE_CURRENT_BINARY_DIR}")
-target_link_libraries(ricci_fuzz_support PUBLIC ricci_internal fmt::fmt GTest::gtest)
-foreach(folder ops property support)
+add_library(ricci_fuzz_cases STATIC EXCLUDE_FROM_ALL ${case_sources})
+foreach(library ricci_fuzz_support ricci_fuzz_cases)
+  ricci_target(${library})
+  target_include_directories(${library} PUBLIC "${tests_dir}" "${CMAKE_CURRENT_BINARY_DIR}")
+  target_link_libraries(${library} PUBLIC ricci_internal ${RICCI_FMT} GTest::gtest)
+  # New paths through the tests' own code are no discoveries.
+  target_compile_options(${library} PRIVATE -fno-sanitize=all)
+endforeach()
+# Tables are made once: what an optimiser takes to read them is more than it saves.
+target_compile_options(ricci_fuzz_cases PRIVATE -O0 -g0)
+target_link_libraries(ricci_fuzz_support PUBLIC ricci_fuzz_cases)
+ricci_precompile(ricci_fuzz_support <gtest/gtest.h> ${RICCI_GRAPH_HEADERS}
+                 [["ricci/interp/interpreter.h"]] [["ricci/ir/text.h"]])
+ricci_unity(ricci_fuzz_cases ops ${case_sources})
+foreach(folder property support)
   set(found ${shared_sources})
   list(FILTER found INCLUDE REGEX "/tests/${folder}/")
   ricci_unity(ricci_fuzz_support ${folder} ${found})

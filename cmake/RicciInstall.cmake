@@ -7,8 +7,12 @@ include(GNUInstallDirs)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Ricci")
 
+set(libraries ricci)
+if(TARGET ricci_runtime_archive)
+  list(APPEND libraries ricci_runtime_archive)
+endif()
 install(
-  TARGETS ricci ricci_runtime_archive
+  TARGETS ${libraries}
   EXPORT RicciTargets
   INCLUDES
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
@@ -33,10 +37,13 @@ install(FILES "${PROJECT_BINARY_DIR}/package/RicciConfig.cmake"
 
 # A static library hands its private dependencies on to whoever links it.
 set(RICCI_PC_REQUIRES "fmt zlib")
+if(RICCI_FMT STREQUAL "fmt::fmt-header-only")
+  set(RICCI_PC_REQUIRES "zlib")
+endif()
 set(RICCI_PC_REQUIRES_PRIVATE "")
 if(BUILD_SHARED_LIBS)
+  set(RICCI_PC_REQUIRES_PRIVATE "${RICCI_PC_REQUIRES}")
   set(RICCI_PC_REQUIRES "")
-  set(RICCI_PC_REQUIRES_PRIVATE "fmt zlib")
 endif()
 # Libraries without a pkg-config file of their own.
 set(RICCI_PC_LIBS "${RICCI_LIBRARY_LINK_FLAGS}")
@@ -48,8 +55,11 @@ endif()
 file(RELATIVE_PATH RICCI_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file("${CMAKE_CURRENT_LIST_DIR}/ricci.pc.in" "${PROJECT_BINARY_DIR}/package/ricci.pc"
                @ONLY)
-configure_file("${CMAKE_CURRENT_LIST_DIR}/ricci-runtime.pc.in"
-               "${PROJECT_BINARY_DIR}/package/ricci-runtime.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/package/ricci.pc"
-              "${PROJECT_BINARY_DIR}/package/ricci-runtime.pc"
         DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+if(TARGET ricci_runtime_archive)
+  configure_file("${CMAKE_CURRENT_LIST_DIR}/ricci-runtime.pc.in"
+                 "${PROJECT_BINARY_DIR}/package/ricci-runtime.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/package/ricci-runtime.pc"
+          DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endif()

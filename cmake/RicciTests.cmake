@@ -4,10 +4,37 @@
 
 find_package(GTest REQUIRED)
 
+if(NOT RICCI_BACKEND_LIR)
+  message(FATAL_ERROR "The tests compare with the interpreter of programs: they need "
+                      "RICCI_BACKEND_LIR. RICCI_BUILD_TESTS=OFF builds without them.")
+endif()
+
+# Tests of the CPU back end itself, of its threads and of what is kept of its machine code, and what
+# only they use: left out where it is. Others run on whatever devices there are.
+set(cpu_tests
+    backend/attached_kernels_test backend/attention_test backend/complex_kernels_test
+    backend/conv_test backend/cpu_guard_pages_test backend/cpu_ops_test backend/cpu_transforms_test
+    backend/host_kernels_test backend/matmul_test backend/program_bytes_test
+    backend/shared_steps_test fuzz/cache_folder_fuzz fuzz/program_bytes_fuzz
+    property/compiled_programs_test property/file_attacks_test runtime/ahead_of_time_test
+    runtime/bits_test runtime/code_folder_test runtime/float_environment_test runtime/fork_test
+    runtime/pipeline_test runtime/session_test runtime/shared_use_test runtime/stop_test
+    runtime/threads_test support/c_program support/guarded_run support/vector_math_points
+    unit/cpu_jit_test unit/cpu_vector_math_test unit/tool_compile_test)
+# What takes the place of some of it.
+set(without_cpu_tests support/checked_run)
+
+set(left_out ${cpu_tests})
+if(RICCI_BACKEND_CPU)
+  set(left_out ${without_cpu_tests})
+endif()
+list(TRANSFORM left_out REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/tests/\\1.cpp")
+
 set(tests_dir "${PROJECT_SOURCE_DIR}/tests")
 set(sources "")
 foreach(folder unit ops property golden errors reference backend runtime fuzz support)
   file(GLOB_RECURSE found CONFIGURE_DEPENDS "${tests_dir}/${folder}/*.cpp")
+  list(REMOVE_ITEM found ${left_out})
   list(APPEND sources ${found})
   set(has_${folder} "${found}")
 endforeach()
@@ -35,10 +62,10 @@ if(sources)
   ricci_target(ricci_tests)
   target_include_directories(ricci_tests PRIVATE "${tests_dir}" "${CMAKE_CURRENT_BINARY_DIR}"
                                                  "${CMAKE_CURRENT_BINARY_DIR}/all")
-  target_link_libraries(ricci_tests PRIVATE ricci_internal fmt::fmt GTest::gtest
+  target_link_libraries(ricci_tests PRIVATE ricci_internal ${RICCI_FMT} GTest::gtest
                                             GTest::gtest_main)
   # Other tests name their helpers as they like, and are compiled one by one.
-  foreach(folder ops support)
+  foreach(folder ops property runtime support)
     ricci_unity(ricci_tests ${folder} ${has_${folder}})
   endforeach()
   ricci_precompile(ricci_tests <gtest/gtest.h> ${RICCI_GRAPH_HEADERS}
@@ -47,8 +74,9 @@ if(sources)
   if(TARGET ricci_tool)
     add_dependencies(ricci_tests ricci_tool)
   endif()
-
-  add_dependencies(ricci_tests ricci_runtime_archive)
+  if(TARGET ricci_runtime_archive)
+    add_dependencies(ricci_tests ricci_runtime_archive)
+  endif()
 
   # A parameterised suite is listed as Instance/Suite, hence the second pattern.
   function(ricci_add_test_group name filter)
@@ -99,7 +127,7 @@ if(RICCI_INSTALL AND TARGET ricci_tool AND NOT CMAKE_CXX_FLAGS)
     COMMAND
       "${CMAKE_COMMAND}" "-DBUILD=${PROJECT_BINARY_DIR}" "-DSOURCES=${tests_dir}/install"
       "-DSCRATCH=${PROJECT_BINARY_DIR}/install-check" "-DCXX=${CMAKE_CXX_COMPILER}"
-      "-DTESTS=$<TARGET_FILE:ricci_tests>" -P
+      "-DTESTS=$<TARGET_FILE:ricci_tests>" "-DAHEAD_OF_TIME=${RICCI_BACKEND_CPU}" -P
       "${tests_dir}/install/check.cmake")
   set_tests_properties(install PROPERTIES LABELS none)
 endif()

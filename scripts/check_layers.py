@@ -2,7 +2,8 @@
 """Checks the direction of includes: a folder may include only itself and the
 folders before it in FOLDERS; a public header needs public and standard headers only.
 Outside backend/ no back end is named: what compiles and runs programs is reached
-through device/ alone, and threads through what a device makes of them."""
+through device/ alone, and threads through what a device makes of them. Inside it
+no tensor op is named: a back end sees kernels, calls of roles and control."""
 
 import re
 import sys
@@ -19,6 +20,9 @@ STANDARD = re.compile(r"[a-z_0-9]+")
 NEUTRAL = {"loop", "schedule", "runtime", "io", "model", "tools"}  # know no device
 ONE_BACKEND = re.compile(r"backend/\w+/")
 NAMES_BACKEND = re.compile(r"(?<![\w:])(cpu|lir|cuda)::")
+# Small loops are written out from the graph they came from.
+READS_GRAPHS = {"scan_code.cpp", "unrolled.cpp"}
+NAMES_OP = re.compile(r"(?<![\w:])(ricci::)?op::\w|(?<!\w)op_of\(")
 VENDOR = re.compile(r"(llvm|mlir|clang|dnnl|oneapi|cublas|cudnn|cuda|nvrtc|cblas|lapacke)")
 
 
@@ -60,6 +64,8 @@ def check_file(path, folder, public):
                 faults.append(f"{path}:{number}: {fault}")
         elif folder in NEUTRAL and NAMES_BACKEND.search(line):
             faults.append(f"{path}:{number}: {folder}/ knows no device: {line.strip()}")
+        elif folder == "backend" and path.name not in READS_GRAPHS and NAMES_OP.search(line):
+            faults.append(f"{path}:{number}: a back end sees no tensor op: {line.strip()}")
     return faults
 
 

@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "ricci/runtime/device.h"
 #include "ricci/support/error.h"
 #include "ricci/support/text.h"
 
@@ -50,9 +51,15 @@ std::string unknown_command(CLI::App& app, std::string_view word) {
                      ricci::join(commands, ", "));
 }
 
+std::string version() {
+  std::vector<std::string> backends;
+  for (const ricci::DeviceListing& l : ricci::Device::all()) backends.push_back(l.name);
+  return fmt::format("ricci {}\nback ends: {}", RICCI_VERSION, ricci::join(backends, ", "));
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Ricci: a tensor compiler for differentiable programs", "ricci");
-  app.set_version_flag("--version", "ricci " RICCI_VERSION);
+  app.set_version_flag("--version", version);
   app.require_subcommand(1);
   app.footer("A file named '-' is standard input. 'ricci COMMAND --help' explains a command.");
   ricci::tool::Action action;

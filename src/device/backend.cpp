@@ -10,7 +10,7 @@ namespace {
 [[noreturn]] void fail_unsupported(const Backend& backend, std::string_view what) {
   throw UserError(ErrorCode::UnsupportedOnBackend,
                   fmt::format("the device '{}' has no {}", backend.name(), what),
-                  "name another device");
+                  "a device that makes machine code has: 'cpu', where it is part of the build");
 }
 
 }  // namespace
@@ -20,8 +20,8 @@ std::string Backend::code_text(const Program& /*program*/, std::string_view form
   fail_unsupported(*this, fmt::format("code in the form of {}", form));
 }
 
-Machine Backend::machine(const std::string& name) const {
-  fail_unsupported(*this, fmt::format("machine named '{}'", name));
+Machine Backend::machine(const std::string& /*name*/) const {
+  fail_unsupported(*this, "programs that are compiled ahead of time");
 }
 
 std::vector<std::byte> Backend::object_code(const Program& /*program*/,

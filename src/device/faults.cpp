@@ -9,10 +9,27 @@
 
 namespace ricci::device {
 
-void fail_index(const IndexFault& fault, const Origin& launch) {
-  Diagnostic d{ErrorCode::IndexOutOfRange,
+namespace {
+
+std::string words_for(const KernelFault& fault) {
+  switch (fault.kind) {
+    case loop::FaultKind::Division: return "integer division by zero";
+    case loop::FaultKind::Remainder: return "integer remainder by zero";
+    case loop::FaultKind::Exponent:
+      return fmt::format("integer power with exponent {}", fault.number);
+    case loop::FaultKind::None:
+    case loop::FaultKind::Index: break;
+  }
+  return fmt::format("index {} is outside [0, {})", fault.number, fault.limit);
+}
+
+}  // namespace
+
+void fail_launch(const KernelFault& fault, const Origin& launch) {
+  const bool index = fault.kind == loop::FaultKind::Index;
+  Diagnostic d{index ? ErrorCode::IndexOutOfRange : ErrorCode::Attr,
                {},
-               fmt::format("index {} is outside [0, {})", fault.index, fault.limit),
+               words_for(fault),
                launch.where,
                {},
                {}};
@@ -43,13 +60,13 @@ void fail_call(const CallStep& call, const Origin& step) {
     Diagnostic& d = ds.front();
     // What is attached has named itself; the ops it is attached to report nothing of their own.
     const bool own = !call.before && !call.after;
-    if (own && d.detail.empty()) d.detail = call.op.mnemonic();
+    if (own && d.detail.empty()) d.detail = call.reference.name();
     if (!d.where.known()) d.where = step.where;
     throw UserError(std::move(ds));
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    fail_kernel(error, call.op.mnemonic(), step);
+    fail_kernel(error, call.reference.name(), step);
   }
 }
 

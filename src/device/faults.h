@@ -9,14 +9,15 @@
 
 namespace ricci::device {
 
-/// A kernel has met an index that is outside [0, limit).
-struct IndexFault {
-  std::int64_t index = 0;
+/// What a kernel has met: an index that is outside [0, limit), or an exponent.
+struct KernelFault {
+  loop::FaultKind kind = loop::FaultKind::Index;
+  std::int64_t number = 0;
   std::int64_t limit = 0;
 };
 
-/// UserError(index_out_of_range) for a launch.
-[[noreturn]] void fail_index(const IndexFault& fault, const Origin& launch);
+/// UserError for a launch: index_out_of_range, or attr for integers that have no answer.
+[[noreturn]] void fail_launch(const KernelFault& fault, const Origin& launch);
 /// Something that is not ours was thrown: by a kernel of the user's, or for want of memory.
 [[noreturn]] void fail_kernel(const std::exception& error, std::string_view op, const Origin& step);
 /// Inside a handler of what a call has thrown: throws it again, with the op and its place.

@@ -7,7 +7,7 @@
 namespace ricci::device {
 
 ReferenceCall::ReferenceCall(const CallStep& step, const Registry& registry)
-    : graph_("call", registry), node_{.op = step.op}, operands_(step.operands) {
+    : graph_("call", registry), node_{.op = op_of(step.reference)}, operands_(step.operands) {
   for (const BufferView& v : step.results) {
     node_.types.push_back(v.type);
     node_.wanted.push_back(v.buffer >= 0);

@@ -44,13 +44,13 @@ void ZipWriter::add(std::string_view name, ByteSpan bytes) {
   const std::uint64_t size = bytes.size();
   const bool size64 = size >= zip64_from_;
   const bool offset64 = at_ >= zip64_from_;
-  constexpr std::uint64_t In64 = 0xFFFFFFFF;
+  constexpr std::uint64_t Elsewhere = 0xFFFFFFFF;
   const unsigned version = size64 || offset64 ? With64 : Plain;
 
   // What the local header and the directory record share: version to extra length.
   const auto common = [&](Record& r, std::size_t extra_size) {
     r.u16(version).u16(Utf8Flag).u16(0).u16(0).u16(FirstDay).u32(crc);
-    r.u32(size64 ? In64 : size).u32(size64 ? In64 : size);
+    r.u32(size64 ? Elsewhere : size).u32(size64 ? Elsewhere : size);
     r.u16(name.size()).u16(extra_size);
   };
   const std::uint64_t header_at = at_;
@@ -67,7 +67,7 @@ void ZipWriter::add(std::string_view name, ByteSpan bytes) {
   Record entry;
   entry.u32(0x02014b50).u16(version);
   common(entry, extra == 0 ? 0 : extra + 4);
-  entry.u16(0).u16(0).u16(0).u32(0).u32(offset64 ? In64 : header_at);
+  entry.u16(0).u16(0).u16(0).u32(0).u32(offset64 ? Elsewhere : header_at);
   entry.text(name);
   if (extra != 0) entry.u16(1).u16(extra);
   if (size64) entry.u64(size).u64(size);

@@ -16,7 +16,7 @@ std::int64_t product(const std::vector<std::int64_t>& extents, std::size_t from,
 void drop_axis(Kernel& kernel, std::size_t axis) {
   const auto at = static_cast<std::ptrdiff_t>(axis);
   kernel.extents.erase(kernel.extents.begin() + at);
-  for_each_access(kernel, [&](Access& a) { a.strides.erase(a.strides.begin() + at); });
+  for_each_strides(kernel, [&](auto& strides) { strides.erase(strides.begin() + at); });
   if (axis < kernel.kept) --kernel.kept;
   if (axis < kernel.outer) --kernel.outer;
 }
@@ -27,7 +27,8 @@ bool one_zone(const Kernel& kernel, std::size_t axis) {
 
 // In arguments that are the same memory.
 bool is_same_place(const Access& a, const Access& b) {
-  return a.terms.empty() && b.terms.empty() && a.offset == b.offset && a.strides == b.strides;
+  return a.terms.empty() && b.terms.empty() && a.guards.empty() && b.guards.empty() &&
+         a.offset == b.offset && a.strides == b.strides;
 }
 
 constexpr std::int64_t Simple = 1;  // a machine instruction
@@ -90,7 +91,7 @@ std::int64_t weight(BinaryKind kind, DType dtype) {
     case BinaryKind::Rem:
     case BinaryKind::Atan2:
     case BinaryKind::Hypot: return Longest;
-    case BinaryKind::Div: return Slow;
+    case BinaryKind::Div: return is_complex(dtype) ? Longest : Slow;
     case BinaryKind::Mul: return is_complex(dtype) ? Slow : Simple;
     case BinaryKind::Add:
     case BinaryKind::Sub:
@@ -110,10 +111,19 @@ std::int64_t weight(BinaryKind kind, DType dtype) {
 
 }  // namespace
 
+bool is_partial(const Instr& i) {
+  if (i.code != Code::Binary || !is_int(i.dtype)) return false;
+  return i.binary() == BinaryKind::Div || i.binary() == BinaryKind::Rem ||
+         i.binary() == BinaryKind::Pow;
+}
+
 std::int64_t weight(const Instr& i) {
   if (i.code == Code::Unary) return weight(i.unary());
   if (i.code == Code::Binary) return weight(i.binary(), i.dtype);
-  if (i.code == Code::Load) return i.access.terms.empty() ? 1 : 4;
+  if (i.code == Code::Load) {
+    return i.access.terms.empty() ? (i.access.guards.empty() ? 1 : 2) : 4;
+  }
+  if (i.code == Code::Random) return i.random() == RandomKind::Normal ? 2 * Longest : Longest;
   return i.code == Code::Constant ? 0 : 1;
 }
 
@@ -130,12 +140,12 @@ void coalesce(Kernel& kernel) {
     const std::size_t outer = axis - 1;
     if (!one_zone(kernel, outer)) continue;
     bool joint = true;
-    for_each_access(kernel, [&](const Access& a) {
-      joint = joint && a.strides[outer] == a.strides[axis] * kernel.extents[axis];
+    for_each_strides(kernel, [&](const auto& strides) {
+      joint = joint && strides[outer] == strides[axis] * kernel.extents[axis];
     });
     if (!joint) continue;
     kernel.extents[outer] *= kernel.extents[axis];
-    for_each_access(kernel, [&](Access& a) { a.strides[outer] = a.strides[axis]; });
+    for_each_strides(kernel, [&](auto& strides) { strides[outer] = strides[axis]; });
     drop_axis(kernel, axis);
   }
 }
@@ -211,6 +221,10 @@ void verify(const Kernel& kernel) {
       check_internal(ready[static_cast<std::size_t>(t.index)],
                      "an access depends on a value that is computed later");
     }
+    for (const Guard& g : a.guards) {
+      check_internal(g.strides.size() == kernel.extents.size() && g.limit >= 0,
+                     "a guard does not have one stride per axis, or a negative limit");
+    }
   };
   for (const Stage& stage : kernel.stages) {
     for (const Reg r : stage.code) {
@@ -221,7 +235,16 @@ void verify(const Kernel& kernel) {
         check_internal(in == NoReg || ready[static_cast<std::size_t>(in)],
                        "an instruction reads a value that is computed later");
       }
-      if (i.code == Code::Load || i.code == Code::Index) check_access(i.access);
+      if (i.code == Code::Load || i.code == Code::Index || i.code == Code::Random) {
+        check_access(i.access);
+      }
+      if (i.code == Code::Running) {
+        const Accumulator& acc = kernel.accumulators.at(static_cast<std::size_t>(i.reduction));
+        check_internal(acc.running && acc.per_element && i.per_element && kernel.chunks == 1,
+                       "a running total is not kept for the elements of a row");
+      }
+      check_internal(i.code != Code::Random || i.in[0] != NoReg,
+                     "numbers are drawn without a seed");
       if (i.code == Code::Reduced) {
         check_internal(reduced[static_cast<std::size_t>(i.reduction)],
                        "a reduction is read before it is complete");
@@ -232,6 +255,7 @@ void verify(const Kernel& kernel) {
       check_internal(ready[static_cast<std::size_t>(s.value)],
                      "a store writes a value that is never computed");
       check_access(s.access);
+      check_internal(s.access.guards.empty(), "a store is guarded");
     }
     for (const std::int32_t r : stage.reductions) reduced[static_cast<std::size_t>(r)] = true;
     // What is per element does not outlive its stage.

@@ -9,13 +9,17 @@
 namespace ricci::loop {
 namespace {
 
-std::string place(const Access& a, std::string_view argument) {
+std::vector<std::string> parts_of(const std::vector<std::int64_t>& strides) {
   std::vector<std::string> parts;
-  for (std::size_t i = 0; i < a.strides.size(); ++i) {
-    if (a.strides[i] == 0) continue;
-    parts.push_back(a.strides[i] == 1 ? fmt::format("i{}", i)
-                                      : fmt::format("{}*i{}", a.strides[i], i));
+  for (std::size_t i = 0; i < strides.size(); ++i) {
+    if (strides[i] == 0) continue;
+    parts.push_back(strides[i] == 1 ? fmt::format("i{}", i) : fmt::format("{}*i{}", strides[i], i));
   }
+  return parts;
+}
+
+std::string place(const Access& a, std::string_view argument) {
+  std::vector<std::string> parts = parts_of(a.strides);
   for (const Term& t : a.terms) {
     parts.push_back(
         fmt::format("{}*r{}{}{}", t.stride, t.index, t.clamp ? " clamped < " : " < ", t.limit));
@@ -23,6 +27,12 @@ std::string place(const Access& a, std::string_view argument) {
   if (a.offset != 0 || parts.empty()) parts.push_back(fmt::format("{}", a.offset));
   const std::string sum = join(parts, " + ");
   return argument.empty() ? sum : fmt::format("{}[{}]", argument, sum);
+}
+
+std::string guard_text(const Guard& g) {
+  std::vector<std::string> parts = parts_of(g.strides);
+  if (g.offset != 0 || parts.empty()) parts.push_back(fmt::format("{}", g.offset));
+  return fmt::format("0 <= {} < {}", join(parts, " + "), g.limit);
 }
 
 std::string argument_name(std::int32_t a) { return fmt::format("a{}", a); }
@@ -35,12 +45,31 @@ std::string number_text(const Instr& i) {
   return fmt::format("{}", std::get<std::int64_t>(i.number));
 }
 
+std::string load_text(const Instr& i) {
+  std::string text = "load " + place(i.access, argument_name(i.access.argument));
+  std::vector<std::string> guards;
+  for (const Guard& g : i.access.guards) guards.push_back(guard_text(g));
+  if (!guards.empty()) text += fmt::format(" where {} else {}", join(guards, ", "), number_text(i));
+  return text;
+}
+
+std::string random_text(const Instr& i) {
+  const bool bits = i.random() == RandomKind::Bits;
+  const std::string what =
+      bits ? "bits"
+           : fmt::format("{} {}, {}", i.random() == RandomKind::Normal ? "normal" : "uniform",
+                         i.range[0], i.range[1]);
+  const std::string more = i.in[1] == NoReg ? "" : fmt::format(" + r{}", i.in[1]);
+  return fmt::format("random {} at {} of stream {}{} seed r{}", what, place(i.access, {}),
+                     number_text(i), more, i.in[0]);
+}
+
 std::string right_side(const Instr& i) {
   const auto in = [&](std::size_t k) { return fmt::format("r{}", i.in[k]); };
   switch (i.code) {
     case Code::Constant: return number_text(i);
     case Code::Index: return "index " + place(i.access, {});
-    case Code::Load: return "load " + place(i.access, argument_name(i.access.argument));
+    case Code::Load: return load_text(i);
     case Code::Copy: return in(0);
     case Code::Unary:
       return fmt::format("{} {}{}", row(i.unary()).name, in(0),
@@ -50,6 +79,8 @@ std::string right_side(const Instr& i) {
     case Code::Select: return fmt::format("select {}, {}, {}", in(0), in(1), in(2));
     case Code::Cast: return "cast " + in(0);
     case Code::Reduced: return fmt::format("reduced m{}", i.reduction);
+    case Code::Running: return fmt::format("running n{} {}", i.reduction, in(0));
+    case Code::Random: return random_text(i);
   }
   return "?";
 }
@@ -82,6 +113,12 @@ std::string to_string(const Kernel& k) {
     fmt::format_to(out, "  a{} : {} {}", a, role_name(g.role), name(g.dtype));
     if (g.role == ArgumentRole::Local) fmt::format_to(out, "[{}]", g.elements);
     fmt::format_to(out, "\n");
+  }
+  for (std::size_t n = 0; n < k.accumulators.size(); ++n) {
+    const Accumulator& acc = k.accumulators[n];
+    if (!acc.running) continue;
+    fmt::format_to(out, "  n{} : {}{} over rows {} in a{}\n", n, acc.exclusive ? "exclusive " : "",
+                   reduce_name(acc.kind), name(acc.dtype), acc.local);
   }
   for (const Stage& s : k.stages) {
     fmt::format_to(out, "  {}:\n", s.per_element ? "each element" : "once");

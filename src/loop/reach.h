@@ -22,6 +22,10 @@ class Reach {
     const std::optional<std::int64_t> far = try_mul(stride, count - 1);
     end = end && far ? try_add(*end, *far) : std::nullopt;
   }
+  void move(std::optional<std::int64_t> by) {
+    low_ = low_ && by ? try_add(*low_, *by) : std::nullopt;
+    high_ = high_ && by ? try_add(*high_, *by) : std::nullopt;
+  }
   [[nodiscard]] bool is_known() const { return low_ && high_; }
   [[nodiscard]] bool is_inside(std::int64_t elements) const {
     return is_known() && *low_ >= 0 && *high_ < elements;

@@ -65,7 +65,7 @@ FusionReport fusion_report(const Graph& before, const Program& program) {
 // and not in another.
 class Dispatch {
  public:
-  Dispatch(const Program& program, const schedule::Target& target) {
+  explicit Dispatch(const Program& program) {
     for_steps(program, [&](const Program& p, const Step& step) {
       for (const NodeId id : step.nodes) {
         const Kind op = kind_of(p.graph->node(id));
@@ -80,9 +80,9 @@ class Dispatch {
             ways_[op] = &DispatchReport::Count::kernel;
             continue;
           }
-          const Node& node = p.graph->node(id);
-          ways_[op] = target.has_kernel(*p.graph, node) ? &DispatchReport::Count::native
-                                                        : &DispatchReport::Count::reference;
+          ways_[op] = std::holds_alternative<loop::HostCall>(call->call)
+                          ? &DispatchReport::Count::reference
+                          : &DispatchReport::Count::native;
         } else {
           ways_[op] = &DispatchReport::Count::native;
           if (std::holds_alternative<LoopStep>(step.what)) add_written_out(p.graph->node(id));
@@ -179,7 +179,7 @@ Compiled CompilePipeline::compile_module(const GraphModule& module) const {
   if (module.stage() == GraphStage::Lir) {
     const Graph& mir = module.graph();
     Compiled c{module, fusion_report(mir, *module.as_lir()), {}};
-    Dispatch(*module.as_lir(), target).count(mir, c.dispatch);
+    Dispatch(*module.as_lir()).count(mir, c.dispatch);
     return c;
   }
   Graph mir = module.into_graph();
@@ -192,7 +192,7 @@ Compiled CompilePipeline::compile_module(const GraphModule& module) const {
   auto program = std::make_shared<const Program>(
       make_program(mir, {.fuse = options_.fuse, .target = &target}));
   Compiled c{GraphModule::from_lir(std::move(mir), program), fusion_report(original, *program), {}};
-  Dispatch(*program, target).count(original, c.dispatch);
+  Dispatch(*program).count(original, c.dispatch);
   if (options_.assert_fusion_clean) require_clean(c.fusion, module.name());
   return c;
 }

@@ -1,32 +1,10 @@
 // Element-wise ops and generators as instructions.
+#include "ricci/support/error.h"
+
 #include "rule/tables/lower_rules.h"
 
 namespace ricci::rule {
 namespace {
-
-bool faults_on_integers(BinaryKind kind) {
-  switch (kind) {
-    case BinaryKind::Div:
-    case BinaryKind::Rem:
-    case BinaryKind::Pow: return true;
-    case BinaryKind::Add:
-    case BinaryKind::Sub:
-    case BinaryKind::Mul:
-    case BinaryKind::Max:
-    case BinaryKind::Min:
-    case BinaryKind::Atan2:
-    case BinaryKind::Hypot:
-    case BinaryKind::LogicalAnd:
-    case BinaryKind::LogicalOr:
-    case BinaryKind::LogicalXor:
-    case BinaryKind::BitwiseAnd:
-    case BinaryKind::BitwiseOr:
-    case BinaryKind::BitwiseXor:
-    case BinaryKind::ShiftLeft:
-    case BinaryKind::ShiftRight: break;
-  }
-  return false;
-}
 
 template <class Kind>
 loop::Instr instruction(loop::Code code, Kind kind, const LowerContext& c) {
@@ -38,6 +16,24 @@ loop::Instr instruction(loop::Code code, Kind kind, const LowerContext& c) {
 Lowering constant(loop::Number number, const LowerContext& c) {
   return pointwise({.code = loop::Code::Constant, .dtype = c.node.types[0].dtype, .number = number},
                    c);
+}
+
+// The key operand, if there is one, is operand `k`.
+Lowering drawn(loop::RandomKind kind, std::int64_t key, std::array<double, 2> range, std::size_t k,
+               const LowerContext& c) {
+  Lowering l{.form = Lowering::Form::Pointwise};
+  l.instr = instruction(loop::Code::Random, kind, c);
+  l.instr.number = key;
+  l.instr.range = range;
+  l.instr.access.strides = loop::contiguous(c.result).strides;
+  if (k < c.operands.size()) l.key = k;
+  return l;
+}
+
+std::int64_t key_of(std::optional<std::int64_t> key, std::int64_t more) {
+  check_internal(key.has_value(), "a random node has a key");
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(*key) +
+                                   static_cast<std::uint64_t>(more));
 }
 
 }  // namespace
@@ -62,8 +58,6 @@ Lowering lower(const op::Unary& op, const LowerContext& c) {
 }
 
 Lowering lower(const op::Binary& op, const LowerContext& c) {
-  // Loops have no way to say which element divided by zero.
-  if (is_int(c.dtypes[0]) && faults_on_integers(op.kind)) return {};
   return pointwise(instruction(loop::Code::Binary, op.kind, c), c);
 }
 
@@ -98,9 +92,17 @@ Lowering lower(const op::DimSize& op, const LowerContext& c) {
   return constant(op.dim.value(), c);
 }
 
-// Random streams are drawn by kernels of their own: every word depends on its position alone.
-Lowering lower(const op::RngNormal&, const LowerContext&) { return {}; }
-Lowering lower(const op::RngUniform&, const LowerContext&) { return {}; }
-Lowering lower(const op::RngBits&, const LowerContext&) { return {}; }
+// Every word of a stream depends on its position alone.
+Lowering lower(const op::RngNormal& op, const LowerContext& c) {
+  return drawn(loop::RandomKind::Normal, key_of(op.key, op.op_seed), {op.mean, op.scale},
+               op.shape ? 0 : 1, c);
+}
+Lowering lower(const op::RngUniform& op, const LowerContext& c) {
+  return drawn(loop::RandomKind::Uniform, key_of(op.key, op.op_seed), {op.low, op.high},
+               op.shape ? 0 : 1, c);
+}
+Lowering lower(const op::RngBits& op, const LowerContext& c) {
+  return drawn(loop::RandomKind::Bits, key_of(op.key, 0), {}, 0, c);
+}
 
 }  // namespace ricci::rule

@@ -1,13 +1,8 @@
 // Generators and random numbers.
 #include "ricci/op/generator.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numbers>
-
+#include "rule/draws.h"
 #include "rule/tables/eval_rules.h"
-#include "support/philox.h"
 
 namespace ricci::rule {
 namespace {
@@ -28,20 +23,11 @@ PhiloxStream stream_of(const Random& op, const EvalContext& c) {
   return stream_of(c, op.key, op.op_seed, op.shape ? 0 : 1);
 }
 
-// The i-th number in [0, 1): 53 bits for f64, 24 for all others.
-double uniform(const PhiloxStream& s, bool wide, std::uint64_t i) {
-  return wide ? s.uniform53(2 * i) : s.uniform24(i);
-}
-
-// Draws f(0), f(1), … in row-major order. f16 and bf16 are the f32 draw, rounded.
+// Draws f(0), f(1), … in row-major order.
 template <class F>
 void give_draws(EvalContext& c, F&& f) {
-  const bool wide = c.result_type(0).dtype == DType::F64;
   RealNd out(c.result_dims(0));
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const double v = f(static_cast<std::uint64_t>(i), wide);
-    out.data[i] = wide ? v : static_cast<double>(static_cast<float>(v));
-  }
+  for (std::size_t i = 0; i < out.size(); ++i) out.data[i] = f(static_cast<std::uint64_t>(i));
   c.give(0, out);
 }
 
@@ -61,22 +47,15 @@ void eval(const op::DimSize& op, EvalContext& c) { c.give(0, IntNd({}, op.dim.va
 // out[i] = mean + scale·√(-2 ln u1)·cos(2π u2)
 void eval(const op::RngNormal& op, EvalContext& c) {
   const PhiloxStream s = stream_of(op, c);
-  give_draws(c, [&](std::uint64_t i, bool wide) {
-    // ln 0 is not a number one can draw.
-    const double least = wide ? std::numeric_limits<double>::min()
-                              : static_cast<double>(std::numeric_limits<float>::min());
-    const double u1 = std::max(uniform(s, wide, 2 * i), least);
-    const double u2 = uniform(s, wide, 2 * i + 1);
-    return op.mean + op.scale * std::sqrt(-2 * std::log(u1)) * std::cos(2 * std::numbers::pi * u2);
-  });
+  const DType dtype = c.result_type(0).dtype;
+  give_draws(c, [&](std::uint64_t i) { return draw_normal(s, dtype, i, op.mean, op.scale); });
 }
 
 // out[i] = low + u·(high - low)
 void eval(const op::RngUniform& op, EvalContext& c) {
   const PhiloxStream s = stream_of(op, c);
-  give_draws(c, [&](std::uint64_t i, bool wide) {
-    return op.low + uniform(s, wide, i) * (op.high - op.low);
-  });
+  const DType dtype = c.result_type(0).dtype;
+  give_draws(c, [&](std::uint64_t i) { return draw_uniform(s, dtype, i, op.low, op.high); });
 }
 
 // out[i] = word_i

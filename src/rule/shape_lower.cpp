@@ -70,7 +70,23 @@ Lowering lower(const op::Concat& op, const LowerContext& c) {
   return l;
 }
 
-// The border needs a value of its own, which a piece cannot give.
-Lowering lower(const op::Pad&, const LowerContext&) { return {}; }
+Lowering lower(const op::Pad& op, const LowerContext& c) {
+  Lowering l =
+      view([](const Node& node, const LowerContext&, const Layout& x) -> std::optional<Layout> {
+        const auto& pad = *node.op.as<op::Pad>();
+        Layout out = x;
+        for (std::size_t a = 0; a < pad.low.size(); ++a) {
+          out.offset -= pad.low[a].value() * x.strides[a];
+        }
+        return out;
+      });
+  for (std::size_t a = 0; a < op.low.size(); ++a) {
+    if (op.low[a].value() <= 0 && op.high[a].value() <= 0) continue;
+    Layout place{-op.low[a].value(), std::vector<std::int64_t>(op.low.size(), 0)};
+    place.strides[a] = 1;
+    l.bounds.push_back({std::move(place), c.operands[0][a]});
+  }
+  return l;
+}
 
 }  // namespace ricci::rule

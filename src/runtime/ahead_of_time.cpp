@@ -10,6 +10,7 @@
 #include "backend/backends.h"
 #include "device/packaged_interface.h"
 #include "runtime/c_header.h"
+#include "runtime/memory_errors.h"
 #include "runtime/programs.h"
 #include "schedule/program_bytes.h"
 #include "support/float_environment.h"
@@ -88,7 +89,7 @@ std::string name_of(const Graph& graph, const ObjectOptions& options) {
 
 }  // namespace
 
-ObjectFile compile_object(const Graph& graph, const ObjectOptions& options) {
+ObjectFile compile_object(const Graph& graph, const ObjectOptions& options) try {
   const DefaultFloatEnvironment floats;
   runtime::require_static(graph);
   const std::shared_ptr<const device::Backend> backend = backend::open(options.device, 1);
@@ -105,6 +106,8 @@ ObjectFile compile_object(const Graph& graph, const ObjectOptions& options) {
   return {interface.name,
           backend->object_code(program, {interface.name, interface_bytes, program_bytes}, machine),
           runtime::c_header(interface, arrays)};
+} catch (const std::exception&) {
+  runtime::rethrow_as_ours("compile", graph.name());
 }
 
 }  // namespace ricci

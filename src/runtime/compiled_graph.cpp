@@ -10,6 +10,7 @@
 
 #include "device/buffer_check.h"
 #include "runtime/compiled_graph_impl.h"
+#include "runtime/memory_errors.h"
 #include "runtime/observers.h"
 #include "runtime/report.h"
 #include "runtime/staging.h"
@@ -186,14 +187,16 @@ struct Fed {
 
 CompiledGraph::CompiledGraph(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-CompiledGraph compile(const Graph& graph, const Device& device, const CompileOptions& options) {
+CompiledGraph compile(const Graph& graph, const Device& device, const CompileOptions& options) try {
   const DefaultFloatEnvironment floats;
   return CompiledGraph(std::make_shared<CompiledGraph::Impl>(
       std::make_shared<Programs>(graph, device, options), device));
+} catch (const std::exception&) {
+  runtime::rethrow_as_ours("compile", graph.name());
 }
 
 CompiledGraph load(const Graph& graph, std::shared_ptr<const Program> program, const Device& device,
-                   const CompileOptions& options) {
+                   const CompileOptions& options) try {
   const DefaultFloatEnvironment floats;
   if (!options.donations.empty()) {
     throw UserError(ErrorCode::Refused, "a program that is made cannot be given donations",
@@ -209,6 +212,8 @@ CompiledGraph load(const Graph& graph, std::shared_ptr<const Program> program, c
   verify(*program);
   return CompiledGraph(std::make_shared<CompiledGraph::Impl>(
       std::make_shared<Programs>(graph, device, options, std::move(program)), device));
+} catch (const std::exception&) {
+  runtime::rethrow_as_ours("load", graph.name());
 }
 
 std::span<const Port> CompiledGraph::inputs() const noexcept { return impl_->programs->inputs(); }
@@ -218,7 +223,7 @@ void CompiledGraph::set_param(std::string_view name, const Tensor& value) {
   set_param(impl_->programs->input_named(name), value);
 }
 
-void CompiledGraph::set_param(std::size_t input, const Tensor& value) {
+void CompiledGraph::set_param(std::size_t input, const Tensor& value) try {
   const Port& port = impl_->port(input);
   if (!could_be(value.type(), port.type)) {
     throw UserError(
@@ -233,6 +238,8 @@ void CompiledGraph::set_param(std::size_t input, const Tensor& value) {
   const Tensor plain = usable(value);
   const std::unique_lock lock(impl_->params.mutex());
   impl_->params.set(input, plain, impl_->programs->is_donated(input));
+} catch (const std::exception&) {
+  runtime::rethrow_as_ours("keep", impl_->port(input).name);
 }
 
 Tensor CompiledGraph::param(std::string_view name) const {
@@ -249,7 +256,7 @@ Tensor CompiledGraph::param(std::size_t input) const {
   return impl_->params.get(input);
 }
 
-std::vector<Tensor> CompiledGraph::run(const Feeds& feeds, const RunOptions& options) const {
+std::vector<Tensor> CompiledGraph::run(const Feeds& feeds, const RunOptions& options) const try {
   const DefaultFloatEnvironment floats;
   const StopScope stoppable(options.stop);
   Programs& programs = *impl_->programs;
@@ -271,9 +278,11 @@ std::vector<Tensor> CompiledGraph::run(const Feeds& feeds, const RunOptions& opt
               checked.bindings, options);
   staging.collect();
   return std::move(results.tensors);
+} catch (const std::exception&) {
+  runtime::rethrow_as_ours("run", impl_->programs->graph().name());
 }
 
-std::vector<Tensor> CompiledGraph::update(const Feeds& feeds, const RunOptions& options) {
+std::vector<Tensor> CompiledGraph::update(const Feeds& feeds, const RunOptions& options) try {
   const DefaultFloatEnvironment floats;
   const StopScope stoppable(options.stop);
   Programs& programs = *impl_->programs;
@@ -316,6 +325,8 @@ std::vector<Tensor> CompiledGraph::update(const Feeds& feeds, const RunOptions& 
               options);
   staging.collect();
   return results;
+} catch (const std::exception&) {
+  runtime::rethrow_as_ours("run", impl_->programs->graph().name());
 }
 
 namespace {
@@ -351,7 +362,7 @@ void require_size(const ParamStore& store, std::size_t input, const Port& port,
 
 }  // namespace
 
-ExecutionContext CompiledGraph::make_context(const SymbolBindings& sizes) const {
+ExecutionContext CompiledGraph::make_context(const SymbolBindings& sizes) const try {
   const DefaultFloatEnvironment floats;
   Programs& programs = *impl_->programs;
   const std::set<std::string> symbols = programs.graph().symbols();
@@ -367,10 +378,12 @@ ExecutionContext CompiledGraph::make_context(const SymbolBindings& sizes) const 
   }
   return ExecutionContext(std::make_unique<ExecutionContext::Impl>(
       impl_->programs, programs.bound(sizes), sizes, impl_->device.backend().memory()));
+} catch (const std::exception&) {
+  runtime::rethrow_as_ours("run", impl_->programs->graph().name());
 }
 
 void CompiledGraph::run(ExecutionContext& context, std::span<const void* const> inputs,
-                        std::span<void* const> outputs, const RunOptions& options) const {
+                        std::span<void* const> outputs, const RunOptions& options) const try {
   const StopScope stoppable(options.stop);
   Programs& programs = *impl_->programs;
   ExecutionContext::Impl* c = context.impl_.get();
@@ -421,6 +434,8 @@ void CompiledGraph::run(ExecutionContext& context, std::span<const void* const> 
   run_program({programs, *c->program, impl_->device, *c->context}, c->inputs, c->outputs,
               c->bindings, options);
   c->staging.collect();
+} catch (const std::exception&) {
+  runtime::rethrow_as_ours("run", impl_->programs->graph().name());
 }
 
 const Program& CompiledGraph::program() const { return impl_->programs->only()->program(); }

@@ -30,15 +30,17 @@ double magnitude_like(T x) {
   }
 }
 
-// `at(i)` is the place of element i.
+// `at(i)` is the place of element i; null where there is none.
 template <class At>
 Found look_at(DType dtype, std::int64_t count, At&& at) {
   Found found;
   if (!is_float(dtype) && !is_complex(dtype)) return found;
   with_element_type(dtype, [&]<class T>() {
     for (std::int64_t i = 0; i < count; ++i) {
+      const std::byte* place = at(i);
+      if (place == nullptr) continue;
       T x;
-      std::memcpy(&x, at(i), sizeof(T));
+      std::memcpy(&x, place, sizeof(T));
       const double m = magnitude_like(x);
       if (std::isfinite(m)) continue;
       if (found.first < 0) found.first = i;
@@ -87,13 +89,20 @@ Found look_at(const loop::Kernel& kernel, const loop::Access& access, bool per_e
   std::int64_t count = 1;
   for (std::size_t axis = 0; axis < axes; ++axis) count *= kernel.extents[axis];
   const std::int64_t size = size_of(buffer.dtype);
-  return look_at(buffer.dtype, count, [&](std::int64_t i) {
-    std::int64_t place = access.offset;
+  const auto counted = [&](std::int64_t from, const std::vector<std::int64_t>& strides,
+                           std::int64_t i) {
     for (std::size_t axis = axes; axis-- > 0;) {
-      place += i % kernel.extents[axis] * access.strides[axis];
+      from += i % kernel.extents[axis] * strides[axis];
       i /= kernel.extents[axis];
     }
-    return data + place * size;
+    return from;
+  };
+  return look_at(buffer.dtype, count, [&](std::int64_t i) -> const std::byte* {
+    for (const loop::Guard& g : access.guards) {
+      const std::int64_t at = counted(g.offset, g.strides, i);
+      if (at < 0 || at >= g.limit) return nullptr;
+    }
+    return data + counted(access.offset, access.strides, i) * size;
   });
 }
 
@@ -109,7 +118,8 @@ class Touched {
     for (const loop::Instr& i : kernel_.code) {
       if (i.code == loop::Code::Load && buffer_of(i.access) != made)
         add(found, at(i.access, i.per_element));
-      if (i.code == loop::Code::Constant) add(found, look_at(i.number));
+      const bool has_number = i.code == loop::Code::Constant || !i.access.guards.empty();
+      if (has_number) add(found, look_at(i.number));
     }
     return found;
   }
@@ -120,6 +130,7 @@ class Touched {
       for (const loop::Store& s : stage.stores) add(found, at(s.access, stage.per_element));
     }
     for (const loop::Accumulator& a : kernel_.accumulators) {
+      if (a.running) continue;
       const BufferId b = step_.buffers[static_cast<std::size_t>(a.argument)];
       if (b >= 0) add(found, look_at(buffer(b), data(b)));
     }

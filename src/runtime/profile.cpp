@@ -12,27 +12,17 @@
 
 #include "runtime/observers.h"
 #include "support/fork.h"
+#include "support/json.h"
 
 namespace ricci {
 namespace {
 
 std::string step_kind(const Step& step) {
   if (std::holds_alternative<KernelStep>(step.what)) return "kernel";
-  if (const auto* call = std::get_if<CallStep>(&step.what)) return std::string(call->op.mnemonic());
-  return std::holds_alternative<LoopStep>(step.what) ? "loop" : "control";
-}
-
-std::string in_json(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (static_cast<unsigned char>(c) < 0x20) {
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      out += c;
-    }
+  if (const auto* call = std::get_if<CallStep>(&step.what)) {
+    return std::string(call->reference.name());
   }
-  return out;
+  return std::holds_alternative<LoopStep>(step.what) ? "loop" : "control";
 }
 
 std::string place(const SourcePosition& where) {
@@ -127,12 +117,13 @@ std::string Profile::chrome_trace() const {
   for (const Impl::Event& e : impl_->events) {
     const ProfileRow& r = impl_->rows[e.row];
     fmt::format_to(std::back_inserter(text),
-                   "{{\"name\": \"{}\", \"cat\": \"{}\", \"ph\": \"X\", \"pid\": 1, \"tid\": {}, "
-                   "\"ts\": {:.3f}, \"dur\": {:.3f}, \"args\": {{\"program\": \"{}\", \"step\": "
-                   "{}, \"where\": \"{}\", \"bytes\": {}, \"flops\": {}}}}},\n",
-                   in_json(r.label), in_json(r.kind), e.thread, static_cast<double>(e.start) * 1e-3,
-                   static_cast<double>(e.duration) * 1e-3, in_json(r.program), r.step,
-                   in_json(r.where.known() ? r.where.to_string() : ""), r.bytes, r.flops);
+                   "{{\"name\": {}, \"cat\": {}, \"ph\": \"X\", \"pid\": 1, \"tid\": {}, "
+                   "\"ts\": {:.3f}, \"dur\": {:.3f}, \"args\": {{\"program\": {}, \"step\": "
+                   "{}, \"where\": {}, \"bytes\": {}, \"flops\": {}}}}},\n",
+                   quote_json(r.label), quote_json(r.kind), e.thread,
+                   static_cast<double>(e.start) * 1e-3, static_cast<double>(e.duration) * 1e-3,
+                   quote_json(r.program), r.step,
+                   quote_json(r.where.known() ? r.where.to_string() : ""), r.bytes, r.flops);
   }
   fmt::format_to(std::back_inserter(text),
                  "{{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": 1, \"args\": {{\"name\": "

@@ -47,7 +47,7 @@ std::string heading(const device::Executable& e) {
 
 std::string memory(const device::Executable& e) {
   const Program& p = e.program();
-  std::array<std::int64_t, 4> bytes{};
+  std::array<std::int64_t, 5> bytes{};  // by role
   for (const Buffer& b : p.buffers) {
     std::int64_t& sum = bytes[static_cast<std::size_t>(b.role)];
     sum = saturating_add(sum, b.bytes());

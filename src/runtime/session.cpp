@@ -7,6 +7,7 @@
 #include "ricci/op/ops.h"
 
 #include "runtime/compiled_graph_impl.h"
+#include "runtime/memory_errors.h"
 #include "support/float_environment.h"
 #include "support/fork.h"
 
@@ -88,7 +89,7 @@ Session::Session(Device device, SessionOptions options)
 
 const Device& Session::device() const noexcept { return impl_->device; }
 
-CompiledGraph Session::compile(const Graph& graph, const CompileOptions& options) {
+CompiledGraph Session::compile(const Graph& graph, const CompileOptions& options) try {
   const DefaultFloatEnvironment floats;
   CompileOptions wanted = options;
   if (wanted.code_cache.empty()) wanted.code_cache = impl_->code_cache;
@@ -112,6 +113,8 @@ CompiledGraph Session::compile(const Graph& graph, const CompileOptions& options
   impl_->entries.push_front({hash, made});
   while (impl_->entries.size() > impl_->options.max_programs) impl_->entries.pop_back();
   return made_of(std::move(made));
+} catch (const std::exception&) {
+  runtime::rethrow_as_ours("compile", graph.name());
 }
 
 Session::CacheStatistics Session::cache() const {

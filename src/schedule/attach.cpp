@@ -19,7 +19,7 @@ bool reads_in_order(const loop::Kernel& k, std::size_t argument) {
       return true;
     }
     return i.per_element && i.access.offset == 0 && i.access.terms.empty() &&
-           i.access.strides == in_order;
+           i.access.guards.empty() && i.access.strides == in_order;
   });
 }
 
@@ -41,11 +41,12 @@ bool writes_in_order(const loop::Kernel& k, std::size_t argument) {
   return stored;
 }
 
-// May it report an index that is out of range?
+// May it meet a number it can do nothing with?
 bool can_fault(const loop::Kernel& k) {
   const auto checked = [](const loop::Term& t) { return !t.clamp; };
-  return std::ranges::any_of(
-      k.code, [&](const loop::Instr& i) { return std::ranges::any_of(i.access.terms, checked); });
+  return std::ranges::any_of(k.code, [&](const loop::Instr& i) {
+    return loop::is_partial(i) || std::ranges::any_of(i.access.terms, checked);
+  });
 }
 
 class Attacher {
@@ -67,7 +68,7 @@ class Attacher {
     std::vector<bool> gone(program_.steps.size(), false);
     for (std::size_t c = 0; c < program_.steps.size(); ++c) {
       const auto* call = std::get_if<CallStep>(&program_.steps[c].what);
-      if (call == nullptr || !target_.runs_in_parts(call->op) || call->results[0].buffer < 0)
+      if (call == nullptr || !target_.runs_in_parts(call->call) || call->results[0].buffer < 0)
         continue;
       if (const auto k = reader(c, gone)) {
         attach_after(c, *k);

@@ -5,7 +5,7 @@
 #include <set>
 #include <tuple>
 
-#include "schedule/call_flops.h"
+#include "schedule/calls.h"
 
 namespace ricci {
 namespace {
@@ -16,7 +16,9 @@ bool computes(loop::Code code) {
     case loop::Code::Binary:
     case loop::Code::Compare:
     case loop::Code::Select:
-    case loop::Code::Cast: return true;
+    case loop::Code::Cast:
+    case loop::Code::Running:
+    case loop::Code::Random: return true;
     case loop::Code::Constant:
     case loop::Code::Index:
     case loop::Code::Load:
@@ -59,6 +61,7 @@ StepCost launch_cost(const Program& p, const Launch& step, BufferId made = -1) {
     cost.flops += times * static_cast<double>(stage.reductions.size() + stage.accumulators.size());
   }
   for (const loop::Accumulator& a : k.accumulators) {
+    if (a.running) continue;
     const double length = a.per_element ? static_cast<double>(k.row_elements()) : 1;
     visited[a.argument] = length * static_cast<double>(k.kept_rows() * k.chunks);
   }

@@ -98,6 +98,37 @@ std::int64_t natural_row(const Item& item, const KernelShape& shape) {
       .value_or(row);
 }
 
+Walk walk_of(const Item& item) {
+  if (item.kind != Item::Kind::Running) return Walk::Any;
+  return item.from_end ? Walk::Backward : Walk::Forward;
+}
+
+// Elements behind the axis of a running total.
+std::int64_t columns_of(const Item& item) {
+  return element_count(std::span(item.dims).subspan(item.axis + 1));
+}
+
+Intervals walked_by(const Item& item) {
+  const std::int64_t columns = columns_of(item);
+  return {{columns, columns * item.dims[item.axis]}};
+}
+
+// A part of the columns, where there are few rows above to share out.
+std::int64_t running_row(const Item& item, const KernelShape& shape) {
+  const std::int64_t columns = columns_of(item);
+  const std::int64_t above = element_count(item.dims) / columns / item.dims[item.axis];
+  if (columns <= shape.running_part || above >= shape.enough_rows) {
+    if (columns <= shape.longest_row) return columns;
+  }
+  return part_of_row(columns, 2, shape.running_part, boundaries_of(item.dims, 1)).value_or(columns);
+}
+
+// A row's elements must be columns of one total each.
+std::optional<ReductionPlan> running_with_row(const Item& item, std::int64_t row) {
+  if (row <= 1 || columns_of(item) % row != 0) return std::nullopt;
+  return ReductionPlan{Reach::Row, row, walked_by(item)};
+}
+
 class Fuser {
  public:
   Fuser(const Items& items, const FuseOptions& options) : items_(items), options_(options) {}
@@ -117,6 +148,7 @@ class Fuser {
     Boundaries boundaries;
     Intervals accumulated;
     Reach reach = Reach::Row;
+    Walk walk = Walk::Any;
   };
 
   void place(std::size_t i) {
@@ -177,22 +209,26 @@ class Fuser {
       why = "the kernel would be too large";
       return std::nullopt;
     }
-    Joined state{g.row, g.boundaries, g.accumulated, Reach::Row};
+    Joined state{g.row, g.boundaries, g.accumulated, Reach::Row, g.walk};
     const std::int64_t count = element_count(item.dims);
-    if (item.kind == Item::Kind::Reduction) {
+    const bool running = item.kind == Item::Kind::Running;
+    if (item.kind == Item::Kind::Reduction || running) {
       if (count != g.elements) {
         why = "it walks another number of elements";
         return std::nullopt;
       }
-      const auto plan = with_row(item, g.row != 0 ? g.row : natural_row(item, options_.shape));
+      const auto plan =
+          running ? running_with_row(item, g.row != 0 ? g.row : running_row(item, options_.shape))
+                  : with_row(item, g.row != 0 ? g.row : natural_row(item, options_.shape));
       if (!plan || (!plan->accumulated.empty() && !g.accumulated.empty() &&
-                    plan->accumulated != g.accumulated)) {
+                    (plan->accumulated != g.accumulated || walk_of(item) != g.walk))) {
         why = "it reduces along other axes";
         return std::nullopt;
       }
       state.row = plan->row;
       state.reach = plan->reach;
       if (!plan->accumulated.empty()) state.accumulated = plan->accumulated;
+      if (running) state.walk = walk_of(item);
     } else if (count != g.elements && (g.row == 0 || count * g.row != g.elements)) {
       why = "it walks another number of elements";
       return std::nullopt;
@@ -215,6 +251,7 @@ class Fuser {
   [[nodiscard]] bool read_fits(const Item& reader, const Stored& read, std::size_t writer,
                                std::int64_t elements, std::int64_t row) const {
     const Item& from = items_.items[writer];
+    if (!read.bounds.empty()) return false;
     if (from.piece || items_.writers[static_cast<std::size_t>(read.storage)].size() != 1)
       return false;
     if (from.kind == Item::Kind::Reduction && fusion_.reach[writer] != Reach::Row) return false;
@@ -265,6 +302,7 @@ class Fuser {
     group.row = state.row;
     group.boundaries = state.boundaries;
     group.accumulated = state.accumulated;
+    group.walk = state.walk;
     fusion_.group_of[i] = g;
     fusion_.reach[i] = state.reach;
   }
@@ -286,6 +324,12 @@ class Fuser {
       group.accumulated = plan->accumulated;
       fusion_.reach[i] = plan->reach;
       group.boundaries = joined(group.boundaries, {plan->row}).value();
+    }
+    if (item.kind == Item::Kind::Running) {
+      group.row = running_row(item, options_.shape);
+      group.accumulated = walked_by(item);
+      group.walk = walk_of(item);
+      group.boundaries = joined(group.boundaries, {group.row}).value();
     }
     fusion_.groups.push_back(std::move(group));
     ancestry_.grow();
@@ -313,7 +357,7 @@ class Fuser {
       return false;
     }
     if (!big.accumulated.empty() && !small.accumulated.empty() &&
-        big.accumulated != small.accumulated) {
+        (big.accumulated != small.accumulated || big.walk != small.walk)) {
       return false;
     }
     Boundaries scaled = small.boundaries;
@@ -329,6 +373,7 @@ class Fuser {
       }
     }
     const Intervals accumulated = big.accumulated.empty() ? small.accumulated : big.accumulated;
+    const Walk walk = big.walk == Walk::Any ? small.walk : big.walk;
     const std::int64_t elements = big.elements;
     Group& into = fusion_.groups[a];
     Group& gone = fusion_.groups[b];
@@ -341,6 +386,7 @@ class Fuser {
     into.row = row;
     into.boundaries = std::move(*all);
     into.accumulated = accumulated;
+    into.walk = walk;
     ancestry_.merge(a, b);
     return true;
   }

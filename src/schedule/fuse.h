@@ -23,6 +23,9 @@ enum class Reach : std::uint8_t {
   ElementsAndRows  ///< over the elements of each row, then over rows
 };
 
+/// Which way a group with running totals walks the rows it accumulates over.
+enum class Walk : std::uint8_t { Any, Forward, Backward };
+
 struct Group {
   std::vector<std::size_t> items;  ///< in the order in which they can run
   std::int64_t work = 0;           ///< of their instructions, in units of simple ones
@@ -33,6 +36,7 @@ struct Group {
   std::vector<std::int64_t> boundaries;
   /// Axes summed over rows, as (elements behind the axis, elements with it).
   std::vector<std::pair<std::int64_t, std::int64_t>> accumulated;
+  Walk walk = Walk::Any;      ///< not Any: running totals, and no other sums over rows
   std::string apart_because;  ///< why its first item joined none of its operands' groups
 };
 

@@ -1,5 +1,6 @@
 #include "schedule/items.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "ricci/op/ops.h"
@@ -7,6 +8,7 @@
 #include "ricci/support/error.h"
 
 #include "op/kinds.h"
+#include "schedule/bounds.h"
 #include "schedule/not_positive.h"
 
 namespace ricci::schedule {
@@ -58,9 +60,16 @@ Tensor identity_of(ReduceKind kind, DType dtype) {
 
 class Maker {
  public:
-  explicit Maker(const Graph& graph) : graph_(graph), seen_(graph.size()) {}
+  explicit Maker(const Graph& graph)
+      : graph_(graph),
+        lowered_(graph.size()),
+        read_whole_(graph.size(), false),
+        seen_(graph.size()) {}
 
   Items run() {
+    for (NodeId id = 0; id < graph_.size(); ++id)
+      lowered_[id] = lower_node(graph_, graph_.nodes()[id]);
+    find_read_whole();
     for (NodeId id = 0; id < graph_.size(); ++id) visit(id);
     for (std::size_t k = 0; k < graph_.outputs().size(); ++k) add_output(k);
     items_.writers.resize(items_.storages.size());
@@ -73,6 +82,20 @@ class Maker {
   }
 
  private:
+  // What outputs, calls and reads at given places need as an array, not element by element.
+  void find_read_whole() {
+    for (const ValueId v : graph_.outputs()) read_whole_[v.node] = true;
+    for (auto id = static_cast<NodeId>(graph_.size()); id-- > 0;) {
+      const Node& node = graph_.nodes()[id];
+      const Lowering& l = lowered_[id];
+      for (std::size_t k = 0; k < node.operands.size(); ++k) {
+        const bool whole = l.form == Lowering::Form::Call || (l.indirect && k == 0) ||
+                           (l.form == Lowering::Form::View && read_whole_[id]);
+        if (whole) read_whole_[node.operands[k].node] = true;
+      }
+    }
+  }
+
   void visit(NodeId id) {
     const Node& node = graph_.nodes()[id];
     seen_[id].resize(node.types.size());
@@ -86,11 +109,12 @@ class Maker {
       seen_[id][0] = constant(c->value, id);
       return;
     }
-    const Lowering lowered = lower_node(graph_, node);
+    const Lowering& lowered = lowered_[id];
     switch (lowered.form) {
       case Lowering::Form::View: add_view(id, node, lowered); break;
       case Lowering::Form::Pointwise: add_pointwise(id, node, lowered); break;
       case Lowering::Form::Reduction: add_reduction(id, node, lowered); break;
+      case Lowering::Form::Running: add_running(id, node, lowered); break;
       case Lowering::Form::Pieces: add_pieces(id, node, lowered); break;
       case Lowering::Form::Call: add_call(id, node); break;
     }
@@ -129,7 +153,53 @@ class Maker {
     return seen_[node.operands[k].node][node.operands[k].result];
   }
 
+  // The view's layout is that of the elements, and of the places that bounds are about.
+  static std::optional<Stored> viewed(const Node& node, const LowerContext& c,
+                                      const Lowering& lowered, const Stored& from) {
+    auto layout = lowered.view(node, c, from.layout);
+    if (!layout) return std::nullopt;
+    Stored out{from.storage, std::move(*layout), {}, from.fill};
+    for (const loop::Bound& b : from.bounds) {
+      auto place = lowered.view(node, c, b.place);
+      if (!place) return std::nullopt;
+      out.bounds.push_back({std::move(*place), b.limit});
+    }
+    return out;
+  }
+
+  // As it is, or its fill where its bounds never hold.
+  static Seen simplified(Stored view, const StaticDims& dims) {
+    auto needed = needed_bounds(std::move(view.bounds), dims);
+    if (!needed) return Splat{view.fill};
+    view.bounds = std::move(*needed);
+    return view;
+  }
+
+  // A view that is another value outside its bounds.
+  void add_bounded(NodeId id, const Node& node, const Lowering& lowered) {
+    const LowerContext c = context(node);
+    const Tensor& fill = std::get<Splat>(operand(node, 1)).value;
+    if (loop::element_count(c.operands[0]) == 0) {
+      seen_[id][0] = Splat{fill};
+      return;
+    }
+    Seen from = in_memory(id, operand(node, 0), graph_.type(node.operands[0]));
+    const auto& there = std::get<Stored>(from);
+    if (!there.bounds.empty() && !same_bits(there.fill, fill)) {
+      from = copied(id, from, c.operands[0], graph_.type(node.operands[0]));
+    }
+    Stored view = viewed(node, c, lowered, std::get<Stored>(from)).value();
+    view.bounds.insert(view.bounds.end(), lowered.bounds.begin(), lowered.bounds.end());
+    view.fill = fill;
+    seen_[id][0] = simplified(std::move(view), c.result);
+  }
+
+  static bool same_bits(const Tensor& a, const Tensor& b) {
+    return std::ranges::equal(a.bytes(), b.bytes());
+  }
+
   void add_view(NodeId id, const Node& node, const Lowering& lowered) {
+    if (!lowered.bounds.empty()) return add_bounded(id, node, lowered);
     const Seen& from = operand(node, 0);
     const LowerContext c = context(node);
     if (std::holds_alternative<Splat>(from)) {
@@ -137,8 +207,8 @@ class Maker {
       return;
     }
     if (const auto* s = std::get_if<Stored>(&from)) {
-      if (const auto layout = lowered.view(node, c, s->layout)) {
-        seen_[id][0] = Stored{s->storage, *layout};
+      if (auto view = viewed(node, c, lowered, *s)) {
+        seen_[id][0] = simplified(std::move(*view), c.result);
         return;
       }
     } else if (const auto layout = lowered.view(node, c, std::get<Sequence>(from).layout)) {
@@ -178,6 +248,7 @@ class Maker {
               : Tensor::splat(scalar, std::get<std::int64_t>(lowered.instr.number)).contiguous()};
       return;
     }
+    if (lowered.instr.code == loop::Code::Random) return add_random(id, node, lowered);
     Item item{.kind = Item::Kind::Pointwise, .node = id, .dims = dims};
     item.instr = lowered.instr;
     if (lowered.instr.code == loop::Code::Unary && lowered.instr.unary() == UnaryKind::Exp) {
@@ -193,10 +264,27 @@ class Maker {
               s->layout.strides[static_cast<std::size_t>(lowered.indirect->axis)];
         }
         s->layout = through(s->layout, lowered.reads[k]);
+        for (loop::Bound& b : s->bounds) b.place = through(b.place, lowered.reads[k]);
       } else if (auto* q = std::get_if<Sequence>(&from)) {
         q->layout = through(q->layout, lowered.reads[k]);
       }
       item.reads.push_back(std::move(from));
+    }
+    finish(id, node, std::move(item));
+  }
+
+  // Reads the run's seed, and the key operand if there is one.
+  void add_random(NodeId id, const Node& node, const Lowering& lowered) {
+    Item item{.kind = Item::Kind::Pointwise, .node = id, .dims = node.types[0].static_dims()};
+    item.instr = lowered.instr;
+    const AxisMap everywhere(item.dims.size(), -1);
+    if (seed_ < 0) seed_ = add_storage(Storage::Role::Seed, {DType::I64, {}}, id);
+    item.reads.push_back(Stored{seed_, through({0, {}}, everywhere)});
+    if (lowered.key) {
+      Seen key = operand(node, *lowered.key);
+      if (auto* s = std::get_if<Stored>(&key)) s->layout = through(s->layout, everywhere);
+      if (auto* q = std::get_if<Sequence>(&key)) q->layout = through(q->layout, everywhere);
+      item.reads.push_back(std::move(key));
     }
     finish(id, node, std::move(item));
   }
@@ -226,6 +314,17 @@ class Maker {
     finish(id, node, std::move(item));
   }
 
+  void add_running(NodeId id, const Node& node, const Lowering& lowered) {
+    Item item{.kind = Item::Kind::Running, .node = id, .dims = node.types[0].static_dims()};
+    item.instr = {.code = loop::Code::Running, .dtype = node.types[0].dtype};
+    item.reduce = lowered.reduce;
+    item.axis = lowered.axis;
+    item.exclusive = lowered.exclusive;
+    item.from_end = lowered.from_end;
+    item.reads = {operand(node, 0)};
+    finish(id, node, std::move(item));
+  }
+
   // Items that walk no element are left out.
   void push(Item item) {
     if (loop::element_count(item.dims) != 0) items_.items.push_back(std::move(item));
@@ -238,7 +337,51 @@ class Maker {
     seen_[id][0] = whole(s, node.types[0]);
   }
 
+  // The only operand with elements of its own, when all others are one and the same number.
+  [[nodiscard]] std::optional<std::size_t> only_array(const Node& node) const {
+    std::optional<std::size_t> array;
+    const Tensor* fill = nullptr;
+    for (std::size_t k = 0; k < node.operands.size(); ++k) {
+      const auto* splat = std::get_if<Splat>(&operand(node, k));
+      if (splat == nullptr) {
+        if (array) return std::nullopt;
+        array = k;
+      } else if (fill == nullptr) {
+        fill = &splat->value;
+      } else if (!same_bits(*fill, splat->value)) {
+        return std::nullopt;
+      }
+    }
+    return fill == nullptr ? std::nullopt : array;
+  }
+
+  // Pieces around one array are a view of it within bounds.
+  bool add_surrounded(NodeId id, const Node& node, const Lowering& lowered) {
+    if (read_whole_[id] || *node.types[0].numel() == 0) return false;
+    const auto k = only_array(node);
+    if (!k || !std::holds_alternative<Stored>(operand(node, *k))) return false;
+    Stored view = std::get<Stored>(operand(node, *k));
+    const auto& fill = std::get<Splat>(operand(node, *k == 0 ? 1 : 0)).value;
+    if (!view.bounds.empty() && !same_bits(view.fill, fill)) return false;
+    const StaticDims dims = graph_.type(node.operands[*k]).static_dims();
+    const StaticDims whole = node.types[0].static_dims();
+    const loop::Layout inside = loop::contiguous(whole);
+    for (std::size_t a = 0; a < dims.size(); ++a) {
+      if (dims[a] == whole[a]) continue;
+      const std::int64_t start = lowered.pieces[*k].offset / inside.strides[a];
+      view.layout.offset -= start * view.layout.strides[a];
+      for (loop::Bound& b : view.bounds) b.place.offset -= start * b.place.strides[a];
+      loop::Layout place{-start, std::vector<std::int64_t>(dims.size(), 0)};
+      place.strides[a] = 1;
+      view.bounds.push_back({std::move(place), dims[a]});
+    }
+    view.fill = fill;
+    seen_[id][0] = simplified(std::move(view), whole);
+    return true;
+  }
+
   void add_pieces(NodeId id, const Node& node, const Lowering& lowered) {
+    if (add_surrounded(id, node, lowered)) return;
     const StorageId s = add_storage(Storage::Role::Temporary, node.types[0], id);
     for (std::size_t k = 0; k < node.operands.size(); ++k) {
       const StaticDims dims = graph_.type(node.operands[k]).static_dims();
@@ -249,8 +392,15 @@ class Maker {
     seen_[id][0] = whole(s, node.types[0]);
   }
 
-  // Calls read memory: a number becomes an array of one element read again and again.
+  // Calls read memory, all of it.
   Seen stored(NodeId id, const Seen& from, const Type& type) {
+    const auto* s = std::get_if<Stored>(&from);
+    if (s != nullptr && !s->bounds.empty()) return copied(id, from, type.static_dims(), type);
+    return in_memory(id, from, type);
+  }
+
+  // A number becomes an array of one element read again and again.
+  Seen in_memory(NodeId id, const Seen& from, const Type& type) {
     if (const auto* splat = std::get_if<Splat>(&from)) {
       const StorageId s = add_storage(Storage::Role::Constant, splat->value.type(), id);
       items_.storages.back().constant = splat->value;
@@ -307,7 +457,7 @@ class Maker {
     if (const auto* s = std::get_if<Stored>(&from)) {
       Storage& storage = items_.storages[static_cast<std::size_t>(s->storage)];
       if (storage.role == Storage::Role::Temporary && storage.elements == *type.numel() &&
-          loop::is_contiguous(s->layout, type.static_dims())) {
+          s->bounds.empty() && loop::is_contiguous(s->layout, type.static_dims())) {
         storage.role = Storage::Role::Output;
         storage.output = static_cast<std::int32_t>(k);
         items_.outputs.push_back(s->storage);
@@ -321,6 +471,9 @@ class Maker {
   }
 
   const Graph& graph_;
+  std::vector<Lowering> lowered_;
+  std::vector<bool> read_whole_;
+  StorageId seed_ = -1;
   Items items_;
   std::vector<std::vector<Seen>> seen_;
 };

@@ -18,7 +18,7 @@ using StorageId = std::int32_t;
 
 /// An array in memory.
 struct Storage {
-  enum class Role : std::uint8_t { Leaf, Constant, Temporary, Output };
+  enum class Role : std::uint8_t { Leaf, Constant, Temporary, Output, Seed };
   Role role = Role::Temporary;
   DType dtype = DType::F32;
   std::int64_t elements = 0;
@@ -32,6 +32,9 @@ struct Storage {
 struct Stored {
   StorageId storage = -1;
   loop::Layout layout;
+  /// Where one of them does not hold, `fill` is seen instead.
+  std::vector<loop::Bound> bounds = {};
+  Tensor fill = {};  ///< one element
 };
 struct Splat {
   Tensor value;  ///< one element
@@ -43,10 +46,10 @@ struct Sequence {
 using Seen = std::variant<Stored, Splat, Sequence>;
 
 struct Item {
-  enum class Kind : std::uint8_t { Pointwise, Reduction, Call };
+  enum class Kind : std::uint8_t { Pointwise, Reduction, Running, Call };
   Kind kind = Kind::Call;
   NodeId node = 0;
-  // Pointwise and Reduction: walks `dims`; reads have one stride per axis of them.
+  // All but Call: walks `dims`; reads have one stride per axis of them.
   StaticDims dims;
   std::vector<Seen> reads;  ///< Call: with the operands' own axes
   loop::Instr instr;
@@ -54,6 +57,10 @@ struct Item {
   std::int64_t indirect_stride = 0;
   ReduceKind reduce = ReduceKind::Sum;
   std::vector<bool> reduced;
+  // Running: totals by `reduce` along an axis.
+  std::size_t axis = 0;
+  bool exclusive = false;
+  bool from_end = false;
   // What it fills. A piece of a storage has a layout of its own.
   std::vector<StorageId> writes;  ///< Call: one per result, -1 when not wanted
   std::optional<loop::Layout> piece;

@@ -6,6 +6,7 @@
 
 #include "ricci/support/error.h"
 
+#include "schedule/kernel_axes.h"
 #include "type/small_dtype.h"
 
 namespace ricci::schedule {
@@ -17,63 +18,6 @@ using loop::Instr;
 using loop::Kernel;
 using loop::Reg;
 using loop::Stage;
-
-// The axes of a group's kernel: which elements each stands for, outermost first.
-struct Axes {
-  std::vector<std::int64_t> behind;  ///< elements behind each axis
-  std::vector<std::int64_t> extents;
-  std::size_t kept = 0;
-  std::size_t outer = 0;
-};
-
-bool is_accumulated(const Group& group, std::int64_t behind) {
-  return std::ranges::any_of(group.accumulated, [&](const auto& interval) {
-    return interval.first <= behind && behind < interval.second;
-  });
-}
-
-Axes axes_of(const Group& group) {
-  Axes axes;
-  std::vector<std::size_t> kept;
-  std::vector<std::size_t> accumulated;
-  std::vector<std::size_t> inner;
-  const std::vector<std::int64_t>& b = group.boundaries;
-  for (std::size_t i = b.size(); i-- > 1;) {
-    const std::int64_t behind = b[i - 1];
-    if (group.row > 1 && behind < group.row) {
-      inner.push_back(i - 1);
-    } else {
-      (is_accumulated(group, behind) ? accumulated : kept).push_back(i - 1);
-    }
-  }
-  for (const auto* zone : {&kept, &accumulated, &inner}) {
-    for (const std::size_t i : *zone) {
-      axes.behind.push_back(b[i]);
-      axes.extents.push_back(b[i + 1] / b[i]);
-    }
-  }
-  axes.kept = kept.size();
-  axes.outer = kept.size() + accumulated.size();
-  return axes;
-}
-
-// A layout over an item's own axes as strides of the kernel's. `unit` elements of the kernel make
-// one of the item's.
-std::vector<std::int64_t> spread(const loop::Layout& layout, const StaticDims& dims,
-                                 const Axes& axes, std::int64_t unit) {
-  std::vector<std::int64_t> strides(axes.extents.size(), 0);
-  std::int64_t behind = unit;
-  for (std::size_t d = dims.size(); d-- > 0;) {
-    if (dims[d] == 1) continue;
-    for (std::size_t a = 0; a < strides.size(); ++a) {
-      if (axes.behind[a] >= behind && axes.behind[a] < behind * dims[d]) {
-        strides[a] = layout.strides[d] * (axes.behind[a] / behind);
-      }
-    }
-    behind *= dims[d];
-  }
-  return strides;
-}
 
 bool is_cheap(BinaryKind kind) {
   switch (kind) {
@@ -113,7 +57,7 @@ bool is_cheap(const Instr& i) {
 
 // Into how many chunks sums over rows are cut: one where the kept rows are work enough to share.
 std::int64_t chunks_of(const Kernel& k, const KernelShape& shape) {
-  if (k.accumulators.empty()) return 1;
+  if (k.accumulators.empty() || k.accumulators[0].running) return 1;
   const std::int64_t wanted =
       std::clamp<std::int64_t>(k.work / shape.chunk_work, 1, shape.most_parts);
   const std::int64_t kept = std::min(wanted, std::max<std::int64_t>(k.kept_rows(), 1));
@@ -121,6 +65,23 @@ std::int64_t chunks_of(const Kernel& k, const KernelShape& shape) {
   const std::int64_t chunks = std::min((wanted + kept - 1) / kept, shape.most_chunks);
   return std::min(chunks, std::max<std::int64_t>(k.accumulated_rows(), 1));
 }
+
+loop::Number number_of(const Tensor& value) {
+  if (is_float(value.dtype())) return value.item();
+  if (is_complex(value.dtype())) return value.numbers<std::complex<double>>()[0];
+  return value.numbers<std::int64_t>()[0];
+}
+
+// Loads that are alike.
+struct LoadKey {
+  bool each = false;
+  std::int32_t argument = -1;
+  std::int64_t offset = 0;
+  std::vector<std::int64_t> strides;
+  std::vector<loop::Guard> guards;
+  std::vector<std::byte> fill;
+  auto operator<=>(const LoadKey&) const = default;
+};
 
 class Builder {
  public:
@@ -143,6 +104,7 @@ class Builder {
     assign_stages();
     emit_all();
     finish_stages();
+    if (group_.walk == Walk::Backward) walk_backwards();
     loop::coalesce(kernel());
     if (group_.row <= 1) choose_row();
     if (shape_.rows_wait_in_outputs) share_row_buffers();
@@ -316,8 +278,45 @@ class Builder {
     return place;
   }
 
+  // Sums and products of f32 are kept in double: they are as long as the axis.
+  Reg emit_running(std::size_t i, int stage) {
+    const Item& it = item(i);
+    const DType dtype = it.instr.dtype;
+    const bool adds = it.reduce == ReduceKind::Sum || it.reduce == ReduceKind::Prod;
+    const DType held = adds && dtype == DType::F32 ? DType::F64 : widened(dtype);
+    const auto as = [&](Reg r, DType to) {
+      if (held == dtype) return r;
+      return add({.code = Code::Cast, .dtype = to, .in = {r, loop::NoReg, loop::NoReg}}, stage,
+                 true);
+    };
+    Instr instr{.code = Code::Running, .dtype = held};
+    instr.in[0] = as(read(it, 0, stage, true), held);
+    instr.reduction = static_cast<std::int32_t>(kernel().accumulators.size());
+    loop::Accumulator acc{it.reduce, held, instr.in[0], true, -1, -1};
+    acc.running = true;
+    acc.exclusive = it.exclusive;
+    kernel().accumulators.push_back(acc);
+    accumulated_items_.push_back(i);
+    return as(add(std::move(instr), stage, true), dtype);
+  }
+
+  // Rows that are accumulated over, from the last to the first.
+  void walk_backwards() {
+    const auto flip = [&](std::int64_t& offset, std::vector<std::int64_t>& strides) {
+      for (std::size_t a = kernel().kept; a < kernel().outer; ++a) {
+        offset += strides[a] * (kernel().extents[a] - 1);
+        strides[a] = -strides[a];
+      }
+    };
+    loop::for_each_access(kernel(), [&](Access& access) {
+      flip(access.offset, access.strides);
+      for (loop::Guard& g : access.guards) flip(g.offset, g.strides);
+    });
+  }
+
   Reg emit(std::size_t i, int stage, bool per_element) {
     const Item& it = item(i);
+    if (it.kind == Item::Kind::Running) return emit_running(i, stage);
     Instr instr = it.instr;
     if (it.indirect) {
       const Reg index = read(it, it.indirect->by, stage, per_element);
@@ -328,6 +327,9 @@ class Builder {
         instr.in[k] = read(it, k, stage, per_element);
     }
     if (instr.code == Code::Copy) return instr.in[0];
+    if (instr.code == Code::Random) {
+      instr.access.strides = spread({0, it.instr.access.strides}, it.dims, axes_, unit(it));
+    }
     return add(std::move(instr), stage, per_element);
   }
 
@@ -349,38 +351,40 @@ class Builder {
       const auto row = row_value_.find(*w);
       return row != row_value_.end() ? row->second : element_value(*w, stage);
     }
-    return load(access(stored, it.dims, unit(it)),
-                items_.storages[static_cast<std::size_t>(stored.storage)].dtype, stage,
-                per_element);
+    return load(stored, it, stage, per_element);
   }
 
   // One load for each place and stage; what does not move along the row is loaded once a row.
-  Reg load(Access place, DType dtype, int stage, bool per_element) {
-    const bool moves =
-        std::ranges::any_of(place.strides.begin() + static_cast<std::ptrdiff_t>(row_axes_from()),
-                            place.strides.end(), [](std::int64_t s) { return s != 0; });
+  Reg load(const Stored& stored, const Item& it, int stage, bool per_element) {
+    Instr instr{.code = Code::Load,
+                .dtype = items_.storages[static_cast<std::size_t>(stored.storage)].dtype};
+    instr.access = access(stored, it.dims, unit(it));
+    const Access& place = instr.access;
+    bool moves = moves_along_row(place.strides);
+    for (const loop::Guard& g : place.guards) moves = moves || moves_along_row(g.strides);
     const bool each = per_element && (moves || group_.row <= 1);
-    auto key = std::tuple(each, place.argument, place.offset, place.strides);
+    LoadKey key{each, place.argument, place.offset, place.strides, place.guards, {}};
+    if (!stored.bounds.empty()) {
+      instr.number = number_of(stored.fill);
+      const std::span<const std::byte> fill = stored.fill.bytes();
+      key.fill.assign(fill.begin(), fill.end());
+    }
     auto& known = loads_[static_cast<std::size_t>(each ? stage : 0)];
     if (const auto found = known.find(key); found != known.end()) return found->second;
-    const Reg r = add({.code = Code::Load, .dtype = dtype, .access = std::move(place)},
-                      each ? stage : 0, each);
+    const Reg r = add(std::move(instr), each ? stage : 0, each);
     known[std::move(key)] = r;
     return r;
   }
 
-  [[nodiscard]] std::size_t row_axes_from() const { return group_.row <= 1 ? 0 : axes_.outer; }
+  [[nodiscard]] bool moves_along_row(const std::vector<std::int64_t>& strides) const {
+    const std::size_t from = group_.row <= 1 ? 0 : axes_.outer;
+    return std::ranges::any_of(strides.begin() + static_cast<std::ptrdiff_t>(from), strides.end(),
+                               [](std::int64_t s) { return s != 0; });
+  }
 
   Reg constant(const Tensor& value) {
-    Instr instr{.code = Code::Constant, .dtype = value.dtype()};
-    if (is_float(value.dtype())) {
-      instr.number = value.item();
-    } else if (is_complex(value.dtype())) {
-      instr.number = value.numbers<std::complex<double>>()[0];
-    } else {
-      instr.number = value.numbers<std::int64_t>()[0];
-    }
-    return add(std::move(instr), 0, false);
+    return add({.code = Code::Constant, .dtype = value.dtype(), .number = number_of(value)}, 0,
+               false);
   }
 
   Access access(const Stored& stored, const StaticDims& dims, std::int64_t each) {
@@ -388,6 +392,9 @@ class Builder {
     a.argument = argument(stored.storage, loop::ArgumentRole::In);
     a.offset = stored.layout.offset;
     a.strides = spread(stored.layout, dims, axes_, each);
+    for (const loop::Bound& b : stored.bounds) {
+      a.guards.push_back({b.place.offset, spread(b.place, dims, axes_, each), b.limit});
+    }
     return a;
   }
 
@@ -469,12 +476,7 @@ class Builder {
   void choose_row() {
     if (kernel().extents.empty()) {
       kernel().extents = {1};
-      for (Instr& i : kernel().code) {
-        if (i.code == Code::Load || i.code == Code::Index) i.access.strides = {0};
-      }
-      for (Stage& s : kernel().stages) {
-        for (loop::Store& st : s.stores) st.access.strides = {0};
-      }
+      loop::for_each_strides(kernel(), [](auto& strides) { strides = {0}; });
     }
     kernel().outer = kernel().kept = kernel().extents.size() - 1;
   }
@@ -488,6 +490,7 @@ class Builder {
       // Smaller floats are summed in f32 and rounded once.
       const DType wide = widened(acc.dtype);
       acc.local = add_argument({wide, loop::ArgumentRole::Local, length}, -1);
+      if (acc.running) continue;
       const StorageId result = item(i).writes[0];
       if (k.chunks == 1) {
         acc.argument = argument(result, loop::ArgumentRole::Out);
@@ -514,9 +517,7 @@ class Builder {
   std::vector<Stage> once_;
   std::map<std::size_t, Reg> row_value_;
   std::vector<std::map<std::size_t, Reg>> values_;  ///< per stage: values per element
-  std::vector<
-      std::map<std::tuple<bool, std::int32_t, std::int64_t, std::vector<std::int64_t>>, Reg>>
-      loads_;
+  std::vector<std::map<LoadKey, Reg>> loads_;
   std::map<StorageId, std::int32_t> arguments_;
   std::map<std::size_t, std::int32_t> row_buffers_;
   std::set<std::size_t> in_memory_;

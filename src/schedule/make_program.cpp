@@ -6,12 +6,14 @@
 #include <fmt/ranges.h>
 
 #include "ricci/op/ops.h"
+#include "ricci/rule/lower.h"
 #include "ricci/schedule/program.h"
 #include "ricci/schedule/target.h"
 #include "ricci/schedule/verify.h"
 #include "ricci/support/text.h"
 
 #include "schedule/attach.h"
+#include "schedule/calls.h"
 #include "schedule/fuse.h"
 #include "schedule/kernel_builder.h"
 #include "schedule/place_temporaries.h"
@@ -74,6 +76,7 @@ class Assembler {
           b.role = Buffer::Role::Constant;
           b.constant = s.constant;
           break;
+        case Storage::Role::Seed: b.role = Buffer::Role::Seed; break;
         case Storage::Role::Temporary: break;
       }
       program_.buffers.push_back(std::move(b));
@@ -232,7 +235,10 @@ class Assembler {
           {item.writes[r], node.types[r], loop::contiguous(node.types[r].static_dims())});
     }
     if (node.bodies.empty()) {
-      step.what = CallStep{node.op, std::move(operands), std::move(results)};
+      loop::Call call = lower_node(*graph_, node).call;
+      if (!schedule::is_claimed(target_, call, *graph_, node)) call = loop::HostCall{};
+      step.what = CallStep{std::move(call), loop::Reference(node.op), std::move(operands),
+                           std::move(results)};
     } else {
       step.what = control_step(node, std::move(operands), std::move(results));
     }

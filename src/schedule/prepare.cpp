@@ -1,10 +1,13 @@
 // What the scheduler is given: a graph of primitives, structured ops the device claims, and loops.
+#include <algorithm>
+
 #include "ricci/build/build.h"
 #include "ricci/build/reduce.h"
 #include "ricci/op/ops.h"
 #include "ricci/rewrite/canonicalize.h"
 #include "ricci/rewrite/cleanup.h"
 #include "ricci/rule/expand.h"
+#include "ricci/rule/lower.h"
 #include "ricci/schedule/program.h"
 #include "ricci/schedule/target.h"
 #include "ricci/support/stop.h"
@@ -13,6 +16,7 @@
 #include "op/kinds.h"
 #include "rewrite/replace_nodes.h"
 #include "rewrite/tidy.h"
+#include "schedule/calls.h"
 #include "support/float_environment.h"
 #include "type/small_dtype.h"
 
@@ -34,7 +38,6 @@ NewResults reduced_by_sums(const NodeVisit& v) {
   }
   Value x = v.operands[0];
   const DType dtype = x.dtype();
-  if (is_complex(dtype)) return std::nullopt;
   if (is_small_float(dtype)) x = cast(x, {.to = DType::F32});
   const auto over = [&](Value of, ReduceKind kind, bool keep) {
     return reduce(of, {.op = kind, .axes = op->axes, .keep_dim = keep});
@@ -64,14 +67,15 @@ NewResults reduced_by_sums(const NodeVisit& v) {
 bool is_attention(const Op& op) { return op.is<op::Attention>() || op.is<op::AttentionBackward>(); }
 
 bool is_claimed(const Graph& graph, const Node& node, const ProgramOptions& options) {
-  return options.target != nullptr && options.target->claims(graph, node);
+  if (options.target == nullptr) return false;
+  return schedule::is_claimed(*options.target, lower_node(graph, node).call, graph, node);
 }
 
 bool must_expand(const Graph& graph, const Node& node, const ProgramOptions& options) {
   if (!has_expansion(node.op.kind()) || node.op.is<op::Checkpoint>()) return false;
   if (is_attention(node.op)) return false;  // in the end: see expand_attention
   if (is_claimed(graph, node, options)) return false;
-  return true;
+  return lower_node(graph, node).form == Lowering::Form::Call;
 }
 
 // The node's op on other operands, with the same results wanted: an invalid Value for the others.
@@ -171,7 +175,7 @@ PassResult expand_unclaimed(const Graph& graph, const ProgramOptions& options) {
   return replace_nodes(
       graph, "prepare_for_device",
       [&](const NodeVisit& v) -> NewResults {
-        if (!is_claimed(v.rebuild.from(), v.node, options)) {
+        if (is_attention(v.node.op) && !is_claimed(v.rebuild.from(), v.node, options)) {
           if (NewResults wide = attention_in_f32(v)) return wide;
         }
         if (must_expand(v.rebuild.from(), v.node, options)) {
@@ -223,6 +227,26 @@ PassResult inline_checkpoints(const Graph& graph) {
   });
 }
 
+bool is_constant(const Value& v) { return v.graph().node(v.id().node).op.is<op::Constant>(); }
+
+bool only_crops(const op::Pad& pad) {
+  const auto puts_nothing = [](const Dim& n) { return n.value() <= 0; };
+  return std::ranges::all_of(pad.low, puts_nothing) && std::ranges::all_of(pad.high, puts_nothing);
+}
+
+// Views have a constant outside their bounds; any other value is chosen there.
+NewResults padded_by_choice(const NodeVisit& v) {
+  const auto* around = v.node.op.as<op::Pad>();
+  if (around == nullptr || only_crops(*around) || is_constant(v.operands[1])) return std::nullopt;
+  const Value& x = v.operands[0];
+  const auto number = [&](DType dtype, const Dims& dims, std::int64_t n) {
+    return v.graph().constant(Tensor::splat({dtype, dims}, n));
+  };
+  const Value inside = pad(number(DType::Bool, x.dims(), 1), number(DType::Bool, {}, 0), *around);
+  const Value padded = pad(x, number(x.dtype(), {}, 0), *around);
+  return std::vector{where(inside, padded, v.operands[1])};
+}
+
 }  // namespace
 
 Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
@@ -245,7 +269,8 @@ Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
     now = std::move(inlined.graph);
     if (!inlined.changed) break;
   }
-  return dead_code_elimination(now).graph;
+  return dead_code_elimination(replace_nodes(now, "prepare_for_device", padded_by_choice).graph)
+      .graph;
 }
 
 }  // namespace ricci

@@ -46,6 +46,7 @@ std::string_view role_name(Buffer::Role role) {
     case Buffer::Role::Output: return "output";
     case Buffer::Role::Constant: return "constant";
     case Buffer::Role::Temporary: return "temporary";
+    case Buffer::Role::Seed: return "seed";
   }
   return "?";
 }
@@ -83,8 +84,11 @@ void print_step(std::string& text, const Program& p, const Step& step) {
   }
   if (const auto* c = std::get_if<CallStep>(&step.what)) {
     if (c->before) text += "  first " + launch_text(p, *c->before);
-    fmt::format_to(out, "  {} {}({}) -> ({})\n", c->before ? "then call" : "call", c->op.mnemonic(),
-                   views_text(c->operands), views_text(c->results));
+    const bool host = std::holds_alternative<loop::HostCall>(c->call);
+    fmt::format_to(out, "  {}{} {}({}) -> ({})\n", c->before ? "then " : "",
+                   host ? "host call" : "call", c->reference.name(), views_text(c->operands),
+                   views_text(c->results));
+    if (!host) fmt::format_to(out, "    as {}\n", to_string(c->call));
     if (c->after) text += "    then " + launch_text(p, *c->after);
     return;
   }

@@ -12,6 +12,7 @@
 #include "ricci/support/checked.h"
 
 #include "schedule/archive.h"
+#include "schedule/calls.h"
 #include "schedule/loop_fields.h"
 
 namespace ricci::schedule {
@@ -155,7 +156,7 @@ static void fields(ArchiveReader& a, Op& op) {
 
 template <class A>
 static void fields(A& a, Either<Buffer> auto& b) {
-  a.bounded(b.role, static_cast<std::int64_t>(Buffer::Role::Temporary));
+  a.bounded(b.role, static_cast<std::int64_t>(Buffer::Role::Seed));
   a(b.dtype);
   a.bounded(b.elements, std::numeric_limits<std::int64_t>::max() / 64);
   a(b.index, b.offset);
@@ -186,7 +187,7 @@ static void fields(A& a, Either<loop::Argument> auto& arg) {
 // Where, for the verifier; what is added up is machine code.
 template <class A>
 static void fields(A& a, Either<loop::Accumulator> auto& acc) {
-  a(acc.per_element, acc.argument, acc.local);
+  a(acc.per_element, acc.argument, acc.local, acc.running);
 }
 
 // How the work of a kernel is cut and what it is given; what it computes is machine code.
@@ -214,18 +215,34 @@ static void fields(A& a, Either<KernelStep> auto& s) {
   a(s.launches);
 }
 template <class A>
+static void attached(A& a, bool there, auto& launch) {
+  if constexpr (A::reading) {
+    if (there) launch.emplace();
+  }
+  if (there) a(*launch);
+}
+
+// The role of a call is not kept: it follows from the op and the types, so that bytes cannot say
+// one thing and mean another. One number says whether a kernel runs first, and whether the host
+// runs the call.
+template <class A>
 static void fields(A& a, Either<CallStep> auto& s) {
-  a(s.op, s.operands, s.results);
-  const auto attached = [&](auto& launch) {
-    bool there = launch.has_value();
-    a(there);
-    if constexpr (A::reading) {
-      if (there) launch.emplace();
+  Op op = op_of(s.reference);
+  a(op, s.operands, s.results);
+  const bool on_host = std::holds_alternative<loop::HostCall>(s.call);
+  int how = (s.before ? 1 : 0) + (on_host ? 2 : 0);
+  a.bounded(how, 3);
+  attached(a, how % 2 == 1, s.before);
+  bool after = s.after.has_value();
+  a(after);
+  attached(a, after, s.after);
+  if constexpr (A::reading) {
+    if (auto fault = find_type_fault(op, s.operands, s.results, default_registry())) {
+      a.fail(std::move(*fault));
     }
-    if (there) a(*launch);
-  };
-  attached(s.before);
-  attached(s.after);
+    if (how < 2) s.call = call_on(op, s.operands, s.results);
+    s.reference = loop::Reference(std::move(op));
+  }
 }
 
 template <class A>
@@ -274,7 +291,7 @@ static void fields(A& a, Either<Step> auto& s) {
     std::size_t kind = 0;
     a.bounded(kind, 3);
     if (kind == 0) s.what = KernelStep{};
-    if (kind == 1) s.what = CallStep{none, {}, {}, {}};
+    if (kind == 1) s.what = CallStep{{}, loop::Reference(none), {}, {}};
     if (kind == 2) s.what = ControlStep{};
     if (kind == 3) s.what = LoopStep{};
   } else {

@@ -5,10 +5,8 @@ namespace {
 
 class PlainTarget final : public Target {
  public:
-  [[nodiscard]] bool claims(const Graph& /*graph*/, const Node& /*node*/) const override {
-    return false;
-  }
-  [[nodiscard]] bool has_kernel(const Graph& /*graph*/, const Node& /*node*/) const override {
+  [[nodiscard]] bool claims(const loop::Call& /*call*/,
+                            std::span<const Type> /*operands*/) const override {
     return false;
   }
 };

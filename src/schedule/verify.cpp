@@ -11,6 +11,7 @@
 #include "ricci/support/error.h"
 
 #include "loop/reach.h"
+#include "schedule/calls.h"
 #include "schedule/launches_apart.h"
 #include "schedule/step_buffers.h"
 #include "schedule/verify_control.h"
@@ -49,6 +50,10 @@ class Checker {
     for (const BufferId b : program_.outputs) require(has_role(b, Buffer::Role::Output), Output);
     for (const auto* ports : {&program_.inputs, &program_.outputs}) {
       for (const BufferId b : *ports) is_given_[static_cast<std::size_t>(b)] = true;
+    }
+    for (const Buffer& b : program_.buffers) {
+      require(b.role != Buffer::Role::Seed || (b.dtype == DType::I64 && b.elements == 1),
+              "the buffer of the seed is not one i64");
     }
     for (const loop::Kernel& k : program_.kernels) check(k);
     for (std::size_t s = 0; s < program_.steps.size(); ++s) {
@@ -151,10 +156,16 @@ class Checker {
   void check(const loop::Accumulator& acc, const loop::Kernel& k, const Launch& s) const {
     const auto local = static_cast<std::size_t>(acc.local);
     const auto argument = static_cast<std::size_t>(acc.argument);
+    const std::int64_t length = acc.per_element ? k.row_elements() : 1;
+    if (acc.running) {
+      require(local < s.buffers.size() && s.buffers[local] < 0 && k.chunks == 1 &&
+                  k.arguments[local].elements >= length,
+              "a kernel has no room for its running totals");
+      return;
+    }
     require(local < s.buffers.size() && s.buffers[local] < 0 && argument < s.buffers.size() &&
                 s.buffers[argument] >= 0,
             "a kernel accumulates into an argument that does not exist");
-    const std::int64_t length = acc.per_element ? k.row_elements() : 1;
     const std::int64_t all = product(product(k.kept_rows(), k.chunks), length);
     require(k.arguments[local].elements >= length && buffer(s.buffers[argument]).elements >= all,
             "a kernel accumulates outside a buffer");
@@ -205,13 +216,34 @@ class Checker {
     require(argument < s.buffers.size(),
             "a kernel reads or writes an argument that does not exist");
     Reach reach(a.offset);
+    std::vector<bool> guarded(a.strides.size(), false);
+    for (const loop::Guard& g : a.guards) add_guarded(reach, a, g, guarded);
     for (std::size_t axis = 0; axis < a.strides.size(); ++axis) {
-      reach.add(a.strides[axis], k.extents[axis]);
+      if (!guarded[axis]) reach.add(a.strides[axis], k.extents[axis]);
     }
     for (const loop::Term& t : a.terms) reach.add(t.stride, t.limit);
     const BufferId b = s.buffers[argument];
     require(reach.is_inside(b < 0 ? k.arguments[argument].elements : buffer(b).elements),
             "a kernel reads or writes outside a buffer");
+  }
+
+  // Axes along which the place is a multiple of what the guard keeps in [0, limit).
+  static void add_guarded(Reach& reach, const loop::Access& a, const loop::Guard& g,
+                          std::vector<bool>& guarded) {
+    require(g.strides.size() == a.strides.size(), "a guard does not have one stride per axis");
+    const auto first = std::ranges::find_if(g.strides, [](std::int64_t s) { return s != 0; });
+    if (first == g.strides.end() || g.limit <= 0) return;
+    const auto axis = static_cast<std::size_t>(first - g.strides.begin());
+    if (a.strides[axis] % *first != 0) return;
+    const std::int64_t times = a.strides[axis] / *first;
+    for (std::size_t i = 0; i < g.strides.size(); ++i) {
+      if (g.strides[i] == 0) continue;
+      if (guarded[i] || try_mul(g.strides[i], times) != a.strides[i]) return;
+    }
+    for (std::size_t i = 0; i < g.strides.size(); ++i) guarded[i] = guarded[i] || g.strides[i] != 0;
+    const std::optional<std::int64_t> before = try_mul(g.offset, times);
+    reach.move(before ? try_mul(*before, -1) : std::nullopt);
+    reach.add(times, g.limit);
   }
 
   void check(const CallStep& s) const {
@@ -240,26 +272,17 @@ class Checker {
     }
   }
 
-  // As many operands as the op takes, and results as it gives, of the types it gives.
+  // As many operands as the op takes, and results as it gives, of the types it gives; and the role
+  // that it has on these, or none.
   void check_types(const CallStep& s) const {
-    std::vector<Type> operands;
-    for (const BufferView& v : s.operands) operands.push_back(v.type);
+    const Op& op = op_of(s.reference);
     const Registry& registry = program_.graph ? program_.graph->registry() : default_registry();
-    try {
-      check_signature(s.op, operands.size(), {});
-      require(normalize(s.op, operands) == s.op, "a call's attributes are not in normal form");
-      const std::vector<Type> types = infer_types(s.op, operands, {}, &registry).types;
-      require(types.size() == s.results.size(),
-              "a call has another number of results than its op gives");
-      for (std::size_t r = 0; r < types.size(); ++r) {
-        require(s.results[r].type == types[r],
-                "a result of a call has another type than its op gives");
-      }
-    } catch (const Rejection& rejection) {
-      throw Fault{rejection.message};
-    } catch (const UserError& error) {
-      throw Fault{error.diagnostic().message};
+    if (auto fault = schedule::find_type_fault(op, s.operands, s.results, registry)) {
+      throw Fault{std::move(*fault)};
     }
+    require(std::holds_alternative<loop::HostCall>(s.call) ||
+                s.call == schedule::call_on(op, s.operands, s.results),
+            "a call is not what its op is on these arrays");
   }
 
   void check(const ControlStep& s) const {

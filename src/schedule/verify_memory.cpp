@@ -1,6 +1,9 @@
 #include "schedule/verify_memory.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -28,16 +31,7 @@ class MemoryChecker {
       }
       used.push_back(static_cast<BufferId>(b));
     }
-    std::ranges::sort(used, {}, [&](BufferId b) { return std::pair(of(b).offset, b); });
-    for (std::size_t i = 0; i < used.size(); ++i) {
-      const std::int64_t end = of(used[i]).offset + of(used[i]).bytes();
-      for (std::size_t j = i + 1; j < used.size() && of(used[j]).offset < end; ++j) {
-        if (!can_share(used[i], used[j])) {
-          return fmt::format("b{} and b{} are wanted at the same time and place", used[i], used[j]);
-        }
-      }
-    }
-    return std::nullopt;
+    return find_clash(std::move(used));
   }
 
  private:
@@ -49,6 +43,36 @@ class MemoryChecker {
   };
 
   [[nodiscard]] const Buffer& of(BufferId b) const { return program_.buffers[index_of(b)]; }
+
+  // From step to step, with the buffers that are wanted at one by their offsets: what begins is
+  // compared with those it touches. One that takes another's place stands for both.
+  std::optional<std::string> find_clash(std::vector<BufferId> begins) const {
+    std::vector<BufferId> ends = begins;
+    std::ranges::sort(begins, {}, [&](BufferId b) { return std::pair(life(b).first, b); });
+    std::ranges::sort(ends, {}, [&](BufferId b) { return std::pair(life(b).last, b); });
+    std::map<std::int64_t, BufferId> wanted;
+    auto over = ends.begin();
+    for (const BufferId b : begins) {
+      for (; life(*over).last < life(b).first; ++over) {
+        const auto at = wanted.find(of(*over).offset);
+        if (at != wanted.end() && at->second == *over) wanted.erase(at);
+      }
+      auto touched = wanted.upper_bound(of(b).offset);
+      if (touched != wanted.begin() && end_of(std::prev(touched)->second) > of(b).offset) --touched;
+      while (touched != wanted.end() && touched->first < end_of(b)) {
+        const BufferId a = touched->second;
+        if (!can_share(a, b)) {
+          return fmt::format("b{} and b{} are wanted at the same time and place", a, b);
+        }
+        touched = wanted.erase(touched);
+      }
+      wanted.emplace(of(b).offset, b);
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] const Life& life(BufferId b) const { return lives_[index_of(b)]; }
+  [[nodiscard]] std::int64_t end_of(BufferId b) const { return of(b).offset + of(b).bytes(); }
 
   void collect() {
     for (std::size_t s = 0; s < program_.steps.size(); ++s) {

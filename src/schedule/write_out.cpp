@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ricci/op/ops.h"
+#include "ricci/support/error.h"
 
 #include "op/loop_layout.h"
 #include "schedule/items.h"
@@ -72,7 +73,7 @@ class BodyWriter {
 
   std::optional<WrittenBody> run() {
     for (const Storage& s : items_.storages) {
-      if (is_complex(s.dtype)) return std::nullopt;
+      if (is_complex(s.dtype) || s.role == Storage::Role::Seed) return std::nullopt;
       body_.storages.push_back({s.dtype, s.elements, {}});
       if (s.role == Storage::Role::Constant) body_.storages.back().constant = s.constant;
     }
@@ -88,7 +89,8 @@ class BodyWriter {
   // All that a value is said to be is named here: what else there may be one day must not be lost.
   [[nodiscard]] static loop::Read read(const Seen& seen) {
     if (const auto* stored = std::get_if<Stored>(&seen)) {
-      const auto& [storage, layout] = *stored;
+      const auto& [storage, layout, bounds, fill] = *stored;
+      check_internal(bounds.empty(), "what has bounds is not written out");
       return loop::StoredRead{storage, layout};
     }
     if (const auto* sequence = std::get_if<Sequence>(&seen)) {
@@ -120,7 +122,13 @@ class BodyWriter {
            code == Cast;
   }
 
+  static bool is_bounded(const Seen& seen) {
+    const auto* stored = std::get_if<Stored>(&seen);
+    return stored != nullptr && !stored->bounds.empty();
+  }
+
   bool add(const Item& item) {
+    if (std::ranges::any_of(item.reads, is_bounded)) return false;
     if (item.kind == Item::Kind::Call) return add_product(item);
     const bool reduction = item.kind == Item::Kind::Reduction;
     const bool pointwise = item.kind == Item::Kind::Pointwise && is_known(item.instr.code);

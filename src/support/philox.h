@@ -30,9 +30,11 @@ inline constexpr std::array<std::uint32_t, 2> PhiloxWeyl = {0x9E3779B9, 0xBB67AE
 /// The endless sequence of 32-bit words of one random node, readable at any position.
 class PhiloxStream {
  public:
+  static constexpr std::uint64_t KeyFactor = 0x9E3779B97F4A7C15ULL;
+
   /// A node's stream is keyed by the run's seed and the node's key.
   constexpr PhiloxStream(std::uint64_t global_seed, std::uint64_t key) noexcept {
-    const std::uint64_t s = global_seed + key * 0x9E3779B97F4A7C15ULL;
+    const std::uint64_t s = global_seed + key * KeyFactor;
     key_ = {static_cast<std::uint32_t>(s), static_cast<std::uint32_t>(s >> 32)};
   }
 

@@ -101,11 +101,12 @@ Tensor moved(const Tensor& x, const Tensor& t, double by) {
 class Probe {
  public:
   Probe(const Graph& graph, const std::vector<std::string>& wrt, const Feeds& feeds,
-        std::uint64_t seed)
+        std::uint64_t seed, std::int64_t memory_limit = 0)
       : graph_(graph), wrt_(wrt), feeds_(feeds) {
+    run_.memory_limit = memory_limit;
     Directions draw(seed);
     for (const std::string& name : wrt) tangents_.push_back(draw.draw(feeds_.at(name).type()));
-    outputs_ = interpret(graph, feeds_);
+    outputs_ = interpret(graph, feeds_, run_);
     for (const Tensor& y : outputs_) {
       cotangents_.push_back(is_differentiable(y.dtype()) ? draw.draw(y.type()) : y);
     }
@@ -138,7 +139,7 @@ class Probe {
     for (std::size_t k = 0; k < wrt_.size(); ++k) {
       feeds[j.names.at("tangent_" + wrt_[k])] = tangents_[k];
     }
-    const std::vector<Tensor> all = interpret(j.graph, feeds);
+    const std::vector<Tensor> all = interpret(j.graph, feeds, run_);
     Pairing total;
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       add_pairing(total, cotangents_[i], all[outputs_.size() + i]);
@@ -153,7 +154,7 @@ class Probe {
       if (!is_differentiable(outputs_[i].dtype())) continue;
       feeds[g.names.at(fmt::format("d_output_{}", i))] = cotangents_[i];
     }
-    const std::vector<Tensor> all = interpret(g.graph, feeds);
+    const std::vector<Tensor> all = interpret(g.graph, feeds, run_);
     Pairing total;
     for (std::size_t k = 0; k < wrt_.size(); ++k) {
       add_pairing(total, all[outputs_.size() + k], tangents_[k]);
@@ -174,7 +175,7 @@ class Probe {
       for (std::size_t k = 0; k < wrt_.size(); ++k) {
         feeds[wrt_[k]] = moved(feeds_.at(wrt_[k]), tangents_[k], by);
       }
-      return interpret(graph_, feeds);
+      return interpret(graph_, feeds, run_);
     };
     const std::vector<Tensor> after = at(h);
     const std::vector<Tensor> before = at(-h);
@@ -206,6 +207,7 @@ class Probe {
   const Graph& graph_;
   const std::vector<std::string>& wrt_;
   const Feeds& feeds_;
+  InterpretOptions run_;
   std::vector<Tensor> tangents_;
   std::vector<Tensor> outputs_;
   std::vector<Tensor> cotangents_;
@@ -301,14 +303,14 @@ DerivativeReport check_derivatives(const Graph& graph, std::vector<std::string> 
   std::uint64_t seed = options.seed;
   for (const std::vector<std::string>& group : groups) {
     for (int i = 0; i < options.directions; ++i) {
-      DerivativeProbe p = probe_derivatives(graph, group, feeds, seed++);
+      DerivativeProbe p = Probe(graph, group, feeds, seed++, options.memory_limit).run();
       p.wrt = group.size() > 1 ? "all" : group[0];
       report.probes.push_back(std::move(p));
     }
     if (options.order < 2) continue;
     const Transformed gradient =
         value_and_grad(graph, {group.begin(), group.end()}, GradOptions::training());
-    DerivativeProbe p = probe_derivatives(gradient.graph, group, feeds, seed++);
+    DerivativeProbe p = Probe(gradient.graph, group, feeds, seed++, options.memory_limit).run();
     p.wrt = group.size() > 1 ? "all" : group[0];
     p.order = 2;
     report.probes.push_back(std::move(p));

@@ -1,7 +1,6 @@
 // Which values of a graph depend differentiably on others.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -28,14 +27,7 @@ class Dependence {
   std::vector<std::vector<bool>> operands_;  // per operand
 };
 
-/// Calls `visit(k, r)` for each operand k and result r of a node between which a derivative passes.
-void for_each_link(const Graph& graph, const Node& node,
-                   const std::function<void(std::size_t k, std::size_t r)>& visit);
-
 /// Marks the nodes that some of the given values are computed from, theirs included.
 [[nodiscard]] std::vector<bool> leading_to(const Graph& graph, std::span<const ValueId> values);
-
-/// Which outputs of a graph each of its inputs can influence: [input][output].
-[[nodiscard]] std::vector<std::vector<bool>> influence_on_outputs(const Graph& graph);
 
 }  // namespace ricci

@@ -8,6 +8,7 @@
 #include "ricci/op/table.h"
 #include "ricci/transform/error.h"
 
+#include "rule/control/influence.h"
 #include "transform/bodies.h"
 #include "transform/expand_active.h"
 #include "transform/join_slices.h"
@@ -59,12 +60,16 @@ void Reverse::find_paths(const std::vector<ValueId>& ends) {
   for (auto id = static_cast<NodeId>(prepared_.size()); id-- > 0;) {
     if (!leads_[id] || !depends_.passes(id)) continue;
     const Node& node = prepared_.nodes()[id];
-    for_each_link(prepared_, node, [&](std::size_t k, std::size_t r) {
-      const ValueId v = node.operands[k];
-      if (!depends_(v) || !reaching_.contains({id, static_cast<std::uint32_t>(r)})) return;
-      reaching_.insert(v);
+    std::vector<bool> reaching;
+    for (std::uint32_t r = 0; r < node.types.size(); ++r) {
+      reaching.push_back(reaching_.contains({id, r}));
+    }
+    const std::vector<bool> leading = rule::leading_operands(prepared_, node, reaching);
+    for (std::size_t k = 0; k < leading.size(); ++k) {
+      if (!leading[k] || !depends_(node.operands[k])) continue;
+      reaching_.insert(node.operands[k]);
       needed_[id][k] = true;
-    });
+    }
   }
 }
 

@@ -9,8 +9,8 @@
 #include "ricci/support/hash.h"
 
 #include "ir/draws_numbers.h"
+#include "rule/control/influence.h"
 #include "rule/guards.h"
-#include "transform/dependence.h"
 #include "transform/leaves.h"
 
 namespace ricci {
@@ -42,11 +42,10 @@ void RuleGraph::merge_new() {
     same_as_.push_back(id);
     const Node& added = node(id);
     std::vector<bool>& marks = moves_.emplace_back(added.types.size(), false);
-    const auto is_moving = [this](ValueId v) { return moves(v); };
-    if (std::ranges::any_of(added.operands, is_moving)) {
-      for_each_link(graph_, added, [&](std::size_t k, std::size_t r) {
-        if (moves(added.operands[k])) marks[r] = true;
-      });
+    std::vector<bool> moving;
+    for (const ValueId v : added.operands) moving.push_back(moves(v));
+    if (std::ranges::find(moving, true) != moving.end()) {
+      marks = rule::reached_results(graph_, added, moving);
     }
     if (is_unique(added)) continue;
     const auto chosen =
@@ -95,7 +94,8 @@ std::vector<bool> RuleGraph::moving_operands(const Node& of) const {
   std::vector<bool> out(of.operands.size(), false);
   const auto is_moving = [this](ValueId v) { return moves(v); };
   if (std::ranges::none_of(of.operands, is_moving)) return out;
-  for_each_link(graph_, of, [&](std::size_t k, std::size_t) { out[k] = moves(of.operands[k]); });
+  out = rule::leading_operands(graph_, of, std::vector<bool>(of.types.size(), true));
+  for (std::size_t k = 0; k < out.size(); ++k) out[k] = out[k] && moves(of.operands[k]);
   return out;
 }
 

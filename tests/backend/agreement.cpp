@@ -1,23 +1,26 @@
 #include "backend/agreement.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <complex>
 #include <set>
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
+#include "ricci/device/backend.h"
 #include "ricci/ir/text.h"
 #include "ricci/op/ops.h"
 #include "ricci/schedule/program.h"
 #include "ricci/schedule/target.h"
 
-#include "backend/cpu/run/target.h"
 #include "property/random.h"
 #include "rewrite/exact.h"
 #include "rewrite/replace_nodes.h"
 #include "support/compare.h"
+#include "support/every_device.h"
 #include "support/guarded_run.h"
 #include "support/lir_run.h"
 #include "support/run_in_place.h"
@@ -252,6 +255,11 @@ Outcome donated_outcome(const Graph& graph, const Feeds& feeds, std::size_t& don
   return outcome_of([&] { return run_between_guards(graph, feeds, options); });
 }
 
+std::span<const MadeFor> all_made_for() {
+  static constexpr std::array All = {MadeFor::Lir, MadeFor::Cpu, MadeFor::CpuOpByOp};
+  return std::span(All).first(has_device("cpu") ? All.size() : 1);
+}
+
 std::string_view name(MadeFor target) {
   switch (target) {
     case MadeFor::Lir: return "made for lir";
@@ -262,9 +270,10 @@ std::string_view name(MadeFor target) {
 }
 
 Outcome lir_outcome(const Graph& graph, const Feeds& feeds, MadeFor target) {
-  const ProgramOptions options{
-      .fuse = target != MadeFor::CpuOpByOp,
-      .target = target == MadeFor::Lir ? &schedule::plain_target() : &cpu::target()};
+  const ProgramOptions options{.fuse = target != MadeFor::CpuOpByOp,
+                               .target = target == MadeFor::Lir
+                                             ? &schedule::plain_target()
+                                             : &Device::default_cpu().backend().target()};
   return outcome_of([&] { return run_on_lir(graph, make_program(graph, options), feeds); });
 }
 
@@ -340,6 +349,18 @@ std::string device_disagreement(const Graph& graph, const Feeds& feeds, const Ou
   if (wrong.empty() || !std::holds_alternative<ErrorCode>(expected)) return wrong;
   const Graph read = prepare_for_device(graph);
   return disagreement(graph, feeds, actual, reference_outcome(read, feeds), counts);
+}
+
+void expect_agreement_everywhere(const Graph& graph, const Feeds& feeds) {
+  const Outcome expected = reference_outcome(graph, feeds);
+  for (const bool fuse : {true, false}) {
+    EXPECT_EQ(disagreement(graph, feeds, compiled_outcome(graph, feeds, fuse), expected), "")
+        << (fuse ? "fused" : "op by op");
+  }
+  for (const MadeFor target : all_made_for()) {
+    EXPECT_EQ(disagreement(graph, feeds, lir_outcome(graph, feeds, target), expected), "")
+        << name(target);
+  }
 }
 
 }  // namespace ricci::testing

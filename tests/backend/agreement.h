@@ -12,8 +12,8 @@
 // finite, and in no other. A run that reports a fault excuses nothing.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -37,7 +37,8 @@ using Outcome = std::variant<std::vector<Tensor>, ErrorCode>;
 
 /// What a program is made for, before it is run by the interpreter of programs (`lir`).
 enum class MadeFor : std::uint8_t { Lir, Cpu, CpuOpByOp };
-inline constexpr std::array AllMadeFor = {MadeFor::Lir, MadeFor::Cpu, MadeFor::CpuOpByOp};
+/// As far as this build has the devices.
+[[nodiscard]] std::span<const MadeFor> all_made_for();
 [[nodiscard]] std::string_view name(MadeFor target);
 /// Run by it with temporaries as planned and apart (`run_on_lir`).
 [[nodiscard]] Outcome lir_outcome(const Graph& graph, const Feeds& feeds, MadeFor target);
@@ -67,5 +68,8 @@ struct AgreementCounts {
 [[nodiscard]] std::string device_disagreement(const Graph& graph, const Feeds& feeds,
                                               const Outcome& actual, const Outcome& expected,
                                               AgreementCounts* counts = nullptr);
+
+/// Expects agreement of every device, fused and op by op.
+void expect_agreement_everywhere(const Graph& graph, const Feeds& feeds);
 
 }  // namespace ricci::testing

@@ -53,7 +53,7 @@ Masked attention_of(DType dtype, MaskKind kind) {
 void expect_agreement(const Graph& graph, const Feeds& feeds) {
   const auto expected = interpret(graph, feeds);
   for (const bool fuse : {false, true}) {
-    const auto actual = compile(graph, Device::default_cpu(), {.fuse = fuse}).run(feeds);
+    const auto actual = compile(graph, Device::standard(), {.fuse = fuse}).run(feeds);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       EXPECT_TRUE(close(actual[i], expected[i])) << "output " << i;
     }

@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ricci/rule/lower.h"
+
 #include "backend/cpu/kernels/vector_kernels.h"
 #include "support/compare.h"
 #include "support/derivative.h"
@@ -101,12 +103,6 @@ std::vector<Setting> settings() {
   };
 }
 
-StaticDims sizes(const Dims& dims) {
-  StaticDims s;
-  for (const Dim& d : dims) s.push_back(d.value());
-  return s;
-}
-
 const float* floats(const Tensor& t) { return reinterpret_cast<const float*>(t.data()); }
 
 // Results as tensors, the same bits from pools of every size.
@@ -145,9 +141,11 @@ TEST_P(BackendAttention, AgreesWithTheReference) {
   if (s.mask) operands.push_back(*s.mask);
   const auto expected = run_op(Op(s.op), operands, {true, true});
 
-  const cpu::AttentionMask mask =
-      s.mask ? cpu::attention_mask(s.mask->dtype(), s.mask->dims()) : cpu::AttentionMask{};
-  const cpu::AttentionPlan plan(s.op, sizes(s.q), sizes(s.k), mask);
+  std::vector<Type> types_in;
+  for (const Tensor& t : operands) types_in.push_back(t.type());
+  const loop::Call call = call_of(Op(s.op), types_in, std::vector{expected[0].type()});
+  const cpu::AttentionPlan plan(std::get<loop::Attention>(call),
+                                s.mask ? s.mask->dtype() : DType::F32);
   const cpu::AttentionOperands in{floats(q), floats(k), floats(v),
                                   s.mask ? s.mask->data() : nullptr};
   const auto forward =

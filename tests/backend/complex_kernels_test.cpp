@@ -130,6 +130,43 @@ TEST(BackendComplexKernels, SpecialValuesAreThoseOfTheReference) {
   }
 }
 
+void expect_close_to_the_reference(const Graph& graph, const Feeds& feeds, Tolerance tolerance) {
+  const std::vector<Tensor> expected = interpret(graph, feeds);
+  for (const cpu::TargetInfo& target : targets_of_all_widths()) {
+    const std::vector<Tensor> actual = run(graph, feeds, target);
+    for (std::size_t r = 0; r < expected.size(); ++r) {
+      EXPECT_TRUE(close(actual[r], expected[r], tolerance))
+          << graph.name() << ", result " << r << ", " << target.name << " " << target.vector_bits;
+    }
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(BackendComplexKernels, QuotientsAndFunctionsAreThoseOfTheReference) {
+  for (const DType dtype : {DType::C64, DType::C128}) {
+    const Tolerance tolerance =
+        dtype == DType::C64 ? Tolerance{3e-7, 1e-44} : Tolerance{2e-15, 1e-322};
+    const auto [a, b] = special_pairs(dtype);
+    Graph g(fmt::format("functions_{}", name(dtype)));
+    const Value x = g.input("x", a.type());
+    const Value y = g.input("y", b.type());
+    g.set_outputs({x / y, exp(x), log(x), sqrt(x)});
+    expect_close_to_the_reference(g, {{"x", a}, {"y", b}}, tolerance);
+    for (const double size : {1.0, 0.01, 30.0, 600.0}) {
+      const Type type{dtype, {1003}};
+      Graph h(fmt::format("random_{}_{}", name(dtype), size));
+      const Value u = h.input("u", type);
+      const Value v = h.input("v", type);
+      h.set_outputs({u / v, sqrt(u), log(u), reduce(u, {.op = ReduceKind::Mean, .axes = {0}})});
+      const Feeds feeds{{"u", random_tensor(1, type, -size, size)},
+                        {"v", random_tensor(2, type, -size, size)}};
+      // Parts may be the difference of two that are nearly equal.
+      const double digits = dtype == DType::C64 ? 1e-6 : 1e-14;
+      expect_close_to_the_reference(h, feeds, {digits, digits});
+    }
+  }
+}
+
 // Whole parts, so that sums are exact in any order; no more than a few large factors.
 Tensor whole_numbers(const Type& type) {
   std::vector<Complex> numbers;

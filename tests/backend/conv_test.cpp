@@ -50,9 +50,11 @@ std::vector<T> same_with_all_pools(std::int64_t count, F&& run) {
   return first;
 }
 
+using Of = loop::Convolution::Of;
+
 // The definition: every product of a tap inside the image, added where it belongs.
-void reference(const ConvGeometry& g, ConvPlan::Kind kind, const Numbers& l, const Numbers& r,
-               Numbers& out, Numbers& size) {
+void reference(const loop::Convolution& g, const Numbers& l, const Numbers& r, Numbers& out,
+               Numbers& size) {
   const std::int64_t inputs = g.channels_in / g.groups;
   const std::int64_t outputs = g.channels_out / g.groups;
   std::int64_t y = 0;
@@ -71,11 +73,9 @@ void reference(const ConvGeometry& g, ConvPlan::Kind kind, const Numbers& l, con
                 const std::int64_t channel = o / outputs * inputs + c;
                 const std::int64_t x =
                     ((n * g.channels_in + channel) * g.size_in[0] + row) * g.size_in[1] + column;
-                const std::int64_t from_l = kind == ConvPlan::Kind::BackwardInput ? y : x;
-                const std::int64_t from_r = kind == ConvPlan::Kind::BackwardWeight ? y : w;
-                const std::int64_t to = kind == ConvPlan::Kind::Forward         ? y
-                                        : kind == ConvPlan::Kind::BackwardInput ? x
-                                                                                : w;
+                const std::int64_t from_l = g.of == Of::ImageGradient ? y : x;
+                const std::int64_t from_r = g.of == Of::WeightGradient ? y : w;
+                const std::int64_t to = g.of == Of::Image ? y : g.of == Of::ImageGradient ? x : w;
                 const double product = l[at(from_l)] * r[at(from_r)];
                 out[at(to)] += product;
                 size[at(to)] += std::abs(product);
@@ -95,9 +95,9 @@ Numbers widened(const std::vector<T>& x) {
   return n;
 }
 
-std::vector<ConvGeometry> geometries() {
-  std::vector<ConvGeometry> all;
-  const auto add = [&](ConvGeometry g) {
+std::vector<loop::Convolution> geometries() {
+  std::vector<loop::Convolution> all;
+  const auto add = [&](loop::Convolution g) {
     for (std::size_t i = 0; i < 2; ++i) {
       g.size_out[i] =
           (g.size_in[i] + 2 * g.padding[i] - g.dilation[i] * (g.kernel[i] - 1) - 1) / g.stride[i] +
@@ -157,17 +157,18 @@ TYPED_TEST_SUITE(BackendConv, FloatElements);
 
 TYPED_TEST(BackendConv, AllThreeKindsAreWhatTheDefinitionSays) {
   using T = TypeParam;
-  for (ConvGeometry g : geometries()) {
+  for (loop::Convolution g : geometries()) {
     g.dtype = dtype_of<T>;
     SCOPED_TRACE(::testing::Message()
                  << g.images << 'x' << g.channels_in << " -> " << g.channels_out);
     const std::int64_t x = g.images * g.x_image();
     const std::int64_t y = g.images * g.y_image();
     const std::int64_t w = g.weights();
-    for (const auto& [kind, l, r, o] : {std::tuple{ConvPlan::Kind::Forward, x, w, y},
-                                        std::tuple{ConvPlan::Kind::BackwardInput, y, w, x},
-                                        std::tuple{ConvPlan::Kind::BackwardWeight, x, y, w}}) {
-      const ConvPlan plan(g, kind);
+    for (const auto& [of, l, r, o] :
+         {std::tuple{Of::Image, x, w, y}, std::tuple{Of::ImageGradient, y, w, x},
+          std::tuple{Of::WeightGradient, x, y, w}}) {
+      g.of = of;
+      const ConvPlan plan(g);
       const std::vector<T> lhs = random_elements<T>(l, 1);
       const std::vector<T> rhs = random_elements<T>(r, 2);
       std::vector<std::max_align_t> scratch(at(plan.scratch_bytes()) / sizeof(std::max_align_t) +
@@ -178,23 +179,23 @@ TYPED_TEST(BackendConv, AllThreeKindsAreWhatTheDefinitionSays) {
           o, [&](ThreadPool& pool, T* to) { plan.run(pool, lhs.data(), rhs.data(), to, aligned); });
       Numbers expected(out.size());
       Numbers size(out.size());
-      reference(g, kind, widened(lhs), widened(rhs), expected, size);
+      reference(g, widened(lhs), widened(rhs), expected, size);
       for (std::size_t i = 0; i < out.size(); ++i) {
         ASSERT_LE(std::abs(static_cast<double>(out[i]) - expected[i]), tolerance<T>() * size[i])
-            << "kind " << static_cast<int>(kind) << " element " << i;
+            << "of " << static_cast<int>(of) << " element " << i;
       }
     }
   }
 }
 
 struct PoolCase {
-  PoolGeometry g;
+  loop::Pooling g;
   bool count_padding = true;
 };
 
 std::vector<PoolCase> pool_cases() {
   std::vector<PoolCase> all;
-  const auto add = [&](PoolGeometry g) {
+  const auto add = [&](loop::Pooling g) {
     for (std::size_t i = 0; i < 2; ++i) {
       g.size_out[i] = (g.size_in[i] + 2 * g.padding[i] - g.kernel[i]) / g.stride[i] + 1;
     }
@@ -214,7 +215,7 @@ std::vector<PoolCase> pool_cases() {
 
 // Calls f(window, place) for all places inside each window, row by row.
 template <class F>
-void for_each_place(const PoolGeometry& g, F&& f) {
+void for_each_place(const loop::Pooling& g, F&& f) {
   for (std::int64_t p = 0; p < g.planes; ++p) {
     for (std::int64_t i = 0; i < g.size_out[0]; ++i) {
       for (std::int64_t j = 0; j < g.size_out[1]; ++j) {
@@ -237,15 +238,16 @@ TYPED_TEST(BackendConv, PoolsCombineWindows) {
   // Halves near zero do not get closer to each other than 2^-24.
   constexpr double Spacing = std::is_same_v<T, Float16> ? 0x1p-24 : 0;
   for (PoolCase t : pool_cases()) {
-    PoolGeometry& g = t.g;
+    loop::Pooling& g = t.g;
     g.dtype = dtype_of<T>;
     const std::vector<T> x = random_elements<T>(g.planes * g.size_in[0] * g.size_in[1], 3);
     const std::int64_t count = g.planes * g.size_out[0] * g.size_out[1];
     for (const ReduceKind kind :
          {ReduceKind::Sum, ReduceKind::Mean, ReduceKind::Max, ReduceKind::Min, ReduceKind::Prod}) {
-      const auto out = same_with_all_pools<T>(count, [&](ThreadPool& pool, T* y) {
-        pool_forward(pool, g, kind, t.count_padding, x.data(), y);
-      });
+      g.kind = kind;
+      g.count_padding = t.count_padding;
+      const auto out = same_with_all_pools<T>(
+          count, [&](ThreadPool& pool, T* y) { pool_forward(pool, g, x.data(), y); });
       std::vector<Numbers> windows(at(count));
       for_each_place(g, [&](std::size_t w, std::size_t p) {
         windows[w].push_back(static_cast<double>(x[p]));
@@ -280,7 +282,7 @@ TYPED_TEST(BackendConv, PoolsCombineWindows) {
 TYPED_TEST(BackendConv, MaxPoolsGradientGoesToTheFirstMaximum) {
   using T = TypeParam;
   for (PoolCase t : pool_cases()) {
-    PoolGeometry& g = t.g;
+    loop::Pooling& g = t.g;
     g.dtype = dtype_of<T>;
     std::vector<T> x = random_elements<T>(g.planes * g.size_in[0] * g.size_in[1], 4);
     for (std::size_t i = 0; i < x.size(); ++i) {

@@ -10,12 +10,16 @@
 #include "ricci/build/reduce.h"
 #include "ricci/build/select.h"
 #include "ricci/interp/interpreter.h"
+#include "ricci/ir/text.h"
+#include "ricci/op/sequence.h"
 #include "ricci/op/table.h"
 #include "ricci/rewrite/cleanup.h"
 
 #include "backend/agreement.h"
+#include "backend/cpu/run/call_kernel.h"
 #include "ops/cases.h"
 #include "property/extreme_graphs.h"
+#include "schedule/calls.h"
 
 namespace ricci::testing {
 namespace {
@@ -128,6 +132,52 @@ TEST(BackendEmptySizes, AlongEveryAxis) {
     for (std::size_t i = 0; i < x.rank(); ++i) all.emplace_back(static_cast<std::int64_t>(i));
     return std::vector{sum(x), reduce(x, {.op = ReduceKind::Max, .axes = all})};
   });
+}
+
+// Indices are looked at even where the rows they name have no elements; the rows are not counted.
+TEST(BackendEmptySizes, RowsWithoutElementsTakeNoRoom) {
+  const Graph g = parse_graph(R"(
+graph @rows {
+  %x = input "x" : f16[3, 0]
+  %i = input "i" : i32[3]
+  %y = gather_backward %x, %i {axis = 0, axis_size = 1099511627776}
+  return %y
+}
+)");
+  for (const bool fuse : {true, false}) {
+    for (const int index : {2, -1}) {
+      const Feeds feeds = {{"x", Tensor::zeros(Type{DType::F16, {3, 0}})},
+                           {"i", Tensor::of<std::int32_t>({3}, {0, 1, index})}};
+      const Outcome expected = reference_outcome(g, feeds);
+      EXPECT_EQ(std::holds_alternative<ErrorCode>(expected), index < 0);
+      EXPECT_EQ(device_disagreement(g, feeds, compiled_outcome(g, feeds, fuse), expected), "");
+    }
+  }
+}
+
+// As a stored program may call it: with nothing in any array, but many steps to walk.
+TEST(BackendEmptySizes, StoredCallsDoNotWalkAlongNothing) {
+  const auto view = [](const Dims& dims) {
+    const Type type = f32(dims);
+    return BufferView{0, type, loop::contiguous(type.static_dims())};
+  };
+  const BufferView keys = view({1, Far, 3, 0});
+  const BufferView values = view({1, Far, 0, 4});
+  const BufferView gates = view({1, Far, 0});
+  const Op op(op::GatedDeltaNetBackward{});
+  CallStep step{.call = {},
+                .reference = loop::Reference(op),
+                .operands = {keys, keys, values, gates, gates, values},
+                .results = {keys, keys, values, gates, gates}};
+  step.call = schedule::call_on(op, step.operands, step.results);
+  const auto kernel = cpu::make_call_kernel(step, default_registry());
+  EXPECT_EQ(kernel->scratch_bytes(), 0);
+  std::byte nothing{};
+  const std::vector<std::byte*> in(step.operands.size(), &nothing);
+  const std::vector<std::byte*> out(step.results.size(), &nothing);
+  ThreadPool pool(1);
+  kernel->run({in, out, pool});
+  EXPECT_EQ(nothing, std::byte{});
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ TEST(BackendLirKernels, IndicesAreCheckedOrClamped) {
   const std::array arguments = {over(ids), over(table), over(out)};
   const auto fault = lir::run_kernel(picking_kernel(3, 3, false), arguments);
   ASSERT_TRUE(fault);
-  EXPECT_EQ(fault->index, -5);
+  EXPECT_EQ(fault->number, -5);
   EXPECT_EQ(fault->limit, 3);
   EXPECT_FALSE(lir::run_kernel(picking_kernel(3, 3, true), arguments));
   EXPECT_EQ(out, (std::vector<float>{12, 10, 12}));

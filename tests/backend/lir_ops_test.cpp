@@ -33,7 +33,7 @@ Ran& ran() {
 void expect_agreement(const Graph& graph, const Feeds& feeds, const std::string& what) {
   if (graph.outputs().empty()) return;
   const Outcome expected = reference_outcome(graph, feeds);
-  for (const MadeFor target : AllMadeFor) {
+  for (const MadeFor target : all_made_for()) {
     const Outcome actual = lir_outcome(graph, feeds, target);
     const std::string wrong = disagreement(graph, feeds, actual, expected);
     if (!wrong.empty()) {

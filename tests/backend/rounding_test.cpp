@@ -24,7 +24,7 @@ void expect_same(const Graph& graph, const Feeds& feeds) {
   const std::vector<Tensor> expected = interpret(graph, feeds);
   for (const bool fuse : {false, true}) {
     const std::vector<Tensor> actual =
-        compile(graph, Device::default_cpu(), {.fuse = fuse}).run(feeds);
+        compile(graph, Device::standard(), {.fuse = fuse}).run(feeds);
     for (std::size_t k = 0; k < expected.size(); ++k) {
       const auto want = expected[k].numbers<double>();
       const auto got = actual[k].numbers<double>();

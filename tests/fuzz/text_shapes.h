@@ -1,4 +1,5 @@
-// Long and deeply nested text from few bytes: pairs of a piece and how often it is repeated.
+// Long and deeply nested text from few bytes: pairs of a piece and how often it is repeated, behind
+// a byte that says how far repeats go. Long texts take long, so most are short.
 #pragma once
 
 #include <array>
@@ -77,25 +78,33 @@ inline constexpr std::array<std::string_view, 64> TextPieces = {
     "inf",
     "ricci 1\n",
 };
+/// Rare among the bytes a fuzzer tries.
+inline constexpr std::uint8_t LongMark = 0xA5;
+inline constexpr std::size_t FewRepeats = 400;
 inline constexpr std::size_t MostRepeats = 20'000;
+inline constexpr std::size_t FewShapeText = std::size_t{1} << 13;
 inline constexpr std::size_t MostShapeText = std::size_t{1} << 21;
 
-/// Small counts are meant as they are; the upper half of a byte reaches up to MostRepeats.
-inline std::size_t repeats(std::uint8_t byte) {
+/// Small counts are meant as they are; the upper half of a byte reaches up to `most`.
+inline std::size_t repeats(std::uint8_t byte, std::size_t most) {
   constexpr std::size_t Small = 128;
   if (byte < Small) return byte;
-  return (byte - Small + 1) * MostRepeats / Small;
+  return (byte - Small + 1) * most / Small;
 }
 
 inline std::string text_of_shapes(std::span<const std::uint8_t> data) {
   std::string text;
+  if (data.empty()) return text;
+  const bool is_long = data[0] == LongMark;
+  const std::size_t most = is_long ? MostRepeats : FewRepeats;
+  const std::size_t longest = is_long ? MostShapeText : FewShapeText;
   std::size_t number = 0;
-  for (std::size_t at = 0; at + 1 < data.size(); at += 2) {
+  for (std::size_t at = 1; at + 1 < data.size(); at += 2) {
     const std::string_view piece = TextPieces[data[at] % TextPieces.size()];
-    for (std::size_t i = repeats(data[at + 1]); i > 0; --i) {
+    for (std::size_t i = repeats(data[at + 1], most); i > 0; --i) {
       const std::string digits = std::to_string(number++);
       for (const char c : piece) c == '#' ? void(text += digits) : void(text += c);
-      if (text.size() > MostShapeText) return text;
+      if (text.size() > longest) return text;
     }
   }
   return text;

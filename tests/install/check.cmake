@@ -1,6 +1,7 @@
 # Installs a build into a scratch prefix, moves that elsewhere, and uses it from there as others
-# would: by find_package, by pkg-config, and with the tool.
-#   cmake -DBUILD=… -DSOURCES=… -DSCRATCH=… -DCXX=… -DTESTS=… -P check.cmake
+# would: by find_package, by pkg-config, and with the tool. AHEAD_OF_TIME says whether the build has
+# programs that are compiled ahead of time.
+#   cmake -DBUILD=… -DSOURCES=… -DSCRATCH=… -DCXX=… -DTESTS=… -DAHEAD_OF_TIME=… -P check.cmake
 
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE out)
@@ -19,18 +20,24 @@ list(GET pc_files 0 pc_file)
 cmake_path(GET pc_file PARENT_PATH pc_folder)
 set(ENV{PKG_CONFIG_PATH} "${pc_folder}")
 
-# The tool, as it is installed, writes an object and a shared library.
-set(object "${SCRATCH}/twice.o")
-foreach(output object:twice.o shared:libtwice.so)
-  string(REPLACE ":" ";" parts "${output}")
-  list(GET parts 0 kind)
-  list(GET parts 1 file)
-  run("${prefix}/bin/ricci" compile "${SOURCES}/double.ric" --emit ${kind} --name twice -o
-      "${SCRATCH}/${file}")
-endforeach()
+# The tool, as it is installed, runs a program, and writes an object and a shared library.
+run("${prefix}/bin/ricci" run "${SOURCES}/double.ric" --random 1)
+set(object "")
+set(binaries "${prefix}")
+if(AHEAD_OF_TIME)
+  set(object "${SCRATCH}/twice.o")
+  list(APPEND binaries "${SCRATCH}/libtwice.so")
+  foreach(output object:twice.o shared:libtwice.so)
+    string(REPLACE ":" ";" parts "${output}")
+    list(GET parts 0 kind)
+    list(GET parts 1 file)
+    run("${prefix}/bin/ricci" compile "${SOURCES}/double.ric" --emit ${kind} --name twice -o
+        "${SCRATCH}/${file}")
+  endforeach()
+endif()
 
 # No binary that is installed or linked by the tool loads code from where it is started.
-foreach(place "${prefix}" "${SCRATCH}/libtwice.so")
+foreach(place IN LISTS binaries)
   run("${CMAKE_COMMAND}" -E env "RICCI_CHECKED_BINARIES=${place}" "${TESTS}"
       --gtest_filter=Binaries.NamedOnesAreHardened)
 endforeach()
@@ -39,7 +46,9 @@ run("${CMAKE_COMMAND}" -S "${SOURCES}" -B "${SCRATCH}/cmake" "-DCMAKE_PREFIX_PAT
     "-DCMAKE_CXX_COMPILER=${CXX}" "-DRICCI_OBJECT=${object}")
 run("${CMAKE_COMMAND}" --build "${SCRATCH}/cmake")
 run("${SCRATCH}/cmake/compiles")
-run("${SCRATCH}/cmake/runs")
+if(AHEAD_OF_TIME)
+  run("${SCRATCH}/cmake/runs")
+endif()
 
 find_program(pkg_config NAMES pkg-config pkgconf)
 if(NOT pkg_config)
@@ -47,10 +56,12 @@ if(NOT pkg_config)
   return()
 endif()
 run(sh -c "'${CXX}' -std=c++20 '${SOURCES}/compiles.cpp' -o '${SCRATCH}/compiles' $('${pkg_config}' --cflags --libs ricci) && '${SCRATCH}/compiles'")
-run(sh -c "cc -I'${SCRATCH}' '${SOURCES}/runs.c' '${object}' -o '${SCRATCH}/runs' $('${pkg_config}' --libs ricci-runtime) && '${SCRATCH}/runs'")
-# No folder of the compiler's is part of what is installed.
-file(STRINGS "${pc_folder}/ricci-runtime.pc" lines REGEX "/gcc/")
-if(lines)
-  message(FATAL_ERROR "ricci-runtime.pc names a folder of the compiler: ${lines}")
+if(AHEAD_OF_TIME)
+  run(sh -c "cc -I'${SCRATCH}' '${SOURCES}/runs.c' '${object}' -o '${SCRATCH}/runs' $('${pkg_config}' --libs ricci-runtime) && '${SCRATCH}/runs'")
+  # No folder of the compiler's is part of what is installed.
+  file(STRINGS "${pc_folder}/ricci-runtime.pc" lines REGEX "/gcc/")
+  if(lines)
+    message(FATAL_ERROR "ricci-runtime.pc names a folder of the compiler: ${lines}")
+  endif()
 endif()
 file(REMOVE_RECURSE "${SCRATCH}")

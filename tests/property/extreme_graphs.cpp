@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -158,8 +159,15 @@ void stretch_empty(Choices& choose, Case& c) {
   }
 }
 
+// Tables of cases are dear to make, and asked for again and again.
+const Cases& known_cases(OpKind kind) {
+  static std::map<OpKind, Cases> known;
+  const auto found = known.find(kind);
+  return found != known.end() ? found->second : known.emplace(kind, cases_for(kind)).first->second;
+}
+
 Program from_case(Choices& choose) {
-  const Cases cases = cases_for(static_cast<OpKind>(choose.below(OpCount)));
+  const Cases& cases = known_cases(static_cast<OpKind>(choose.below(OpCount)));
   if (cases.empty()) return {};
   Case c = cases[choose.below(cases.size())];
   std::vector<DType> dtypes;

@@ -16,24 +16,24 @@
 namespace ricci::testing {
 namespace {
 
-struct Counts : AgreementCounts {
+struct LirCounts : AgreementCounts {
   std::size_t programs = 0;
   std::size_t large = 0;
 };
-Counts& counts() {
-  static Counts the;
+LirCounts& lir_counts() {
+  static LirCounts the;
   return the;
 }
 
 // What nobody reads is taken away first: it might fault, and a device does not compute it.
 std::string check_on_lir(const Program& p) {
   const Graph graph = dead_code_elimination(p.graph).graph;
-  ++counts().programs;
-  if (is_large(graph)) ++counts().large;
+  ++lir_counts().programs;
+  if (is_large(graph)) ++lir_counts().large;
   const Outcome expected = reference_outcome(graph, p.feeds);
-  for (const MadeFor target : AllMadeFor) {
+  for (const MadeFor target : all_made_for()) {
     const Outcome actual = lir_outcome(graph, p.feeds, target);
-    const std::string wrong = device_disagreement(graph, p.feeds, actual, expected, &counts());
+    const std::string wrong = device_disagreement(graph, p.feeds, actual, expected, &lir_counts());
     if (!wrong.empty()) return fmt::format("{}: {}", name(target), wrong);
   }
   return {};
@@ -55,28 +55,28 @@ TEST(PropertyLir, OutputsMayTakeThePlaceOfInputs) {
   std::size_t donations = 0;
   for_programs(program_count(200), {.nodes = 8}, [&](const Program& p) {
     const Graph graph = dead_code_elimination(p.graph).graph;
-    ++counts().programs;
+    ++lir_counts().programs;
     const Outcome expected = reference_outcome(graph, p.feeds);
     const Outcome actual = donated_lir_outcome(graph, p.feeds, donations);
-    return device_disagreement(graph, p.feeds, actual, expected, &counts());
+    return device_disagreement(graph, p.feeds, actual, expected, &lir_counts());
   });
   EXPECT_GE(donations, program_count(200) / 2);
 }
 
 TEST(PropertyLir, ReportsTheFaultsOfTheReference) {
-  const std::size_t before = counts().faults;
+  const std::size_t before = lir_counts().faults;
   for_programs(program_count(200), {.nodes = 10},
                [](const Program& p) { return check_on_lir(with_wild_indices(p)); });
   if (program_count(200) >= 100) {
-    EXPECT_GT(counts().faults, before);
+    EXPECT_GT(lir_counts().faults, before);
   }
 }
 
 // Writes the closing summary that `make test` prints.
-class Summary : public ::testing::Environment {
+class LirSummary : public ::testing::Environment {
  public:
   void TearDown() override {
-    const Counts& c = counts();
+    const LirCounts& c = lir_counts();
     if (c.programs == 0) return;
     std::ofstream out(RICCI_BUILD_DIR "/test-summary-lir-programs.txt");
     out << fmt::format("random programs on lir, {} runs: {} programs, {} of them large, {} outputs "
@@ -85,8 +85,8 @@ class Summary : public ::testing::Environment {
                        c.faults);
   }
 };
-const ::testing::Environment* const summary =
-    ::testing::AddGlobalTestEnvironment(new Summary);  // NOLINT: gtest owns it
+const ::testing::Environment* const lir_summary =
+    ::testing::AddGlobalTestEnvironment(new LirSummary);  // NOLINT: gtest owns it
 
 }  // namespace
 }  // namespace ricci::testing

@@ -88,7 +88,7 @@ TEST(PropertyText, ChangedFilesAreRefusedOrSurvive) {
 TEST(PropertyText, RepeatedPiecesAreRefusedOrSurvive) {
   for (std::uint64_t seed = 0; seed < program_count(400); ++seed) {
     Rng random(seed);
-    std::vector<std::uint8_t> bytes = {0, 1, 3, 1};  // so that some get past the first line
+    std::vector<std::uint8_t> bytes = {LongMark, 0, 1, 3, 1};  // some get past the first line
     for (std::size_t pairs = 1 + random.below(12); pairs > 0; --pairs) {
       bytes.push_back(static_cast<std::uint8_t>(random.below(256)));
       bytes.push_back(static_cast<std::uint8_t>(random.below(random.below(4) == 0 ? 256 : 4)));

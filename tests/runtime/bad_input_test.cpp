@@ -55,7 +55,7 @@ TEST(RuntimeBadInput, ByName) {
 class RuntimeBuffers : public ::testing::Test {
  protected:
   RuntimeBuffers()
-      : f_(compile(counting_graph(), Device::default_cpu(), {.donations = {{0, "c"}, {2, "s"}}})),
+      : f_(compile(counting_graph(), Device::standard(), {.donations = {{0, "c"}, {2, "s"}}})),
         context_(f_.make_context()) {}
 
   void expect_good() {

@@ -189,7 +189,7 @@ Tiled host_kernels() {
   g.set_outputs({sorted, order, cumsum(x, {.axis = 0}), cumsum(x, {.axis = 1}), gather(x, picked),
                  scatter_add(x, rem(ids, 13.0), {.out_dim = 13}),
                  rng_normal(g, {.shape = Dims{70000}})});
-  return {"host", std::move(g)};
+  return {"native", std::move(g)};
 }
 
 std::vector<Tiled> tiled_programs() {

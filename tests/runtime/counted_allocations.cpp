@@ -22,6 +22,8 @@ std::atomic<bool> on = false;
 std::atomic<std::int64_t> calls = 0;
 std::atomic<std::int64_t> bytes = 0;
 std::atomic<std::int64_t> peak = 0;
+thread_local std::int64_t until_failure = -1;  // 0: the next; negative: none
+thread_local bool failed = false;
 
 std::int64_t size_of(const volatile void* p) {
   return static_cast<std::int64_t>(malloc_usable_size(const_cast<void*>(p)));
@@ -51,6 +53,10 @@ void forget(const volatile void* p) {
 #else
 
 void* allocate(std::size_t size, std::size_t alignment) {
+  if (until_failure >= 0 && until_failure-- == 0) {
+    failed = true;
+    return nullptr;
+  }
   if (size == 0) size = 1;
   void* p = alignment <= alignof(std::max_align_t)
                 ? std::malloc(size)
@@ -102,5 +108,13 @@ CountedAllocations::CountedAllocations() {
 CountedAllocations::~CountedAllocations() { on = false; }
 std::int64_t CountedAllocations::count() const { return calls; }
 std::int64_t CountedAllocations::peak_bytes() const { return peak; }
+std::int64_t CountedAllocations::live_bytes() const { return bytes; }
+
+FailingAllocation::FailingAllocation(std::int64_t before) {
+  failed = false;
+  until_failure = before;
+}
+FailingAllocation::~FailingAllocation() { until_failure = -1; }
+bool FailingAllocation::has_failed() const { return failed; }
 
 }  // namespace ricci::testing

@@ -17,6 +17,20 @@ class CountedAllocations {
   [[nodiscard]] std::int64_t count() const;
   /// The most bytes that were allocated and not freed at one time, compared with its beginning.
   [[nodiscard]] std::int64_t peak_bytes() const;
+  /// Allocated and not freed since its beginning; negative when more was freed.
+  [[nodiscard]] std::int64_t live_bytes() const;
+};
+
+/// While it lives, one allocation of this thread finds no memory: the one after `before` others.
+/// Where sanitizers have operators of their own, none does.
+class FailingAllocation {
+ public:
+  explicit FailingAllocation(std::int64_t before);
+  ~FailingAllocation();
+  FailingAllocation(const FailingAllocation&) = delete;
+  FailingAllocation& operator=(const FailingAllocation&) = delete;
+
+  [[nodiscard]] bool has_failed() const;
 };
 
 }  // namespace ricci::testing

@@ -121,13 +121,6 @@ graph @sums {
 }
 )";
 
-bool same(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  for (std::size_t k = 0; k < a.size(); ++k) {
-    if (!a[k].identical(b[k])) return false;
-  }
-  return a.size() == b.size();
-}
-
 TEST(RuntimeFloatEnvironment, BitsAreThoseOfTheDefaultOne) {
   for (const Graph& g : parse(Programs)) {
     const Feeds feeds = random_feeds(g);
@@ -143,8 +136,8 @@ TEST(RuntimeFloatEnvironment, BitsAreThoseOfTheDefaultOne) {
           again = f.run(feeds, {.check_finite = true});
         });
         EXPECT_TRUE(kept) << g.name() << ", " << e.name;
-        EXPECT_TRUE(same(actual, expected)) << g.name() << ", " << e.name << ", " << threads;
-        EXPECT_TRUE(same(again, expected)) << g.name() << ", " << e.name << ", " << threads;
+        EXPECT_TRUE(identical(actual, expected)) << g.name() << ", " << e.name << ", " << threads;
+        EXPECT_TRUE(identical(again, expected)) << g.name() << ", " << e.name << ", " << threads;
       }
     }
   }
@@ -158,7 +151,7 @@ TEST(RuntimeFloatEnvironment, SoAreThoseOfTheInterpreter) {
     for (const Environment& e : environments()) {
       std::vector<Tensor> actual;
       EXPECT_TRUE(is_kept(e, [&] { actual = interpret(g, feeds); })) << e.name;
-      EXPECT_TRUE(same(actual, expected)) << g.name() << ", " << e.name;
+      EXPECT_TRUE(identical(actual, expected)) << g.name() << ", " << e.name;
     }
   }
 }

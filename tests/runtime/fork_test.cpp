@@ -26,14 +26,6 @@ class RuntimeFork : public ::testing::Test {
   }
 };
 
-bool same(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t k = 0; k < a.size(); ++k) {
-    if (!a[k].identical(b[k])) return false;
-  }
-  return true;
-}
-
 // Does `work()` again and again on another thread while it lives; it has begun when it is made.
 class Meanwhile {
  public:
@@ -70,12 +62,13 @@ TEST_F(RuntimeFork, ChildrenRunWhatTheParentCompiledAndCompileMore) {
   const std::vector<Tensor> of_default = compile(dense_graph()).run(other);
   EXPECT_TRUE(holds_in_child([&] {
     cpu::forget_code();  // what is compiled here is compiled by the child
-    return same(f.run(feeds), expected) && same(compile(dense_graph()).run(other), of_default) &&
-           same(session.compile(wide_graph(), {.fuse = false}).run(feeds), apart) &&
-           same(compile(wide_graph(), Device::cpu(2)).run(feeds), expected) &&
-           holds_in_child([&] { return same(f.run(feeds), expected); });
+    return identical(f.run(feeds), expected) &&
+           identical(compile(dense_graph()).run(other), of_default) &&
+           identical(session.compile(wide_graph(), {.fuse = false}).run(feeds), apart) &&
+           identical(compile(wide_graph(), Device::cpu(2)).run(feeds), expected) &&
+           holds_in_child([&] { return identical(f.run(feeds), expected); });
   }));
-  EXPECT_TRUE(same(f.run(feeds), expected));
+  EXPECT_TRUE(identical(f.run(feeds), expected));
 }
 
 TEST_F(RuntimeFork, ChildrenLeavePoolsOfTheParent) {
@@ -104,7 +97,7 @@ TEST_F(RuntimeFork, WhileAnotherThreadRuns) {
     EXPECT_TRUE(holds_in_child([&] {
       const double before = counts.param("c").item();
       (void)counts.update(count_feeds);
-      return counts.param("c").item() == before + 1 && same(f.run(feeds), expected);
+      return counts.param("c").item() == before + 1 && identical(f.run(feeds), expected);
     }));
   }
 }
@@ -121,7 +114,7 @@ TEST_F(RuntimeFork, WhileAnotherThreadCompiles) {
   for (int i = 0; i < 10; ++i) {
     EXPECT_TRUE(holds_in_child([&] {
       cpu::forget_code();
-      return same(compile(g, device).run(feeds), expected);
+      return identical(compile(g, device).run(feeds), expected);
     }));
   }
 }

@@ -1,6 +1,9 @@
 // Small graphs the runtime tests share.
 #pragma once
 
+#include <algorithm>
+#include <span>
+
 #include "ricci/build/build.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/graph.h"
@@ -53,6 +56,11 @@ inline Graph wide_graph() {
   const Value columns = reduce(h * x, {.op = ReduceKind::Sum, .axes = {0}});
   g.set_outputs({h, columns, reduce(exp(h), {.op = ReduceKind::Sum, .axes = {0, 1}})});
   return g;
+}
+
+/// Bit for bit.
+inline bool identical(std::span<const Tensor> a, std::span<const Tensor> b) {
+  return std::ranges::equal(a, b, [](const Tensor& x, const Tensor& y) { return x.identical(y); });
 }
 
 }  // namespace ricci::testing

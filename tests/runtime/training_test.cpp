@@ -288,7 +288,7 @@ TEST(RuntimeTraining, ForwardIsComputedOnce) {
   const TrainingStep training = started();
   for (const Step& step : training.compiled().program().steps) {
     const auto* call = std::get_if<CallStep>(&step.what);
-    products += call != nullptr && call->op.is<op::Matmul>() ? 1 : 0;
+    products += call != nullptr && std::holds_alternative<loop::MatrixProduct>(call->call) ? 1 : 0;
   }
   EXPECT_LE(products, 2U);
 }

@@ -1,7 +1,9 @@
 // Tests that hold on every device this build has and this machine can use.
 #pragma once
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -25,6 +27,12 @@ inline std::vector<std::string> usable_devices() {
     if (l.why_not.empty()) names.push_back(l.name);
   }
   return names;
+}
+
+/// Is it part of this build, and can it be used here? Tests of what only it does skip themselves
+/// where not.
+inline bool has_device(std::string_view name) {
+  return std::ranges::count(usable_devices(), name) != 0;
 }
 
 }  // namespace ricci::testing

@@ -25,7 +25,7 @@ struct Stage {
 [[nodiscard]] std::vector<Stage> parse_stages(const std::vector<std::string>& words);
 /// Is it `compile`, which ends a line: what comes out is a program for a device?
 [[nodiscard]] bool is_compile(const Stage& stage);
-/// The program as text; options are --no-fuse and --donate INPUT=OUTPUT,….
+/// The program for the CPU as text; options are --no-fuse and --donate INPUT=OUTPUT,….
 [[nodiscard]] std::string compiled_text(const Stage& stage, const Graph& graph);
 /// Applies a stage; std::runtime_error when there is no such command.
 [[nodiscard]] Graph apply(const Stage& stage, const Graph& graph);

@@ -6,13 +6,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "ricci/device/backend.h"
 #include "ricci/ir/text.h"
 #include "ricci/op/table.h"
+#include "ricci/runtime/device.h"
 #include "ricci/schedule/program.h"
 #include "ricci/schedule/verify.h"
 
-#include "backend/cpu/run/executable.h"
-#include "backend/cpu/run/target.h"
 #include "ops/cases.h"
 #include "schedule/archive.h"
 #include "schedule/program_bytes.h"
@@ -32,9 +32,9 @@ void expect_same_views(const std::vector<BufferView>& a, const std::vector<Buffe
   }
 }
 
-template <class Call>
-void expect_same_call(const Call& a, const Call& b) {
-  EXPECT_EQ(a.op, b.op) << a.op.mnemonic();
+void expect_same_call(const CallStep& a, const CallStep& b) {
+  EXPECT_EQ(op_of(a.reference), op_of(b.reference)) << a.reference.name();
+  EXPECT_EQ(a.call, b.call) << loop::to_string(a.call) << ", then " << loop::to_string(b.call);
   expect_same_views(a.operands, b.operands);
   expect_same_views(a.results, b.results);
 }
@@ -90,7 +90,8 @@ TEST_P(ScheduleBytes, KeepProgramsOfEveryOp) {
     SCOPED_TRACE(fmt::format("{} case '{}'", d.info->name, c.name));
     const BuiltCase built = build_case(c, *dtype);
     if (!built.graph.symbols().empty()) continue;
-    const Program program = make_program(built.graph, {.fuse = true, .target = &cpu::target()});
+    const Program program =
+        make_program(built.graph, {.fuse = true, .target = &Device::standard().backend().target()});
     const std::vector<std::byte> bytes = to_bytes(program);
     const Program again = program_from_bytes(bytes);
     expect_same(program, again);
@@ -120,7 +121,7 @@ graph @varied {
   return %y, %u
 }
 )"),
-                      {.fuse = true, .target = &cpu::target()});
+                      {.fuse = true, .target = &Device::standard().backend().target()});
 }
 
 TEST(ScheduleVerify, FindsWhatIsWrong) {
@@ -252,7 +253,8 @@ graph @one {
 // What the runner takes for granted about loops, branches and calls: each change makes it read or
 // write where nothing is.
 TEST(ScheduleVerify, FindsWhatTheRunnerReliesOn) {
-  const Program loops = make_program(parse_graph(R"(
+  const Program loops =
+      make_program(parse_graph(R"(
 graph @loops {
   %x = input "x" : f32[4, 4]
   %rows = input "rows" : f32[3, 4, 4]
@@ -266,7 +268,7 @@ graph @loops {
   return %s, %ys
 }
 )"),
-                                     {.fuse = false, .target = &cpu::target()});
+                   {.fuse = false, .target = &Device::standard().backend().target()});
   ASSERT_EQ(find_fault(loops), std::nullopt);
   const auto control_of = [](Program& p) -> ControlStep& {
     const auto step = std::ranges::find_if(
@@ -298,7 +300,11 @@ graph @loops {
        [&](Program& p) {
          for (BufferView& v : call_of(p).results) v.buffer = -1;
        }},
-      {"normal form", [&](Program& p) { call_of(p).op = Op(op::Sort{.axis = -1}); }},
+      {"normal form",
+       [&](Program& p) { call_of(p).reference = loop::Reference(Op(op::Sort{.axis = -1})); }},
+      {"not what its op is",
+       [&](Program& p) { call_of(p).reference = loop::Reference(Op(op::Sort{.axis = 0})); }},
+      {"not what its op is", [&](Program& p) { std::get<loop::Sort>(call_of(p).call).kept = 9; }},
       {"another size", [&](Program& p) { set_type(control_of(p).operands[1], {2, 4, 4}); }},
       {"another size", [&](Program& p) { set_type(control_of(p).results[1], {2, 4, 4}); }},
       {"a body is missing", [&](Program& p) { control_of(p).bodies.clear(); }},

@@ -6,6 +6,7 @@
 #include "ricci/io/file.h"
 #include "ricci/io/npy.h"
 
+#include "support/every_device.h"
 #include "support/tool.h"
 #include "test_paths.h"
 
@@ -41,6 +42,16 @@ TEST(ToolRun, ExamplesRunWithRandomInputs) {
     ++count;
   }
   EXPECT_GE(count, 5U);
+}
+
+TEST(ToolRun, ChecksOfDerivativesKeepToALimitOfMemory) {
+  constexpr const char* Large =
+      R"(graph @large { %x = input "x" : f64[4096] %y = tanh %x return %y })";
+  EXPECT_EQ(run_tool("check - --random 1 --memory-limit 1000000000", Large).status, 0);
+  const auto refused = run_tool("check - --random 1 --memory-limit 1000", Large);
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_NE(refused.err.find("error[out_of_memory"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("1000"), std::string::npos) << refused.err;
 }
 
 TEST(ToolRun, NumbersThatDoNotFitAreRefused) {
@@ -167,11 +178,12 @@ TEST(ToolRun, LongOutputsAreSummarised) {
 
 TEST(ToolRun, DevicesAgree) {
   const std::string text = "graph @g { %x = input \"x\" : f64[4] %y = neg %x return %y }";
-  const auto cpu = run_tool("run - --random 1", text);
-  EXPECT_EQ(cpu.status, 0) << cpu.err;
-  EXPECT_EQ(cpu.out, run_tool("run - --random 1 --device cpu", text).out);
-  EXPECT_EQ(cpu.out, run_tool("run - --random 1 --device reference", text).out);
-  EXPECT_EQ(cpu.out, run_tool("run - --random 1 --device lir", text).out);
+  const auto standard = run_tool("run - --random 1", text);
+  EXPECT_EQ(standard.status, 0) << standard.err;
+  EXPECT_EQ(standard.out, run_tool("run - --random 1 --device reference", text).out);
+  for (const std::string& device : testing::usable_devices()) {
+    EXPECT_EQ(standard.out, run_tool("run - --random 1 --device " + device, text).out) << device;
+  }
 }
 
 TEST(ToolRun, ProfilesAndTracesARun) {
@@ -209,10 +221,12 @@ TEST(ToolRun, RefusesWhatItHasNoRoomFor) {
 TEST(ToolRun, OnlyProgramsAreProfiled) {
   const auto run = run_tool("run - --random 1 --device reference --profile", Double);
   EXPECT_EQ(run.status, 1);
-  EXPECT_NE(run.err.find("--device cpu"), std::string::npos) << run.err;
+  const std::string standard(Device::standard().name());
+  EXPECT_NE(run.err.find("--device " + standard), std::string::npos) << run.err;
 }
 
 TEST(ToolRun, KeepsMachineCodeWhereTheEnvironmentSays) {
+  if (!testing::has_device("cpu")) GTEST_SKIP() << "no device of this build has machine code";
   const std::string folder = scratch("code");
   ::setenv("RICCI_CACHE_DIR", folder.c_str(), 1);
   const auto run = run_tool("run - --random 1", Double);

@@ -276,5 +276,36 @@ TEST(TransformControl, BudgetsChooseHowManyCarriesAreKept) {
   EXPECT_THROW((void)checkpoints_for_budget(std::vector{f32({Dim::symbol("n")})}, 4, 8), UserError);
 }
 
+// Each carry becomes the next one, and the last the sine of itself: the way from the first to the
+// last takes as many steps as there are carries. Looking at all pairs of carries, step by step,
+// would take the cube of their number.
+Graph shift_register(std::int64_t carries) {
+  Graph g("shift");
+  std::vector<Value> start;
+  for (std::int64_t k = 0; k < carries; ++k) {
+    start.push_back(g.input("x" + std::to_string(k), f64({})));
+  }
+  const auto out = scan(start, {.length = 3}, [](Graph&, Inputs in) {
+    Values next(in.begin(), in.end());
+    next.back() = sin(in.back());
+    for (std::size_t k = 1; k < in.size(); ++k) next[k - 1] = in[k];
+    return next;
+  });
+  g.set_outputs({out[0]});
+  return g;
+}
+
+TEST(TransformControl, GradientsOfLoopsWithManyCarriesReachThoseThatMatter) {
+  // The first value in the end is the fourth at first.
+  const Transformed few = grad(shift_register(5), {"x3"});
+  Feeds feeds;
+  for (int k = 0; k < 5; ++k) feeds["x" + std::to_string(k)] = Tensor::of<double>({}, {0.5});
+  feeds[few.names.at("d_output")] = Tensor::of<double>({}, {1});
+  EXPECT_EQ(interpret(few.graph, feeds)[0].item(), 1);
+  const Transformed many = grad(shift_register(3000), {"x2999"}, GradOptions::training());
+  verify(many.graph);
+  EXPECT_EQ(many.graph.outputs().size(), 1U);
+}
+
 }  // namespace
 }  // namespace ricci::testing

@@ -5,13 +5,13 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "ricci/device/backend.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/verify.h"
 #include "ricci/runtime/device.h"
 #include "ricci/schedule/cost.h"
+#include "ricci/support/text.h"
 
 #include "commands/commands.h"
 #include "commands/device_option.h"
@@ -22,6 +22,7 @@
 #include "runtime/staging.h"
 #include "source.h"
 #include "stopping.h"
+#include "support/json.h"
 
 namespace ricci::tool {
 namespace {
@@ -162,20 +163,22 @@ Measured measure(const BenchCommand& command) {
 }
 
 std::string as_json(const Measured& m) {
-  nlohmann::ordered_json steps = nlohmann::ordered_json::array();
+  std::string steps;
   for (const StepTimes& s : m.steps) {
-    steps.push_back({{"ops", s.ops},
-                     {"where", s.where},
-                     {"by", s.by},
-                     {"median_ms", median(s.ms)},
-                     {"flops", s.cost.flops},
-                     {"bytes", s.cost.bytes()}});
+    steps += fmt::format(
+        "{}    {{\"ops\": {}, \"where\": {}, \"by\": {}, \"median_ms\": {}, \"flops\": {}, "
+        "\"bytes\": {}}}",
+        steps.empty() ? "\n" : ",\n", quote_json(s.ops), quote_json(s.where), quote_json(s.by),
+        number_json(median(s.ms)), number_json(s.cost.flops), number_json(s.cost.bytes()));
   }
-  const nlohmann::ordered_json all = {{"graph", m.graph},       {"device", m.device},
-                                      {"threads", m.threads},   {"compile_ms", m.compile_ms},
-                                      {"first_ms", m.first_ms}, {"median_ms", median(m.ms)},
-                                      {"times_ms", m.ms},       {"steps", std::move(steps)}};
-  return all.dump(2) + "\n";
+  std::vector<std::string> times;
+  for (const double ms : m.ms) times.push_back(number_json(ms));
+  return fmt::format(
+      "{{\n  \"graph\": {},\n  \"device\": {},\n  \"threads\": {},\n  \"compile_ms\": {},\n"
+      "  \"first_ms\": {},\n  \"median_ms\": {},\n  \"times_ms\": [{}],\n  \"steps\": [{}{}]\n}}\n",
+      quote_json(m.graph), quote_json(m.device), m.threads, number_json(m.compile_ms),
+      number_json(m.first_ms), number_json(median(m.ms)), join(times, ", "), steps,
+      steps.empty() ? "" : "\n  ");
 }
 
 std::string as_text(const Measured& m) {

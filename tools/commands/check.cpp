@@ -84,6 +84,11 @@ void add_check(CLI::App& app, Action& action) {
       ->check(check_whole<int>)
       ->check(CLI::Range(1, 1000))
       ->type_name("N");
+  command
+      ->add_option("--memory-limit", options->check.memory_limit,
+                   "bytes that a run may take (default: the machine's memory)")
+      ->type_name("BYTES")
+      ->check(check_whole<std::int64_t>);
   declare_timeout(*command, options->timeout);
   command->callback([options, &action] {
     action = [options] {

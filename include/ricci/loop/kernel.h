@@ -43,7 +43,12 @@ enum class Code : std::uint8_t {
   Select,   ///< in[0] ≠ 0 ? in[1] : in[2]
   Cast,     ///< in[0] as dtype
   Reduced,  ///< the result of a reduction of this row
+  Running,  ///< in[0] combined with what its accumulator holds of the rows before this one
+  Random,   ///< what the element with the number offset + Σ strides·index draws from a stream
 };
+
+/// What is drawn: words of Philox4x32-10, or numbers made of them (see ricci/op/generator.h).
+enum class RandomKind : std::uint8_t { Bits, Uniform, Normal };
 
 /// Moves a place by a value: adds index·stride. The index must be in [0, limit).
 struct Term {
@@ -53,12 +58,23 @@ struct Term {
   bool clamp = false;  ///< brought into [0, limit) instead of faulting
 };
 
+/// Holds where offset + Σ strides[axis]·index[axis] is in [0, limit).
+struct Guard {
+  std::int64_t offset = 0;
+  std::vector<std::int64_t> strides;  ///< one per axis of the kernel
+  std::int64_t limit = 0;
+  bool operator==(const Guard&) const = default;
+  auto operator<=>(const Guard&) const = default;
+};
+
 /// A place in an argument: offset + Σ strides[axis]·index[axis] + Σ terms, in elements.
 struct Access {
   std::int32_t argument = -1;
   std::int64_t offset = 0;
   std::vector<std::int64_t> strides;  ///< one per axis of the kernel
   std::vector<Term> terms;
+  /// Where one does not hold there is no place, and a load gives its number instead of reading.
+  std::vector<Guard> guards = {};
 };
 
 using Number = std::variant<double, std::int64_t, std::complex<double>>;
@@ -66,18 +82,27 @@ using Number = std::variant<double, std::int64_t, std::complex<double>>;
 struct Instr {
   Code code = Code::Constant;
   DType dtype = DType::F32;  ///< of the result
-  std::uint8_t kind = 0;     ///< UnaryKind, BinaryKind or CompareKind
+  std::uint8_t kind = 0;     ///< UnaryKind, BinaryKind, CompareKind or RandomKind
   std::array<Reg, 3> in = {NoReg, NoReg, NoReg};
-  bool per_element = false;     ///< else once a row
-  Number number = 0.0;          ///< Constant
-  Access access;                ///< Load; for Index its offset and strides
-  std::int32_t reduction = -1;  ///< Reduced
+  bool per_element = false;  ///< else once a row
+  /// Constant; Load: what it gives where a guard does not hold; Random: the key of its stream, to
+  /// which in[1] is added where there is one. in[0] is the run's seed.
+  Number number = 0.0;
+  Access access;  ///< Load; for Index and Random its offset and strides
+  /// Random: the bounds of what is uniform; the mean and the standard deviation of what is normal.
+  std::array<double, 2> range = {0, 1};
+  std::int32_t reduction = -1;  ///< Reduced; Running: the accumulator
   bool not_positive = false;    ///< Unary: the operand never is, which makes exp shorter
 
   [[nodiscard]] UnaryKind unary() const { return static_cast<UnaryKind>(kind); }
   [[nodiscard]] BinaryKind binary() const { return static_cast<BinaryKind>(kind); }
   [[nodiscard]] CompareKind compare() const { return static_cast<CompareKind>(kind); }
+  [[nodiscard]] RandomKind random() const { return static_cast<RandomKind>(kind); }
 };
+
+/// Why a kernel cannot go on: an index is out of range, an integer is divided by zero or raised to
+/// a negative power.
+enum class FaultKind : std::uint8_t { None, Index, Division, Remainder, Exponent };
 
 struct Store {
   Reg value = NoReg;
@@ -92,7 +117,8 @@ struct Reduction {
 };
 
 /// Combines a value over the accumulated rows: element by element of the row, or once a row. The
-/// chunk writes `length` results (the row's elements, or 1) to `argument` at its own place.
+/// chunk writes `length` results (the row's elements, or 1) to `argument` at its own place. One
+/// that is running is read by its instruction row by row instead, and writes nothing in the end.
 struct Accumulator {
   ReduceKind kind = ReduceKind::Sum;
   DType dtype = DType::F32;
@@ -100,6 +126,8 @@ struct Accumulator {
   bool per_element = true;
   std::int32_t argument = -1;
   std::int32_t local = -1;  ///< the local argument it accumulates in
+  bool running = false;     ///< then there is one chunk
+  bool exclusive = false;   ///< running: what it held before the row
 };
 
 struct Stage {
@@ -143,11 +171,20 @@ struct Kernel {
 template <class K, class F>
 void for_each_access(K& kernel, F&& f) {
   for (auto& i : kernel.code) {
-    if (i.code == Code::Load || i.code == Code::Index) f(i.access);
+    if (i.code == Code::Load || i.code == Code::Index || i.code == Code::Random) f(i.access);
   }
   for (auto& s : kernel.stages) {
     for (auto& store : s.stores) f(store.access);
   }
+}
+
+/// Calls `f` with every list of one stride per axis.
+template <class K, class F>
+void for_each_strides(K& kernel, F&& f) {
+  for_each_access(kernel, [&](auto& access) {
+    f(access.strides);
+    for (auto& guard : access.guards) f(guard.strides);
+  });
 }
 
 /// Readable text; the same kernel always prints the same.
@@ -165,6 +202,8 @@ void coalesce(Kernel& kernel);
 [[nodiscard]] bool can_overwrite(const Kernel& kernel, std::size_t out, std::size_t in);
 /// A kernel that copies its first argument to its second.
 [[nodiscard]] Kernel copying_kernel(DType dtype, std::int64_t elements, std::string name);
+/// Does it compute with integers what some of them have no answer for?
+[[nodiscard]] bool is_partial(const Instr& instr);
 /// What an instruction costs, in units of a simple one.
 [[nodiscard]] std::int64_t weight(const Instr& instr);
 /// Says how much a kernel works and whether it is flat, when its code is complete.

@@ -18,6 +18,13 @@ struct Layout {
   bool operator==(const Layout&) const = default;
 };
 
+/// Holds for the elements whose place is in [0, limit).
+struct Bound {
+  Layout place;
+  std::int64_t limit = 0;
+  bool operator==(const Bound&) const = default;
+};
+
 /// Row-major without gaps.
 [[nodiscard]] Layout contiguous(std::span<const std::int64_t> dims);
 /// Is element number i (row-major) at offset i? Strides of axes of size 1 do not matter.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ricci/ir/graph.h"
+#include "ricci/loop/call.h"
 #include "ricci/loop/kernel.h"
 #include "ricci/loop/layout.h"
 #include "ricci/loop/loop_plan.h"
@@ -34,6 +35,7 @@ struct Buffer {
     Output,     ///< handed in by the caller to be filled
     Constant,   ///< part of the program
     Temporary,  ///< a part of the arena
+    Seed,       ///< one i64 that the device keeps: the run's seed, for random numbers
   };
   Role role = Role::Temporary;
   DType dtype = DType::F32;
@@ -75,9 +77,10 @@ struct KernelStep {
   std::vector<Launch> launches;
 };
 
-/// An op with a kernel of its own on each device.
+/// What a device does with a kernel of its own, by its role; a host call where it has none.
 struct CallStep {
-  Op op;
+  loop::Call call;
+  loop::Reference reference;  ///< what the call computes, in the words of the graph
   std::vector<BufferView> operands;
   std::vector<BufferView> results;
   /// A kernel whose element e is element e of the first operand: a device may run its rows just

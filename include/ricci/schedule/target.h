@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 
-#include "ricci/ir/graph.h"
+#include "ricci/loop/call.h"
 #include "ricci/loop/kernel.h"
 #include "ricci/loop/written_loop.h"
+#include "ricci/type/type.h"
 
 namespace ricci::schedule {
 
@@ -24,6 +26,8 @@ struct KernelShape {
   /// most so many: each costs a row of partial results.
   std::int64_t chunk_work = 1 << 17;
   std::int64_t most_chunks = 16;
+  /// Running totals walk down their axis in parts of a row of about this many elements.
+  std::int64_t running_part = 512;
   std::int64_t most_parts = 64;  ///< into which all the work of a kernel is thought to be cut
   /// How large a kernel may become, in instructions and in units of simple ones.
   std::size_t most_instructions = 256;
@@ -37,18 +41,18 @@ struct KernelShape {
 class Target {
  public:
   virtual ~Target() = default;
-  /// Does the device serve this structured op with a call? What it does not claim, and can be
-  /// expanded, is. Asked before attention in a small dtype is widened.
-  [[nodiscard]] virtual bool claims(const Graph& graph, const Node& node) const = 0;
-  /// Is a call of this op served by more than the reference's kernel? For reports.
-  [[nodiscard]] virtual bool has_kernel(const Graph& graph, const Node& node) const = 0;
+  /// Does the device have a kernel for this call, on operands of these types? What it does not
+  /// claim is expanded where that can be done (asked before attention in a small dtype is widened),
+  /// and a host call where it cannot. Never asked about host calls.
+  [[nodiscard]] virtual bool claims(const loop::Call& call,
+                                    std::span<const Type> operands) const = 0;
 
   [[nodiscard]] virtual const KernelShape& kernel_shape() const { return shape_; }
   /// Temporaries lie at multiples of this many bytes.
   [[nodiscard]] virtual std::int64_t alignment() const { return 64; }
-  /// Does a call of this op go through its first operand and its result part by part, so that
-  /// kernels gain by running with it?
-  [[nodiscard]] virtual bool runs_in_parts(const Op& /*op*/) const { return false; }
+  /// Does a call go through its first operand and its result part by part, so that kernels gain by
+  /// running with it?
+  [[nodiscard]] virtual bool runs_in_parts(const loop::Call& /*call*/) const { return false; }
   /// Is a kernel too small to keep the device busy, so that it gains by running beside others?
   [[nodiscard]] virtual bool gains_company(const loop::Kernel& /*kernel*/) const { return true; }
   /// Is a loop small enough to be written out, rather than run body by body?
@@ -58,7 +62,7 @@ class Target {
   KernelShape shape_;
 };
 
-/// A device with kernels, and calls only for ops that can be nothing else.
+/// A device with loop kernels alone: what can be nothing else is a host call.
 [[nodiscard]] const Target& plain_target();
 
 }  // namespace ricci::schedule

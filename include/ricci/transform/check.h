@@ -22,6 +22,8 @@ struct CheckOptions {
   /// Relative gaps that are accepted; 0 chooses by the graph's narrowest float dtype.
   double adjoint_tolerance = 0;
   double difference_tolerance = 0;
+  /// Bytes that one run of the interpreter may take; 0: the machine's memory.
+  std::int64_t memory_limit = 0;
 };
 
 /// One direction: three ways to the same number.

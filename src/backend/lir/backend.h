@@ -27,4 +27,7 @@ class Backend final : public device::Backend {
   mutable Memory memory_;  // compiling is const: a memory serves any number of threads
 };
 
+/// What backends.cpp opens.
+[[nodiscard]] std::shared_ptr<const device::Backend> make_backend(int threads);
+
 }  // namespace ricci::lir

@@ -40,7 +40,7 @@ std::int64_t Executable::spare_bytes() const {
 
 std::int64_t Executable::workspace_bytes() const { return context_bytes() + spare_bytes(); }
 
-Frame Executable::make_frame(std::byte* arena) const {
+Frame Executable::make_frame(std::byte* arena, std::byte* seed) const {
   Frame frame;
   for (std::size_t b = 0; b < program_->buffers.size(); ++b) {
     const Buffer& buffer = program_->buffers[b];
@@ -49,6 +49,8 @@ Frame Executable::make_frame(std::byte* arena) const {
       at = frame.apart.emplace_back(memory_, buffer.bytes()).data();
     } else if (buffer.role == Buffer::Role::Temporary) {
       at = arena + buffer.offset;
+    } else if (buffer.role == Buffer::Role::Seed) {
+      at = seed;
     }
     frame.buffers.push_back(at);
   }
@@ -60,7 +62,7 @@ Frame Executable::make_frame(std::byte* arena) const {
     frame.control[s] = device::make_control_room(*control, memory_);
     std::byte* workspace = frame.buffers[static_cast<std::size_t>(control->workspace)];
     for (const auto& body : steps_[s].bodies) {
-      frame.bodies[s].push_back(body->make_frame(workspace));
+      frame.bodies[s].push_back(body->make_frame(workspace, seed));
     }
   }
   return frame;
@@ -68,7 +70,7 @@ Frame Executable::make_frame(std::byte* arena) const {
 
 std::unique_ptr<device::Context> Executable::make_context() const {
   auto context = std::make_unique<Context>(memory_, program_->arena_bytes);
-  context->frame = make_frame(context->arena.data());
+  context->frame = make_frame(context->arena.data(), context->seed.data());
   return context;
 }
 
@@ -87,20 +89,21 @@ void Executable::start(device::Context& given, const device::RunArguments& argum
   }
   // What an earlier run has left must not matter.
   memory_.scramble(context.arena.data(), context.arena.bytes());
+  context.seed.copy_in(reinterpret_cast<const std::byte*>(&arguments.seed));
   context.fault.reset();
   Runner(context, arguments).run(*this, context.frame);
 }
 
 void Executable::finish(device::Context& given) const {
   const auto& context = static_cast<const Context&>(given);
-  if (context.fault) device::fail_index(context.fault->index, *context.fault->launch);
+  if (context.fault) device::fail_launch(context.fault->met, *context.fault->launch);
 }
 
 std::string_view Executable::served_by(std::size_t step) const {
   const Step& s = program_->steps[step];
   if (std::holds_alternative<KernelStep>(s.what)) return "kernel";
   if (std::holds_alternative<LoopStep>(s.what)) return "loop";
-  return std::holds_alternative<CallStep>(s.what) ? "reference" : "control";
+  return std::holds_alternative<CallStep>(s.what) ? "host call" : "control";
 }
 
 const Executable* Executable::body(std::size_t step, std::size_t body) const {

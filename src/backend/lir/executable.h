@@ -34,16 +34,18 @@ struct Frame {
 /// Room for one run at a time, and what the run has met.
 class Context final : public device::Context {
  public:
-  Context(Memory& memory, std::int64_t arena_bytes) : arena(memory, arena_bytes) {}
+  Context(Memory& memory, std::int64_t arena_bytes)
+      : arena(memory, arena_bytes), seed(memory, sizeof(std::uint64_t)) {}
   [[nodiscard]] std::int64_t bytes() const noexcept override { return arena.bytes(); }
 
   /// The fault of a kernel, and whose it is: recorded by the step, told by `finish`.
   struct Fault {
-    device::IndexFault index;
+    device::KernelFault met;
     const Origin* launch = nullptr;
   };
 
   device::Array arena;
+  device::Array seed;  ///< the run's
   Frame frame;
   std::optional<Fault> fault = {};
 };
@@ -71,7 +73,7 @@ class Executable final : public device::Executable {
     std::optional<device::ReferenceCall> call = {};
     std::vector<std::unique_ptr<Executable>> bodies = {};
   };
-  [[nodiscard]] Frame make_frame(std::byte* arena) const;
+  [[nodiscard]] Frame make_frame(std::byte* arena, std::byte* seed) const;
   [[nodiscard]] std::int64_t spare_bytes() const;
 
   std::shared_ptr<const Program> program_;

@@ -9,6 +9,7 @@
 
 #include "backend/lir/number.h"
 #include "loop/cut.h"
+#include "rule/draws.h"
 
 namespace ricci::lir {
 namespace {
@@ -62,6 +63,7 @@ class KernelRun {
     const std::int64_t slot = kept_row * kernel_.chunks + chunk;
     for (std::size_t n = 0; n < accumulated_.size(); ++n) {
       const loop::Accumulator& acc = kernel_.accumulators[n];
+      if (acc.running) continue;
       for (std::int64_t i = 0; i < length_of(acc); ++i) {
         store_at(acc.argument, slot * length_of(acc) + i, accumulated_[n][at(i)]);
       }
@@ -98,7 +100,10 @@ class KernelRun {
   void run_once(const Stage& stage, std::int64_t element) {
     set_index(element, kernel_.outer, kernel_.extents.size());
     forget_elements(stage);
-    for (const Reg r : stage.code) values_[at(r)] = compute(kernel_.code[at(r)]);
+    for (const Reg r : stage.code) {
+      const Instr& i = kernel_.code[at(r)];
+      values_[at(r)] = i.code == Code::Running ? run_on(i, element) : compute(i);
+    }
     for (const loop::Store& s : stage.stores) {
       store_at(s.access.argument, place_of(s.access), value(s.value));
     }
@@ -111,6 +116,15 @@ class KernelRun {
       const loop::Reduction& red = kernel_.reductions[at(m)];
       reduced_[at(m)] = reduced_with(red.kind, red.dtype, reduced_[at(m)], value(red.value));
     }
+  }
+
+  // The total of an element's column.
+  [[nodiscard]] Number run_on(const Instr& i, std::int64_t element) {
+    const loop::Accumulator& acc = kernel_.accumulators[at(i.reduction)];
+    Number& total = accumulated_[at(i.reduction)][at(element)];
+    const Number before = total;
+    total = reduced_with(acc.kind, acc.dtype, before, value(i.in[0]));
+    return as_stored(i.dtype, acc.exclusive ? before : total);
   }
 
   // What is computed for an element is there for that element alone, and in its own stage.
@@ -135,22 +149,63 @@ class KernelRun {
     switch (i.code) {
       case Code::Constant: return as_stored(i.dtype, i.number);
       case Code::Index: return as_stored(i.dtype, place_of(i.access));
-      case Code::Load: return load_at(i.access.argument, place_of(i.access));
+      case Code::Load:
+        if (!holds(i.access)) return as_stored(i.dtype, i.number);
+        return load_at(i.access.argument, place_of(i.access));
       case Code::Copy: return in(0);
       case Code::Unary: return as_stored(i.dtype, unary(i.unary(), dtype(), in(0)));
-      case Code::Binary: return as_stored(i.dtype, binary(i.binary(), dtype(), in(0), in(1)));
+      case Code::Binary:
+        if (loop::is_partial(i)) check_numbers(i);
+        return as_stored(i.dtype, binary(i.binary(), dtype(), in(0), in(1)));
       case Code::Compare: return truth(compare(i.compare(), dtype(), in(0), in(1)));
       case Code::Select: return is_nonzero(in(0)) ? in(1) : in(2);
       case Code::Cast: return as_stored(i.dtype, in(0));
       case Code::Reduced: return reduced_[at(i.reduction)];
+      case Code::Running: break;  // see run_on
+      case Code::Random: return as_stored(i.dtype, draw(i));
     }
     throw InternalError("an instruction of no known kind");
+  }
+
+  [[nodiscard]] Number draw(const Instr& i) const {
+    const auto whole = [&](Reg r) {
+      return static_cast<std::uint64_t>(std::get<std::int64_t>(as_stored(DType::I64, value(r))));
+    };
+    auto key = static_cast<std::uint64_t>(std::get<std::int64_t>(i.number));
+    if (i.in[1] != loop::NoReg) key += whole(i.in[1]);
+    const PhiloxStream stream(whole(i.in[0]), key);
+    const auto element = static_cast<std::uint64_t>(place_of(i.access));
+    switch (i.random()) {
+      case loop::RandomKind::Bits: return static_cast<std::int64_t>(stream.word(element));
+      case loop::RandomKind::Uniform:
+        return rule::draw_uniform(stream, i.dtype, element, i.range[0], i.range[1]);
+      case loop::RandomKind::Normal:
+        return rule::draw_normal(stream, i.dtype, element, i.range[0], i.range[1]);
+    }
+    throw InternalError("random numbers of no known kind");
+  }
+
+  void check_numbers(const Instr& i) const {
+    const std::int64_t b = std::get<std::int64_t>(value(i.in[1]));
+    const auto fail = [&](loop::FaultKind kind) { throw device::KernelFault{kind, b, 0}; };
+    if (i.binary() == BinaryKind::Div && b == 0) fail(loop::FaultKind::Division);
+    if (i.binary() == BinaryKind::Rem && b == 0) fail(loop::FaultKind::Remainder);
+    if (i.binary() == BinaryKind::Pow && b < 0) fail(loop::FaultKind::Exponent);
   }
 
   [[nodiscard]] const Number& value(Reg r) const {
     const std::optional<Number>& v = values_[at(r)];
     check_internal(v.has_value(), "a kernel reads a value that is not there");
     return *v;
+  }
+
+  // Is there a place at all?
+  [[nodiscard]] bool holds(const Access& access) const {
+    return std::ranges::all_of(access.guards, [&](const loop::Guard& g) {
+      std::int64_t at = g.offset;
+      for (std::size_t a = 0; a < index_.size(); ++a) at += g.strides[a] * index_[a];
+      return 0 <= at && at < g.limit;
+    });
   }
 
   // In elements of the argument.
@@ -166,7 +221,8 @@ class KernelRun {
     if (term.clamp) {
       return std::clamp<std::int64_t>(index, 0, std::max<std::int64_t>(term.limit - 1, 0));
     }
-    if (index < 0 || index >= term.limit) throw device::IndexFault{index, term.limit};
+    if (index < 0 || index >= term.limit)
+      throw device::KernelFault{loop::FaultKind::Index, index, term.limit};
     return index;
   }
 
@@ -203,11 +259,11 @@ class KernelRun {
 
 }  // namespace
 
-std::optional<device::IndexFault> run_kernel(const loop::Kernel& kernel,
-                                             std::span<const KernelArgument> arguments) {
+std::optional<device::KernelFault> run_kernel(const loop::Kernel& kernel,
+                                              std::span<const KernelArgument> arguments) {
   try {
     KernelRun(kernel, arguments).run();
-  } catch (const device::IndexFault& fault) {
+  } catch (const device::KernelFault& fault) {
     return fault;
   }
   return std::nullopt;

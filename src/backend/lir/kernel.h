@@ -19,9 +19,9 @@ struct KernelArgument {
   std::int64_t bytes = 0;
 };
 
-/// Stops at the first index that is out of range and gives it. InternalError for a place outside
-/// its array, and for a value that is read before it is there.
-[[nodiscard]] std::optional<device::IndexFault> run_kernel(
+/// Stops at the first number that it can do nothing with and gives it. InternalError for a place
+/// outside its array, and for a value that is read before it is there.
+[[nodiscard]] std::optional<device::KernelFault> run_kernel(
     const loop::Kernel& kernel, std::span<const KernelArgument> arguments);
 
 }  // namespace ricci::lir

@@ -1,18 +1,20 @@
-// Which results of a node with bodies each operand can influence through a derivative.
+// Between which operands and results of a node a derivative passes, through its bodies and from
+// step to step of its loops. Questions are about sets: a table of all pairs of a loop's operands
+// and results would grow with the square of their number.
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "ricci/ir/graph.h"
 
 namespace ricci::rule {
 
-/// influence[k][r]: operand (or input) k has a part in result (or output) r.
-using Influence = std::vector<std::vector<bool>>;
+/// The results that a derivative reaches from one of the marked operands.
+[[nodiscard]] std::vector<bool> reached_results(const Graph& graph, const Node& node,
+                                                const std::vector<bool>& operands);
 
-/// `of_body` says the same of a body. An op whose rules are its user's own counts as all to all.
-[[nodiscard]] Influence influence_of(const Node& node,
-                                     const std::function<Influence(const Graph&)>& of_body);
+/// The operands from which a derivative reaches one of the marked results.
+[[nodiscard]] std::vector<bool> leading_operands(const Graph& graph, const Node& node,
+                                                 const std::vector<bool>& results);
 
 }  // namespace ricci::rule

@@ -45,4 +45,8 @@ std::vector<std::byte> Backend::object_code(const Program& program,
   return emit_object(program, parts, target_for_objects(machine.name));
 }
 
+std::shared_ptr<const device::Backend> make_backend(int threads) {
+  return std::make_shared<Backend>(threads);
+}
+
 }  // namespace ricci::cpu

@@ -34,4 +34,7 @@ class Backend final : public device::Backend {
   mutable ThreadPool pool_;  // runs are const: a pool serves any number of threads
 };
 
+/// What backends.cpp opens.
+[[nodiscard]] std::shared_ptr<const device::Backend> make_backend(int threads);
+
 }  // namespace ricci::cpu

@@ -150,15 +150,15 @@ Value* ComplexLanes::unary(UnaryKind kind, Value* x) {
   switch (kind) {
     case UnaryKind::Neg: return numbers(b_.CreateFNeg(floats(x)));
     case UnaryKind::Conjugate: return conjugate(x);
+    case UnaryKind::Exp: return exponential(x);
+    case UnaryKind::Log: return logarithm(x);
+    case UnaryKind::Sqrt: return root(x);
     case UnaryKind::Gelu:
     case UnaryKind::GeluApprox:
     case UnaryKind::Silu:
     case UnaryKind::Relu:
     case UnaryKind::Sigmoid:
     case UnaryKind::Tanh:
-    case UnaryKind::Exp:
-    case UnaryKind::Log:
-    case UnaryKind::Sqrt:
     case UnaryKind::Rsqrt:
     case UnaryKind::Abs:
     case UnaryKind::Sin:
@@ -207,7 +207,7 @@ Value* ComplexLanes::binary(BinaryKind kind, Value* x, Value* y) {
     case BinaryKind::Add: return numbers(b_.CreateFAdd(floats(x), floats(y)));
     case BinaryKind::Sub: return numbers(b_.CreateFSub(floats(x), floats(y)));
     case BinaryKind::Mul: return product(x, y);
-    case BinaryKind::Div:
+    case BinaryKind::Div: return quotient(x, y);
     case BinaryKind::Max:
     case BinaryKind::Min:
     case BinaryKind::Pow:

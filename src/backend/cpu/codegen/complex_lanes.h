@@ -1,9 +1,10 @@
 // Complex numbers as LLVM values: an integer a lane, the real part in its low half, which is how
 // memory has them. They are computed with as twice as many floats.
 //
-// Results have the bits of the reference on every target. Products are made in double, where those
-// of floats are exact, and never with fused additions; where a part comes out as NaN, they recover
-// infinities as C's Annex G says.
+// Sums and products have the bits of the reference on every target. Products are made in double,
+// where those of floats are exact, and never with fused additions; where a part comes out as NaN,
+// they recover infinities as C's Annex G says. Quotients and functions are in
+// complex_functions.cpp.
 #pragma once
 
 #include <complex>
@@ -26,7 +27,7 @@ class ComplexLanes {
   [[nodiscard]] llvm::Value* constant(DType dtype, std::complex<double> value) const;
 
   [[nodiscard]] llvm::Value* unary(UnaryKind kind, llvm::Value* x);
-  /// A product may split the block: go on from the builder's own.
+  /// Both may split the block: go on from the builder's own.
   [[nodiscard]] llvm::Value* binary(BinaryKind kind, llvm::Value* x, llvm::Value* y);
   [[nodiscard]] llvm::Value* compare(CompareKind kind, llvm::Value* x, llvm::Value* y);
 
@@ -41,6 +42,19 @@ class ComplexLanes {
  private:
   [[nodiscard]] llvm::Value* conjugate(llvm::Value* x);
   [[nodiscard]] llvm::Value* product(llvm::Value* x, llvm::Value* y);
+
+  /// Doubles, one a lane.
+  struct Parts {
+    llvm::Value* real = nullptr;
+    llvm::Value* imaginary = nullptr;
+  };
+  [[nodiscard]] Parts parts(llvm::Value* x);
+  [[nodiscard]] llvm::Value* woven(Parts z, llvm::Type* like);  ///< as numbers of a type
+  [[nodiscard]] llvm::Value* quotient(llvm::Value* x, llvm::Value* y);
+  [[nodiscard]] Parts recovered(Parts quotient, Parts top, Parts bottom);
+  [[nodiscard]] llvm::Value* exponential(llvm::Value* x);
+  [[nodiscard]] llvm::Value* logarithm(llvm::Value* x);
+  [[nodiscard]] llvm::Value* root(llvm::Value* x);
 
   llvm::IRBuilder<>& b_;
   const TargetInfo& target_;

@@ -2,8 +2,6 @@
 #include "backend/cpu/codegen/kernel_code.h"
 
 #include <algorithm>
-#include <concepts>
-#include <map>
 
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/LLVMContext.h>
@@ -11,7 +9,7 @@
 
 #include "ricci/support/error.h"
 
-#include "backend/cpu/codegen/lanes.h"
+#include "backend/cpu/codegen/kernel_emitter.h"
 #include "op/kinds.h"
 #include "support/fork.h"
 #include "type/small_dtype.h"
@@ -28,543 +26,345 @@ using loop::Kernel;
 using loop::Reg;
 using loop::Stage;
 
-// A counted loop under construction: `for (i = from; i < to; i += step)`.
-struct Loop {
-  llvm::PHINode* index = nullptr;
-  BasicBlock* header = nullptr;
-  BasicBlock* exit = nullptr;
-  Value* to = nullptr;
-  std::int64_t step = 1;
-};
-
-class KernelEmitter {
- public:
-  KernelEmitter(llvm::Module& module, const Kernel& kernel, const std::string& symbol,
-                const TargetInfo& target)
-      : module_(module), k_(kernel), b_(module.getContext()), lanes_(b_, target), target_(target) {
-    llvm::Type* ptr = b_.getPtrTy();
-    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr, ptr}, false);
-    function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, symbol, module);
-    function_->addFnAttr(llvm::Attribute::NoUnwind);
-  }
-
-  void run() {
-    b_.SetInsertPoint(block("entry"));
-    for (std::size_t a = 0; a < k_.arguments.size(); ++a) {
-      arguments_.push_back(
-          b_.CreateLoad(b_.getPtrTy(), element(function_->getArg(0), number(a), 8)));
-    }
-    first_ = range_field(0);
-    last_ = range_field(1);
-    if (k_.flat) {
-      emit_row(number(0), number(0));
-    } else {
-      Loop rows = open(first_, last_, 1, "row");
-      if (k_.accumulators.empty()) {
-        emit_row(rows.index, number(0));
-      } else {
-        emit_accumulated(rows.index);
-      }
-      close(rows);
-    }
-    b_.CreateRetVoid();
-  }
-
- private:
-  // Small things.
-  llvm::LLVMContext& context() { return module_.getContext(); }
-  BasicBlock* block(const char* name) { return BasicBlock::Create(context(), name, function_); }
-  template <std::integral N>
-  Value* number(N v) {
-    return b_.getInt64(static_cast<std::uint64_t>(v));
-  }
-  Value* element(Value* base, Value* index, std::int64_t bytes) {
-    return b_.CreateGEP(b_.getInt8Ty(), base, b_.CreateMul(index, number(bytes)));
-  }
-  Value* range_field(std::int64_t i) {
-    return b_.CreateLoad(b_.getInt64Ty(), element(function_->getArg(1), number(i), 8));
-  }
-
-  Loop open(Value* from, Value* to, std::int64_t step, const char* name) {
-    Loop loop{.to = to, .step = step};
-    BasicBlock* before = b_.GetInsertBlock();
-    loop.header = block(name);
-    BasicBlock* body = block(name);
-    loop.exit = block(name);
-    b_.CreateBr(loop.header);
-    b_.SetInsertPoint(loop.header);
-    loop.index = b_.CreatePHI(b_.getInt64Ty(), 2);
-    loop.index->addIncoming(from, before);
-    b_.CreateCondBr(b_.CreateICmpSLT(loop.index, to), body, loop.exit);
-    b_.SetInsertPoint(body);
-    return loop;
-  }
-
-  void close(const Loop& loop) {
-    Value* next = b_.CreateAdd(loop.index, number(loop.step));
-    loop.index->addIncoming(next, b_.GetInsertBlock());
-    b_.CreateBr(loop.header);
-    b_.SetInsertPoint(loop.exit);
-  }
-
-  // Rows.
-  void emit_accumulated(Value* kept_row) {
-    for (const loop::Accumulator& acc : k_.accumulators) fill_local(acc);
-    Loop rows = open(range_field(2), range_field(3), 1, "accumulated");
-    emit_row(kept_row, rows.index);
-    close(rows);
-    Value* chunk = b_.CreateAdd(b_.CreateMul(b_.CreateSub(kept_row, first_), number(k_.chunks)),
-                                range_field(4));
-    for (const loop::Accumulator& acc : k_.accumulators) write_out(acc, chunk);
-  }
-
-  std::int64_t length_of(const loop::Accumulator& acc) const {
-    return acc.per_element ? k_.row_elements() : 1;
-  }
-
-  void fill_local(const loop::Accumulator& acc) {
-    const DType held = widened(acc.dtype);
-    Loop loop = open(number(0), number(length_of(acc)), 1, "fill");
-    Value* at = element(argument(acc.local), loop.index, size_of(held));
-    lanes_.store(held, lanes_.identity(acc.kind, held, 1), at, 1, nullptr);
-    close(loop);
-  }
-
-  void write_out(const loop::Accumulator& acc, Value* slot) {
-    const DType held = widened(acc.dtype);
-    const DType out = k_.arguments[static_cast<std::size_t>(acc.argument)].dtype;
-    Value* start = b_.CreateMul(slot, number(length_of(acc)));
-    Loop loop = open(number(0), number(length_of(acc)), 1, "write");
-    Value* v =
-        lanes_.load(held, element(argument(acc.local), loop.index, size_of(held)), 1, nullptr);
-    Value* to = element(argument(acc.argument), b_.CreateAdd(start, loop.index), size_of(out));
-    lanes_.store(out, v, to, 1, nullptr);
-    close(loop);
-  }
-
-  Value* argument(std::int32_t a) { return arguments_[static_cast<std::size_t>(a)]; }
-
-  void emit_row(Value* kept_row, Value* accumulated_row) {
-    indices_.assign(k_.extents.size(), nullptr);
-    split(kept_row, 0, k_.kept);
-    split(accumulated_row, k_.kept, k_.outer);
-    scalars_.clear();
-    reduced_.assign(k_.reductions.size(), nullptr);
-    for (const Stage& stage : k_.stages) {
-      if (stage.per_element) {
-        emit_elements(stage);
-      } else {
-        emit_once(stage);
-      }
-    }
-  }
-
-  // A row's number as the indices of axes [from, to).
-  void split(Value* row, std::size_t from, std::size_t to) {
-    for (std::size_t a = to; a-- > from;) {
-      if (a == from) {
-        indices_[a] = row;
-      } else {
-        Value* extent = number(k_.extents[a]);
-        indices_[a] = b_.CreateURem(row, extent);
-        row = b_.CreateUDiv(row, extent);
-      }
-    }
-  }
-
-  // The place of an access, in elements, for the axes before `axis`.
-  Value* place(const Access& access, std::size_t axis) {
-    Value* at = number(access.offset);
-    for (std::size_t a = 0; a < axis; ++a) {
-      if (access.strides[a] == 0) continue;
-      at = b_.CreateAdd(at, b_.CreateMul(indices_[a], number(access.strides[a])));
-    }
-    return at;
-  }
-
-  void emit_once(const Stage& stage) {
-    lane_count_ = 1;
-    mask_ = nullptr;
-    for (const Reg r : stage.code)
-      scalars_[r] = emit(k_.code[static_cast<std::size_t>(r)], nullptr);
-    for (const loop::Store& s : stage.stores) {
-      const DType d = k_.arguments[static_cast<std::size_t>(s.access.argument)].dtype;
-      Value* at = element(argument(s.access.argument), place(s.access, k_.outer), size_of(d));
-      lanes_.store(d, scalars_.at(s.value), at, 1, nullptr);
-    }
-    for (const std::int32_t m : stage.accumulators) {
-      const loop::Accumulator& acc = k_.accumulators[static_cast<std::size_t>(m)];
-      accumulate(acc, argument(acc.local), scalars_.at(acc.value));
-    }
-  }
-
-  void accumulate(const loop::Accumulator& acc, Value* at, Value* value) {
-    const DType held = widened(acc.dtype);
-    Value* old = lanes_.load(held, at, lane_count_, mask_);
-    Value* now = lanes_.combine(acc.kind, held, old, lanes_.spread(value, lane_count_));
-    lanes_.store(held, now, at, lane_count_, mask_);
-  }
-
-  void emit_elements(const Stage& stage) {
-    const std::size_t last_axis = k_.extents.size() - 1;
-    std::vector<Loop> nest;
-    lane_count_ = lanes_for(k_, stage, target_);
-    unroll_ = unroll_for(k_, stage);
-    const std::int64_t extent = k_.extents[last_axis];
-    if (!k_.flat) {
-      while (unroll_ > 1 && extent < std::int64_t{unroll_} * lane_count_) unroll_ /= 2;
-      if (extent < lane_count_ && extent == 1) lane_count_ = 1;
-      // Two vectors in step rather than one after the other: each waits less for itself. With
-      // AVX-512 a vector is long enough.
-      if (unroll_ > 1 && !target_.avx512 && extent % (std::int64_t{2} * lane_count_) == 0) {
-        lane_count_ *= 2;
-        unroll_ /= 2;
-      }
-    }
-    // Reductions keep one partial result per vector of the unrolled loop, in memory of the stack
-    // that becomes registers.
-    partial_.clear();
-    for (const std::int32_t m : stage.reductions) {
-      const loop::Reduction& red = k_.reductions[static_cast<std::size_t>(m)];
-      const DType held = widened(red.dtype);
-      std::vector<Value*> slots;
-      for (int u = 0; u < unroll_; ++u) {
-        llvm::IRBuilder<> top(&function_->getEntryBlock(), function_->getEntryBlock().begin());
-        slots.push_back(top.CreateAlloca(lanes_.waiting(held, lane_count_)));
-        lanes_.keep(held, lanes_.identity(red.kind, held, lane_count_), slots.back());
-      }
-      partial_.push_back(std::move(slots));
-    }
-    for (std::size_t a = k_.outer; a < last_axis; ++a) {
-      nest.push_back(open(number(0), number(k_.extents[a]), 1, "axis"));
-      indices_[a] = nest.back().index;
-    }
-    emit_vectors(stage, last_axis);
-    for (auto it = nest.rbegin(); it != nest.rend(); ++it) close(*it);
-    for (std::size_t n = 0; n < stage.reductions.size(); ++n) {
-      const auto m = static_cast<std::size_t>(stage.reductions[n]);
-      const loop::Reduction& red = k_.reductions[m];
-      const DType held = widened(red.dtype);
-      std::vector<Value*> parts;
-      for (Value* slot : partial_[n]) parts.push_back(lanes_.kept(held, slot, lane_count_));
-      while (parts.size() > 1) {
-        std::vector<Value*> half;
-        for (std::size_t i = 0; i < parts.size(); i += 2) {
-          half.push_back(lanes_.combine(red.kind, held, parts[i], parts[i + 1]));
-        }
-        parts = std::move(half);
-      }
-      reduced_[m] = lanes_.rounded(lanes_.across(red.kind, held, parts[0]), red.dtype);
-    }
-  }
-
-  // Whole vectors, `unroll_` at a time; then what is left, one masked vector at a time.
-  void emit_vectors(const Stage& stage, std::size_t axis) {
-    const std::int64_t extent = k_.extents[axis];
-    const std::int64_t step = std::int64_t{unroll_} * lane_count_;
-    Value* from = k_.flat ? first_ : number(0);
-    Value* to = k_.flat ? last_ : number(extent);
-    bases_.clear();
-    splats_.clear();
-    preheader_ = block("vectors");
-    b_.CreateBr(preheader_);
-    BasicBlock* start = block("start");
-    b_.SetInsertPoint(start);
-    Value* rest_from = from;
-    const bool masked_only = is_short_kernel(k_) && (k_.flat || extent % lane_count_ != 0);
-    if (!masked_only && (k_.flat || extent >= step)) {
-      Value* whole = b_.CreateSub(to, b_.CreateSRem(b_.CreateSub(to, from), number(step)));
-      Loop main = open(from, whole, step, "whole");
-      mask_ = nullptr;
-      for (int u = 0; u < unroll_; ++u) {
-        emit_vector(
-            stage, axis,
-            u == 0 ? main.index : b_.CreateAdd(main.index, number(std::int64_t{u} * lane_count_)),
-            u);
-      }
-      close(main);
-      rest_from = whole;
-    }
-    if (masked_only || k_.flat || extent % step != 0) {
-      Loop rest = open(rest_from, to, lane_count_, "rest");
-      const bool whole_vectors = !k_.flat && extent % lane_count_ == 0;
-      mask_ = nullptr;
-      if (lane_count_ > 1 && !whole_vectors) {
-        // Few are left, so 32 bits count them: the comparison is half as long.
-        Value* left = b_.CreateTrunc(b_.CreateSub(to, rest.index), b_.getInt32Ty());
-        mask_ = b_.CreateICmpULT(lane_numbers(32), lanes_.spread(left, lane_count_));
-      }
-      emit_vector(stage, axis, rest.index, 0);
-      close(rest);
-      mask_ = nullptr;
-    }
-    BasicBlock* end = b_.GetInsertBlock();
-    b_.SetInsertPoint(preheader_);
-    b_.CreateBr(start);
-    b_.SetInsertPoint(end);
-  }
-
-  // 0, 1, 2, … in lanes of so many bits.
-  Value* lane_numbers(unsigned bits) {
-    std::vector<llvm::Constant*> values;
-    values.reserve(static_cast<std::size_t>(lane_count_));
-    for (int i = 0; i < lane_count_; ++i) {
-      values.push_back(llvm::ConstantInt::get(b_.getIntNTy(bits), static_cast<std::uint64_t>(i)));
-    }
-    return lane_count_ == 1 ? static_cast<Value*>(values[0]) : llvm::ConstantVector::get(values);
-  }
-
-  void emit_vector(const Stage& stage, std::size_t axis, Value* column, int unrolled) {
-    indices_[axis] = column;
-    vectors_.clear();
-    for (const Reg r : stage.code) {
-      vectors_[r] = emit(k_.code[static_cast<std::size_t>(r)], column);
-    }
-    for (const loop::Store& s : stage.stores) store(s, axis, column);
-    for (const std::int32_t m : stage.accumulators) {
-      const loop::Accumulator& acc = k_.accumulators[static_cast<std::size_t>(m)];
-      Value* row_place = column;  // within the row
-      std::int64_t behind = k_.extents[axis];
-      for (std::size_t a = axis; a-- > k_.outer;) {
-        row_place = b_.CreateAdd(row_place, b_.CreateMul(indices_[a], number(behind)));
-        behind *= k_.extents[a];
-      }
-      accumulate(acc, element(argument(acc.local), row_place, size_of(widened(acc.dtype))),
-                 value(acc.value));
-    }
-    for (std::size_t n = 0; n < stage.reductions.size(); ++n) {
-      const loop::Reduction& red = k_.reductions[static_cast<std::size_t>(stage.reductions[n])];
-      reduce_into(red, partial_[n][static_cast<std::size_t>(unrolled)]);
-    }
-  }
-
-  void reduce_into(const loop::Reduction& red, Value* slot) {
-    const DType held = widened(red.dtype);
-    Value* x = lanes_.spread(value(red.value), lane_count_);
-    const DType from = k_.code[static_cast<std::size_t>(red.value)].dtype;
-    if (is_logical(red.kind)) x = lanes_.nonzero(x, from);
-    Value* old = lanes_.kept(held, slot, lane_count_);
-    Value* now = lanes_.combine(red.kind, held, old, x);
-    if (mask_ != nullptr) now = b_.CreateSelect(mask_, now, old);
-    lanes_.keep(held, now, slot);
-  }
-
-  // A register's value in the current lanes.
-  Value* value(Reg r) {
-    const auto vector = vectors_.find(r);
-    if (vector != vectors_.end()) return vector->second;
-    return scalars_.at(r);
-  }
-
-  Value* spread_value(Reg r) {
-    Value* v = value(r);
-    if (lane_count_ == 1 || v->getType()->isVectorTy()) return v;
-    if (vectors_.contains(r)) return lanes_.spread(v, lane_count_);
-    // What does not change along the row is spread before the loop.
-    auto& known = splats_[r];
-    if (known == nullptr) {
-      llvm::IRBuilder<>::InsertPointGuard guard(b_);
-      b_.SetInsertPoint(preheader_);
-      known = lanes_.spread(v, lane_count_);
-    }
-    return known;
-  }
-
-  Value* operand(const Instr& i, std::size_t k, Value* column) {
-    return column == nullptr ? scalars_.at(i.in[k]) : spread_value(i.in[k]);
-  }
-
-  DType dtype_of(Reg r) const { return k_.code[static_cast<std::size_t>(r)].dtype; }
-
-  // `column` is null for what runs once a row.
-  Value* emit(const Instr& i, Value* column) {
-    const auto in = [&](std::size_t k) { return operand(i, k, column); };
-    switch (i.code) {
-      case Code::Constant:
-        return std::visit([&](auto v) { return lanes_.constant(i.dtype, v, 1); }, i.number);
-      case Code::Index: return index_value(i, column);
-      case Code::Load: return load(i, column);
-      case Code::Copy: return in(0);
-      case Code::Unary: return lanes_.unary(i, dtype_of(i.in[0]), in(0));
-      case Code::Binary: {
-        Value* a = in(0);
-        return lanes_.binary(i.binary(), dtype_of(i.in[0]), a, in(1));
-      }
-      case Code::Compare: {
-        Value* a = in(0);
-        return lanes_.compare(i.compare(), dtype_of(i.in[0]), a, in(1));
-      }
-      case Code::Select: {
-        Value* c = lanes_.nonzero(in(0), dtype_of(i.in[0]));
-        Value* a = in(1);
-        return b_.CreateSelect(c, a, in(2));
-      }
-      case Code::Cast: return lanes_.cast(in(0), dtype_of(i.in[0]), i.dtype);
-      case Code::Reduced: return reduced_[static_cast<std::size_t>(i.reduction)];
-    }
-    return nullptr;
-  }
-
-  Value* index_value(const Instr& i, Value* column) {
-    const std::size_t axis = k_.extents.size() - 1;
-    Value* at = place(i.access, column == nullptr ? k_.outer : axis);
-    const DType whole = DType::I64;
-    if (column == nullptr || i.access.strides[axis] == 0) return lanes_.cast(at, whole, i.dtype);
-    const std::int64_t stride = i.access.strides[axis];
-    at = b_.CreateAdd(at, b_.CreateMul(column, number(stride)));
-    Value* steps = b_.CreateMul(lane_numbers(64), lanes_.spread(number(stride), lane_count_));
-    if (lane_count_ == 1) return lanes_.cast(at, whole, i.dtype);
-    return lanes_.cast(b_.CreateAdd(lanes_.spread(at, lane_count_), steps), whole, i.dtype);
-  }
-
-  // The start of an access's run along the last axis, computed once before the loop.
-  Value* run_start(const Access& access, std::size_t axis) {
-    auto& known = bases_[&access];
-    if (known == nullptr) {
-      llvm::IRBuilder<>::InsertPointGuard guard(b_);
-      b_.SetInsertPoint(preheader_);
-      const DType d = k_.arguments[static_cast<std::size_t>(access.argument)].dtype;
-      known = element(argument(access.argument), place(access, axis), size_of(d));
-    }
-    return known;
-  }
-
-  Value* load(const Instr& i, Value* column) {
-    const Access& access = i.access;
-    const std::int64_t bytes = size_of(i.dtype);
-    const std::size_t axis = k_.extents.size() - 1;
-    if (column == nullptr) {
-      Value* at = place(access, k_.outer);
-      for (const loop::Term& t : access.terms)
-        at = b_.CreateAdd(at, moved(t, scalars_.at(t.index)));
-      return lanes_.load(i.dtype, element(argument(access.argument), at, bytes), 1, nullptr);
-    }
-    Value* start = run_start(access, axis);
-    const std::int64_t stride = access.strides[axis];
-    Value* scattered = nullptr;  // places that differ from lane to lane
-    for (const loop::Term& t : access.terms) {
-      Value* index = value(t.index);
-      if (index->getType()->isVectorTy()) {
-        Value* by = moved(t, index);
-        scattered = scattered == nullptr ? by : b_.CreateAdd(scattered, by);
-      } else {
-        start = element(start, moved(t, index), bytes);
-      }
-    }
-    if (scattered == nullptr && stride == 0 && access.terms.empty()) {
-      auto& known = invariant(&access);
-      if (known == nullptr) {
-        llvm::IRBuilder<>::InsertPointGuard guard(b_);
-        b_.SetInsertPoint(preheader_);
-        known = lanes_.load(i.dtype, start, 1, nullptr);
-      }
-      return known;
-    }
-    if (scattered == nullptr && stride == 0) return lanes_.load(i.dtype, start, 1, nullptr);
-    if (scattered == nullptr && (stride == 1 || lane_count_ == 1)) {
-      return lanes_.load(i.dtype, element(start, b_.CreateMul(column, number(stride)), bytes),
-                         lane_count_, mask_);
-    }
-    return lanes_.gather(i.dtype, addresses(start, column, stride, scattered, bytes), lane_count_,
-                         mask_);
-  }
-
-  Value* addresses(Value* start, Value* column, std::int64_t stride, Value* more,
-                   std::int64_t bytes) {
-    Value* at =
-        b_.CreateAdd(lanes_.spread(b_.CreateMul(column, number(stride)), lane_count_),
-                     b_.CreateMul(lane_numbers(64), lanes_.spread(number(stride), lane_count_)));
-    if (more != nullptr) at = b_.CreateAdd(at, more);
-    return b_.CreateGEP(b_.getInt8Ty(), start,
-                        b_.CreateMul(at, lanes_.spread(number(bytes), lane_count_)));
-  }
-
-  // What a term adds to a place. An index out of range is reported and read as 0.
-  Value* moved(const loop::Term& t, Value* index) {
-    const int n = lanes_of(index);
-    index = lanes_.cast(index, dtype_of(t.index), DType::I64);
-    Value* zero = lanes_.spread(number(0), n);
-    if (t.clamp) {
-      Value* most = lanes_.spread(number(std::max<std::int64_t>(t.limit - 1, 0)), n);
-      index = b_.CreateSelect(b_.CreateICmpSLT(index, zero), zero, index);
-      index = b_.CreateSelect(b_.CreateICmpSGT(index, most), most, index);
-    } else {
-      Value* bad = b_.CreateICmpUGE(index, lanes_.spread(number(t.limit), n));
-      Value* counts = n > 1 && mask_ != nullptr ? b_.CreateAnd(bad, mask_) : bad;
-      report(counts, index, t.limit);
-      index = b_.CreateSelect(bad, zero, index);
-    }
-    return b_.CreateMul(index, lanes_.spread(number(t.stride), n));
-  }
-
-  void report(Value* bad, Value* index, std::int64_t limit) {
-    Value* any = lanes_of(bad) == 1 ? bad : b_.CreateOrReduce(bad);
-    BasicBlock* fault = block("fault");
-    BasicBlock* fine = block("fine");
-    b_.CreateCondBr(any, fault, fine);
-    b_.SetInsertPoint(fault);
-    Value* which = index;
-    if (lanes_of(index) > 1) {
-      // The lowest lane that is out of range.
-      Value* bits = b_.CreateBitCast(bad, b_.getIntNTy(static_cast<unsigned>(lane_count_)));
-      Value* lane =
-          b_.CreateIntrinsic(llvm::Intrinsic::cttz, {bits->getType()}, {bits, b_.getTrue()});
-      which = b_.CreateExtractElement(index, lane);
-    }
-    Value* out = function_->getArg(2);
-    // The first one stays.
-    BasicBlock* first = block("first");
-    b_.CreateCondBr(b_.CreateICmpEQ(b_.CreateLoad(b_.getInt64Ty(), out), number(0)), first, fine);
-    b_.SetInsertPoint(first);
-    b_.CreateStore(number(1), out);
-    b_.CreateStore(which, element(out, number(1), 8));
-    b_.CreateStore(number(limit), element(out, number(2), 8));
-    b_.CreateBr(fine);
-    b_.SetInsertPoint(fine);
-  }
-
-  Value*& invariant(const Access* access) { return invariants_[{preheader_, access}]; }
-
-  void store(const loop::Store& s, std::size_t axis, Value* column) {
-    const DType d = k_.arguments[static_cast<std::size_t>(s.access.argument)].dtype;
-    const std::int64_t stride = s.access.strides[axis];
-    Value* start = run_start(s.access, axis);
-    Value* v = value(s.value);
-    if (stride == 1 || lane_count_ == 1) {
-      Value* at = element(start, b_.CreateMul(column, number(stride)), size_of(d));
-      lanes_.store(d, v, at, lane_count_, mask_);
-      return;
-    }
-    Value* all = mask_ != nullptr ? mask_
-                                  : llvm::ConstantInt::getTrue(llvm::FixedVectorType::get(
-                                        b_.getInt1Ty(), static_cast<unsigned>(lane_count_)));
-    lanes_.scatter(d, v, addresses(start, column, stride, nullptr, size_of(d)), lane_count_, all);
-  }
-
-  llvm::Module& module_;
-  const Kernel& k_;
-  llvm::IRBuilder<> b_;
-  Lanes lanes_;
-  const TargetInfo& target_;
-  llvm::Function* function_ = nullptr;
-  std::vector<Value*> arguments_;
-  Value* first_ = nullptr;
-  Value* last_ = nullptr;
-  std::vector<Value*> indices_;    ///< of the axes, where they are known
-  std::map<Reg, Value*> scalars_;  ///< values once a row
-  std::map<Reg, Value*> vectors_;  ///< values of the current vector
-  std::vector<Value*> reduced_;
-  std::vector<std::vector<Value*>> partial_;  ///< per reduction of the stage and unrolled vector
-  std::map<const Access*, Value*> bases_;
-  std::map<Reg, Value*> splats_;
-  std::map<std::pair<BasicBlock*, const Access*>, Value*> invariants_;
-  BasicBlock* preheader_ = nullptr;
-  Value* mask_ = nullptr;
-  int lane_count_ = 1;
-  int unroll_ = 1;
-};
-
 }  // namespace
+
+KernelEmitter::KernelEmitter(llvm::Module& module, const Kernel& kernel, const std::string& symbol,
+                             const TargetInfo& target)
+    : module_(module), k_(kernel), b_(module.getContext()), lanes_(b_, target), target_(target) {
+  llvm::Type* ptr = b_.getPtrTy();
+  auto* type = llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr, ptr}, false);
+  function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, symbol, module);
+  function_->addFnAttr(llvm::Attribute::NoUnwind);
+}
+
+void KernelEmitter::run() {
+  b_.SetInsertPoint(block("entry"));
+  for (std::size_t a = 0; a < k_.arguments.size(); ++a) {
+    arguments_.push_back(b_.CreateLoad(b_.getPtrTy(), element(function_->getArg(0), number(a), 8)));
+  }
+  first_ = range_field(0);
+  last_ = range_field(1);
+  if (k_.flat) {
+    emit_row(number(0), number(0));
+  } else {
+    Loop rows = open(first_, last_, 1, "row");
+    if (k_.accumulators.empty()) {
+      emit_row(rows.index, number(0));
+    } else {
+      emit_accumulated(rows.index);
+    }
+    close(rows);
+  }
+  b_.CreateRetVoid();
+}
+
+KernelEmitter::Loop KernelEmitter::open(Value* from, Value* to, std::int64_t step,
+                                        const char* name) {
+  Loop loop{.to = to, .step = step};
+  BasicBlock* before = b_.GetInsertBlock();
+  loop.header = block(name);
+  BasicBlock* body = block(name);
+  loop.exit = block(name);
+  b_.CreateBr(loop.header);
+  b_.SetInsertPoint(loop.header);
+  loop.index = b_.CreatePHI(b_.getInt64Ty(), 2);
+  loop.index->addIncoming(from, before);
+  b_.CreateCondBr(b_.CreateICmpSLT(loop.index, to), body, loop.exit);
+  b_.SetInsertPoint(body);
+  return loop;
+}
+
+void KernelEmitter::close(const Loop& loop) {
+  Value* next = b_.CreateAdd(loop.index, number(loop.step));
+  loop.index->addIncoming(next, b_.GetInsertBlock());
+  b_.CreateBr(loop.header);
+  b_.SetInsertPoint(loop.exit);
+}
+
+void KernelEmitter::emit_accumulated(Value* kept_row) {
+  for (const loop::Accumulator& acc : k_.accumulators) fill_local(acc);
+  Loop rows = open(range_field(2), range_field(3), 1, "accumulated");
+  emit_row(kept_row, rows.index);
+  close(rows);
+  Value* chunk =
+      b_.CreateAdd(b_.CreateMul(b_.CreateSub(kept_row, first_), number(k_.chunks)), range_field(4));
+  for (const loop::Accumulator& acc : k_.accumulators) {
+    if (!acc.running) write_out(acc, chunk);
+  }
+}
+
+void KernelEmitter::fill_local(const loop::Accumulator& acc) {
+  const DType held = widened(acc.dtype);
+  Loop loop = open(number(0), number(length_of(acc)), 1, "fill");
+  Value* at = element(argument(acc.local), loop.index, size_of(held));
+  lanes_.store(held, lanes_.identity(acc.kind, held, 1), at, 1, nullptr);
+  close(loop);
+}
+
+void KernelEmitter::write_out(const loop::Accumulator& acc, Value* slot) {
+  const DType held = widened(acc.dtype);
+  const DType out = k_.arguments[static_cast<std::size_t>(acc.argument)].dtype;
+  Value* start = b_.CreateMul(slot, number(length_of(acc)));
+  Loop loop = open(number(0), number(length_of(acc)), 1, "write");
+  Value* v = lanes_.load(held, element(argument(acc.local), loop.index, size_of(held)), 1, nullptr);
+  Value* to = element(argument(acc.argument), b_.CreateAdd(start, loop.index), size_of(out));
+  lanes_.store(out, v, to, 1, nullptr);
+  close(loop);
+}
+
+void KernelEmitter::emit_row(Value* kept_row, Value* accumulated_row) {
+  indices_.assign(k_.extents.size(), nullptr);
+  split(kept_row, 0, k_.kept);
+  split(accumulated_row, k_.kept, k_.outer);
+  scalars_.clear();
+  reduced_.assign(k_.reductions.size(), nullptr);
+  for (const Stage& stage : k_.stages) {
+    if (stage.per_element) {
+      emit_elements(stage);
+    } else {
+      emit_once(stage);
+    }
+  }
+}
+
+void KernelEmitter::split(Value* row, std::size_t from, std::size_t to) {
+  for (std::size_t a = to; a-- > from;) {
+    if (a == from) {
+      indices_[a] = row;
+    } else {
+      Value* extent = number(k_.extents[a]);
+      indices_[a] = b_.CreateURem(row, extent);
+      row = b_.CreateUDiv(row, extent);
+    }
+  }
+}
+
+void KernelEmitter::emit_once(const Stage& stage) {
+  lane_count_ = 1;
+  mask_ = nullptr;
+  for (const Reg r : stage.code) scalars_[r] = emit(k_.code[static_cast<std::size_t>(r)], nullptr);
+  for (const loop::Store& s : stage.stores) {
+    const DType d = k_.arguments[static_cast<std::size_t>(s.access.argument)].dtype;
+    Value* at = element(argument(s.access.argument), place(s.access, k_.outer), size_of(d));
+    lanes_.store(d, scalars_.at(s.value), at, 1, nullptr);
+  }
+  for (const std::int32_t m : stage.accumulators) {
+    const loop::Accumulator& acc = k_.accumulators[static_cast<std::size_t>(m)];
+    accumulate(acc, argument(acc.local), scalars_.at(acc.value));
+  }
+}
+
+void KernelEmitter::accumulate(const loop::Accumulator& acc, Value* at, Value* value) {
+  const DType held = widened(acc.dtype);
+  Value* old = lanes_.load(held, at, lane_count_, mask_);
+  Value* now = lanes_.combine(acc.kind, held, old, lanes_.spread(value, lane_count_));
+  lanes_.store(held, now, at, lane_count_, mask_);
+}
+
+void KernelEmitter::emit_elements(const Stage& stage) {
+  const std::size_t last_axis = k_.extents.size() - 1;
+  std::vector<Loop> nest;
+  lane_count_ = lanes_for(k_, stage, target_);
+  unroll_ = unroll_for(k_, stage);
+  const std::int64_t extent = k_.extents[last_axis];
+  if (!k_.flat) {
+    while (unroll_ > 1 && extent < std::int64_t{unroll_} * lane_count_) unroll_ /= 2;
+    if (extent < lane_count_ && extent == 1) lane_count_ = 1;
+    // Two vectors in step rather than one after the other: each waits less for itself. With
+    // AVX-512 a vector is long enough.
+    if (unroll_ > 1 && !target_.avx512 && extent % (std::int64_t{2} * lane_count_) == 0) {
+      lane_count_ *= 2;
+      unroll_ /= 2;
+    }
+  }
+  // Reductions keep one partial result per vector of the unrolled loop, in memory of the stack
+  // that becomes registers.
+  partial_.clear();
+  for (const std::int32_t m : stage.reductions) {
+    const loop::Reduction& red = k_.reductions[static_cast<std::size_t>(m)];
+    const DType held = widened(red.dtype);
+    std::vector<Value*> slots;
+    for (int u = 0; u < unroll_; ++u) {
+      llvm::IRBuilder<> top(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+      slots.push_back(top.CreateAlloca(lanes_.waiting(held, lane_count_)));
+      lanes_.keep(held, lanes_.identity(red.kind, held, lane_count_), slots.back());
+    }
+    partial_.push_back(std::move(slots));
+  }
+  for (std::size_t a = k_.outer; a < last_axis; ++a) {
+    nest.push_back(open(number(0), number(k_.extents[a]), 1, "axis"));
+    indices_[a] = nest.back().index;
+  }
+  emit_vectors(stage, last_axis);
+  for (auto it = nest.rbegin(); it != nest.rend(); ++it) close(*it);
+  for (std::size_t n = 0; n < stage.reductions.size(); ++n) {
+    const auto m = static_cast<std::size_t>(stage.reductions[n]);
+    const loop::Reduction& red = k_.reductions[m];
+    const DType held = widened(red.dtype);
+    std::vector<Value*> parts;
+    for (Value* slot : partial_[n]) parts.push_back(lanes_.kept(held, slot, lane_count_));
+    while (parts.size() > 1) {
+      std::vector<Value*> half;
+      for (std::size_t i = 0; i < parts.size(); i += 2) {
+        half.push_back(lanes_.combine(red.kind, held, parts[i], parts[i + 1]));
+      }
+      parts = std::move(half);
+    }
+    reduced_[m] = lanes_.rounded(lanes_.across(red.kind, held, parts[0]), red.dtype);
+  }
+}
+
+void KernelEmitter::emit_vectors(const Stage& stage, std::size_t axis) {
+  const std::int64_t extent = k_.extents[axis];
+  const std::int64_t step = std::int64_t{unroll_} * lane_count_;
+  Value* from = k_.flat ? first_ : number(0);
+  Value* to = k_.flat ? last_ : number(extent);
+  bases_.clear();
+  guards_.clear();
+  splats_.clear();
+  preheader_ = block("vectors");
+  b_.CreateBr(preheader_);
+  BasicBlock* start = block("start");
+  b_.SetInsertPoint(start);
+  Value* rest_from = from;
+  const bool masked_only = is_short_kernel(k_) && (k_.flat || extent % lane_count_ != 0);
+  if (!masked_only && (k_.flat || extent >= step)) {
+    Value* whole = b_.CreateSub(to, b_.CreateSRem(b_.CreateSub(to, from), number(step)));
+    Loop main = open(from, whole, step, "whole");
+    mask_ = nullptr;
+    inside_or_not(stage, axis, main.index, step, [&] {
+      for (int u = 0; u < unroll_; ++u) {
+        Value* more = number(std::int64_t{u} * lane_count_);
+        emit_vector(stage, axis, u == 0 ? main.index : b_.CreateAdd(main.index, more), u);
+      }
+    });
+    close(main);
+    rest_from = whole;
+  }
+  if (masked_only || k_.flat || extent % step != 0) {
+    Loop rest = open(rest_from, to, lane_count_, "rest");
+    const bool whole_vectors = !k_.flat && extent % lane_count_ == 0;
+    mask_ = nullptr;
+    if (lane_count_ > 1 && !whole_vectors) {
+      // Few are left, so 32 bits count them: the comparison is half as long.
+      Value* left = b_.CreateTrunc(b_.CreateSub(to, rest.index), b_.getInt32Ty());
+      mask_ = b_.CreateICmpULT(lane_numbers(32), lanes_.spread(left, lane_count_));
+    }
+    inside_or_not(stage, axis, rest.index, lane_count_,
+                  [&] { emit_vector(stage, axis, rest.index, 0); });
+    close(rest);
+    mask_ = nullptr;
+  }
+  BasicBlock* end = b_.GetInsertBlock();
+  b_.SetInsertPoint(preheader_);
+  b_.CreateBr(start);
+  b_.SetInsertPoint(end);
+}
+
+bool KernelEmitter::has_guards(const Stage& stage) const {
+  return std::ranges::any_of(stage.code, [&](Reg r) {
+    return !k_.code[static_cast<std::size_t>(r)].access.guards.empty();
+  });
+}
+
+Value* KernelEmitter::total_place(const loop::Accumulator& acc, Value* column) {
+  const std::size_t axis = k_.extents.size() - 1;
+  Value* at = column;  // within the row
+  std::int64_t behind = k_.extents[axis];
+  for (std::size_t a = axis; a-- > k_.outer;) {
+    at = b_.CreateAdd(at, b_.CreateMul(indices_[a], number(behind)));
+    behind *= k_.extents[a];
+  }
+  return element(argument(acc.local), at, size_of(widened(acc.dtype)));
+}
+
+Value* KernelEmitter::running(const Instr& i, Value* column) {
+  const loop::Accumulator& acc = k_.accumulators[static_cast<std::size_t>(i.reduction)];
+  Value* at = total_place(acc, column);
+  Value* before = lanes_.load(acc.dtype, at, lane_count_, mask_);
+  Value* after = lanes_.combine(acc.kind, acc.dtype, before, spread_value(i.in[0]));
+  lanes_.store(acc.dtype, after, at, lane_count_, mask_);
+  return acc.exclusive ? before : after;
+}
+
+void KernelEmitter::emit_vector(const Stage& stage, std::size_t axis, Value* column, int unrolled) {
+  indices_[axis] = column;
+  vectors_.clear();
+  for (const Reg r : stage.code) {
+    vectors_[r] = emit(k_.code[static_cast<std::size_t>(r)], column);
+  }
+  for (const loop::Store& s : stage.stores) store(s, axis, column);
+  for (const std::int32_t m : stage.accumulators) {
+    const loop::Accumulator& acc = k_.accumulators[static_cast<std::size_t>(m)];
+    accumulate(acc, total_place(acc, column), value(acc.value));
+  }
+  for (std::size_t n = 0; n < stage.reductions.size(); ++n) {
+    const loop::Reduction& red = k_.reductions[static_cast<std::size_t>(stage.reductions[n])];
+    reduce_into(red, partial_[n][static_cast<std::size_t>(unrolled)]);
+  }
+}
+
+void KernelEmitter::reduce_into(const loop::Reduction& red, Value* slot) {
+  const DType held = widened(red.dtype);
+  Value* x = lanes_.spread(value(red.value), lane_count_);
+  const DType from = k_.code[static_cast<std::size_t>(red.value)].dtype;
+  if (is_logical(red.kind)) x = lanes_.nonzero(x, from);
+  Value* old = lanes_.kept(held, slot, lane_count_);
+  Value* now = lanes_.combine(red.kind, held, old, x);
+  if (mask_ != nullptr) now = b_.CreateSelect(mask_, now, old);
+  lanes_.keep(held, now, slot);
+}
+
+Value* KernelEmitter::value(Reg r) {
+  const auto vector = vectors_.find(r);
+  if (vector != vectors_.end()) return vector->second;
+  return scalars_.at(r);
+}
+
+Value* KernelEmitter::spread_value(Reg r) {
+  Value* v = value(r);
+  if (lane_count_ == 1 || v->getType()->isVectorTy()) return v;
+  if (vectors_.contains(r)) return lanes_.spread(v, lane_count_);
+  // What does not change along the row is spread before the loop.
+  auto& known = splats_[r];
+  if (known == nullptr) {
+    llvm::IRBuilder<>::InsertPointGuard guard(b_);
+    b_.SetInsertPoint(preheader_);
+    known = lanes_.spread(v, lane_count_);
+  }
+  return known;
+}
+
+Value* KernelEmitter::emit(const Instr& i, Value* column) {
+  const auto in = [&](std::size_t k) { return operand(i, k, column); };
+  switch (i.code) {
+    case Code::Constant:
+      return std::visit([&](auto v) { return lanes_.constant(i.dtype, v, 1); }, i.number);
+    case Code::Index: return index_value(i, column);
+    case Code::Load: return load(i, column);
+    case Code::Copy: return in(0);
+    case Code::Unary: return lanes_.unary(i, dtype_of(i.in[0]), in(0));
+    case Code::Binary: {
+      if (loop::is_partial(i)) return checked_binary(i, column);
+      Value* a = in(0);
+      return lanes_.binary(i.binary(), dtype_of(i.in[0]), a, in(1));
+    }
+    case Code::Compare: {
+      Value* a = in(0);
+      return lanes_.compare(i.compare(), dtype_of(i.in[0]), a, in(1));
+    }
+    case Code::Select: {
+      Value* c = lanes_.nonzero(in(0), dtype_of(i.in[0]));
+      Value* a = in(1);
+      return b_.CreateSelect(c, a, in(2));
+    }
+    case Code::Cast: return lanes_.cast(in(0), dtype_of(i.in[0]), i.dtype);
+    case Code::Reduced: return reduced_[static_cast<std::size_t>(i.reduction)];
+    case Code::Running: return running(i, column);
+    case Code::Random: return random(i, column);
+  }
+  return nullptr;
+}
 
 void add_kernels(llvm::Module& module, const std::vector<KernelSource>& kernels,
                  const TargetInfo& target) {

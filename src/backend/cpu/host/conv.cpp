@@ -1,7 +1,5 @@
 // Convolutions in plain loops and wide numbers, for what no library takes and as a check on it.
 // Every result element is summed in one place, so rows of the result go to any thread.
-#include "ricci/op/conv.h"
-
 #include <algorithm>
 #include <vector>
 
@@ -27,23 +25,23 @@ struct Range {
 
 // What conv and its gradients have in common. Products pair x[n, c, a, b], w[o, c', u, v] and
 // y[n, o, i, j] with a = i·s + u·d - p and c = the group of o times w's channels plus c'.
-template <class Op>
 struct Geometry {
-  const Op& op;
+  const loop::Convolution& role;
   Shape x;
   Shape w;
   Shape y;
 
-  [[nodiscard]] std::int64_t group_outputs() const { return w[0] / op.groups; }
+  [[nodiscard]] std::int64_t group_outputs() const { return w[0] / role.groups; }
   [[nodiscard]] std::int64_t first_channel(std::int64_t o) const {
     return o / group_outputs() * w[1];
   }
   // The windows along an axis (0: rows, 1: columns) that tap t reads inside the image.
   [[nodiscard]] Range windows(std::size_t axis, std::int64_t tap) const {
-    return {tap * op.dilation[axis] - op.padding[axis], op.stride[axis], x[2 + axis], y[2 + axis]};
+    return {tap * role.dilation[axis] - role.padding[axis], role.stride[axis], x[2 + axis],
+            y[2 + axis]};
   }
   [[nodiscard]] std::int64_t place(std::size_t axis, std::int64_t window, std::int64_t tap) const {
-    return window * op.stride[axis] + tap * op.dilation[axis] - op.padding[axis];
+    return window * role.stride[axis] + tap * role.dilation[axis] - role.padding[axis];
   }
 };
 
@@ -52,11 +50,13 @@ std::int64_t at(Shape dims, std::int64_t i, std::int64_t j, std::int64_t k) {
 }
 
 // A kernel with two operands and scratch for one row of sums a tile.
-template <class Op>
 class ConvKernel {
  protected:
-  ConvKernel(const HostCall& call, Scratch& scratch)
-      : call_(call), op_(*call.op.as<Op>()), left_(call, 0, scratch), right_(call, 1, scratch) {}
+  ConvKernel(const HostArguments& call, Scratch& scratch)
+      : call_(call),
+        role_(call.as<loop::Convolution>()),
+        left_(call, 0, scratch),
+        right_(call, 1, scratch) {}
 
   // Calls `f(n, c, row, sums)` for every row of the result; `sums` start as zeros.
   template <class F>
@@ -75,19 +75,18 @@ class ConvKernel {
                  });
   }
 
-  const HostCall& call_;
-  const Op& op_;
+  const HostArguments& call_;
+  const loop::Convolution& role_;
   NumberOperand<double> left_;
   NumberOperand<double> right_;
 };
 
-class Conv : ConvKernel<op::Conv> {
+class Conv : ConvKernel {
  public:
-  Conv(const HostCall& call, Scratch& scratch) : ConvKernel(call, scratch) {}
+  Conv(const HostArguments& call, Scratch& scratch) : ConvKernel(call, scratch) {}
 
   void run() const {
-    const Geometry<op::Conv> g{op_, call_.operands[0].dims, call_.operands[1].dims,
-                               call_.results[0].dims};
+    const Geometry g{role_, call_.operands[0].dims, call_.operands[1].dims, call_.results[0].dims};
     for_each_row(g.w[1] * g.w[2] * g.w[3],
                  [&](std::int64_t n, std::int64_t o, std::int64_t i, double* sums) {
                    for (std::int64_t c = 0; c < g.w[1]; ++c) {
@@ -108,13 +107,12 @@ class Conv : ConvKernel<op::Conv> {
   }
 };
 
-class BackwardInput : ConvKernel<op::Conv2dBackwardInput> {
+class BackwardInput : ConvKernel {
  public:
-  BackwardInput(const HostCall& call, Scratch& scratch) : ConvKernel(call, scratch) {}
+  BackwardInput(const HostArguments& call, Scratch& scratch) : ConvKernel(call, scratch) {}
 
   void run() const {
-    const Geometry<op::Conv2dBackwardInput> g{op_, call_.results[0].dims, call_.operands[1].dims,
-                                              call_.operands[0].dims};
+    const Geometry g{role_, call_.results[0].dims, call_.operands[1].dims, call_.operands[0].dims};
     const std::int64_t outputs = g.group_outputs();
     for_each_row(outputs * g.w[2] * g.w[3],
                  [&](std::int64_t n, std::int64_t channel, std::int64_t row, double* sums) {
@@ -122,8 +120,8 @@ class BackwardInput : ConvKernel<op::Conv2dBackwardInput> {
                    for (std::int64_t o = first_output; o < first_output + outputs; ++o) {
                      for (std::int64_t u = 0; u < g.w[2]; ++u) {
                        const std::int64_t shifted = row - g.place(0, 0, u);
-                       const std::int64_t i = shifted / op_.stride[0];
-                       if (shifted < 0 || shifted % op_.stride[0] != 0 || i >= g.y[2]) continue;
+                       const std::int64_t i = shifted / role_.stride[0];
+                       if (shifted < 0 || shifted % role_.stride[0] != 0 || i >= g.y[2]) continue;
                        const double* dy = left_.data() + at(g.y, n, o, i);
                        const double* w = right_.data() + at(g.w, o, channel % g.w[1], u);
                        for (std::int64_t v = 0; v < g.w[3]; ++v) {
@@ -138,13 +136,12 @@ class BackwardInput : ConvKernel<op::Conv2dBackwardInput> {
   }
 };
 
-class BackwardWeight : ConvKernel<op::Conv2dBackwardWeight> {
+class BackwardWeight : ConvKernel {
  public:
-  BackwardWeight(const HostCall& call, Scratch& scratch) : ConvKernel(call, scratch) {}
+  BackwardWeight(const HostArguments& call, Scratch& scratch) : ConvKernel(call, scratch) {}
 
   void run() const {
-    const Geometry<op::Conv2dBackwardWeight> g{op_, call_.operands[0].dims, call_.results[0].dims,
-                                               call_.operands[1].dims};
+    const Geometry g{role_, call_.operands[0].dims, call_.results[0].dims, call_.operands[1].dims};
     for_each_row(g.y[0] * g.y[2] * g.y[3], [&](std::int64_t o, std::int64_t c, std::int64_t u,
                                                double* sums) {
       for (std::int64_t n = 0; n < g.y[0]; ++n) {
@@ -166,8 +163,8 @@ class BackwardWeight : ConvKernel<op::Conv2dBackwardWeight> {
 
 }  // namespace
 
-HostKernel conv_kernel() noexcept { return kernel_of<Conv>(); }
-HostKernel conv2d_backward_input_kernel() noexcept { return kernel_of<BackwardInput>(); }
-HostKernel conv2d_backward_weight_kernel() noexcept { return kernel_of<BackwardWeight>(); }
+HostKernel conv_image_kernel() noexcept { return kernel_of<Conv>(); }
+HostKernel conv_image_gradient_kernel() noexcept { return kernel_of<BackwardInput>(); }
+HostKernel conv_weight_gradient_kernel() noexcept { return kernel_of<BackwardWeight>(); }
 
 }  // namespace ricci::cpu

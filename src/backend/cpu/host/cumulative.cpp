@@ -3,8 +3,6 @@
 #include <cmath>
 #include <limits>
 
-#include "ricci/op/reduce.h"
-
 #include "backend/cpu/host/element.h"
 #include "backend/cpu/host/extremes.h"
 #include "backend/cpu/host/kernels.h"
@@ -14,13 +12,6 @@
 
 namespace ricci::cpu {
 namespace {
-
-struct Totals {
-  CumulativeKind kind;
-  std::size_t axis;
-  bool exclusive;
-  bool from_end;
-};
 
 template <CumulativeKind Kind, class N>
 RICCI_INLINE inline N combine(N total, N x) {
@@ -57,13 +48,13 @@ void with_kind(CumulativeKind kind, const F& f) {
 
 class Cumulate {
  public:
-  Cumulate(const HostCall& call, Scratch& scratch, Totals totals)
-      : call_(call), totals_(totals), x_(call, 0, scratch) {}
+  Cumulate(const HostArguments& call, Scratch& scratch)
+      : call_(call), role_(call.as<loop::Cumulative>()), x_(call, 0, scratch) {}
 
   void run() const {
     x_.pack(call_.pool);
     with_element_type(call_.operands[0].dtype, [&]<class T>() {
-      with_kind(totals_.kind, [&]<CumulativeKind Kind>() {
+      with_kind(role_.kind, [&]<CumulativeKind Kind>() {
         constexpr bool orders = pick_of(Kind) != Pick::None;
         if constexpr (!(orders && ricci::detail::is_complex_type<T>)) cumulate<Kind, T>();
       });
@@ -76,7 +67,7 @@ class Cumulate {
   void cumulate() const {
     using N = Wide<T>;
     constexpr std::int64_t Columns = 64;
-    const AxisSplit s(call_.operands[0].dims, totals_.axis);
+    const AxisSplit s = role_.x;
     const std::int64_t blocks = (s.inner + Columns - 1) / Columns;
     const std::int64_t cost = s.size * std::min(s.inner, Columns);
     parallel_for(call_.pool, s.outer * blocks, grain_for(cost),
@@ -97,9 +88,9 @@ class Cumulate {
     using N = Wide<T>;
     const T* x = x_.as<T>() + top;
     T* out = call_.results[0].as<T>() + top;
-    const std::int64_t step = totals_.from_end ? -s.inner : s.inner;
-    std::int64_t row = totals_.from_end ? (s.size - 1) * s.inner : 0;
-    const bool exclusive = totals_.exclusive;
+    const std::int64_t step = role_.from_end ? -s.inner : s.inner;
+    std::int64_t row = role_.from_end ? (s.size - 1) * s.inner : 0;
+    const bool exclusive = role_.exclusive;
     if (columns == 1) {
       N total = totals[0];
       for (std::int64_t i = 0; i < s.size; ++i, row += step) {
@@ -122,30 +113,13 @@ class Cumulate {
     });
   }
 
-  const HostCall& call_;
-  Totals totals_;
+  const HostArguments& call_;
+  const loop::Cumulative& role_;
   DenseOperand x_;
-};
-
-struct Cumulative : Cumulate {
-  Cumulative(const HostCall& call, Scratch& scratch) : Cumulate(call, scratch, totals(call)) {}
-  static Totals totals(const HostCall& call) {
-    const auto& op = *call.op.as<op::Cumulative>();
-    return {op.kind, op.axis.index(), op.exclusive, false};
-  }
-};
-
-struct CumsumBackward : Cumulate {
-  CumsumBackward(const HostCall& call, Scratch& scratch) : Cumulate(call, scratch, totals(call)) {}
-  static Totals totals(const HostCall& call) {
-    const auto& op = *call.op.as<op::CumsumBackward>();
-    return {CumulativeKind::Cumsum, op.axis.index(), op.exclusive, true};
-  }
 };
 
 }  // namespace
 
-HostKernel cumulative_kernel() noexcept { return kernel_of<Cumulative>(); }
-HostKernel cumsum_backward_kernel() noexcept { return kernel_of<CumsumBackward>(); }
+HostKernel cumulative_kernel() noexcept { return kernel_of<Cumulate>(); }
 
 }  // namespace ricci::cpu

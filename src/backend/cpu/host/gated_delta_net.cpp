@@ -4,8 +4,6 @@
 // and those between are computed again.
 #include <cmath>
 
-#include "ricci/op/sequence.h"
-
 #include "backend/cpu/host/element.h"
 #include "backend/cpu/host/kernels.h"
 #include "backend/cpu/host/lanes.h"
@@ -14,15 +12,9 @@
 namespace ricci::cpu {
 namespace {
 
-// Operands 0 to 5 and the sizes they imply.
+// The sizes of a call and its operands 0 to 5.
 template <class N>
-struct Net {
-  std::int64_t batch;
-  std::int64_t steps;
-  std::int64_t key_heads;
-  std::int64_t heads;
-  std::int64_t keys;    // width of a key
-  std::int64_t values;  // width of a value
+struct Net : loop::GatedDelta {
   N kappa;
   NumberOperand<N> q;
   NumberOperand<N> k;
@@ -31,20 +23,15 @@ struct Net {
   NumberOperand<N> beta;
   std::optional<NumberOperand<N>> state;
 
-  Net(const HostCall& call, Scratch& scratch, bool carry_state)
-      : batch(call.operands[2].dims[0]),
-        steps(call.operands[2].dims[1]),
-        key_heads(call.operands[0].dims[2]),
-        heads(call.operands[2].dims[2]),
-        keys(call.operands[0].dims[3]),
-        values(call.operands[2].dims[3]),
-        kappa(static_cast<N>(1 / std::sqrt(static_cast<double>(keys)))),
+  Net(const HostArguments& call, Scratch& scratch)
+      : loop::GatedDelta(call.as<loop::GatedDelta>()),
+        kappa(static_cast<N>(1 / std::sqrt(static_cast<double>(key_width)))),
         q(call, 0, scratch),
         k(call, 1, scratch),
         v(call, 2, scratch),
         g(call, 3, scratch),
         beta(call, 4, scratch) {
-    if (carry_state) state.emplace(call, 5, scratch);
+    if (has_initial_state) state.emplace(call, 5, scratch);
   }
 
   void pack(ThreadPool& pool) const {
@@ -54,30 +41,30 @@ struct Net {
   [[nodiscard]] std::int64_t group() const { return key_heads == 0 ? 1 : heads / key_heads; }
   // Where things are: a key, a value (or output), a gate, a state.
   [[nodiscard]] std::int64_t at_key(std::int64_t row, std::int64_t t, std::int64_t key_head) const {
-    return ((row * steps + t) * key_heads + key_head) * keys;
+    return ((row * steps + t) * key_heads + key_head) * key_width;
   }
   [[nodiscard]] std::int64_t at_gate(std::int64_t row, std::int64_t t, std::int64_t head) const {
     return (row * steps + t) * heads + head;
   }
   [[nodiscard]] std::int64_t at_state(std::int64_t row, std::int64_t head) const {
-    return (row * heads + head) * keys * values;
+    return (row * heads + head) * key_width * value_width;
   }
 };
 
 template <class N>
 class GatedDeltaNet {
  public:
-  GatedDeltaNet(const HostCall& call, Scratch& scratch)
+  GatedDeltaNet(const HostArguments& call, Scratch& scratch)
       : call_(call),
-        in_(call, scratch, call.op.as<op::GatedDeltaNet>()->carry_state),
-        blocks_((in_.values + LaneCount - 1) / LaneCount),
+        in_(call, scratch),
+        blocks_((in_.value_width + LaneCount - 1) / LaneCount),
         units_(in_.batch * in_.heads * blocks_),
-        room_(scratch.take<N>(units_.tiles * in_.keys * LaneCount)) {}
+        room_(scratch.take<N>(units_.tiles * in_.key_width * LaneCount)) {}
 
   void run() const {
     in_.pack(call_.pool);
     units_.run(call_.pool, [&](std::int64_t i, std::int64_t tile) {
-      run_unit(i / blocks_, i % blocks_ * LaneCount, room_ + tile * in_.keys * LaneCount);
+      run_unit(i / blocks_, i % blocks_ * LaneCount, room_ + tile * in_.key_width * LaneCount);
     });
   }
 
@@ -85,18 +72,18 @@ class GatedDeltaNet {
   void run_unit(std::int64_t row_and_head, std::int64_t first, N* s) const {
     const std::int64_t row = row_and_head / in_.heads;
     const std::int64_t head = row_and_head % in_.heads;
-    const std::int64_t width = std::min(LaneCount, in_.values - first);
+    const std::int64_t width = std::min(LaneCount, in_.value_width - first);
     const std::int64_t at_state = in_.at_state(row, head) + first;
-    std::fill_n(s, in_.keys * LaneCount, N(0));
+    std::fill_n(s, in_.key_width * LaneCount, N(0));
     if (in_.state) {
-      for (std::int64_t i = 0; i < in_.keys; ++i) {
-        std::copy_n(in_.state->data() + at_state + i * in_.values, width, s + i * LaneCount);
+      for (std::int64_t i = 0; i < in_.key_width; ++i) {
+        std::copy_n(in_.state->data() + at_state + i * in_.value_width, width, s + i * LaneCount);
       }
     }
     for (std::int64_t t = 0; t < in_.steps; ++t) {
       const std::int64_t gate = in_.at_gate(row, t, head);
       const std::int64_t key = in_.at_key(row, t, head / in_.group());
-      const std::int64_t value = gate * in_.values + first;
+      const std::int64_t value = gate * in_.value_width + first;
       const Lanes<N> out =
           step(s, in_.q.data() + key, in_.k.data() + key, load_lanes(in_.v.data() + value, width),
                std::exp(in_.g.data()[gate]), in_.beta.data()[gate]);
@@ -105,8 +92,8 @@ class GatedDeltaNet {
       }
     }
     if (call_.results[1].data == nullptr) return;
-    for (std::int64_t i = 0; i < in_.keys; ++i) {
-      write_numbers(call_.results[1], at_state + i * in_.values, width, s + i * LaneCount);
+    for (std::int64_t i = 0; i < in_.key_width; ++i) {
+      write_numbers(call_.results[1], at_state + i * in_.value_width, width, s + i * LaneCount);
     }
   }
 
@@ -115,7 +102,7 @@ class GatedDeltaNet {
     Lanes<N> out{};
     vectorised([&]() RICCI_INLINE {
       Lanes<N> recalled{};
-      for (std::int64_t i = 0; i < in_.keys; ++i) {
+      for (std::int64_t i = 0; i < in_.key_width; ++i) {
         const N ki = k[i];
         Lanes<N> e = load_lanes(static_cast<const N*>(s) + i * LaneCount, LaneCount);
         for (std::size_t l = 0; l < e.size(); ++l) {
@@ -126,7 +113,7 @@ class GatedDeltaNet {
       }
       Lanes<N> d;
       for (std::size_t l = 0; l < out.size(); ++l) d[l] = beta * (v[l] - recalled[l]);
-      for (std::int64_t i = 0; i < in_.keys; ++i) {
+      for (std::int64_t i = 0; i < in_.key_width; ++i) {
         const N ki = k[i];
         const N qi = q[i];
         Lanes<N> e = load_lanes(static_cast<const N*>(s) + i * LaneCount, LaneCount);
@@ -141,7 +128,7 @@ class GatedDeltaNet {
     return out;
   }
 
-  const HostCall& call_;
+  const HostArguments& call_;
   Net<N> in_;
   std::int64_t blocks_;
   Slots units_;
@@ -151,19 +138,18 @@ class GatedDeltaNet {
 template <class N>
 class GatedDeltaNetBackward {
  public:
-  GatedDeltaNetBackward(const HostCall& call, Scratch& scratch)
+  GatedDeltaNetBackward(const HostArguments& call, Scratch& scratch)
       : call_(call),
-        op_(*call.op.as<op::GatedDeltaNetBackward>()),
-        in_(call, scratch, op_.carry_state),
+        in_(call, scratch),
         dout_(call, cotangent(), scratch),
         units_(in_.batch * in_.key_heads, 16),
         chunk_(std::max<std::int64_t>(
             1, static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(in_.steps)))))),
         chunks_((in_.steps + chunk_ - 1) / chunk_),
-        room_size_((chunks_ + chunk_ + 2) * state_size() + (chunk_ + 2) * in_.values +
-                   2 * in_.steps * in_.keys),
+        room_size_((chunks_ + chunk_ + 2) * state_size() + (chunk_ + 2) * in_.value_width +
+                   2 * in_.steps * in_.key_width),
         room_(scratch.take<N>(units_.tiles * room_size_)) {
-    if (op_.has_final_cotangent) dlast_.emplace(call, cotangent() + 1, scratch);
+    if (in_.has_final_cotangent) dlast_.emplace(call, cotangent() + 1, scratch);
   }
 
   void run() const {
@@ -191,8 +177,8 @@ class GatedDeltaNetBackward {
     N* dk;
   };
 
-  [[nodiscard]] std::size_t cotangent() const { return op_.carry_state ? 6 : 5; }
-  [[nodiscard]] std::int64_t state_size() const { return in_.keys * in_.values; }
+  [[nodiscard]] std::size_t cotangent() const { return in_.has_initial_state ? 6 : 5; }
+  [[nodiscard]] std::int64_t state_size() const { return in_.key_width * in_.value_width; }
 
   void run_key_head(std::int64_t row, std::int64_t key_head, N* room) const {
     Head h{.row = row, .head = 0, .key_head = key_head};
@@ -200,18 +186,18 @@ class GatedDeltaNetBackward {
     h.states = h.kept + chunks_ * state_size();
     h.later = h.states + (chunk_ + 1) * state_size();
     h.errors = h.later + state_size();
-    h.toward = h.errors + chunk_ * in_.values;
-    h.value = h.toward + in_.values;
-    h.dq = h.value + in_.values;
-    h.dk = h.dq + in_.steps * in_.keys;
-    std::fill_n(h.dq, 2 * in_.steps * in_.keys, N(0));
+    h.toward = h.errors + chunk_ * in_.value_width;
+    h.value = h.toward + in_.value_width;
+    h.dq = h.value + in_.value_width;
+    h.dk = h.dq + in_.steps * in_.key_width;
+    std::fill_n(h.dq, 2 * in_.steps * in_.key_width, N(0));
     for (std::int64_t i = 0; i < in_.group(); ++i) {
       h.head = key_head * in_.group() + i;
       run_head(h);
     }
     for (std::int64_t t = 0; t < in_.steps; ++t) {
-      write_wanted(0, in_.at_key(row, t, key_head), in_.keys, h.dq + t * in_.keys);
-      write_wanted(1, in_.at_key(row, t, key_head), in_.keys, h.dk + t * in_.keys);
+      write_wanted(0, in_.at_key(row, t, key_head), in_.key_width, h.dq + t * in_.key_width);
+      write_wanted(1, in_.at_key(row, t, key_head), in_.key_width, h.dk + t * in_.key_width);
     }
   }
 
@@ -231,14 +217,14 @@ class GatedDeltaNetBackward {
       std::copy_n(h.kept + c * size, size, h.states);
       for (std::int64_t t = 0; t < count; ++t) {
         step(h, first + t, h.states + t * size, h.states + (t + 1) * size,
-             h.errors + t * in_.values);
+             h.errors + t * in_.value_width);
       }
       for (std::int64_t t = count; t-- > 0;) {
         step_back(h, first + t, h.states + t * size, h.states + (t + 1) * size,
-                  h.errors + t * in_.values);
+                  h.errors + t * in_.value_width);
       }
     }
-    if (op_.carry_state) write_wanted(5, at, size, h.later);
+    if (in_.has_initial_state) write_wanted(5, at, size, h.later);
   }
 
   void start(N* to, const std::optional<NumberOperand<N>>& from, std::int64_t at) const {
@@ -255,7 +241,7 @@ class GatedDeltaNetBackward {
 
   // The state after step t, and the step's errors; `before` and `after` may be one.
   void step(const Head& h, std::int64_t t, const N* before, N* after, N* errors) const {
-    const std::int64_t width = in_.values;
+    const std::int64_t width = in_.value_width;
     const N* k = in_.k.data() + in_.at_key(h.row, t, h.key_head);
     const N* v = in_.v.data() + in_.at_gate(h.row, t, h.head) * width;
     const N beta = in_.beta.data()[in_.at_gate(h.row, t, h.head)];
@@ -263,14 +249,14 @@ class GatedDeltaNetBackward {
     vectorised([&]() RICCI_INLINE {
       std::copy_n(v, width, errors);
       N* __restrict error = errors;
-      for (std::int64_t i = 0; i < in_.keys; ++i) {
+      for (std::int64_t i = 0; i < in_.key_width; ++i) {
         const N ki = k[i];
         const N* from = before + i * width;
         N* to = after + i * width;
         for (std::int64_t j = 0; j < width; ++j) to[j] = decay * from[j];
         for (std::int64_t j = 0; j < width; ++j) error[j] -= to[j] * ki;
       }
-      for (std::int64_t i = 0; i < in_.keys; ++i) {
+      for (std::int64_t i = 0; i < in_.key_width; ++i) {
         const N factor = k[i] * beta;
         N* to = after + i * width;
         for (std::int64_t j = 0; j < width; ++j) to[j] += factor * error[j];
@@ -282,22 +268,22 @@ class GatedDeltaNetBackward {
   // dk = G d - S̃ dv; dg = ⟨dS̃, S̃⟩; E_t = e^g·dS̃, with S̃ = e^g·S_{t-1}
   void step_back(const Head& h, std::int64_t t, const N* before, const N* after,
                  const N* errors) const {
-    const std::int64_t width = in_.values;
+    const std::int64_t width = in_.value_width;
     const std::int64_t at = in_.at_gate(h.row, t, h.head);
     const N* q = in_.q.data() + in_.at_key(h.row, t, h.key_head);
     const N* k = in_.k.data() + in_.at_key(h.row, t, h.key_head);
     const N* dout = dout_.data() + at * width;
     const N beta = in_.beta.data()[at];
     const N decay = gate(h, t);
-    N* dq = h.dq + t * in_.keys;
-    N* dk = h.dk + t * in_.keys;
+    N* dq = h.dq + t * in_.key_width;
+    N* dk = h.dk + t * in_.key_width;
     N dbeta(0);
     N dg(0);
     vectorised([&]() RICCI_INLINE {
       N* __restrict toward = h.toward;
       N* __restrict value = h.value;
       std::fill_n(toward, width, N(0));
-      for (std::int64_t i = 0; i < in_.keys; ++i) {
+      for (std::int64_t i = 0; i < in_.key_width; ++i) {
         N* __restrict later = h.later + i * width;
         dq[i] += in_.kappa * dot(after + i * width, dout, width);
         const N scaled = in_.kappa * q[i];
@@ -309,7 +295,7 @@ class GatedDeltaNetBackward {
       }
       dbeta = dot<N>(toward, errors, width);
       for (std::int64_t j = 0; j < width; ++j) value[j] = beta * toward[j];
-      for (std::int64_t i = 0; i < in_.keys; ++i) {
+      for (std::int64_t i = 0; i < in_.key_width; ++i) {
         N* __restrict later = h.later + i * width;
         const N* row = before + i * width;
         const N ki = k[i];
@@ -328,8 +314,7 @@ class GatedDeltaNetBackward {
     if (call_.results[r].data != nullptr) write_numbers(call_.results[r], at, count, from);
   }
 
-  const HostCall& call_;
-  const op::GatedDeltaNetBackward& op_;
+  const HostArguments& call_;
   Net<N> in_;
   NumberOperand<N> dout_;
   std::optional<NumberOperand<N>> dlast_;
@@ -342,8 +327,8 @@ class GatedDeltaNetBackward {
 
 }  // namespace
 
-HostKernel gated_delta_net_kernel() noexcept { return kernel_of_float<GatedDeltaNet>(); }
-HostKernel gated_delta_net_backward_kernel() noexcept {
+HostKernel gated_delta_kernel() noexcept { return kernel_of_float<GatedDeltaNet>(); }
+HostKernel gated_delta_backward_kernel() noexcept {
   return kernel_of_float<GatedDeltaNetBackward>();
 }
 

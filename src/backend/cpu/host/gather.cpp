@@ -1,8 +1,6 @@
 // Picking slices or elements by index.
 #include <cstring>
 
-#include "ricci/op/indexing.h"
-
 #include "backend/cpu/host/indices.h"
 #include "backend/cpu/host/kernels.h"
 
@@ -48,12 +46,13 @@ std::optional<std::int64_t> common_stride(std::span<const std::int64_t> dims,
 // is read where it is; others are packed first.
 class Gather {
  public:
-  Gather(const HostCall& call, Scratch& scratch)
+  Gather(const HostArguments& call, Scratch& scratch)
       : call_(call),
-        split_(call.operands[0].dims, call.op.as<op::Gather>()->axis.index()),
+        split_(call.as<loop::Gather>().table),
+        picked_(call.as<loop::Gather>().picked),
         indices_(call, 1, scratch) {
     const ArrayView& t = call.operands[0];
-    const std::size_t axis = call.op.as<op::Gather>()->axis.index();
+    const auto axis = static_cast<std::size_t>(call.as<loop::Gather>().axis);
     const auto outer = common_stride(t.dims.first(axis), t.strides.first(axis));
     const auto inner = common_stride(t.dims.subspan(axis + 1), t.strides.subspan(axis + 1));
     if (outer && inner) {
@@ -77,7 +76,7 @@ class Gather {
     const std::byte* first = packed_ ? packed_->data() : call_.operands[0].data;
     const auto* table = reinterpret_cast<const E*>(first);
     E* out = call_.results[0].as<E>();
-    const std::int64_t picked = count_of(call_.operands[1].dims);
+    const std::int64_t picked = picked_;
     const std::int64_t width = split_.inner;
     const auto [outer, along, inner] = strides_;
     parallel_for(call_.pool, split_.outer * picked, grain_for(width),
@@ -102,25 +101,23 @@ class Gather {
     std::int64_t along;
     std::int64_t inner;
   };
-  const HostCall& call_;
+  const HostArguments& call_;
   AxisSplit split_;
+  std::int64_t picked_;
   IndexOperand indices_;
   Strides strides_{};
   std::optional<DenseOperand> packed_;
 };
 
 // out[o, k, t] = x[o, indices[o, k, t], t]
-class TakeAlongAxis {
+class GatherEach {
  public:
-  TakeAlongAxis(const HostCall& call, Scratch& scratch)
-      : call_(call),
-        axis_(call.op.as<op::TakeAlongAxis>()->axis.index()),
-        indices_(call, 1, scratch),
-        x_(call, 0, scratch) {}
+  GatherEach(const HostArguments& call, Scratch& scratch)
+      : call_(call), indices_(call, 1, scratch), x_(call, 0, scratch) {}
 
   void run() const {
-    const AxisSplit from(call_.operands[0].dims, axis_);
-    const AxisSplit to(call_.operands[1].dims, axis_);
+    const AxisSplit from = call_.as<loop::Gather>().table;
+    const AxisSplit to{from.outer, call_.as<loop::Gather>().picked, from.inner};
     indices_.read(from.size);
     x_.pack(call_.pool);
     with_size(call_.operands[0].dtype, [&]<class E>() {
@@ -140,8 +137,7 @@ class TakeAlongAxis {
   }
 
  private:
-  const HostCall& call_;
-  std::size_t axis_;
+  const HostArguments& call_;
   IndexOperand indices_;
   DenseOperand x_;
 };
@@ -149,6 +145,6 @@ class TakeAlongAxis {
 }  // namespace
 
 HostKernel gather_kernel() noexcept { return kernel_of<Gather>(); }
-HostKernel take_along_axis_kernel() noexcept { return kernel_of<TakeAlongAxis>(); }
+HostKernel gather_each_kernel() noexcept { return kernel_of<GatherEach>(); }
 
 }  // namespace ricci::cpu

@@ -5,8 +5,6 @@
 #include <array>
 #include <cstring>
 
-#include "ricci/op/linalg.h"
-
 #include "backend/cpu/host/indices.h"
 #include "backend/cpu/host/kernels.h"
 #include "backend/cpu/structured/matmul_copy.h"
@@ -18,12 +16,12 @@ namespace {
 // Which products are with which expert. Product r is one of row r / picks.
 class Routing {
  public:
-  Routing(const HostCall& call, Scratch& scratch)
-      : limit_(call.operands[1].dims[0]),
+  Routing(const HostArguments& call, Scratch& scratch)
+      : limit_(call.as<loop::GroupedProduct>().experts),
         same_(count_of(call.operands[1].dims) == 0),
         experts_(same_ ? std::min<std::int64_t>(limit_, 1) : limit_),
         products_(count_of(call.operands[2].dims)),
-        picks_(call.operands[2].dims.size() == 1 ? 1 : call.operands[2].dims[1]),
+        picks_(call.as<loop::GroupedProduct>().picks),
         indices_(call, 2, scratch),
         first_(scratch.take<std::int64_t>(experts_ + 1)),
         order_(scratch.take<std::int64_t>(products_)) {}
@@ -352,7 +350,7 @@ class ExpertProducts {
 
 class GroupedMatmul {
  public:
-  GroupedMatmul(const HostCall& call, Scratch& scratch)
+  GroupedMatmul(const HostArguments& call, Scratch& scratch)
       : call_(call),
         routing_(call, scratch),
         x_(call.operands[0], routing_.picks(), routing_, scratch),
@@ -370,7 +368,7 @@ class GroupedMatmul {
   }
 
  private:
-  const HostCall& call_;
+  const HostArguments& call_;
   Routing routing_;
   SortedRows x_;
   RowProducts out_;
@@ -378,7 +376,7 @@ class GroupedMatmul {
 
 class GroupedMatmulBackward {
  public:
-  GroupedMatmulBackward(const HostCall& call, Scratch& scratch)
+  GroupedMatmulBackward(const HostArguments& call, Scratch& scratch)
       : call_(call),
         routing_(call, scratch),
         x_(call.operands[0], routing_.picks(), routing_, scratch),
@@ -402,7 +400,7 @@ class GroupedMatmulBackward {
   }
 
  private:
-  const HostCall& call_;
+  const HostArguments& call_;
   Routing routing_;
   SortedRows x_;
   SortedRows dy_;
@@ -414,19 +412,19 @@ class GroupedMatmulBackward {
 template <class K>
 HostKernel grouped_kernel() noexcept {
   return {.run =
-              [](const HostCall& call) {
+              [](const HostArguments& call) {
                 Scratch scratch(call.scratch);
                 const K kernel(call, scratch);
                 kernel.run(call.scratch.subspan(static_cast<std::size_t>(scratch.used())));
               },
           .scratch =
-              [](const HostCall& call) {
+              [](const HostArguments& call) {
                 Scratch scratch;
                 const K kernel(call, scratch);
                 return scratch.used() + kernel.room().bytes();
               },
           .thread_bytes =
-              [](const HostCall& call) {
+              [](const HostArguments& call) {
                 Scratch scratch;
                 return K(call, scratch).room().thread_bytes();
               }};
@@ -434,8 +432,8 @@ HostKernel grouped_kernel() noexcept {
 
 }  // namespace
 
-HostKernel grouped_matmul_kernel() noexcept { return grouped_kernel<GroupedMatmul>(); }
-HostKernel grouped_matmul_backward_kernel() noexcept {
+HostKernel grouped_product_kernel() noexcept { return grouped_kernel<GroupedMatmul>(); }
+HostKernel grouped_product_backward_kernel() noexcept {
   return grouped_kernel<GroupedMatmulBackward>();
 }
 

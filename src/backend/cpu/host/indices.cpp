@@ -8,7 +8,7 @@
 namespace ricci::cpu {
 namespace {
 
-void require_exact(const HostCall& call, std::size_t k) {
+void require_exact(const HostArguments& call, std::size_t k) {
   const ArrayView& from = call.operands[k];
   if (!is_float(from.dtype)) return;
   const double largest = from.dtype == DType::F64 ? 0x1p53 : 0x1p24;
@@ -31,7 +31,7 @@ void require_exact(const HostCall& call, std::size_t k) {
 
 }  // namespace
 
-std::int64_t exact_integer(const HostCall& call, std::size_t k) {
+std::int64_t exact_integer(const HostArguments& call, std::size_t k) {
   require_exact(call, k);
   return read_integer(call.operands[k]);
 }

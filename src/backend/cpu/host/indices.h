@@ -6,12 +6,12 @@
 namespace ricci::cpu {
 
 /// The only element of an index operand; the call fails when it is no exact integer.
-[[nodiscard]] std::int64_t exact_integer(const HostCall& call, std::size_t k);
+[[nodiscard]] std::int64_t exact_integer(const HostArguments& call, std::size_t k);
 
 /// All elements of an index operand, row-major.
 class IndexOperand {
  public:
-  IndexOperand(const HostCall& call, std::size_t k, Scratch& scratch)
+  IndexOperand(const HostArguments& call, std::size_t k, Scratch& scratch)
       : call_(call), operand_(k), numbers_(call, k, scratch) {}
 
   /// Reads the indices; the call fails when one is no exact integer in [0, limit).
@@ -19,7 +19,7 @@ class IndexOperand {
   [[nodiscard]] const std::int64_t* data() const { return numbers_.data(); }
 
  private:
-  const HostCall& call_;
+  const HostArguments& call_;
   std::size_t operand_;
   NumberOperand<std::int64_t> numbers_;
 };

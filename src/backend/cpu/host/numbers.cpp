@@ -81,16 +81,16 @@ RICCI_NUMBERS(std::complex<float>);
 RICCI_NUMBERS(std::complex<double>);
 #undef RICCI_NUMBERS
 
-void offsets_of(const ArrayView& v, std::int64_t begin, std::int64_t count, std::int64_t* to) {
-  for_each_run(v, begin, count, [&](std::int64_t offset, std::int64_t stride, std::int64_t length) {
-    for (std::int64_t i = 0; i < length; ++i) *to++ = offset + i * stride;
-  });
-}
-
 std::int64_t read_integer(const ArrayView& from) {
   std::int64_t value = 0;
   read_numbers(from, 0, 1, &value);
   return value;
+}
+
+std::uint64_t stream_key(const HostArguments& call, std::uint64_t key, std::int64_t operand) {
+  if (operand < 0) return key;
+  const ArrayView& from = call.operands[static_cast<std::size_t>(operand)];
+  return key + static_cast<std::uint64_t>(read_integer(from));
 }
 
 }  // namespace ricci::cpu

@@ -14,10 +14,10 @@ void read_numbers(const ArrayView& from, std::int64_t begin, std::int64_t count,
 template <class N>
 void write_numbers(const ArrayView& to, std::int64_t begin, std::int64_t count, const N* from);
 
-/// Where elements [begin, begin + count) of a view are, in elements from its first.
-void offsets_of(const ArrayView& v, std::int64_t begin, std::int64_t count, std::int64_t* to);
-
 /// The only element of an integer operand.
 [[nodiscard]] std::int64_t read_integer(const ArrayView& from);
+/// The key of a random stream: a call's own plus what an operand holds, unless that is -1.
+[[nodiscard]] std::uint64_t stream_key(const HostArguments& call, std::uint64_t key,
+                                       std::int64_t operand);
 
 }  // namespace ricci::cpu

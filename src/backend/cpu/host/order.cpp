@@ -2,8 +2,6 @@
 #include <array>
 #include <cmath>
 
-#include "ricci/op/select.h"
-
 #include "backend/cpu/host/kernels.h"
 #include "backend/cpu/host/scratch.h"
 #include "backend/cpu/host/simd.h"
@@ -16,11 +14,11 @@ namespace {
 // of its own.
 class OrderRows {
  public:
-  OrderRows(const HostCall& call, Scratch& scratch, std::size_t axis, bool descending)
+  OrderRows(const HostArguments& call, Scratch& scratch)
       : call_(call),
-        descending_(descending),
-        split_(call.operands[0].dims, axis),
-        kept_(call.results[0].dims[axis]),
+        descending_(call.as<loop::Sort>().descending),
+        split_(call.as<loop::Sort>().x),
+        kept_(call.as<loop::Sort>().kept),
         partial_(4 * kept_ < split_.size),
         rows_(split_.outer * split_.inner),
         room_(partial_ ? 2 * kept_ + 256 : 2 * split_.size),
@@ -75,7 +73,7 @@ class OrderRows {
     }
   }
 
-  const HostCall& call_;
+  const HostArguments& call_;
   bool descending_;
   AxisSplit split_;
   std::int64_t kept_;
@@ -84,16 +82,6 @@ class OrderRows {
   std::int64_t room_;
   DenseOperand x_;
   std::byte* items_;
-};
-
-struct Sort : OrderRows {
-  Sort(const HostCall& call, Scratch& scratch)
-      : OrderRows(call, scratch, call.op.as<op::Sort>()->axis.index(),
-                  call.op.as<op::Sort>()->descending) {}
-};
-struct TopK : OrderRows {
-  TopK(const HostCall& call, Scratch& scratch)
-      : OrderRows(call, scratch, call.operands[0].dims.size() - 1, true) {}
 };
 
 // The first position of the extreme of a contiguous row: first what it is, then where.
@@ -135,12 +123,11 @@ std::int64_t extreme_position(const T* x, std::int64_t count, bool largest) {
 
 class ArgReduce {
  public:
-  ArgReduce(const HostCall& call, Scratch& scratch) : call_(call), x_(call, 0, scratch) {}
+  ArgReduce(const HostArguments& call, Scratch& scratch) : call_(call), x_(call, 0, scratch) {}
 
   void run() const {
-    const auto& op = *call_.op.as<op::ArgReduce>();
-    const AxisSplit s(call_.operands[0].dims, op.axis.index());
-    const bool largest = op.kind == ArgKind::ArgMax;
+    const AxisSplit s = call_.as<loop::ArgReduce>().x;
+    const bool largest = call_.as<loop::ArgReduce>().largest;
     x_.pack(call_.pool);
     with_element_type(call_.operands[0].dtype, [&]<class T>() {
       if constexpr (!ricci::detail::is_complex_type<T>) {
@@ -192,14 +179,13 @@ class ArgReduce {
     }
   }
 
-  const HostCall& call_;
+  const HostArguments& call_;
   DenseOperand x_;
 };
 
 }  // namespace
 
-HostKernel sort_kernel() noexcept { return kernel_of<Sort>(); }
-HostKernel top_k_kernel() noexcept { return kernel_of<TopK>(); }
+HostKernel sort_kernel() noexcept { return kernel_of<OrderRows>(); }
 HostKernel arg_reduce_kernel() noexcept { return kernel_of<ArgReduce>(); }
 
 }  // namespace ricci::cpu

@@ -2,8 +2,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "ricci/op/select.h"
-
 #include "backend/cpu/host/kernels.h"
 #include "backend/cpu/host/scratch.h"
 #include "backend/cpu/host/sort_keys.h"
@@ -16,11 +14,8 @@ namespace {
 template <class K>
 class Sample {
  public:
-  Sample(const HostCall& call, Scratch& scratch)
-      : call_(call),
-        op_(*call.op.as<op::Sample>()),
-        width_(call.operands[0].dims.back()),
-        rows_(count_of(call.operands[0].dims) / std::max<std::int64_t>(1, width_)) {
+  Sample(const HostArguments& call, Scratch& scratch)
+      : call_(call), role_(call.as<loop::Sample>()), width_(role_.width), rows_(role_.rows) {
     logits_ = scratch.take<double>(rows_.tiles * width_);
     weights_ = scratch.take<double>(rows_.tiles * width_);
     if (is_cut()) items_ = scratch.take<ItemOf<K>>(rows_.tiles * room());
@@ -44,15 +39,11 @@ class Sample {
     ItemOf<K>* items;
   };
 
-  [[nodiscard]] bool is_cut() const { return op_.top_k > 0 || op_.top_p < 1; }
+  [[nodiscard]] bool is_cut() const { return role_.top_k > 0 || role_.top_p < 1; }
   [[nodiscard]] std::int64_t room() const { return 2 * width_ + 256; }
 
   [[nodiscard]] PhiloxStream stream() const {
-    auto key = static_cast<std::uint64_t>(op_.seed != 0 ? op_.seed : op_.key.value_or(0));
-    if (call_.operands.size() > 1 && call_.operands[1].data != nullptr) {
-      key += static_cast<std::uint64_t>(read_integer(call_.operands[1]));
-    }
-    return {call_.seed, key};
+    return {call_.seed, stream_key(call_, role_.key, role_.key_operand)};
   }
 
   // The first largest logit; the first NaN, when there is one.
@@ -67,7 +58,7 @@ class Sample {
 
   void weigh_all(const Row& row, double top) const {
     for (std::int64_t i = 0; i < width_; ++i) {
-      row.weights[i] = std::exp((row.logits[i] - top) / op_.temperature);
+      row.weights[i] = std::exp((row.logits[i] - top) / role_.temperature);
     }
   }
 
@@ -76,7 +67,7 @@ class Sample {
     const auto item = [&](std::int64_t i) {
       return item_of(static_cast<K>(row.logits[i]), i, true);
     };
-    const std::int64_t kept = op_.top_k > 0 ? std::min(op_.top_k, width_) : width_;
+    const std::int64_t kept = role_.top_k > 0 ? std::min(role_.top_k, width_) : width_;
     const ItemOf<K>* order = row.items;
     if (kept < width_) {
       least_items(row.items, width_, kept, item);
@@ -88,14 +79,14 @@ class Sample {
     double total = 0;
     for (std::int64_t i = 0; i < kept; ++i) {
       const std::int64_t id = position_of(order[i]);
-      row.weights[id] = std::exp((row.logits[id] - top) / op_.temperature);
+      row.weights[id] = std::exp((row.logits[id] - top) / role_.temperature);
       total += row.weights[id];
     }
-    if (op_.top_p >= 1) return;
+    if (role_.top_p >= 1) return;
     double mass = 0;
     for (std::int64_t i = 0; i < kept; ++i) {
       double& w = row.weights[position_of(order[i])];
-      if (mass >= op_.top_p * total) w = 0;
+      if (mass >= role_.top_p * total) w = 0;
       mass += w;
     }
   }
@@ -104,7 +95,7 @@ class Sample {
   [[nodiscard]] std::int64_t draw(const Row& row, double u) const {
     const std::int64_t best = largest(row.logits);
     const double top = row.logits[best];
-    if (op_.temperature.value == 0 || !std::isfinite(top)) return best;
+    if (role_.temperature == 0 || !std::isfinite(top)) return best;
     if (is_cut()) {
       weigh_likely(row, top);
     } else {
@@ -121,8 +112,8 @@ class Sample {
     return last;
   }
 
-  const HostCall& call_;
-  const op::Sample& op_;
+  const HostArguments& call_;
+  const loop::Sample& role_;
   std::int64_t width_;
   Slots rows_;
   double* logits_ = nullptr;

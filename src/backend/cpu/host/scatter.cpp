@@ -4,8 +4,6 @@
 #include <array>
 #include <cstring>
 
-#include "ricci/op/indexing.h"
-
 #include "backend/cpu/host/element.h"
 #include "backend/cpu/host/indices.h"
 #include "backend/cpu/host/kernels.h"
@@ -60,17 +58,19 @@ void sum_rows(T* out, const T* rows, std::int64_t row_size, const std::int64_t* 
 // counting sort, then every row of the result is written once, summed or zero.
 class ScatterRows {
  public:
-  ScatterRows(const HostCall& call, Scratch& scratch, std::size_t axis)
+  ScatterRows(const HostArguments& call, Scratch& scratch)
       : call_(call),
-        split_(call.results[0].dims, axis),
-        count_(count_of(call.operands[1].dims)),
+        split_(call.as<loop::Scatter>().out),
+        empty_(count_of(call.results[0].dims) == 0),
+        count_(call.as<loop::Scatter>().added),
         indices_(call, 1, scratch),
         updates_(call, 0, scratch),
-        starts_(scratch.take<std::int64_t>(split_.size + 1)),
+        starts_(scratch.take<std::int64_t>(empty_ ? 0 : split_.size + 1)),
         order_(scratch.take<std::int64_t>(count_)) {}
 
   void run() const {
     indices_.read(split_.size);
+    if (empty_) return;
     updates_.pack(call_.pool);
     sort_by_row();
     with_element_type(call_.results[0].dtype, [&]<class T>() {
@@ -135,8 +135,9 @@ class ScatterRows {
     std::memset(static_cast<void*>(begin), 0, static_cast<std::size_t>(end - begin) * sizeof(T));
   }
 
-  const HostCall& call_;
+  const HostArguments& call_;
   AxisSplit split_;
+  bool empty_;  ///< rows without elements, of which there may be any number
   std::int64_t count_;
   IndexOperand indices_;
   DenseOperand updates_;
@@ -144,28 +145,21 @@ class ScatterRows {
   std::int64_t* order_;
 };
 
-struct GatherBackward : ScatterRows {
-  GatherBackward(const HostCall& call, Scratch& scratch)
-      : ScatterRows(call, scratch, call.op.as<op::GatherBackward>()->axis.index()) {}
-};
-struct ScatterAdd : ScatterRows {
-  ScatterAdd(const HostCall& call, Scratch& scratch) : ScatterRows(call, scratch, 0) {}
-};
-
 // out[o, indices[o, k, t], t] += updates[o, k, t], summed in wide numbers: nobody knows how many
 // elements meet. A tile owns some columns t of an o.
-class ScatterAddAlongAxis {
+class ScatterEach {
  public:
-  ScatterAddAlongAxis(const HostCall& call, Scratch& scratch)
+  ScatterEach(const HostArguments& call, Scratch& scratch)
       : call_(call),
-        from_(call.operands[0].dims, axis()),
-        to_(call.results[0].dims, axis()),
+        to_(call.as<loop::Scatter>().out),
+        from_{to_.outer, call.as<loop::Scatter>().added, to_.inner},
         indices_(call, 1, scratch),
         updates_(call, 0, scratch),
         sums_(scratch.take<std::byte>(count_of(call.results[0].dims) * wide_size())) {}
 
   void run() const {
     indices_.read(to_.size);
+    if (count_of(call_.results[0].dims) == 0) return;
     updates_.pack(call_.pool);
     with_element_type(call_.results[0].dtype, [&]<class T>() {
       if constexpr (!std::is_same_v<T, bool>) scatter<T>();
@@ -173,9 +167,6 @@ class ScatterAddAlongAxis {
   }
 
  private:
-  [[nodiscard]] std::size_t axis() const {
-    return call_.op.as<op::ScatterAddAlongAxis>()->axis.index();
-  }
   [[nodiscard]] std::int64_t wide_size() const {
     return with_element_type(call_.results[0].dtype,
                              []<class T>() -> std::int64_t { return sizeof(Wide<T>); });
@@ -211,9 +202,9 @@ class ScatterAddAlongAxis {
                  });
   }
 
-  const HostCall& call_;
-  AxisSplit from_;
+  const HostArguments& call_;
   AxisSplit to_;
+  AxisSplit from_;
   IndexOperand indices_;
   DenseOperand updates_;
   std::byte* sums_;
@@ -221,8 +212,7 @@ class ScatterAddAlongAxis {
 
 }  // namespace
 
-HostKernel gather_backward_kernel() noexcept { return kernel_of<GatherBackward>(); }
-HostKernel scatter_add_kernel() noexcept { return kernel_of<ScatterAdd>(); }
-HostKernel scatter_add_along_axis_kernel() noexcept { return kernel_of<ScatterAddAlongAxis>(); }
+HostKernel scatter_kernel() noexcept { return kernel_of<ScatterRows>(); }
+HostKernel scatter_each_kernel() noexcept { return kernel_of<ScatterEach>(); }
 
 }  // namespace ricci::cpu

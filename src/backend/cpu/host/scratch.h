@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "ricci/rule/nd.h"
+#include "ricci/support/checked.h"
 
 #include "backend/cpu/host/numbers.h"
 #include "backend/cpu/host/parallel.h"
@@ -24,7 +25,8 @@ class Scratch {
   template <class T>
   [[nodiscard]] T* take(std::int64_t count) {
     const std::int64_t at = used_;
-    used_ += (count * static_cast<std::int64_t>(sizeof(T)) + 63) / 64 * 64;
+    const std::int64_t bytes = checked_mul(count, static_cast<std::int64_t>(sizeof(T)));
+    used_ = checked_add(used_, checked_add(bytes, 63) / 64 * 64);
     if (counts_only_) return nullptr;
     check_internal(used_ <= static_cast<std::int64_t>(memory_.size()),
                    "a host kernel is given too little scratch");
@@ -41,7 +43,8 @@ class Scratch {
 /// An operand in row-major order: itself, or a copy.
 class DenseOperand {
  public:
-  DenseOperand(const HostCall& call, std::size_t k, Scratch& scratch) : from_(call.operands[k]) {
+  DenseOperand(const HostArguments& call, std::size_t k, Scratch& scratch)
+      : from_(call.operands[k]) {
     if (is_row_major(from_)) return;
     copied_ = true;
     copy_ = scratch.take<std::byte>(count_of(from_.dims) * size_of(from_.dtype));
@@ -83,7 +86,7 @@ class NumberOperand {
     copied_ = true;
     copy_ = scratch.take<N>(count_of(from.dims));
   }
-  NumberOperand(const HostCall& call, std::size_t k, Scratch& scratch)
+  NumberOperand(const HostArguments& call, std::size_t k, Scratch& scratch)
       : NumberOperand(call.operands[k], scratch) {}
   void pack(ThreadPool& pool) const {
     if (copied_) pack_numbers(from_, copy_, pool);
@@ -100,12 +103,12 @@ class NumberOperand {
 template <class K>
 [[nodiscard]] HostKernel kernel_of() noexcept {
   return {.run =
-              [](const HostCall& call) {
+              [](const HostArguments& call) {
                 Scratch scratch(call.scratch);
                 K(call, scratch).run();
               },
           .scratch =
-              [](const HostCall& call) {
+              [](const HostArguments& call) {
                 Scratch scratch;
                 (void)K(call, scratch);
                 return scratch.used();
@@ -117,27 +120,19 @@ template <class K>
 template <template <class N> class K, auto Choose>
 [[nodiscard]] HostKernel kernel_chosen_by() noexcept {
   return {.run =
-              [](const HostCall& call) {
+              [](const HostArguments& call) {
                 Choose(call, [&]<class N>() { kernel_of<K<N>>().run(call); });
               },
           .scratch =
-              [](const HostCall& call) {
+              [](const HostArguments& call) {
                 return Choose(call, [&]<class N>() { return kernel_of<K<N>>().scratch(call); });
               }};
-}
-
-/// Computes in the number class of operand 0: f64, integers or complex numbers.
-template <template <class N> class K>
-[[nodiscard]] HostKernel kernel_of_number_class() noexcept {
-  return kernel_chosen_by<K, [](const HostCall& call, const auto& f) {
-    return with_number_class(call.operands[0].dtype, f);
-  }>();
 }
 
 /// Computes in f64 when operand 0 is that, in f32 for narrower floats.
 template <template <class N> class K>
 [[nodiscard]] HostKernel kernel_of_float() noexcept {
-  return kernel_chosen_by<K, [](const HostCall& call, const auto& f) {
+  return kernel_chosen_by<K, [](const HostArguments& call, const auto& f) {
     return call.operands[0].dtype == DType::F64 ? f.template operator()<double>()
                                                 : f.template operator()<float>();
   }>();

@@ -3,8 +3,6 @@
 // derivative keeps a state every √S steps and computes those between them again.
 #include <cmath>
 
-#include "ricci/op/sequence.h"
-
 #include "backend/cpu/host/element.h"
 #include "backend/cpu/host/kernels.h"
 #include "backend/cpu/host/lanes.h"
@@ -13,13 +11,9 @@
 namespace ricci::cpu {
 namespace {
 
-// Operands 0 to 5 and the sizes they imply.
+// The sizes of a call and its operands 0 to 5.
 template <class N>
-struct Scan {
-  std::int64_t batch;
-  std::int64_t steps;
-  std::int64_t channels;
-  std::int64_t states;
+struct Scan : loop::SelectiveScan {
   std::int64_t blocks;  // of channels
   NumberOperand<N> x;
   NumberOperand<N> delta;
@@ -28,11 +22,8 @@ struct Scan {
   NumberOperand<N> c;
   std::optional<NumberOperand<N>> h0;
 
-  Scan(const HostCall& call, Scratch& scratch, bool has_initial_state)
-      : batch(call.operands[0].dims[0]),
-        steps(call.operands[0].dims[1]),
-        channels(call.operands[0].dims[2]),
-        states(call.operands[2].dims[1]),
+  Scan(const HostArguments& call, Scratch& scratch)
+      : loop::SelectiveScan(call.as<loop::SelectiveScan>()),
         blocks((channels + LaneCount - 1) / LaneCount),
         x(call, 0, scratch),
         delta(call, 1, scratch),
@@ -132,9 +123,9 @@ struct Unit {
 template <class N>
 class SelectiveScan {
  public:
-  SelectiveScan(const HostCall& call, Scratch& scratch)
+  SelectiveScan(const HostArguments& call, Scratch& scratch)
       : call_(call),
-        in_(call, scratch, call.operands.size() > 5 && call.operands[5].dims.size() == 3),
+        in_(call, scratch),
         units_(in_.batch * in_.blocks),
         room_(scratch.take<N>(units_.tiles * 2 * in_.unit_size())) {}
 
@@ -155,7 +146,7 @@ class SelectiveScan {
   }
 
  private:
-  const HostCall& call_;
+  const HostArguments& call_;
   Scan<N> in_;
   Slots units_;
   N* room_;
@@ -165,10 +156,9 @@ class SelectiveScan {
 template <class N>
 class SelectiveScanBackward {
  public:
-  SelectiveScanBackward(const HostCall& call, Scratch& scratch)
+  SelectiveScanBackward(const HostArguments& call, Scratch& scratch)
       : call_(call),
-        op_(*call.op.as<op::SelectiveScanBackward>()),
-        in_(call, scratch, op_.has_initial_state),
+        in_(call, scratch),
         dy_(call, cotangent(), scratch),
         units_(in_.batch * in_.blocks),
         chunk_(std::max<std::int64_t>(
@@ -179,7 +169,7 @@ class SelectiveScanBackward {
         db_(scratch.take<N>(in_.blocks * row_states())),
         dc_(scratch.take<N>(in_.blocks * row_states())),
         da_(scratch.take<N>(in_.batch * in_.blocks * in_.unit_size())) {
-    if (op_.has_final_cotangent) dlast_.emplace(call, cotangent() + 1, scratch);
+    if (in_.has_final_cotangent) dlast_.emplace(call, cotangent() + 1, scratch);
   }
 
   void run() const {
@@ -194,7 +184,7 @@ class SelectiveScanBackward {
   }
 
  private:
-  [[nodiscard]] std::size_t cotangent() const { return op_.has_initial_state ? 6 : 5; }
+  [[nodiscard]] std::size_t cotangent() const { return in_.has_initial_state ? 6 : 5; }
   [[nodiscard]] std::int64_t row_states() const { return in_.batch * in_.steps * in_.states; }
 
   void run_unit(std::int64_t i, N* room) const {
@@ -234,7 +224,7 @@ class SelectiveScanBackward {
       }
       for (std::int64_t e = 0; e < size; ++e) da[e] += chunk_da[e];
     }
-    if (op_.has_initial_state && call_.results[5].data != nullptr) {
+    if (in_.has_initial_state && call_.results[5].data != nullptr) {
       unit.write_turned(later, call_.results[5]);
     }
   }
@@ -327,8 +317,7 @@ class SelectiveScanBackward {
                  });
   }
 
-  const HostCall& call_;
-  const op::SelectiveScanBackward& op_;
+  const HostArguments& call_;
   Scan<N> in_;
   NumberOperand<N> dy_;
   std::optional<NumberOperand<N>> dlast_;

@@ -8,8 +8,6 @@
 #include <cblas.h>
 #include <fmt/format.h>
 
-#include "ricci/op/linalg.h"
-
 #include "backend/cpu/host/element.h"
 #include "backend/cpu/host/kernels.h"
 #include "backend/cpu/host/scratch.h"
@@ -37,27 +35,12 @@ namespace {
 
 constexpr std::int64_t SmallSystem = 64;
 
-[[noreturn]] void fail_singular(const HostCall& c, std::int64_t system, std::int64_t row) {
+[[noreturn]] void fail_singular(const HostArguments& c, std::int64_t system, std::int64_t row) {
   c.fail(ErrorCode::SingularMatrix,
-         fmt::format("matrix {} of '{}' has no inverse: its pivot in row {} is 0", system,
-                     c.op.mnemonic(), row),
+         fmt::format("matrix {} of '{}' has no inverse: its pivot in row {} is 0", system, c.name,
+                     row),
          "check the matrix for dependent rows, or add a small multiple of the identity");
 }
-
-// A batch of matrices [.., N, N]; a right-hand side of lower rank is one column.
-struct Systems {
-  std::int64_t count;
-  std::int64_t rows;
-  std::int64_t columns;
-
-  explicit Systems(const HostCall& c)
-      : count(count_of(c.operands[0].dims.first(c.operands[0].dims.size() - 2))),
-        rows(c.operands[0].dims.back()),
-        columns(has_columns(c) ? c.operands[1].dims.back() : 1) {}
-  static bool has_columns(const HostCall& c) {
-    return c.operands[1].dims.size() == c.operands[0].dims.size();
-  }
-};
 
 // Fortran's matrices are column by column.
 OwnedView with_last_axes_swapped(const ArrayView& v) {
@@ -115,21 +98,21 @@ void substitute(const std::complex<double>* a, blasint n, const blasint* pivots,
 template <class F>
 class DenseSolve {
  public:
-  DenseSolve(const HostCall& call, Scratch& scratch)
+  DenseSolve(const HostArguments& call, Scratch& scratch)
       : call_(call),
-        s_(call),
-        a_(scratch.take<F>(s_.count * s_.rows * s_.rows)),
-        x_(scratch.take<F>(s_.count * s_.rows * s_.columns)),
-        pivots_(scratch.take<blasint>(s_.count * s_.rows)) {}
+        s_(call.as<loop::Solve>()),
+        a_(scratch.take<F>(s_.systems * s_.rows * s_.rows)),
+        x_(scratch.take<F>(s_.systems * s_.rows * s_.columns)),
+        pivots_(scratch.take<blasint>(s_.systems * s_.rows)) {}
 
   void run() const {
     pack_numbers(with_last_axes_swapped(call_.operands[0]).view(), a_, call_.pool);
-    if (Systems::has_columns(call_)) {
+    if (s_.has_columns) {
       pack_numbers(with_last_axes_swapped(call_.operands[1]).view(), x_, call_.pool);
     } else {
       pack_numbers(call_.operands[1], x_, call_.pool);
     }
-    parallel_for(call_.pool, s_.count, grain_for(s_.rows * s_.rows * (s_.rows + s_.columns)),
+    parallel_for(call_.pool, s_.systems, grain_for(s_.rows * s_.rows * (s_.rows + s_.columns)),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t i = begin; i < end; ++i) solve(i);
                  });
@@ -164,8 +147,8 @@ class DenseSolve {
     }
   }
 
-  const HostCall& call_;
-  Systems s_;
+  const HostArguments& call_;
+  const loop::Solve& s_;
   F* a_;
   F* x_;
   blasint* pivots_;
@@ -201,17 +184,16 @@ void solve_triangle(const Triangle& t, const F* a, F* x) {
 template <class F>
 class TriangularSolve {
  public:
-  TriangularSolve(const HostCall& call, Scratch& scratch)
+  TriangularSolve(const HostArguments& call, Scratch& scratch)
       : call_(call),
-        op_(*call.op.as<op::TriangularSolve>()),
-        s_(call),
+        s_(call.as<loop::Solve>()),
         a_(call, 0, scratch),
-        x_(scratch.take<F>(s_.count * s_.rows * s_.columns)) {}
+        x_(scratch.take<F>(s_.systems * s_.rows * s_.columns)) {}
 
   void run() const {
     a_.pack(call_.pool);
     pack_numbers(call_.operands[1], x_, call_.pool);
-    parallel_for(call_.pool, s_.count, grain_for(s_.rows * s_.rows * s_.columns),
+    parallel_for(call_.pool, s_.systems, grain_for(s_.rows * s_.rows * s_.columns),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t i = begin; i < end; ++i) solve(i);
                  });
@@ -220,36 +202,37 @@ class TriangularSolve {
  private:
   void solve(std::int64_t system) const {
     const F* a = a_.data() + system * s_.rows * s_.rows;
-    if (!op_.unit) require_diagonal(a, system);
+    if (!s_.unit) require_diagonal(a, system);
     const std::int64_t size = s_.rows * s_.columns;
     if (size == 0) return;
     F* x = x_ + system * size;
-    solve_triangle({op_.lower ? CblasLower : CblasUpper, op_.transpose ? CblasTrans : CblasNoTrans,
-                    op_.unit ? CblasUnit : CblasNonUnit, static_cast<blasint>(s_.rows),
+    solve_triangle({is_lower() ? CblasLower : CblasUpper, s_.transpose ? CblasTrans : CblasNoTrans,
+                    s_.unit ? CblasUnit : CblasNonUnit, static_cast<blasint>(s_.rows),
                     static_cast<blasint>(s_.columns)},
                    a, x);
     write_numbers(call_.results[0], system * size, size, x);
   }
 
+  [[nodiscard]] bool is_lower() const { return s_.matrix == loop::Solve::Matrix::Lower; }
+
   // The first zero in the order of substitution.
   void require_diagonal(const F* a, std::int64_t system) const {
-    const bool downwards = op_.lower != op_.transpose;
+    const bool downwards = is_lower() != s_.transpose;
     for (std::int64_t step = 0; step < s_.rows; ++step) {
       const std::int64_t i = downwards ? step : s_.rows - 1 - step;
       if (a[i * s_.rows + i] == F(0)) fail_singular(call_, system, i);
     }
   }
 
-  const HostCall& call_;
-  const op::TriangularSolve& op_;
-  Systems s_;
+  const HostArguments& call_;
+  const loop::Solve& s_;
   NumberOperand<F> a_;
   F* x_;
 };
 
 // Calls `f.template operator()<F>()` with what systems of these sizes and dtype are solved in.
 template <class F>
-decltype(auto) with_field(const HostCall& call, F&& f) {
+decltype(auto) with_field(const HostArguments& call, F&& f) {
   const ArrayView& a = call.operands[0];
   const bool narrow =
       a.dims.back() > SmallSystem && a.dtype != DType::F64 && a.dtype != DType::C128;
@@ -261,7 +244,9 @@ decltype(auto) with_field(const HostCall& call, F&& f) {
   return f.template operator()<double>();
 }
 
-constexpr auto ByField = [](const HostCall& call, const auto& f) { return with_field(call, f); };
+constexpr auto ByField = [](const HostArguments& call, const auto& f) {
+  return with_field(call, f);
+};
 
 }  // namespace
 

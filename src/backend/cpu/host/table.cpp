@@ -1,56 +1,54 @@
-// Which op has which host kernel.
+// Which role has which host kernel.
 #include "backend/cpu/host/kernels.h"
 
 namespace ricci::cpu {
+namespace {
 
-HostKernel host_kernel(OpKind kind) noexcept {
-  switch (kind) {
-    case OpKind::Iota: return iota_kernel();
-    case OpKind::DimSize: return dim_size_kernel();
-    case OpKind::RngNormal: return rng_normal_kernel();
-    case OpKind::RngUniform: return rng_uniform_kernel();
-    case OpKind::RngBits: return rng_bits_kernel();
-    case OpKind::Unary: return unary_kernel();
-    case OpKind::Binary: return binary_kernel();
-    case OpKind::Compare: return compare_kernel();
-    case OpKind::Where: return where_kernel();
-    case OpKind::Cast: return cast_kernel();
-    case OpKind::StopGradient:
-    case OpKind::Reshape: return identity_kernel();
-    case OpKind::Transpose: return transpose_kernel();
-    case OpKind::Expand: return expand_kernel();
-    case OpKind::Narrow: return narrow_kernel();
-    case OpKind::Concat: return concat_kernel();
-    case OpKind::Reverse: return reverse_kernel();
-    case OpKind::Pad: return pad_kernel();
-    case OpKind::Gather: return gather_kernel();
-    case OpKind::GatherBackward: return gather_backward_kernel();
-    case OpKind::ScatterAdd: return scatter_add_kernel();
-    case OpKind::TakeAlongAxis: return take_along_axis_kernel();
-    case OpKind::ScatterAddAlongAxis: return scatter_add_along_axis_kernel();
-    case OpKind::DynamicNarrow: return dynamic_narrow_kernel();
-    case OpKind::DynamicUpdate: return dynamic_update_kernel();
-    case OpKind::Reduce: return reduce_kernel();
-    case OpKind::Cumulative: return cumulative_kernel();
-    case OpKind::CumsumBackward: return cumsum_backward_kernel();
-    case OpKind::Sort: return sort_kernel();
-    case OpKind::TopK: return top_k_kernel();
-    case OpKind::ArgReduce: return arg_reduce_kernel();
-    case OpKind::Sample: return sample_kernel();
-    case OpKind::DenseSolve:
-    case OpKind::BatchedDenseSolve: return dense_solve_kernel();
-    case OpKind::TriangularSolve: return triangular_solve_kernel();
-    case OpKind::GroupedMatmul: return grouped_matmul_kernel();
-    case OpKind::GroupedMatmulBackward: return grouped_matmul_backward_kernel();
-    case OpKind::Conv: return conv_kernel();
-    case OpKind::Conv2dBackwardInput: return conv2d_backward_input_kernel();
-    case OpKind::Conv2dBackwardWeight: return conv2d_backward_weight_kernel();
-    case OpKind::SelectiveScan: return selective_scan_kernel();
-    case OpKind::SelectiveScanBackward: return selective_scan_backward_kernel();
-    case OpKind::GatedDeltaNet: return gated_delta_net_kernel();
-    case OpKind::GatedDeltaNetBackward: return gated_delta_net_backward_kernel();
-    default: return {};
+using loop::Pass;
+
+HostKernel kernel(const loop::HostCall& /*c*/) noexcept { return {}; }
+HostKernel kernel(const loop::MatrixProduct& /*c*/) noexcept { return {}; }
+HostKernel kernel(const loop::Pooling& /*c*/) noexcept { return {}; }
+HostKernel kernel(const loop::Attention& /*c*/) noexcept { return {}; }
+
+HostKernel kernel(const loop::GroupedProduct& c) noexcept {
+  return c.pass == Pass::Forward ? grouped_product_kernel() : grouped_product_backward_kernel();
+}
+HostKernel kernel(const loop::Convolution& c) noexcept {
+  switch (c.of) {
+    case loop::Convolution::Of::Image: return conv_image_kernel();
+    case loop::Convolution::Of::ImageGradient: return conv_image_gradient_kernel();
+    case loop::Convolution::Of::WeightGradient: return conv_weight_gradient_kernel();
   }
+  return {};
+}
+HostKernel kernel(const loop::Solve& c) noexcept {
+  return c.matrix == loop::Solve::Matrix::Dense ? dense_solve_kernel() : triangular_solve_kernel();
+}
+HostKernel kernel(const loop::Sort& /*c*/) noexcept { return sort_kernel(); }
+HostKernel kernel(const loop::ArgReduce& /*c*/) noexcept { return arg_reduce_kernel(); }
+HostKernel kernel(const loop::Cumulative& /*c*/) noexcept { return cumulative_kernel(); }
+HostKernel kernel(const loop::Gather& c) noexcept {
+  return c.each ? gather_each_kernel() : gather_kernel();
+}
+HostKernel kernel(const loop::Scatter& c) noexcept {
+  return c.each ? scatter_each_kernel() : scatter_kernel();
+}
+HostKernel kernel(const loop::DynamicSlice& c) noexcept {
+  return c.replaces ? dynamic_update_kernel() : dynamic_slice_kernel();
+}
+HostKernel kernel(const loop::Sample& /*c*/) noexcept { return sample_kernel(); }
+HostKernel kernel(const loop::SelectiveScan& c) noexcept {
+  return c.pass == Pass::Forward ? selective_scan_kernel() : selective_scan_backward_kernel();
+}
+HostKernel kernel(const loop::GatedDelta& c) noexcept {
+  return c.pass == Pass::Forward ? gated_delta_kernel() : gated_delta_backward_kernel();
+}
+
+}  // namespace
+
+HostKernel host_kernel(const loop::Call& call) noexcept {
+  return std::visit([](const auto& c) { return kernel(c); }, call);
 }
 
 }  // namespace ricci::cpu

@@ -15,17 +15,7 @@ namespace ricci::cpu {
   return count;
 }
 
-/// The axes before one, that axis, and those behind it, each as one size.
-struct AxisSplit {
-  std::int64_t outer = 1;
-  std::int64_t size = 1;
-  std::int64_t inner = 1;
-
-  AxisSplit(std::span<const std::int64_t> dims, std::size_t axis)
-      : outer(count_of(dims.first(axis))),
-        size(dims[axis]),
-        inner(count_of(dims.subspan(axis + 1))) {}
-};
+using loop::AxisSplit;
 
 [[nodiscard]] inline bool is_row_major(const ArrayView& v) {
   std::int64_t expected = 1;
@@ -61,24 +51,6 @@ class OwnedView {
   OwnedView& narrow(std::size_t axis, std::int64_t start, std::int64_t len) {
     data_ += start * strides_[axis] * size_of(dtype_);
     dims_[axis] = len;
-    return *this;
-  }
-  OwnedView& mirror(std::size_t axis) {
-    if (dims_[axis] > 0) data_ += (dims_[axis] - 1) * strides_[axis] * size_of(dtype_);
-    strides_[axis] = -strides_[axis];
-    return *this;
-  }
-  /// Repeats to a shape this one broadcasts to.
-  OwnedView& broadcast_to(std::span<const std::int64_t> dims) {
-    check_internal(dims.size() <= MostAxes, "an array has too many axes");
-    const std::size_t added = dims.size() - rank_;
-    for (std::size_t a = dims.size(); a-- > 0;) {
-      const bool repeats = a < added || dims_[a - added] != dims[a];
-      strides_[a] = repeats ? 0 : strides_[a - added];
-      if (a >= added) dims_[a] = dims_[a - added];
-    }
-    std::copy(dims.begin(), dims.end(), dims_.begin());
-    rank_ = dims.size();
     return *this;
   }
   /// Axis k becomes what axis perm(k) was.

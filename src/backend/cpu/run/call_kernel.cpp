@@ -1,15 +1,14 @@
 #include "backend/cpu/run/call_kernel.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
-
-#include "ricci/op/ops.h"
-#include "ricci/rule/eval.h"
 
 #include "backend/cpu/run/host_call.h"
 #include "backend/cpu/run/matmul_call.h"
 #include "backend/cpu/run/plan_calls.h"
 #include "backend/cpu/run/reference_call.h"
+#include "schedule/calls.h"
 
 namespace ricci::cpu {
 namespace {
@@ -46,31 +45,39 @@ class Views {
 };
 
 // A C++ kernel of our own.
-class HostCallKernel final : public CallKernel {
+class NativeCall final : public CallKernel {
  public:
-  HostCallKernel(const CallStep& step, HostKernel kernel) : op_(step.op), kernel_(kernel) {
+  NativeCall(const CallStep& step, HostKernel kernel)
+      : call_(step.call), name_(step.reference.name()), kernel_(kernel) {
     for (const BufferView& v : step.operands) operands_.emplace_back(v);
     for (const BufferView& v : step.results) results_.emplace_back(v);
     if (kernel_.scratch == nullptr) return;
     ThreadPool none(1);
     const Views in(operands_, {});
     const Views out(results_, {});
-    scratch_bytes_ = kernel_.scratch({op_, in, out, none});
-    if (kernel_.thread_bytes != nullptr) thread_bytes_ = kernel_.thread_bytes({op_, in, out, none});
+    scratch_bytes_ = kernel_.scratch({call_, name_, in, out, none});
+    if (kernel_.thread_bytes == nullptr) return;
+    thread_bytes_ = kernel_.thread_bytes({call_, name_, in, out, none});
   }
 
   void run(const CallArguments& a) const override {
     const Views in(operands_, a.operands);
     const Views out(results_, a.results);
-    kernel_.run(
-        {op_, in, out, a.pool, a.seed, {a.scratch, static_cast<std::size_t>(scratch_bytes_)}});
+    kernel_.run({call_,
+                 name_,
+                 in,
+                 out,
+                 a.pool,
+                 a.seed,
+                 {a.scratch, static_cast<std::size_t>(scratch_bytes_)}});
   }
   [[nodiscard]] std::int64_t scratch_bytes() const override { return scratch_bytes_; }
   [[nodiscard]] std::int64_t thread_bytes() const override { return thread_bytes_; }
-  [[nodiscard]] std::string_view how() const override { return "host"; }
+  [[nodiscard]] std::string_view how() const override { return "native"; }
 
  private:
-  Op op_;
+  loop::Call call_;
+  std::string name_;
   HostKernel kernel_;
   std::vector<Views::Shape> operands_;
   std::vector<Views::Shape> results_;
@@ -78,14 +85,25 @@ class HostCallKernel final : public CallKernel {
   std::int64_t thread_bytes_ = 0;
 };
 
+// Of an op whose results are all empty. A size beside the zero may be as large as it likes: a
+// kernel would walk along it.
+class EmptyCallKernel final : public CallKernel {
+ public:
+  void run(const CallArguments&) const override {}
+  [[nodiscard]] std::string_view how() const override { return "native"; }
+};
+
 }  // namespace
 
 std::unique_ptr<CallKernel> make_call_kernel(const CallStep& step, const Registry& registry,
                                              const AttachedKernels& attached) {
-  if (step.op.is<op::Matmul>()) return make_matmul_call(step, attached);
+  if (schedule::gives_nothing(step)) return std::make_unique<EmptyCallKernel>();
+  if (const auto* product = std::get_if<loop::MatrixProduct>(&step.call)) {
+    return make_matmul_call(*product, step, attached);
+  }
   if (auto plan = make_plan_call(step, attached)) return plan;
-  const HostKernel host = host_kernel(step.op.kind());
-  if (host.run != nullptr) return std::make_unique<HostCallKernel>(step, host);
+  const HostKernel host = host_kernel(step.call);
+  if (host.run != nullptr) return std::make_unique<NativeCall>(step, host);
   return make_reference_call(step, registry);
 }
 

@@ -1,4 +1,4 @@
-// Calls: ops that are not loop kernels, prepared once for their shapes and run again and again.
+// Calls, prepared once for their geometry and run again and again.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +51,7 @@ class CallKernel {
   [[nodiscard]] virtual std::int64_t scratch_bytes() const { return 0; }
   /// What each thread keeps of `thread_scratch` for it.
   [[nodiscard]] virtual std::int64_t thread_bytes() const { return 0; }
-  /// How the op is served: `matmul`, `conv`, `attention`, `pool`, `host` or `reference`
+  /// How the call is served: `matmul`, `conv`, `attention`, `pool`, `native` or `host call`
   [[nodiscard]] virtual std::string_view how() const = 0;
 };
 

@@ -24,10 +24,10 @@ struct TileRange {
   std::int64_t slot = 0;
 };
 
-/// Where generated code reports an index that is out of range.
+/// Where generated code reports what it has met first.
 struct Fault {
-  std::int64_t happened = 0;
-  std::int64_t index = 0;
+  std::int64_t kind = 0;  ///< a loop::FaultKind
+  std::int64_t number = 0;
   std::int64_t limit = 0;
 };
 

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "ricci/op/ops.h"
 #include "ricci/support/error.h"
 
 #include "backend/cpu/run/tiling.h"
@@ -177,11 +176,12 @@ const Executable* Executable::body(std::size_t step, std::size_t body) const {
   return body < bodies.size() ? bodies[body].get() : nullptr;
 }
 
-void Executable::prepare_frame(Frame& frame, std::byte* arena) const {
+void Executable::prepare_frame(Frame& frame, std::byte* arena, std::byte* seed) const {
   for (const Buffer& b : program_->buffers) {
     std::byte* at = nullptr;
     if (b.role == Buffer::Role::Temporary) at = arena + b.offset;
     if (b.role == Buffer::Role::Constant) at = const_cast<std::byte*>(b.constant.data());
+    if (b.role == Buffer::Role::Seed) at = seed;
     frame.buffers.push_back(at);
   }
   frame.arguments.resize(most_arguments_);
@@ -204,7 +204,7 @@ void Executable::prepare_frame(Frame& frame, std::byte* arena) const {
     for (const auto& body : steps_[s].bodies) {
       frame.bodies[s].emplace_back();
       body->prepare_frame(frame.bodies[s].back(),
-                          frame.buffers[static_cast<std::size_t>(control->workspace)]);
+                          frame.buffers[static_cast<std::size_t>(control->workspace)], seed);
     }
   }
 }
@@ -212,7 +212,7 @@ void Executable::prepare_frame(Frame& frame, std::byte* arena) const {
 Context::Context(const Executable& executable)
     : memory_(device::host_memory(), executable.context_bytes()),
       scratch_(memory_.data() + aligned(executable.program().arena_bytes)) {
-  executable.prepare_frame(frame_, memory_.data());
+  executable.prepare_frame(frame_, memory_.data(), reinterpret_cast<std::byte*>(&seed_));
 }
 
 // One run: steps in order.
@@ -315,7 +315,10 @@ class Runner {
     }
     Fault fault;
     ready.code.function(arguments, &range, &fault);
-    if (fault.happened != 0) device::fail_index({fault.index, fault.limit}, launch.from);
+    if (fault.kind != 0) {
+      device::fail_launch({static_cast<loop::FaultKind>(fault.kind), fault.number, fault.limit},
+                          launch.from);
+    }
   }
 
   // A kernel attached to a call, for parts of the array they share.
@@ -436,6 +439,7 @@ class Runner {
 void Executable::start(device::Context& given, const device::RunArguments& arguments) const {
   const DefaultFloatEnvironment floats;
   auto& context = static_cast<Context&>(given);
+  context.set_seed(arguments.seed);
   Frame& frame = context.frame();
   for (std::size_t k = 0; k < program_->inputs.size(); ++k) {
     frame.buffers[static_cast<std::size_t>(program_->inputs[k])] =

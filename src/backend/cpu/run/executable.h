@@ -38,11 +38,13 @@ class Context final : public device::Context {
   explicit Context(const Executable& executable);
   [[nodiscard]] Frame& frame() noexcept { return frame_; }
   [[nodiscard]] std::byte* scratch() noexcept { return scratch_; }
+  void set_seed(std::uint64_t seed) noexcept { seed_ = seed; }
   [[nodiscard]] std::int64_t bytes() const noexcept override { return memory_.bytes(); }
 
  private:
   device::Array memory_;
   std::byte* scratch_ = nullptr;
+  std::uint64_t seed_ = 0;
   Frame frame_;
 };
 
@@ -76,7 +78,7 @@ class Executable final : public device::Executable {
   ReadyLaunch prepare(const Launch& launch, const KernelCode& code);
   ReadyLaunches prepare(std::span<const Launch> launches, std::span<const KernelCode> code,
                         std::size_t first_argument);
-  void prepare_frame(Frame& frame, std::byte* arena) const;
+  void prepare_frame(Frame& frame, std::byte* arena, std::byte* seed) const;
   void reserve_threads() const;
 
   std::shared_ptr<const Program> program_;

@@ -2,9 +2,8 @@
 
 namespace ricci::cpu {
 
-void HostCall::fail(ErrorCode code, std::string message, std::string help) const {
-  throw UserError(
-      Diagnostic{code, std::string(op.mnemonic()), std::move(message), {}, {}, std::move(help)});
+void HostArguments::fail(ErrorCode code, std::string message, std::string help) const {
+  throw UserError(Diagnostic{code, std::string(name), std::move(message), {}, {}, std::move(help)});
 }
 
 }  // namespace ricci::cpu

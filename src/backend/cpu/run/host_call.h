@@ -1,14 +1,17 @@
-// Kernels written in C++, for ops that are neither loops the code generator makes nor matrix work:
-// sorting, scatters, random numbers, solves, recurrences. They need neither LLVM nor the graph.
+// Kernels written in C++, for calls that are neither loops the code generator makes nor matrix
+// work: sorting, scatters, random numbers, solves, recurrences. They need neither LLVM nor the
+// graph.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
+#include <variant>
 
 #include "ricci/device/thread_pool.h"
-#include "ricci/op/op.h"
+#include "ricci/loop/call.h"
 #include "ricci/support/error.h"
 #include "ricci/type/dtype.h"
 
@@ -27,10 +30,11 @@ struct ArrayView {
   }
 };
 
-/// One call: the op with its attributes, operands (strided in any way) and results (row-major,
-/// not overlapping any operand).
-struct HostCall {
-  const Op& op;
+/// One call: its role, operands (strided in any way) and results (row-major, not overlapping any
+/// operand).
+struct HostArguments {
+  const loop::Call& call;
+  std::string_view name;  ///< of what it computes, for messages
   std::span<const ArrayView> operands;
   std::span<const ArrayView> results;
   ThreadPool& pool;
@@ -38,19 +42,24 @@ struct HostCall {
   std::span<std::byte> scratch =
       {};  ///< as many bytes as `HostKernel::scratch` asked for, 64-aligned
 
-  /// Leaves the kernel with an error; the runtime adds the op and its place.
+  /// Its role, which is known.
+  template <class Role>
+  [[nodiscard]] const Role& as() const {
+    return std::get<Role>(call);
+  }
+  /// Leaves the kernel with an error; the runtime adds its place.
   [[noreturn]] void fail(ErrorCode code, std::string message, std::string help = {}) const;
 };
 
 struct HostKernel {
-  void (*run)(const HostCall& call) = nullptr;
+  void (*run)(const HostArguments& call) = nullptr;
   /// Bytes of scratch the kernel needs for these shapes (data pointers are null); may be null.
-  std::int64_t (*scratch)(const HostCall& call) = nullptr;
+  std::int64_t (*scratch)(const HostArguments& call) = nullptr;
   /// What each thread keeps of `thread_scratch` for it; may be null.
-  std::int64_t (*thread_bytes)(const HostCall& call) = nullptr;
+  std::int64_t (*thread_bytes)(const HostArguments& call) = nullptr;
 };
 
-/// The kernel for a kind of op; `run` is null when there is none.
-[[nodiscard]] HostKernel host_kernel(OpKind kind) noexcept;
+/// The kernel for a role; `run` is null when there is none.
+[[nodiscard]] HostKernel host_kernel(const loop::Call& call) noexcept;
 
 }  // namespace ricci::cpu

@@ -8,34 +8,29 @@
 namespace ricci::cpu {
 namespace {
 
-MatmulLayout layout_of(const BufferView& v, std::size_t batch_axes) {
-  const StaticDims dims = v.type.static_dims();
-  const std::size_t rank = dims.size();
+// `batch`: for every axis of the batch the view's own, or -1 where it repeats.
+MatmulLayout layout_of(const BufferView& v, const std::vector<std::int64_t>& batch) {
+  const std::vector<std::int64_t>& strides = v.layout.strides;
   MatmulLayout out;
-  for (std::size_t i = 0; i < batch_axes; ++i) {
-    // Batch axes are aligned from the right; those that are missing or of size 1 repeat.
-    const std::size_t missing = batch_axes + 2 - rank;
-    const bool repeats = i < missing || dims[i - missing] == 1;
-    out.batch.push_back(repeats ? 0 : v.layout.strides[i - missing]);
+  for (const std::int64_t axis : batch) {
+    out.batch.push_back(axis < 0 ? 0 : strides[static_cast<std::size_t>(axis)]);
   }
-  out.row = v.layout.strides[rank - 2];
-  out.column = v.layout.strides[rank - 1];
+  out.row = strides[strides.size() - 2];
+  out.column = strides[strides.size() - 1];
   return out;
 }
 
-MatmulShape shape_of(const CallStep& step) {
-  const StaticDims a = step.operands[0].type.static_dims();
-  const StaticDims c = step.results[0].type.static_dims();
-  MatmulShape shape;
-  shape.dtype = step.operands[0].type.dtype;
-  shape.batch.assign(c.begin(), c.end() - 2);
-  shape.m = c[c.size() - 2];
-  shape.n = c[c.size() - 1];
-  shape.k = a[a.size() - 1];
-  shape.a = layout_of(step.operands[0], shape.batch.size());
-  shape.b = layout_of(step.operands[1], shape.batch.size());
-  shape.c = layout_of(step.results[0], shape.batch.size());
-  return shape;
+MatmulShape shape_of(const loop::MatrixProduct& product, const CallStep& step) {
+  std::vector<std::int64_t> own(product.batch.size());
+  for (std::size_t i = 0; i < own.size(); ++i) own[i] = static_cast<std::int64_t>(i);
+  return {.dtype = step.operands[0].type.dtype,
+          .batch = product.batch,
+          .m = product.rows,
+          .n = product.columns,
+          .k = product.depth,
+          .a = layout_of(step.operands[0], product.a_batch),
+          .b = layout_of(step.operands[1], product.b_batch),
+          .c = layout_of(step.results[0], own)};
 }
 
 std::int64_t rows_of(const BufferView& v) {
@@ -52,9 +47,11 @@ bool fits(const loop::Kernel* kernel, const BufferView& v, const MatmulPlan& pla
 
 class MatmulCall final : public CallKernel {
  public:
-  MatmulCall(const CallStep& step, const AttachedKernels& attached) : plan_(shape_of(step)) {
+  MatmulCall(const loop::MatrixProduct& product, const CallStep& step,
+             const AttachedKernels& attached)
+      : plan_(shape_of(product, step)) {
     if (attached.before == nullptr && attached.after == nullptr) return;
-    MatmulShape shape = shape_of(step);
+    MatmulShape shape = shape_of(product, step);
     shape.whole_rows = true;
     MatmulPlan plan(std::move(shape));
     const BufferView& a = step.operands[0];
@@ -106,9 +103,10 @@ class MatmulCall final : public CallKernel {
 
 }  // namespace
 
-std::unique_ptr<CallKernel> make_matmul_call(const CallStep& step,
+std::unique_ptr<CallKernel> make_matmul_call(const loop::MatrixProduct& product,
+                                             const CallStep& step,
                                              const AttachedKernels& attached) {
-  return std::make_unique<MatmulCall>(step, attached);
+  return std::make_unique<MatmulCall>(product, step, attached);
 }
 
 }  // namespace ricci::cpu

@@ -6,8 +6,9 @@
 
 namespace ricci::cpu {
 
-/// A call of `matmul` as a plan for its shapes and strides.
-[[nodiscard]] std::unique_ptr<CallKernel> make_matmul_call(const CallStep& step,
+/// A matrix product as a plan for its sizes and strides.
+[[nodiscard]] std::unique_ptr<CallKernel> make_matmul_call(const loop::MatrixProduct& product,
+                                                           const CallStep& step,
                                                            const AttachedKernels& attached);
 
 }  // namespace ricci::cpu

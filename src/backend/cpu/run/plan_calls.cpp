@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 
-#include "ricci/op/ops.h"
 #include "ricci/support/error.h"
 
 #include "backend/cpu/run/host_call.h"
@@ -85,10 +84,11 @@ class RowMajorCall : public CallKernel {
   std::int64_t copies_bytes_ = 0;
 };
 
-// The host kernel of an op on row-major arrays.
+// The host kernel of a call on row-major arrays.
 class PlainLoops {
  public:
-  PlainLoops(const CallStep& step, HostKernel kernel) : op_(step.op), kernel_(kernel) {
+  explicit PlainLoops(const CallStep& step)
+      : call_(step.call), name_(step.reference.name()), kernel_(host_kernel(step.call)) {
     for (const BufferView& v : step.operands) add(operands_, v);
     for (const BufferView& v : step.results) add(results_, v);
   }
@@ -104,12 +104,12 @@ class PlainLoops {
     for (std::size_t r = 0; r < results_.size(); ++r) to.push_back(results_[r].at(out[r]));
     // A rare way: its room is taken when it is needed.
     const std::int64_t bytes =
-        kernel_.scratch == nullptr ? 0 : kernel_.scratch({op_, from, to, pool});
+        kernel_.scratch == nullptr ? 0 : kernel_.scratch({call_, name_, from, to, pool});
     std::vector<std::byte> room(static_cast<std::size_t>(bytes + CacheLine));
     const auto start = reinterpret_cast<std::uintptr_t>(room.data());
     const auto shift = static_cast<std::size_t>(-start % CacheLine);
-    kernel_.run(
-        {op_, from, to, pool, 0, std::span(room).subspan(shift, static_cast<std::size_t>(bytes))});
+    kernel_.run({call_, name_, from, to, pool, 0,
+                 std::span(room).subspan(shift, static_cast<std::size_t>(bytes))});
   }
 
  private:
@@ -123,7 +123,8 @@ class PlainLoops {
     const StaticDims dims = v.type.static_dims();
     to.push_back({v.type.dtype, dims, loop::contiguous(dims).strides});
   }
-  Op op_;
+  loop::Call call_;
+  std::string name_;
   HostKernel kernel_;
   std::vector<Shape> operands_;
   std::vector<Shape> results_;
@@ -140,16 +141,15 @@ bool all_finite(const std::byte* data, std::int64_t n, Bits exponent) {
 
 class ConvCall final : public RowMajorCall {
  public:
-  ConvCall(const CallStep& step, const ConvGeometry& geometry, ConvPlan::Kind kind,
-           const AttachedKernels& attached)
+  ConvCall(const CallStep& step, const loop::Convolution& geometry, const AttachedKernels& attached)
       : RowMajorCall(step),
-        plan_(geometry, kind),
-        plain_(step, host_kernel(step.op.kind())),
+        plan_(geometry),
+        plain_(step),
         dtype_(geometry.dtype),
         factors_(*step.operands[1].type.numel()),
-        pads_(kind != ConvPlan::Kind::BackwardInput &&
+        pads_(geometry.of != loop::Convolution::Of::ImageGradient &&
               (geometry.padding[0] != 0 || geometry.padding[1] != 0)) {
-    const bool forward = kind == ConvPlan::Kind::Forward;
+    const bool forward = geometry.of == loop::Convolution::Of::Image;
     const auto size_for = [&](const loop::Kernel* kernel, std::int64_t image) {
       const bool can = kernel != nullptr && plan_.tells_images() && has_whole_rows(*kernel, image);
       return can ? image : 0;
@@ -202,26 +202,24 @@ class ConvCall final : public RowMajorCall {
 
 class PoolCall final : public RowMajorCall {
  public:
-  PoolCall(const CallStep& step, const PoolGeometry& geometry)
-      : RowMajorCall(step), op_(step.op), geometry_(geometry) {}
+  PoolCall(const CallStep& step, const loop::Pooling& geometry)
+      : RowMajorCall(step), geometry_(geometry) {}
   [[nodiscard]] std::string_view how() const override { return "pool"; }
 
  private:
+  using Of = loop::Pooling::Of;
   void run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
                 std::span<std::byte* const> out, std::byte*, const RunWith&) const override {
-    if (const auto* op = op_.as<op::Pool>()) {
-      pool_forward(pool, geometry_, op->kind, op->count_include_pad, in[0], out[0]);
-    } else if (op_.is<op::MaxPool2dBackward>()) {
-      max_pool_backward(pool, geometry_, in[0], in[1], out[0]);
-    } else {
-      max_pool_select(pool, geometry_, in[0], in[1], out[0]);
+    switch (geometry_.of) {
+      case Of::Windows: return pool_forward(pool, geometry_, in[0], out[0]);
+      case Of::ImageGradient: return max_pool_backward(pool, geometry_, in[0], in[1], out[0]);
+      case Of::Selection: return max_pool_select(pool, geometry_, in[0], in[1], out[0]);
     }
   }
   [[nodiscard]] std::int64_t thread_bytes() const override {
-    return op_.is<op::MaxPool2dBackward>() ? max_pool_backward_thread_bytes(geometry_) : 0;
+    return geometry_.of == Of::ImageGradient ? max_pool_backward_thread_bytes(geometry_) : 0;
   }
-  Op op_;
-  PoolGeometry geometry_;
+  loop::Pooling geometry_;
 };
 
 // Plans multiply a weight of zero with whatever its key has: NaN where that is not finite, nothing
@@ -288,111 +286,55 @@ class OddOperands {
 
 class AttentionCall final : public RowMajorCall {
  public:
-  explicit AttentionCall(const CallStep& step)
+  AttentionCall(const CallStep& step, const loop::Attention& a)
       : RowMajorCall(step),
-        plan_(*step.op.as<op::Attention>(), dims_of(step.operands[0]), dims_of(step.operands[1]),
-              mask_of(step, 3, step.operands.size() > 3)),
-        has_mask_(step.operands.size() > 3),
-        odd_(step, 3, step.op.as<op::Attention>()->mask_kind) {}
-  [[nodiscard]] std::string_view how() const override { return "attention"; }
-
-  static AttentionMask mask_of(const CallStep& step, std::size_t at, bool present) {
-    if (!present) return {};
-    return attention_mask(step.operands[at].type.dtype, dims_of(step.operands[at]));
-  }
-
- private:
-  void run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
-                std::span<std::byte* const> out, std::byte* scratch,
-                const RunWith&) const override {
-    const auto f = [&](std::size_t k) { return reinterpret_cast<const float*>(in[k]); };
-    plan_.forward(pool, {f(0), f(1), f(2), has_mask_ ? in[3] : nullptr},
-                  reinterpret_cast<float*>(out[0]),
-                  out.size() > 1 ? reinterpret_cast<float*>(out[1]) : nullptr, scratch);
-    odd_.repair(pool, in, out);
-  }
-  [[nodiscard]] std::int64_t plan_bytes() const override { return plan_.forward_scratch_bytes(); }
-  AttentionPlan plan_;
-  bool has_mask_;
-  OddOperands odd_;
-};
-
-// Custom masks and biases are operands; the other kinds are rules.
-bool has_mask_operand(const MaskKind& kind) {
-  return kind.kind == MaskKind::Kind::Custom || kind.kind == MaskKind::Kind::Bias;
-}
-
-class AttentionBackwardCall final : public RowMajorCall {
- public:
-  explicit AttentionBackwardCall(const CallStep& step)
-      : RowMajorCall(step),
-        has_mask_(has_mask_operand(step.op.as<op::AttentionBackward>()->mask_kind)),
-        has_lse_(step.operands.size() > (has_mask_ ? 5U : 4U)),
-        plan_(step.op.as<op::AttentionBackward>()->forward(), dims_of(step.operands[0]),
-              dims_of(step.operands[1]), AttentionCall::mask_of(step, 4, has_mask_)),
-        odd_(step, 4, step.op.as<op::AttentionBackward>()->mask_kind) {}
+        role_(a),
+        plan_(a, a.mask_operand < 0 ? DType::F32 : step.operands[at(a.mask_operand)].type.dtype),
+        odd_(step, a.pass == loop::Pass::Forward ? 3 : 4, a.mask) {}
   [[nodiscard]] std::string_view how() const override { return "attention"; }
 
  private:
+  static std::size_t at(std::int64_t operand) { return static_cast<std::size_t>(operand); }
+
   void run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
                 std::span<std::byte* const> out, std::byte* scratch,
                 const RunWith&) const override {
-    const auto f = [&](std::size_t k) { return reinterpret_cast<const float*>(in[k]); };
-    const auto d = [&](std::size_t r) {
+    const auto given = [&](std::int64_t k) { return k < 0 ? nullptr : in[at(k)]; };
+    const auto f = [&](std::int64_t k) { return reinterpret_cast<const float*>(given(k)); };
+    const auto to = [&](std::size_t r) {
       return r < out.size() ? reinterpret_cast<float*>(out[r]) : nullptr;
     };
-    plan_.backward(pool, {f(0), f(1), f(2), has_mask_ ? in[4] : nullptr}, f(3),
-                   has_lse_ ? f(has_mask_ ? 5 : 4) : nullptr, {d(0), d(1), d(2), d(3)}, scratch);
+    const AttentionOperands operands{f(0), f(1), f(2), given(role_.mask_operand)};
+    if (role_.pass == loop::Pass::Forward) {
+      plan_.forward(pool, operands, to(0), to(1), scratch);
+    } else {
+      plan_.backward(pool, operands, f(3), f(role_.lse_operand), {to(0), to(1), to(2), to(3)},
+                     scratch);
+    }
     odd_.repair(pool, in, out);
   }
-  [[nodiscard]] std::int64_t plan_bytes() const override { return plan_.backward_scratch_bytes(); }
-  bool has_mask_;
-  bool has_lse_;
+  [[nodiscard]] std::int64_t plan_bytes() const override {
+    return role_.pass == loop::Pass::Forward ? plan_.forward_scratch_bytes()
+                                             : plan_.backward_scratch_bytes();
+  }
+  loop::Attention role_;
   AttentionPlan plan_;
   OddOperands odd_;
 };
 
 }  // namespace
 
-bool has_plan(const Graph& graph, const Node& node) {
-  const bool attention = node.op.is<op::Attention>() || node.op.is<op::AttentionBackward>();
-  if (attention) return graph.type(node.operands[0]).dtype == DType::F32;
-  return node.op.is<op::Pool>() || node.op.is<op::MaxPool2dBackward>() ||
-         node.op.is<op::MaxPool2dSelect>();
-}
-
 std::unique_ptr<CallKernel> make_plan_call(const CallStep& step, const AttachedKernels& attached) {
-  const DType dtype = step.operands.empty() ? DType::F32 : step.operands[0].type.dtype;
-  const auto sizes = [&](std::size_t k) { return dims_of(step.operands[k]); };
-  const auto conv = [&](const ConvGeometry& g, ConvPlan::Kind kind) {
-    return std::make_unique<ConvCall>(step, g, kind, attached);
-  };
-  if (const auto* op = step.op.as<op::Conv>()) {
-    return conv(conv_geometry(*op, dtype, sizes(0), sizes(1), dims_of(step.results[0])),
-                ConvPlan::Kind::Forward);
+  if (const auto* conv = std::get_if<loop::Convolution>(&step.call)) {
+    return std::make_unique<ConvCall>(step, *conv, attached);
   }
-  if (const auto* op = step.op.as<op::Conv2dBackwardInput>()) {
-    return conv(conv_geometry(*op, dtype, dims_of(step.results[0]), sizes(1), sizes(0)),
-                ConvPlan::Kind::BackwardInput);
+  if (const auto* pool = std::get_if<loop::Pooling>(&step.call)) {
+    return std::make_unique<PoolCall>(step, *pool);
   }
-  if (const auto* op = step.op.as<op::Conv2dBackwardWeight>()) {
-    return conv(conv_geometry(*op, dtype, sizes(0), dims_of(step.results[0]), sizes(1)),
-                ConvPlan::Kind::BackwardWeight);
+  const auto* attention = std::get_if<loop::Attention>(&step.call);
+  if (attention != nullptr && step.operands[0].type.dtype == DType::F32) {
+    return std::make_unique<AttentionCall>(step, *attention);
   }
-  if (const auto* op = step.op.as<op::Pool>()) {
-    return std::make_unique<PoolCall>(
-        step, pool_geometry(*op, dtype, sizes(0), dims_of(step.results[0])));
-  }
-  if (const auto* op = step.op.as<op::MaxPool2dBackward>()) {
-    return std::make_unique<PoolCall>(step, pool_geometry(*op, dtype, sizes(0), sizes(1)));
-  }
-  if (const auto* op = step.op.as<op::MaxPool2dSelect>()) {
-    return std::make_unique<PoolCall>(
-        step, pool_geometry(*op, dtype, sizes(0), dims_of(step.results[0])));
-  }
-  if (dtype != DType::F32) return nullptr;
-  if (step.op.is<op::Attention>()) return std::make_unique<AttentionCall>(step);
-  if (step.op.is<op::AttentionBackward>()) return std::make_unique<AttentionBackwardCall>(step);
   return nullptr;
 }
 

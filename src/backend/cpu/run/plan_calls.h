@@ -1,4 +1,4 @@
-// Calls of convolution, pooling and attention as plans for their shapes.
+// Convolutions, pooling and attention as plans for their geometry.
 #pragma once
 
 #include <memory>
@@ -7,8 +7,6 @@
 
 namespace ricci::cpu {
 
-/// Does a plan serve this node?
-[[nodiscard]] bool has_plan(const Graph& graph, const Node& node);
 /// The plan's call; null when there is none.
 [[nodiscard]] std::unique_ptr<CallKernel> make_plan_call(const CallStep& step,
                                                          const AttachedKernels& attached);

@@ -9,7 +9,7 @@ class ReferenceKernel final : public CallKernel {
  public:
   ReferenceKernel(const CallStep& step, const Registry& registry) : call_(step, registry) {}
   void run(const CallArguments& a) const override { call_.run(a.operands, a.results, a.seed); }
-  [[nodiscard]] std::string_view how() const override { return "reference"; }
+  [[nodiscard]] std::string_view how() const override { return "host call"; }
 
  private:
   device::ReferenceCall call_;

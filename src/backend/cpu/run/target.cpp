@@ -1,9 +1,7 @@
 #include "backend/cpu/run/target.h"
 
-#include "ricci/op/ops.h"
+#include <variant>
 
-#include "backend/cpu/run/host_call.h"
-#include "backend/cpu/run/plan_calls.h"
 #include "backend/cpu/run/tiling.h"
 #include "support/align.h"
 
@@ -12,22 +10,18 @@ namespace {
 
 class Processor final : public schedule::Target {
  public:
-  [[nodiscard]] bool claims(const Graph& graph, const Node& node) const override {
-    // Backward sweeps of loops are loops themselves once they are written out.
-    if (!node.bodies.empty()) return false;
-    return has_plan(graph, node) || host_kernel(node.op.kind()).run != nullptr;
-  }
-
-  [[nodiscard]] bool has_kernel(const Graph& graph, const Node& node) const override {
-    return node.op.is<op::Matmul>() || has_plan(graph, node) ||
-           host_kernel(node.op.kind()).run != nullptr;
+  // There is a kernel for every role, of attention in f32 alone.
+  [[nodiscard]] bool claims(const loop::Call& call, std::span<const Type> operands) const override {
+    return !std::holds_alternative<loop::Attention>(call) || operands[0].dtype == DType::F32;
   }
 
   [[nodiscard]] std::int64_t alignment() const override { return CacheLine; }
 
   // Their operands and results are large, and what is in the nearest cache is used there.
-  [[nodiscard]] bool runs_in_parts(const Op& op) const override {
-    return op.is<op::Matmul>() || op.is<op::Conv>() || op.is<op::Conv2dBackwardInput>();
+  [[nodiscard]] bool runs_in_parts(const loop::Call& call) const override {
+    const auto* conv = std::get_if<loop::Convolution>(&call);
+    return std::holds_alternative<loop::MatrixProduct>(call) ||
+           (conv != nullptr && conv->of != loop::Convolution::Of::WeightGradient);
   }
 
   // Threads are started and joined once for a step. A kernel of one tile keeps one of them busy,

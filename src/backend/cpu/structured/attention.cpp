@@ -53,57 +53,27 @@ bool is_allowed(DType dtype, const void* mask, std::int64_t index) {
 
 }  // namespace
 
-AttentionMask attention_mask(DType dtype, const StaticDims& dims) {
-  AttentionMask mask{.dtype = dtype};
-  const auto strides = row_major_strides(dims);
-  const auto stride = [&](std::size_t axis) { return dims[axis] == 1 ? 0 : strides[axis]; };
-  if (dims.size() == 2) {  // [batch, key]
-    mask.strides = {stride(0), 0, 0, stride(1)};
-  } else {
-    for (std::size_t i = 0; i < 4; ++i) mask.strides[i] = stride(i);
-  }
-  return mask;
-}
+AttentionPlan::AttentionPlan(const loop::Attention& role, DType mask_dtype)
+    : role_(role),
+      mask_dtype_(mask_dtype),
+      group_(role.heads / role.kv_heads),
+      scale_(static_cast<float>(role.scale)),
+      cap_(static_cast<float>(role.cap)) {}
 
-AttentionPlan::AttentionPlan(const op::Attention& op, const StaticDims& q, const StaticDims& k,
-                             AttentionMask mask)
-    : mask_kind_(op.mask_kind),
-      mask_(mask),
-      num_heads_(op.num_heads),
-      kv_heads_(op.num_kv_heads.value_or(op.num_heads)),
-      group_(num_heads_ / kv_heads_),
-      width_(op.head_dim),
-      scale_(static_cast<float>(op.score_scale ? op.score_scale->value
-                                               : 1 / std::sqrt(static_cast<double>(op.head_dim)))),
-      cap_(op.attn_logit_softcap ? static_cast<float>(double{*op.attn_logit_softcap}) : 0.0F) {
-  const AttentionLayout layout = op.layout.value_or(AttentionLayout::Fused);
-  const std::size_t sequence = layout == AttentionLayout::Bshd ? 1 : q.size() - 2;
-  batch_ = layout == AttentionLayout::Fused && q.size() == 2 ? 1 : q[0];
-  queries_ = q[sequence];
-  keys_ = k[sequence];
-  const auto heads = [&](std::int64_t count, std::int64_t length) -> Heads {
-    const std::int64_t all = checked_mul(checked_mul(count, width_), length);
-    if (layout == AttentionLayout::Bhsd) return {all, width_, length * width_};
-    return {all, count * width_, width_};
-  };
-  q_ = heads(num_heads_, queries_);
-  k_ = heads(kv_heads_, keys_);
-}
-
-std::int64_t AttentionPlan::blocks() const { return (queries_ + QueryBlock - 1) / QueryBlock; }
+std::int64_t AttentionPlan::blocks() const { return (role_.queries + QueryBlock - 1) / QueryBlock; }
 
 AttentionPlan::Block AttentionPlan::block(std::int64_t batch, std::int64_t head,
                                           std::int64_t index) const {
   Block b{.batch = batch, .head = head, .first = index * QueryBlock};
-  b.count = std::min(QueryBlock, queries_ - b.first);
-  b.key1 = keys_;
-  const std::int64_t newest = b.first + keys_ - queries_;  // of the first query
-  const bool window = mask_kind_.kind == MaskKind::Kind::SlidingWindow;
-  if (window || mask_kind_.kind == MaskKind::Kind::Causal) {
-    b.key1 = std::min(keys_, newest + b.count);
+  b.count = std::min(QueryBlock, role_.queries - b.first);
+  b.key1 = role_.keys;
+  const std::int64_t newest = b.first + role_.keys - role_.queries;  // of the first query
+  const bool window = role_.mask.kind == MaskKind::Kind::SlidingWindow;
+  if (window || role_.mask.kind == MaskKind::Kind::Causal) {
+    b.key1 = std::min(role_.keys, newest + b.count);
   }
-  if (window && newest > mask_kind_.window) {
-    b.key0 = (newest - mask_kind_.window) / KeyBlock * KeyBlock;
+  if (window && newest > role_.mask.window) {
+    b.key0 = (newest - role_.mask.window) / KeyBlock * KeyBlock;
   }
   return b;
 }
@@ -111,11 +81,11 @@ AttentionPlan::Block AttentionPlan::block(std::int64_t batch, std::int64_t head,
 // Transposed to [width, QueryBlock]; lanes without a query are 0.
 void AttentionPlan::pack_queries(const float* rows, const Block& b, float factor,
                                  float* packed) const {
-  if (b.count < QueryBlock) std::fill_n(packed, width_ * QueryBlock, 0.0F);
-  const float* from = rows + q_.at(b.batch, b.first, b.head);
-  for (std::int64_t d = 0; d < width_; ++d) {
+  if (b.count < QueryBlock) std::fill_n(packed, role_.width * QueryBlock, 0.0F);
+  const float* from = rows + role_.q.at(b.batch, b.first, b.head);
+  for (std::int64_t d = 0; d < role_.width; ++d) {
     for (std::int64_t i = 0; i < b.count; ++i) {
-      packed[d * QueryBlock + i] = from[i * q_.sequence + d] * factor;
+      packed[d * QueryBlock + i] = from[i * role_.q.position + d] * factor;
     }
   }
 }
@@ -123,29 +93,29 @@ void AttentionPlan::pack_queries(const float* rows, const Block& b, float factor
 void AttentionPlan::mask_scores(const AttentionOperands& in, const Block& b, std::int64_t key,
                                 std::int64_t keys, float* s) const {
   using Kind = MaskKind::Kind;
-  if (mask_kind_.kind == Kind::None) return;
-  if (mask_kind_.kind == Kind::Causal || mask_kind_.kind == Kind::SlidingWindow) {
-    const std::int64_t newest = b.first + keys_ - queries_;
+  if (role_.mask.kind == Kind::None) return;
+  if (role_.mask.kind == Kind::Causal || role_.mask.kind == Kind::SlidingWindow) {
+    const std::int64_t newest = b.first + role_.keys - role_.queries;
     for (std::int64_t j = 0; j < keys; ++j) {
       float* row = s + j * QueryBlock;
       const std::int64_t first = std::clamp<std::int64_t>(key + j - newest, 0, QueryBlock);
       std::fill_n(row, first, -Infinity);
-      if (mask_kind_.kind == Kind::Causal) continue;
+      if (role_.mask.kind == Kind::Causal) continue;
       const std::int64_t end =
-          std::clamp<std::int64_t>(key + j - newest + mask_kind_.window + 1, 0, QueryBlock);
+          std::clamp<std::int64_t>(key + j - newest + role_.mask.window + 1, 0, QueryBlock);
       std::fill(row + end, row + QueryBlock, -Infinity);
     }
     return;
   }
-  const auto& stride = mask_.strides;
+  const auto& stride = role_.mask_strides;
   for (std::int64_t j = 0; j < keys; ++j) {
     for (std::int64_t i = 0; i < b.count; ++i) {
       const std::int64_t at = b.batch * stride[0] + b.head * stride[1] + (b.first + i) * stride[2] +
                               (key + j) * stride[3];
       float& score = s[j * QueryBlock + i];
-      if (mask_kind_.kind == Kind::Bias) {
+      if (role_.mask.kind == Kind::Bias) {
         score += static_cast<const float*>(in.mask)[at];
-      } else if (!is_allowed(mask_.dtype, in.mask, at)) {
+      } else if (!is_allowed(mask_dtype_, in.mask, at)) {
         score = -Infinity;
       }
     }
@@ -157,9 +127,9 @@ void AttentionPlan::scores(const AttentionOperands& in, const Block& b, std::int
   const VectorKernels& kernels = vector_kernels();
   multiply({.m = keys,
             .n = QueryBlock,
-            .k = width_,
-            .a = in.k + k_.at(b.batch, key, kv_head(b.head)),
-            .a_row = k_.sequence,
+            .k = role_.width,
+            .a = in.k + role_.k.at(b.batch, key, kv_head(b.head)),
+            .a_row = role_.k.position,
             .a_column = 1,
             .b = packed_q,
             .b_row = QueryBlock,
@@ -170,9 +140,9 @@ void AttentionPlan::scores(const AttentionOperands& in, const Block& b, std::int
 }
 
 std::int64_t AttentionPlan::forward_scratch_bytes() const {
-  const std::int64_t tile = forward_tile(width_);
+  const std::int64_t tile = forward_tile(role_.width);
   if (tile <= StackFloats) return 0;
-  const std::int64_t tiles = checked_mul(checked_mul(batch_, num_heads_), blocks());
+  const std::int64_t tiles = checked_mul(checked_mul(role_.batch, role_.heads), blocks());
   return checked_mul(checked_mul(tiles, tile), sizeof(float));
 }
 
@@ -180,45 +150,46 @@ void AttentionPlan::forward_block(const AttentionOperands& in, const Block& b, f
                                   float* lse, float* scratch) const {
   const VectorKernels& kernels = vector_kernels();
   float* packed_q = scratch;
-  float* s = packed_q + width_ * QueryBlock;
+  float* s = packed_q + role_.width * QueryBlock;
   float* sum = s + KeyBlock * QueryBlock;  // [QueryBlock, width]
   alignas(64) float maximum[QueryBlock];
   alignas(64) float total[QueryBlock] = {};
   alignas(64) float correction[QueryBlock];
   std::fill_n(maximum, QueryBlock, -Infinity);
-  std::fill_n(sum, b.count * width_, 0.0F);
+  std::fill_n(sum, b.count * role_.width, 0.0F);
   pack_queries(in.q, b, scale_, packed_q);
   for (std::int64_t key = b.key0; key < b.key1; key += KeyBlock) {
     const std::int64_t keys = std::min(KeyBlock, b.key1 - key);
     scores(in, b, key, keys, packed_q, s, nullptr);
     kernels.scores.take(s, keys, maximum, total, correction);
     for (std::int64_t i = 0; key > b.key0 && i < b.count; ++i) {
-      float* row = sum + i * width_;
+      float* row = sum + i * role_.width;
       const float factor = correction[i];
       if (factor == 1.0F) continue;
-      for (std::int64_t d = 0; d < width_; ++d) row[d] *= factor;
+      for (std::int64_t d = 0; d < role_.width; ++d) row[d] *= factor;
     }
     multiply({.m = b.count,
-              .n = width_,
+              .n = role_.width,
               .k = keys,
               .a = s,
               .a_row = 1,
               .a_column = QueryBlock,
-              .b = in.v + k_.at(b.batch, key, kv_head(b.head)),
-              .b_row = k_.sequence,
+              .b = in.v + role_.k.at(b.batch, key, kv_head(b.head)),
+              .b_row = role_.k.position,
               .c = sum,
-              .c_row = width_,
+              .c_row = role_.width,
               .accumulate = true});
   }
   for (std::int64_t i = 0; i < b.count; ++i) {
     const bool none = total[i] == 0.0F;  // no allowed key: a zero row
     if (out != nullptr) {
-      float* to = out + q_.at(b.batch, b.first + i, b.head);
+      float* to = out + role_.q.at(b.batch, b.first + i, b.head);
       const float factor = none ? 0.0F : 1.0F / total[i];
-      for (std::int64_t d = 0; d < width_; ++d) to[d] = none ? 0.0F : sum[i * width_ + d] * factor;
+      for (std::int64_t d = 0; d < role_.width; ++d)
+        to[d] = none ? 0.0F : sum[i * role_.width + d] * factor;
     }
     if (lse != nullptr) {
-      lse[(b.batch * num_heads_ + b.head) * queries_ + b.first + i] =
+      lse[(b.batch * role_.heads + b.head) * role_.queries + b.first + i] =
           none ? -Infinity : maximum[i] + std::log(total[i]);
     }
   }
@@ -226,13 +197,13 @@ void AttentionPlan::forward_block(const AttentionOperands& in, const Block& b, f
 
 void AttentionPlan::forward(ThreadPool& pool, const AttentionOperands& in, float* out, float* lse,
                             void* scratch) const {
-  const std::int64_t tile_size = forward_tile(width_);
-  const std::int64_t heads = batch_ * num_heads_;
+  const std::int64_t tile_size = forward_tile(role_.width);
+  const std::int64_t heads = role_.batch * role_.heads;
   pool.run(heads * blocks(), [&](std::int64_t tile) {
     // The last blocks of a causal mask see most keys: they go first.
     const std::int64_t index = blocks() - 1 - tile / heads;
     const std::int64_t at = tile % heads;
-    const Block b = block(at / num_heads_, at % num_heads_, index);
+    const Block b = block(at / role_.heads, at % role_.heads, index);
     if (tile_size > StackFloats) {
       return forward_block(in, b, out, lse, static_cast<float*>(scratch) + tile * tile_size);
     }
@@ -250,15 +221,15 @@ struct AttentionPlan::Workspace {
   float* slope = nullptr;  // the same; null without a cap
 
   static std::int64_t size(const AttentionPlan& plan) {
-    const std::int64_t block = checked_mul(plan.keys_, QueryBlock);
-    return rounded_up(2 * plan.width_ * QueryBlock + (plan.cap_ > 0 ? 3 : 2) * block);
+    const std::int64_t block = checked_mul(plan.role_.keys, QueryBlock);
+    return rounded_up(2 * plan.role_.width * QueryBlock + (plan.cap_ > 0 ? 3 : 2) * block);
   }
   Workspace(const AttentionPlan& plan, float* scratch)
       : packed_q(scratch),
-        packed_dy(packed_q + plan.width_ * QueryBlock),
-        p(packed_dy + plan.width_ * QueryBlock),
-        dp(p + plan.keys_ * QueryBlock) {
-    if (plan.cap_ > 0) slope = dp + plan.keys_ * QueryBlock;
+        packed_dy(packed_q + plan.role_.width * QueryBlock),
+        p(packed_dy + plan.role_.width * QueryBlock),
+        dp(p + plan.role_.keys * QueryBlock) {
+    if (plan.cap_ > 0) slope = dp + plan.role_.keys * QueryBlock;
   }
 };
 
@@ -269,7 +240,7 @@ void AttentionPlan::probabilities(const Block& b, const float* lse, const Worksp
   float* s = w.p + b.key0 * QueryBlock;
   alignas(64) float shift[QueryBlock] = {};
   if (lse != nullptr) {
-    const float* own = lse + (b.batch * num_heads_ + b.head) * queries_ + b.first;
+    const float* own = lse + (b.batch * role_.heads + b.head) * role_.queries + b.first;
     // Without an allowed key every score is -inf, and so stays -inf less +inf: the row is 0.
     for (std::int64_t i = 0; i < b.count; ++i) shift[i] = own[i] == -Infinity ? Infinity : own[i];
     kernels.exp_shifted(s, keys, shift);
@@ -287,7 +258,7 @@ void AttentionPlan::probabilities(const Block& b, const float* lse, const Worksp
 
 void AttentionPlan::add_bias_gradient(const Block& b, std::int64_t key, std::int64_t keys,
                                       const float* dz, float* dbias) const {
-  const auto& stride = mask_.strides;
+  const auto& stride = role_.mask_strides;
   for (std::int64_t i = 0; i < b.count; ++i) {
     for (std::int64_t j = 0; j < keys; ++j) {
       dbias[b.batch * stride[0] + b.head * stride[1] + (b.first + i) * stride[2] +
@@ -309,9 +280,9 @@ void AttentionPlan::backward_block(const AttentionOperands& in, const Block& b, 
     scores(in, b, key, keys, w.packed_q, w.p + at, w.slope != nullptr ? w.slope + at : nullptr);
     multiply({.m = keys,  // dP = dy vᵀ
               .n = QueryBlock,
-              .k = width_,
-              .a = in.v + k_.at(b.batch, key, kv),
-              .a_row = k_.sequence,
+              .k = role_.width,
+              .a = in.v + role_.k.at(b.batch, key, kv),
+              .a_row = role_.k.position,
               .a_column = 1,
               .b = w.packed_dy,
               .b_row = QueryBlock,
@@ -322,8 +293,8 @@ void AttentionPlan::backward_block(const AttentionOperands& in, const Block& b, 
   alignas(64) float mean[QueryBlock] = {};
   const std::int64_t all = b.key1 - b.key0;
   kernels.scores.add_products(w.p + b.key0 * QueryBlock, w.dp + b.key0 * QueryBlock, all, mean);
-  const float* q_rows = in.q + q_.at(b.batch, b.first, b.head);
-  const float* dy_rows = dy + q_.at(b.batch, b.first, b.head);
+  const float* q_rows = in.q + role_.q.at(b.batch, b.first, b.head);
+  const float* dy_rows = dy + role_.q.at(b.batch, b.first, b.head);
   for (std::int64_t key = b.key0; key < b.key1; key += KeyBlock) {
     const std::int64_t keys = std::min(KeyBlock, b.key1 - key);
     const float* p = w.p + key * QueryBlock;
@@ -338,11 +309,11 @@ void AttentionPlan::backward_block(const AttentionOperands& in, const Block& b, 
       kernels.scores.gradient(p, ds, keys, mean, scale_,
                               w.slope != nullptr ? w.slope + key * QueryBlock : nullptr);
     }
-    const std::int64_t at_kv = k_.at(b.batch, key, kv);
+    const std::int64_t at_kv = role_.k.at(b.batch, key, kv);
     Product<float> to_keys{
-        .m = keys, .n = width_, .k = b.count, .a_row = QueryBlock, .a_column = 1};
-    to_keys.b_row = q_.sequence;
-    to_keys.c_row = k_.sequence;
+        .m = keys, .n = role_.width, .k = b.count, .a_row = QueryBlock, .a_column = 1};
+    to_keys.b_row = role_.q.position;
+    to_keys.c_row = role_.k.position;
     to_keys.accumulate = true;
     if (d.dv != nullptr) {
       to_keys.a = p, to_keys.b = dy_rows, to_keys.c = d.dv + at_kv;
@@ -354,22 +325,22 @@ void AttentionPlan::backward_block(const AttentionOperands& in, const Block& b, 
     }
     if (d.dq != nullptr) {
       multiply({.m = b.count,
-                .n = width_,
+                .n = role_.width,
                 .k = keys,
                 .a = ds,
                 .a_row = 1,
                 .a_column = QueryBlock,
                 .b = in.k + at_kv,
-                .b_row = k_.sequence,
-                .c = d.dq + q_.at(b.batch, b.first, b.head),
-                .c_row = q_.sequence,
+                .b_row = role_.k.position,
+                .c = d.dq + role_.q.at(b.batch, b.first, b.head),
+                .c_row = role_.q.position,
                 .accumulate = true});
     }
   }
 }
 
 std::int64_t AttentionPlan::backward_scratch_bytes() const {
-  const std::int64_t tiles = checked_mul(batch_, kv_heads_);
+  const std::int64_t tiles = checked_mul(role_.batch, role_.kv_heads);
   return checked_mul(checked_mul(tiles, Workspace::size(*this)), sizeof(float));
 }
 
@@ -378,29 +349,30 @@ std::int64_t AttentionPlan::backward_scratch_bytes() const {
 void AttentionPlan::backward(ThreadPool& pool, const AttentionOperands& in, const float* dy,
                              const float* lse, const AttentionGradients& d, void* scratch) const {
   const bool bias = d.dbias != nullptr;
-  const bool join_batches = bias && mask_.strides[0] == 0;
-  const bool join_heads = bias && mask_.strides[1] == 0;
-  const std::int64_t batch_tiles = join_batches ? std::min<std::int64_t>(batch_, 1) : batch_;
-  const std::int64_t head_tiles = join_heads ? 1 : kv_heads_;
+  const bool join_batches = bias && role_.mask_strides[0] == 0;
+  const bool join_heads = bias && role_.mask_strides[1] == 0;
+  const std::int64_t batch_tiles =
+      join_batches ? std::min<std::int64_t>(role_.batch, 1) : role_.batch;
+  const std::int64_t head_tiles = join_heads ? 1 : role_.kv_heads;
   if (bias) {
-    const std::int64_t sizes[4] = {batch_, num_heads_, queries_, keys_};
+    const std::int64_t sizes[4] = {role_.batch, role_.heads, role_.queries, role_.keys};
     std::int64_t count = 1;
     for (std::size_t i = 0; i < 4; ++i) {
-      if (mask_.strides[i] != 0 || sizes[i] == 0) count *= sizes[i];
+      if (role_.mask_strides[i] != 0 || sizes[i] == 0) count *= sizes[i];
     }
     std::fill_n(d.dbias, count, 0.0F);
   }
-  const auto clear = [&](float* x, const Heads& h, std::int64_t batch, std::int64_t head,
-                         std::int64_t length) {
+  const auto clear = [&](float* x, const loop::HeadStrides& h, std::int64_t batch,
+                         std::int64_t head, std::int64_t length) {
     for (std::int64_t s = 0; x != nullptr && s < length; ++s) {
-      std::fill_n(x + h.at(batch, s, head), width_, 0.0F);
+      std::fill_n(x + h.at(batch, s, head), role_.width, 0.0F);
     }
   };
   const auto run = [&](std::int64_t batch, std::int64_t kv, const Workspace& w) {
-    clear(d.dk, k_, batch, kv, keys_);
-    clear(d.dv, k_, batch, kv, keys_);
+    clear(d.dk, role_.k, batch, kv, role_.keys);
+    clear(d.dv, role_.k, batch, kv, role_.keys);
     for (std::int64_t head = kv * group_; head < (kv + 1) * group_; ++head) {
-      clear(d.dq, q_, batch, head, queries_);
+      clear(d.dq, role_.q, batch, head, role_.queries);
       for (std::int64_t i = 0; i < blocks(); ++i) {
         backward_block(in, block(batch, head, i), dy, lse, d, w);
       }
@@ -410,8 +382,8 @@ void AttentionPlan::backward(ThreadPool& pool, const AttentionOperands& in, cons
     const Workspace w(*this, static_cast<float*>(scratch) + tile * Workspace::size(*this));
     const std::int64_t b0 = tile / head_tiles;
     const std::int64_t h0 = tile % head_tiles;
-    for (std::int64_t b = b0; b < (join_batches ? batch_ : b0 + 1); ++b) {
-      for (std::int64_t h = h0; h < (join_heads ? kv_heads_ : h0 + 1); ++h) run(b, h, w);
+    for (std::int64_t b = b0; b < (join_batches ? role_.batch : b0 + 1); ++b) {
+      for (std::int64_t h = h0; h < (join_heads ? role_.kv_heads : h0 + 1); ++h) run(b, h, w);
     }
   });
 }

@@ -1,7 +1,7 @@
 // Attention and its derivative in f32 without the matrix of scores: blocks of queries against
 // blocks of keys, with running maxima and totals. Blocks in which everything is masked are skipped.
 //
-//   const AttentionPlan plan(op, q_dims, k_dims, mask);
+//   const AttentionPlan plan(role, mask_dtype);
 //   plan.forward(pool, {q, k, v, mask_data}, out, lse, scratch);
 //   plan.backward(pool, {q, k, v, mask_data}, dy, lse, {dq, dk, dv, dbias}, scratch);
 //
@@ -12,19 +12,11 @@
 #include <cstdint>
 
 #include "ricci/device/thread_pool.h"
-#include "ricci/op/attention.h"
+#include "ricci/loop/call.h"
 #include "ricci/type/dtype.h"
 #include "ricci/type/type.h"
 
 namespace ricci::cpu {
-
-/// A mask or bias as [batch, head, query, key]; stride 0 where it repeats. Strides in elements.
-struct AttentionMask {
-  DType dtype = DType::F32;
-  std::array<std::int64_t, 4> strides{};
-};
-/// The mask operand of an attention over `dims`: row-major, with its sizes of 1 repeated.
-[[nodiscard]] AttentionMask attention_mask(DType dtype, const StaticDims& dims);
 
 struct AttentionOperands {
   const float* q = nullptr;
@@ -43,9 +35,8 @@ struct AttentionGradients {
 
 class AttentionPlan {
  public:
-  /// Operands are row-major in the op's layout.
-  AttentionPlan(const op::Attention& op, const StaticDims& q, const StaticDims& k,
-                AttentionMask mask = {});
+  /// Operands are row-major.
+  explicit AttentionPlan(const loop::Attention& role, DType mask_dtype = DType::F32);
 
   [[nodiscard]] std::int64_t forward_scratch_bytes() const;
   /// `lse` may be null.
@@ -58,15 +49,6 @@ class AttentionPlan {
                 const AttentionGradients& d, void* scratch) const;
 
  private:
-  /// Where [b, s, h, d] lies: d's stride is 1.
-  struct Heads {
-    std::int64_t batch = 0;
-    std::int64_t sequence = 0;
-    std::int64_t head = 0;
-    [[nodiscard]] std::int64_t at(std::int64_t b, std::int64_t s, std::int64_t h) const {
-      return b * batch + s * sequence + h * head;
-    }
-  };
   /// A block of queries of one head.
   struct Block {
     std::int64_t batch = 0;
@@ -96,19 +78,11 @@ class AttentionPlan {
   void add_bias_gradient(const Block& b, std::int64_t key, std::int64_t keys, const float* dz,
                          float* dbias) const;
 
-  MaskKind mask_kind_;
-  AttentionMask mask_;
-  std::int64_t batch_;
-  std::int64_t num_heads_;
-  std::int64_t kv_heads_;
+  loop::Attention role_;
+  DType mask_dtype_;
   std::int64_t group_;  ///< query heads to a key/value head
-  std::int64_t queries_;
-  std::int64_t keys_;
-  std::int64_t width_;
   float scale_;
   float cap_;  ///< 0: none
-  Heads q_;
-  Heads k_;
 };
 
 }  // namespace ricci::cpu

@@ -23,23 +23,24 @@ void convert_all(ThreadPool& pool, Convert convert, const From* from, To* to, st
 
 }  // namespace
 
-ConvPlan::ConvPlan(const ConvGeometry& geometry, Kind kind) : dtype_(geometry.dtype) {
-  ConvGeometry g = geometry;
+ConvPlan::ConvPlan(const loop::Convolution& geometry) : dtype_(geometry.dtype) {
+  using Of = loop::Convolution::Of;
+  loop::Convolution g = geometry;
   if (is_small_float(dtype_)) g.dtype = DType::F32;
-  if (g.dtype == DType::F32) method_ = library_conv(g, kind);
-  if (!method_) method_ = window_conv(g, kind);
+  if (g.dtype == DType::F32) method_ = library_conv(g);
+  if (!method_) method_ = window_conv(g);
   const std::int64_t x = checked_mul(g.images, g.x_image());
   const std::int64_t y = checked_mul(g.images, g.y_image());
-  switch (kind) {
-    case Kind::Forward: elements_ = {x, g.weights(), y}; break;
-    case Kind::BackwardInput: elements_ = {y, g.weights(), x}; break;
-    case Kind::BackwardWeight: elements_ = {x, y, g.weights()}; break;
+  switch (g.of) {
+    case Of::Image: elements_ = {x, g.weights(), y}; break;
+    case Of::ImageGradient: elements_ = {y, g.weights(), x}; break;
+    case Of::WeightGradient: elements_ = {x, y, g.weights()}; break;
   }
   for (std::size_t i = 0; is_small_float(dtype_) && i < 3; ++i) {
     offsets_[i] = method_scratch_;
     method_scratch_ += aligned(elements_[i] * 4);
   }
-  tells_images_ = !is_small_float(dtype_) && kind != Kind::BackwardWeight;
+  tells_images_ = !is_small_float(dtype_) && g.of != Of::WeightGradient;
   scratch_bytes_ = checked_add(method_scratch_, method_->scratch_bytes());
 }
 

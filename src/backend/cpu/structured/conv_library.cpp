@@ -16,6 +16,8 @@
 namespace ricci::cpu {
 namespace {
 
+using Of = loop::Convolution::Of;
+
 using dnnl::memory;
 
 constexpr std::int64_t MostTiles = 16;
@@ -91,7 +93,7 @@ struct Primitive {
   Reordered out;
   std::int64_t images = 0;
 
-  Primitive(const ConvGeometry& g, ConvPlan::Kind kind, std::int64_t count);
+  Primitive(const loop::Convolution& g, std::int64_t count);
   [[nodiscard]] std::int64_t scratch() const { return bytes_of(scratchpad); }
 
  private:
@@ -101,8 +103,7 @@ struct Primitive {
   }
 };
 
-Primitive::Primitive(const ConvGeometry& g, ConvPlan::Kind kind, std::int64_t count)
-    : images(count) {
+Primitive::Primitive(const loop::Convolution& g, std::int64_t count) : images(count) {
   using dnnl::algorithm;
   using dnnl::prop_kind;
   const memory::dims x = {count, g.channels_in, g.size_in[0], g.size_in[1]};
@@ -121,15 +122,15 @@ Primitive::Primitive(const ConvGeometry& g, ConvPlan::Kind kind, std::int64_t co
       {prop_kind::forward_training, algorithm::convolution_direct, any(x), any(w), any(y), stride,
        dilation, padding, padding},
       attributes, engine());
-  switch (kind) {
-    case ConvPlan::Kind::Forward:
+  switch (g.of) {
+    case Of::Image:
       take(forward);
       primitive = dnnl::convolution_forward(forward);
       lhs = {plain(x), forward.src_desc(), true};
       rhs = {plain(w), forward.weights_desc(), true};
       out = {plain(y), forward.dst_desc(), false};
       break;
-    case ConvPlan::Kind::BackwardInput: {
+    case Of::ImageGradient: {
       const dnnl::convolution_backward_data::primitive_desc pd(
           {algorithm::convolution_direct, any(x), any(w), any(y), stride, dilation, padding,
            padding},
@@ -141,7 +142,7 @@ Primitive::Primitive(const ConvGeometry& g, ConvPlan::Kind kind, std::int64_t co
       out = {plain(x), pd.diff_src_desc(), false};
       break;
     }
-    case ConvPlan::Kind::BackwardWeight: {
+    case Of::WeightGradient: {
       const dnnl::convolution_backward_weights::primitive_desc pd(
           {algorithm::convolution_direct, any(x), any(w), any(y), stride, dilation, padding,
            padding},
@@ -158,15 +159,13 @@ Primitive::Primitive(const ConvGeometry& g, ConvPlan::Kind kind, std::int64_t co
 
 class LibraryConv final : public ConvMethod {
  public:
-  LibraryConv(const ConvGeometry& g, ConvPlan::Kind kind)
-      : g_(g), kind_(kind), by_images_(kind != ConvPlan::Kind::BackwardWeight) {
+  LibraryConv(const loop::Convolution& g) : g_(g), by_images_(g.of != Of::WeightGradient) {
     const UnforkedWork unforked;  // the library keeps its primitives in a cache
     const std::int64_t most = by_images_ ? MostTiles : MostPartials;
     const std::int64_t size = (g.images + most - 1) / most;
     tiles_ = (g.images + size - 1) / size;
-    primitives_.emplace_back(g, kind, size);
-    if (const std::int64_t rest = g.images % size; rest != 0)
-      primitives_.emplace_back(g, kind, rest);
+    primitives_.emplace_back(g, size);
+    if (const std::int64_t rest = g.images % size; rest != 0) primitives_.emplace_back(g, rest);
     // Scratch: packed weights, once for each primitive; then every tile's own.
     for (const Primitive& p : primitives_) {
       weights_at_.push_back(weights_bytes_);
@@ -217,10 +216,10 @@ class LibraryConv final : public ConvMethod {
     const Primitive& p = primitives_[which];
     const std::int64_t x = first * g_.x_image();
     const std::int64_t y = first * g_.y_image();
-    const bool forward = kind_ == ConvPlan::Kind::Forward;
+    const bool forward = g_.of == Of::Image;
     float* partial = reinterpret_cast<float*>(space);  // dw's tiles begin with their share
     space += partial_bytes();
-    void* l = p.lhs.pack(lhs + (kind_ == ConvPlan::Kind::BackwardInput ? y : x), space);
+    void* l = p.lhs.pack(lhs + (g_.of == Of::ImageGradient ? y : x), space);
     space += p.lhs.bytes();
     void* r = by_images_ ? weights[which] : p.rhs.pack(rhs + y, space);
     if (!by_images_) space += p.rhs.bytes();
@@ -230,20 +229,20 @@ class LibraryConv final : public ConvMethod {
     const auto at = [](const Reordered& a, void* data) { return memory(a.packed, engine(), data); };
     dnnl::stream stream(engine());
     const memory pad(p.scratchpad, engine(), space);
-    switch (kind_) {
-      case ConvPlan::Kind::Forward:
+    switch (g_.of) {
+      case Of::Image:
         p.primitive.execute(stream, {{DNNL_ARG_SRC, at(p.lhs, l)},
                                      {DNNL_ARG_WEIGHTS, at(p.rhs, r)},
                                      {DNNL_ARG_DST, at(p.out, packed)},
                                      {DNNL_ARG_SCRATCHPAD, pad}});
         break;
-      case ConvPlan::Kind::BackwardInput:
+      case Of::ImageGradient:
         p.primitive.execute(stream, {{DNNL_ARG_DIFF_DST, at(p.lhs, l)},
                                      {DNNL_ARG_WEIGHTS, at(p.rhs, r)},
                                      {DNNL_ARG_DIFF_SRC, at(p.out, packed)},
                                      {DNNL_ARG_SCRATCHPAD, pad}});
         break;
-      case ConvPlan::Kind::BackwardWeight:
+      case Of::WeightGradient:
         p.primitive.execute(stream, {{DNNL_ARG_SRC, at(p.lhs, l)},
                                      {DNNL_ARG_DIFF_DST, at(p.rhs, r)},
                                      {DNNL_ARG_DIFF_WEIGHTS, at(p.out, packed)},
@@ -266,8 +265,7 @@ class LibraryConv final : public ConvMethod {
     });
   }
 
-  ConvGeometry g_;
-  ConvPlan::Kind kind_;
+  loop::Convolution g_;
   bool by_images_;                     // tiles write images, not shares of dw
   std::vector<Primitive> primitives_;  // for a whole tile and, if there is one, for the rest
   std::int64_t tiles_ = 0;
@@ -278,7 +276,7 @@ class LibraryConv final : public ConvMethod {
 
 }  // namespace
 
-std::shared_ptr<const ConvMethod> library_conv(const ConvGeometry& g, ConvPlan::Kind kind) {
+std::shared_ptr<const ConvMethod> library_conv(const loop::Convolution& g) {
   if (g.images == 0 || g.weights() == 0 || g.x_image() == 0 || g.y_image() == 0) return nullptr;
   // It multiplies these in 32 bits.
   constexpr std::int64_t Most = 1 << 14;
@@ -288,7 +286,7 @@ std::shared_ptr<const ConvMethod> library_conv(const ConvGeometry& g, ConvPlan::
   if (is_far(g.stride) || is_far(g.padding) || is_far(g.dilation)) return nullptr;
   const OneLibraryThread alone;
   try {
-    return std::make_shared<LibraryConv>(g, kind);
+    return std::make_shared<LibraryConv>(g);
   } catch (const dnnl::error&) {
     return nullptr;  // a geometry it has no kernel for
   }

@@ -12,6 +12,8 @@
 namespace ricci::cpu {
 namespace {
 
+using Of = loop::Convolution::Of;
+
 constexpr std::int64_t StripWindows = 256;
 constexpr std::int64_t MostWindowTiles = 16;
 constexpr std::int64_t MostWindowPartials = 8;  // of dw, each the size of dw
@@ -27,7 +29,7 @@ const ProductKernels<R>& kernels() {
 
 // A strip of windows of one image and one group.
 struct Strip {
-  const ConvGeometry& g;
+  const loop::Convolution& g;
   std::int64_t first = 0;  // window
   std::int64_t count = 0;
 
@@ -56,11 +58,10 @@ struct Strip {
 template <class R>
 class WindowConv final : public ConvMethod {
  public:
-  WindowConv(const ConvGeometry& g, ConvPlan::Kind kind) : g_(g), kind_(kind) {
-    tiles_ = std::min(
-        g.images, kind == ConvPlan::Kind::BackwardWeight ? MostWindowPartials : MostWindowTiles);
+  WindowConv(const loop::Convolution& g) : g_(g) {
+    tiles_ = std::min(g.images, g.of == Of::WeightGradient ? MostWindowPartials : MostWindowTiles);
     strip_ = checked_mul(g.taps(), StripWindows);
-    partial_ = kind == ConvPlan::Kind::BackwardWeight ? g.weights() : 0;
+    partial_ = g.of == Of::WeightGradient ? g.weights() : 0;
   }
 
   [[nodiscard]] std::int64_t scratch_bytes() const override {
@@ -77,7 +78,7 @@ class WindowConv final : public ConvMethod {
       std::fill_n(partial, partial_, R(0));
       const std::int64_t first = tile * g_.images / tiles_;
       const std::int64_t end = (tile + 1) * g_.images / tiles_;
-      const bool by_images = kind_ != ConvPlan::Kind::BackwardWeight;
+      const bool by_images = g_.of != Of::WeightGradient;
       if (hooks.before && by_images) hooks.before(first, end);
       for (std::int64_t n = first; n < end; ++n) {
         run_image(n, static_cast<const R*>(lhs), static_cast<const R*>(rhs),
@@ -85,7 +86,7 @@ class WindowConv final : public ConvMethod {
       }
       if (hooks.done && by_images) hooks.done(first, end);
     });
-    if (kind_ == ConvPlan::Kind::BackwardWeight) add_partials(pool, space, result);
+    if (g_.of == Of::WeightGradient) add_partials(pool, space, result);
   }
 
  private:
@@ -93,7 +94,7 @@ class WindowConv final : public ConvMethod {
     const std::int64_t windows_all = g_.size_out[0] * g_.size_out[1];
     const std::int64_t taps = g_.taps();
     const std::int64_t outputs = g_.channels_out / g_.groups;
-    if (kind_ == ConvPlan::Kind::BackwardInput) {
+    if (g_.of == Of::ImageGradient) {
       std::fill_n(out + n * g_.x_image(), g_.x_image(), R(0));
     }
     for (std::int64_t group = 0; group < g_.groups; ++group) {
@@ -102,8 +103,8 @@ class WindowConv final : public ConvMethod {
       for (std::int64_t first = 0; first < windows_all; first += StripWindows) {
         const Strip strip{g_, first, std::min(StripWindows, windows_all - first)};
         const std::int64_t at_y = n * g_.y_image() + group * outputs * windows_all + first;
-        switch (kind_) {
-          case ConvPlan::Kind::Forward:
+        switch (g_.of) {
+          case Of::Image:
             gather(strip, lhs + at_x, windows);
             multiply({.m = outputs,
                       .n = strip.count,
@@ -117,7 +118,7 @@ class WindowConv final : public ConvMethod {
                       .c = out + at_y,
                       .c_row = windows_all});
             break;
-          case ConvPlan::Kind::BackwardInput:
+          case Of::ImageGradient:
             multiply({.m = taps,
                       .n = strip.count,
                       .k = outputs,
@@ -133,7 +134,7 @@ class WindowConv final : public ConvMethod {
               out[at_x + place] += windows[tap * StripWindows + s];
             });
             break;
-          case ConvPlan::Kind::BackwardWeight:
+          case Of::WeightGradient:
             gather(strip, lhs + at_x, windows);
             multiply({.m = outputs,
                       .n = taps,
@@ -178,8 +179,7 @@ class WindowConv final : public ConvMethod {
     });
   }
 
-  ConvGeometry g_;
-  ConvPlan::Kind kind_;
+  loop::Convolution g_;
   std::int64_t tiles_;
   std::int64_t strip_;    // elements of a gathered strip
   std::int64_t partial_;  // elements of a tile's share of dw
@@ -187,9 +187,9 @@ class WindowConv final : public ConvMethod {
 
 }  // namespace
 
-std::shared_ptr<const ConvMethod> window_conv(const ConvGeometry& g, ConvPlan::Kind kind) {
-  if (g.dtype == DType::F64) return std::make_shared<WindowConv<double>>(g, kind);
-  return std::make_shared<WindowConv<float>>(g, kind);
+std::shared_ptr<const ConvMethod> window_conv(const loop::Convolution& g) {
+  if (g.dtype == DType::F64) return std::make_shared<WindowConv<double>>(g);
+  return std::make_shared<WindowConv<float>>(g);
 }
 
 }  // namespace ricci::cpu

@@ -51,7 +51,7 @@ void with_pooled_type(DType dtype, F&& f) {
 
 // Calls f(plane) for every plane, several to a tile when they are small.
 template <class F>
-void for_each_plane(ThreadPool& pool, const PoolGeometry& g, F&& f) {
+void for_each_plane(ThreadPool& pool, const loop::Pooling& g, F&& f) {
   std::int64_t some = TileElements;
   for (std::size_t axis = 0; axis < 2; ++axis) {
     const std::int64_t taps = g.size_out[axis] * std::min(g.kernel[axis], g.size_in[axis]);
@@ -71,7 +71,7 @@ struct RowPart {
 };
 
 template <class F>
-void for_each_part(const PoolGeometry& g, F&& f) {
+void for_each_part(const loop::Pooling& g, F&& f) {
   // Windows further apart than the image is wide share no taps that are inside.
   const std::int64_t chunk = g.stride[1] > g.size_in[1] ? 1 : ChunkWindows;
   for (std::int64_t i = 0; i < g.size_out[0]; ++i) {
@@ -84,7 +84,7 @@ void for_each_part(const PoolGeometry& g, F&& f) {
 // Calls f(s0, s1, place) for every tap: windows s0 to s1 of the part have it inside the image,
 // window s at place + s·stride.
 template <class F>
-void for_each_tap(const PoolGeometry& g, const RowPart& part, F&& f) {
+void for_each_tap(const loop::Pooling& g, const RowPart& part, F&& f) {
   // A kernel may be far larger than the image: rows and columns of taps that no window of the part
   // has inside are not looked at.
   const std::int64_t top = part.i * g.stride[0] - g.padding[0];
@@ -106,7 +106,7 @@ void for_each_tap(const PoolGeometry& g, const RowPart& part, F&& f) {
 }
 
 template <class T, class Combine>
-void combine_part(const PoolGeometry& g, const RowPart& part, const T* x, Sum<T>* total,
+void combine_part(const loop::Pooling& g, const RowPart& part, const T* x, Sum<T>* total,
                   Combine&& combine) {
   const std::int64_t step = g.stride[1];
   for_each_tap(g, part, [&](std::int64_t s0, std::int64_t s1, std::int64_t place) {
@@ -120,14 +120,13 @@ void combine_part(const PoolGeometry& g, const RowPart& part, const T* x, Sum<T>
 }
 
 // How many taps of a window lie inside, along one direction.
-std::int64_t inside(const PoolGeometry& g, std::size_t axis, std::int64_t window) {
+std::int64_t inside(const loop::Pooling& g, std::size_t axis, std::int64_t window) {
   const std::int64_t start = window * g.stride[axis] - g.padding[axis];
   return std::min(start + g.kernel[axis], g.size_in[axis]) - std::max<std::int64_t>(start, 0);
 }
 
 template <class T>
-void pool_part(const PoolGeometry& g, ReduceKind kind, bool count_padding, const RowPart& part,
-               const T* x, T* y) {
+void pool_part(const loop::Pooling& g, const RowPart& part, const T* x, T* y) {
   using S = Sum<T>;
   constexpr S Inf = std::numeric_limits<S>::infinity();
   S total[ChunkWindows];
@@ -135,7 +134,7 @@ void pool_part(const PoolGeometry& g, ReduceKind kind, bool count_padding, const
     std::fill_n(total, part.count, start);
     combine_part(g, part, x, total, combine);
   };
-  switch (kind) {
+  switch (g.kind) {
     // The later of equals, which may be zeros of different signs; a NaN stays.
     case ReduceKind::Max: run(-Inf, [](S a, S b) { return a > b || a != a ? a : b; }); break;
     case ReduceKind::Min: run(Inf, [](S a, S b) { return a < b || a != a ? a : b; }); break;
@@ -146,10 +145,10 @@ void pool_part(const PoolGeometry& g, ReduceKind kind, bool count_padding, const
     case ReduceKind::All:
     case ReduceKind::LogSumExp: throw InternalError("windows are not pooled by this reduction");
   }
-  if (kind == ReduceKind::Mean) {
-    const std::int64_t rows = count_padding ? g.kernel[0] : inside(g, 0, part.i);
+  if (g.kind == ReduceKind::Mean) {
+    const std::int64_t rows = g.count_padding ? g.kernel[0] : inside(g, 0, part.i);
     for (std::int64_t s = 0; s < part.count; ++s) {
-      const std::int64_t columns = count_padding ? g.kernel[1] : inside(g, 1, part.first + s);
+      const std::int64_t columns = g.count_padding ? g.kernel[1] : inside(g, 1, part.first + s);
       total[s] /= static_cast<S>(rows) * static_cast<S>(columns);
     }
   }
@@ -159,7 +158,7 @@ void pool_part(const PoolGeometry& g, ReduceKind kind, bool count_padding, const
 
 // The places of the windows' first maxima; a NaN counts as larger than everything.
 template <class T>
-void find_maxima(const PoolGeometry& g, const RowPart& part, const T* x, std::int64_t* places) {
+void find_maxima(const loop::Pooling& g, const RowPart& part, const T* x, std::int64_t* places) {
   using S = Sum<T>;
   S best[ChunkWindows] = {};
   std::fill_n(places, part.count, -1);
@@ -177,7 +176,7 @@ void find_maxima(const PoolGeometry& g, const RowPart& part, const T* x, std::in
 }
 
 // Windows of two by two, side by side.
-bool is_by_pairs(const PoolGeometry& g) {
+bool is_by_pairs(const loop::Pooling& g) {
   using Two = std::array<std::int64_t, 2>;
   return g.dtype == DType::F32 && g.kernel == Two{2, 2} && g.stride == Two{2, 2} &&
          g.padding == Two{0, 0};
@@ -186,7 +185,7 @@ bool is_by_pairs(const PoolGeometry& g) {
 // Calls f(row, windows) for each row of windows: the offsets of its first row in the image and of
 // its first window.
 template <class F>
-void for_each_row_of_pairs(ThreadPool& pool, const PoolGeometry& g, F&& f) {
+void for_each_row_of_pairs(ThreadPool& pool, const loop::Pooling& g, F&& f) {
   for_each_plane(pool, g, [&](std::int64_t plane) {
     for (std::int64_t i = 0; i < g.size_out[0]; ++i) {
       f((plane * g.size_in[0] + 2 * i) * g.size_in[1], (plane * g.size_out[0] + i) * g.size_out[1]);
@@ -194,7 +193,7 @@ void for_each_row_of_pairs(ThreadPool& pool, const PoolGeometry& g, F&& f) {
   });
 }
 
-void max_pool_by_pairs(ThreadPool& pool, const PoolGeometry& g, const float* x, float* y) {
+void max_pool_by_pairs(ThreadPool& pool, const loop::Pooling& g, const float* x, float* y) {
   const VectorKernels& kernels = vector_kernels();
   for_each_row_of_pairs(pool, g, [&](std::int64_t row, std::int64_t window) {
     const float* upper = x + row;
@@ -202,7 +201,7 @@ void max_pool_by_pairs(ThreadPool& pool, const PoolGeometry& g, const float* x, 
   });
 }
 
-void max_pool_backward_by_pairs(ThreadPool& pool, const PoolGeometry& g, const float* x,
+void max_pool_backward_by_pairs(ThreadPool& pool, const loop::Pooling& g, const float* x,
                                 const float* dy, float* dx) {
   const VectorKernels& kernels = vector_kernels();
   const bool covered = g.size_in[0] == 2 * g.size_out[0] && g.size_in[1] == 2 * g.size_out[1];
@@ -217,21 +216,20 @@ void max_pool_backward_by_pairs(ThreadPool& pool, const PoolGeometry& g, const f
 
 }  // namespace
 
-void pool_forward(ThreadPool& pool, const PoolGeometry& g, ReduceKind kind, bool count_padding,
-                  const void* x, void* y) {
-  if (kind == ReduceKind::Max && is_by_pairs(g)) {
+void pool_forward(ThreadPool& pool, const loop::Pooling& g, const void* x, void* y) {
+  if (g.kind == ReduceKind::Max && is_by_pairs(g)) {
     return max_pool_by_pairs(pool, g, static_cast<const float*>(x), static_cast<float*>(y));
   }
   with_pooled_type(g.dtype, [&]<class T>() {
     for_each_plane(pool, g, [&](std::int64_t plane) {
       const T* from = static_cast<const T*>(x) + plane * g.size_in[0] * g.size_in[1];
       T* to = static_cast<T*>(y) + plane * g.size_out[0] * g.size_out[1];
-      for_each_part(g, [&](const RowPart& p) { pool_part(g, kind, count_padding, p, from, to); });
+      for_each_part(g, [&](const RowPart& p) { pool_part(g, p, from, to); });
     });
   });
 }
 
-void max_pool_backward(ThreadPool& pool, const PoolGeometry& g, const void* x, const void* dy,
+void max_pool_backward(ThreadPool& pool, const loop::Pooling& g, const void* x, const void* dy,
                        void* dx) {
   if (is_by_pairs(g)) {
     return max_pool_backward_by_pairs(pool, g, static_cast<const float*>(x),
@@ -263,12 +261,12 @@ void max_pool_backward(ThreadPool& pool, const PoolGeometry& g, const void* x, c
   });
 }
 
-std::int64_t max_pool_backward_thread_bytes(const PoolGeometry& g) {
+std::int64_t max_pool_backward_thread_bytes(const loop::Pooling& g) {
   const bool rounds = is_small_float(g.dtype);
   return rounds ? g.size_in[0] * g.size_in[1] * static_cast<std::int64_t>(sizeof(float)) : 0;
 }
 
-void max_pool_select(ThreadPool& pool, const PoolGeometry& g, const void* x, const void* v,
+void max_pool_select(ThreadPool& pool, const loop::Pooling& g, const void* x, const void* v,
                      void* out) {
   with_pooled_type(g.dtype, [&]<class T>() {
     for_each_plane(pool, g, [&](std::int64_t plane) {

@@ -1,0 +1,102 @@
+#include "ricci/loop/call.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ricci/support/checked.h"
+
+namespace ricci::loop {
+namespace {
+
+double number(std::int64_t n) { return static_cast<double>(n); }
+
+// Scaling the state, adding to it and reading it, for each of its elements and every step; the
+// gradient goes through the steps twice, with two terms for each of the first's.
+constexpr double StateOperations = 7;
+double times_passed(Pass pass) { return pass == Pass::Forward ? 1 : 3; }
+
+// Keys that a query sees, on average.
+double keys_seen(const Attention& a) {
+  switch (a.mask.kind) {
+    case MaskKind::Kind::Causal: return (number(a.keys) + 1) / 2;
+    case MaskKind::Kind::SlidingWindow: return std::min(number(a.keys), number(a.mask.window) + 1);
+    case MaskKind::Kind::None:
+    case MaskKind::Kind::Custom:
+    case MaskKind::Kind::Bias: break;
+  }
+  return number(a.keys);
+}
+
+// One an element, unless a role has more to say.
+double flops(const auto& /*role*/, const WantedResults& wanted) { return wanted.elements; }
+
+double flops(const MatrixProduct& p, const WantedResults& wanted) {
+  return 2 * wanted.elements * number(p.depth);
+}
+
+double flops(const GroupedProduct& p, const WantedResults& wanted) {
+  const double once = 2 * number(p.rows) * number(p.picks) * number(p.depth) * number(p.columns);
+  return p.pass == Pass::Forward ? once : once * number(wanted.count);
+}
+
+double flops(const Convolution& c, const WantedResults& /*wanted*/) {
+  return 2 * number(c.images) * number(c.y_image()) * number(c.taps());
+}
+
+double flops(const Pooling& p, const WantedResults& /*wanted*/) {
+  return number(p.planes) * number(p.size_out[0]) * number(p.size_out[1]) * number(p.kernel[0]) *
+         number(p.kernel[1]);
+}
+
+// Each product, of scores or values, has two operations for every element of the queries and every
+// key. The gradient makes the scores again, and four products.
+double flops(const Attention& a, const WantedResults& /*wanted*/) {
+  const double products = a.pass == Pass::Forward ? 2 : 5;
+  return 2 * products * number(a.batch) * number(a.heads) * number(a.queries) * number(a.width) *
+         keys_seen(a);
+}
+
+double flops(const Solve& s, const WantedResults& /*wanted*/) {
+  const double n = number(s.rows);
+  const double substitution = number(s.systems) * n * n * number(s.columns);
+  if (s.matrix != Solve::Matrix::Dense) return substitution;
+  return number(s.systems) * n * n * n * 2 / 3 + 2 * substitution;
+}
+
+// Comparisons, n log n.
+double flops(const Sort& s, const WantedResults& /*wanted*/) {
+  const double n = number(s.x.outer) * number(s.x.size) * number(s.x.inner);
+  return n * std::log2(std::max(n, 2.0));
+}
+
+double flops(const SelectiveScan& s, const WantedResults& /*wanted*/) {
+  return times_passed(s.pass) * StateOperations * number(s.batch) * number(s.steps) *
+         number(s.channels) * number(s.states);
+}
+
+double flops(const GatedDelta& d, const WantedResults& /*wanted*/) {
+  return times_passed(d.pass) * StateOperations * number(d.batch) * number(d.steps) *
+         number(d.heads) * number(d.value_width) * number(d.key_width);
+}
+
+}  // namespace
+
+AxisSplit split_at(std::span<const std::int64_t> dims, std::size_t axis) {
+  // Sizes are more than 64 bits hold only where the array is empty.
+  const auto product = [](std::span<const std::int64_t> sizes) {
+    std::int64_t all = 1;
+    for (const std::int64_t n : sizes) all = saturating_mul(all, n);
+    return all;
+  };
+  return {product(dims.first(axis)), dims[axis], product(dims.subspan(axis + 1))};
+}
+
+std::string_view role_of(const Call& call) {
+  return std::visit([](const auto& c) { return std::string_view(c.role); }, call);
+}
+
+double flops_of(const Call& call, const WantedResults& wanted) {
+  return std::visit([&](const auto& c) { return flops(c, wanted); }, call);
+}
+
+}  // namespace ricci::loop

@@ -1,0 +1,73 @@
+// Running totals down the rows of an array: loop kernels that keep a total for every column, fused
+// with what makes their operand and what reads them.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "ricci/build/build.h"
+#include "ricci/build/reduce.h"
+#include "ricci/schedule/program.h"
+
+#include "backend/agreement.h"
+#include "support/compare.h"
+
+namespace ricci::testing {
+namespace {
+
+constexpr std::array TotalKinds = {CumulativeKind::Cumsum, CumulativeKind::Cumprod,
+                                   CumulativeKind::Cummax, CumulativeKind::Cummin};
+
+TEST(BackendRunningTotals, OfEveryKindAndShape) {
+  for (const DType dtype :
+       {DType::F32, DType::F64, DType::BF16, DType::I8, DType::I64, DType::U32}) {
+    for (const Dims& dims :
+         {Dims{7, 5}, Dims{3, 4, 6}, Dims{20, 1024}, Dims{5, 67}, Dims{9, 3, 2}}) {
+      Graph g(fmt::format("totals_{}", name(dtype)));
+      const Value x = g.input("x", {dtype, dims});
+      std::vector<Value> out;
+      for (const CumulativeKind kind : TotalKinds) {
+        for (const bool exclusive : {false, true}) {
+          out.push_back(cumulative(kind, x, {.axis = 0, .exclusive = exclusive}));
+          out.push_back(cumulative(kind, x, {.axis = -2, .exclusive = exclusive}));
+        }
+      }
+      if (is_float(dtype)) {
+        out.push_back(cumsum_backward(x, {.axis = 0}));
+        out.push_back(cumsum_backward(x, {.axis = -2, .exclusive = true}));
+      }
+      g.set_outputs(out);
+      expect_agreement_everywhere(g, {{"x", random_tensor(3, {dtype, dims}, 0.5, 1.5)}});
+    }
+  }
+}
+
+TEST(BackendRunningTotals, FuseWithTheirNeighbours) {
+  for (const bool backward : {false, true}) {
+    Graph g("fused");
+    const Value x = g.input("x", {DType::F32, {30, 2048}});
+    const Value row = g.input("row", {DType::F32, {2048}});
+    const Value made = exp(mul(x, row));
+    const Value total = backward ? cumsum_backward(made, {.axis = 0}) : cumsum(made, {.axis = 0});
+    const Value scaled = div(total, add(made, row));
+    g.set_outputs({scaled});
+    expect_agreement_everywhere(
+        g, {{"x", random_tensor(3, x.type())}, {"row", random_tensor(4, row.type(), 1, 2)}});
+    const Program program = make_program(g);
+    EXPECT_EQ(program.kernels.size(), 1U) << to_string(program);
+    EXPECT_GE(program.kernels[0].kept_rows(), 4);  // parts of the columns, for several threads
+  }
+}
+
+// Totals both ways, and sums over the same rows, do not walk together.
+TEST(BackendRunningTotals, KeepApartWhatWalksAnotherWay) {
+  Graph g("apart");
+  const Value x = g.input("x", {DType::F32, {30, 65}});
+  const Value down = cumsum(x, {.axis = 0});
+  const Value up = cumsum_backward(x, {.axis = 0});
+  g.set_outputs({add(down, up), sum(x, {0}), sum(down, {0}), sum(up, {1}),
+                 sub(down, reduce_max(down, {1}, true)), cumsum(down, {.axis = 0}),
+                 cumprod(up, {.axis = 0, .exclusive = true})});
+  expect_agreement_everywhere(g, {{"x", random_tensor(3, x.type(), 0.9, 1.1)}});
+}
+
+}  // namespace
+}  // namespace ricci::testing
