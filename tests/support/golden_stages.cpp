@@ -139,9 +139,9 @@ bool is_compile(const Stage& stage) { return stage.verb == "compile"; }
 
 std::string compiled_text(const Stage& stage, const Graph& graph) {
   const bool for_cpu = stage.list("--device").empty();  // else for one that claims no call
-  ProgramOptions options{.fuse = !stage.flag("--no-fuse"),
-                         .target = for_cpu ? &Device::default_cpu().backend().target()
-                                           : &schedule::plain_target()};
+  ProgramOptions options{
+      .fuse = !stage.flag("--no-fuse"),
+      .target = for_cpu ? &Device::default_cpu().backend().target() : &schedule::plain_target()};
   for (const std::string& text : stage.list("--donate")) {
     const std::size_t equals = text.find('=');
     std::size_t place = 0;
