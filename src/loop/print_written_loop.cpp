@@ -53,28 +53,32 @@ std::string function_name(const Instr& i) {
   }
 }
 
+// What an item computes, without what it reads.
+std::string item_function(const WrittenItem& item) {
+  switch (item.kind) {
+    case WrittenItem::Kind::Pointwise: return function_name(item.instr);
+    case WrittenItem::Kind::Reduction:
+      return std::string(enumerator_names(item.reduce)[static_cast<std::size_t>(item.reduce)]);
+    case WrittenItem::Kind::Product: break;
+  }
+  return "product";
+}
+
 std::string item_text(const WrittenBody& body, const WrittenItem& item) {
   const std::span<const std::int64_t> dims(item.dims);
-  std::vector<std::string> reads;
   std::string target = fmt::format("s{}", item.storage);
-  std::string function;
-  switch (item.kind) {
-    case WrittenItem::Kind::Pointwise:
-      function = function_name(item.instr);
-      if (!is_contiguous(item.to, dims)) target += places(item.to);
-      break;
-    case WrittenItem::Kind::Reduction: {
-      std::vector<std::size_t> axes;
-      for (std::size_t a = 0; a < item.reduced.size(); ++a) {
-        if (item.reduced[a]) axes.push_back(a);
-      }
-      function = fmt::format("{} over [{}]",
-                             enumerator_names(item.reduce)[static_cast<std::size_t>(item.reduce)],
-                             fmt::join(axes, ", "));
-      break;
-    }
-    case WrittenItem::Kind::Product: function = "product"; break;
+  std::string function = item_function(item);
+  if (item.kind == WrittenItem::Kind::Pointwise && !is_contiguous(item.to, dims)) {
+    target += places(item.to);
   }
+  if (item.kind == WrittenItem::Kind::Reduction) {
+    std::vector<std::size_t> axes;
+    for (std::size_t a = 0; a < item.reduced.size(); ++a) {
+      if (item.reduced[a]) axes.push_back(a);
+    }
+    function += fmt::format(" over [{}]", fmt::join(axes, ", "));
+  }
+  std::vector<std::string> reads;
   for (std::size_t k = 0; k < item.reads.size(); ++k) {
     const bool product = item.kind == WrittenItem::Kind::Product;
     reads.push_back(read_text(body, item.reads[k],
@@ -99,6 +103,12 @@ std::string body_text(const char* what, const WrittenBody& body) {
 }
 
 }  // namespace
+
+std::string functions_of(const WrittenBody& body) {
+  std::vector<std::string> names;
+  for (const WrittenItem& item : body.items) names.push_back(item_function(item));
+  return join(names, "+");
+}
 
 std::string to_string(const WrittenLoop& loop) {
   std::string text = to_string(loop.plan);

@@ -60,6 +60,12 @@ std::string memory(const device::Executable& e) {
                      bytes[static_cast<std::size_t>(Buffer::Role::Constant)]);
 }
 
+void add_written_body(std::string& text, std::string_view role, const loop::WrittenBody& body,
+                      std::size_t indent) {
+  text += fmt::format("{:>7}{:{}}{}:\n", "", "", indent, role);
+  text += fmt::format("{:>6} {:{}}{:<10}  {}\n", "", "", indent, "inline", functions_of(body));
+}
+
 void add_steps(std::string& text, const device::Executable& e, std::size_t indent) {
   const Program& p = e.program();
   for (std::size_t s = 0; s < p.steps.size(); ++s) {
@@ -69,6 +75,10 @@ void add_steps(std::string& text, const device::Executable& e, std::size_t inden
                         short_number(cost.flops), short_number(cost.bytes()), step.label);
     if (!step.apart_because.empty()) text += fmt::format("  (apart: {})", step.apart_because);
     text += '\n';
+    if (const auto* l = std::get_if<LoopStep>(&step.what)) {
+      if (l->loop.condition) add_written_body(text, "cond", *l->loop.condition, indent + 2);
+      add_written_body(text, "body", l->loop.body, indent + 2);
+    }
     const auto* control = std::get_if<ControlStep>(&step.what);
     if (control == nullptr) continue;
     for (std::size_t b = 0; b < control->bodies.size(); ++b) {

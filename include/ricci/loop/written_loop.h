@@ -92,6 +92,8 @@ struct WrittenLoop {
                                                     std::vector<ArraySize> operands,
                                                     std::vector<std::optional<ArraySize>> results);
 
+/// What a body computes, for reports: `mul+add+tanh`.
+[[nodiscard]] std::string functions_of(const WrittenBody& body);
 /// Readable text; the same loop always prints the same.
 [[nodiscard]] std::string to_string(const WrittenLoop& loop);
 
