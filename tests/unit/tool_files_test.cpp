@@ -12,6 +12,7 @@
 #include "ricci/io/npy.h"
 #include "ricci/support/file.h"
 
+#include "support/every_device.h"
 #include "support/scratch_folder.h"
 #include "support/tool.h"
 #include "test_paths.h"
@@ -67,6 +68,7 @@ TEST(ToolFiles, NothingIsWrittenToFilesEither) {
 }
 
 TEST(ToolFiles, AFolderOfCodeThatOthersMayWriteToIsRefused) {
+  if (!testing::has_device("cpu")) GTEST_SKIP() << "no device of this build has machine code";
   const ScratchFolder scratch;
   ASSERT_EQ(::chmod(scratch.path().c_str(), 0777), 0);
   const auto run =
@@ -76,6 +78,7 @@ TEST(ToolFiles, AFolderOfCodeThatOthersMayWriteToIsRefused) {
 }
 
 TEST(ToolFiles, TheLinkersFolderIsNamedWhenItCannotBeMade) {
+  if (!testing::has_device("cpu")) GTEST_SKIP() << "no device of this build has machine code";
   const auto run =
       run_redirected("TMPDIR=/nowhere", "compile - --emit shared -o /tmp/none.so", ">/dev/null");
   EXPECT_EQ(run.status, 1);

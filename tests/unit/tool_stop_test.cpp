@@ -37,7 +37,8 @@ graph @endless {
 TEST(ToolStop, TimeLimitsEndCommands) {
   for (const char* command :
        {"run --random 1 --timeout 0.05 -", "run --random 1 --timeout 0.05 --device reference -",
-        "bench --random 1 --timeout 0.05 -", "check --random 1 --timeout 0.05 --wrt x -"}) {
+        "run --random 1 --timeout 0.05 --device lir -", "bench --random 1 --timeout 0.05 -",
+        "check --random 1 --timeout 0.05 --wrt x -"}) {
     const ToolRun ran = run_tool(command, Endless);
     EXPECT_EQ(ran.status, 1) << command << ran.err;
     EXPECT_NE(ran.err.find("error[stopped]: not done after 0.05 s"), std::string::npos)

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "ricci/support/error.h"
+#include "ricci/support/stop.h"
 
 #include "backend/lir/number.h"
 #include "loop/cut.h"
@@ -75,6 +76,7 @@ class KernelRun {
   }
 
   void run_row(std::int64_t kept_row, std::int64_t accumulated_row) {
+    throw_if_stopped();
     set_index(kept_row, 0, kernel_.kept);
     set_index(accumulated_row, kernel_.kept, kernel_.outer);
     std::ranges::fill(values_, std::nullopt);

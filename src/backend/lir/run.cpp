@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "ricci/support/stop.h"
+
 #include "backend/lir/kernel.h"
 #include "backend/lir/loop.h"
 #include "device/copied_buffers.h"
@@ -15,6 +17,7 @@ void Runner::run(const Executable& e, Frame& frame) {
       observer->before(*e.program_, s,
                        device::CopiedBuffers(e.memory_, *e.program_, frame.buffers));
     }
+    throw_if_stopped();
     run_step(e, s, frame);
     if (observer != nullptr && !context_.fault) {
       observer->after(*e.program_, s, device::CopiedBuffers(e.memory_, *e.program_, frame.buffers));
