@@ -104,13 +104,14 @@ Value* ComplexLanes::woven(Parts z, llvm::Type* like) {
   return numbers(b_.CreateShuffleVector(real, imaginary, lanes));
 }
 
-// Smith's way: both parts over the larger one of the divisor's. Powers of two bring divisors into
-// the middle of the range first, where nothing overflows or loses digits.
+// Smith's way: both parts over the larger one of the divisor's. Powers of two bring c128 into the
+// middle of the range first, where nothing overflows or loses digits.
 Value* ComplexLanes::quotient(Value* x, Value* y) {
   const Parts n = parts(x);
   Parts d = parts(y);
   const Doubles f(b_, target_, n.real->getType());
   Parts m = n;
+  Value* back = f.number(1);
   if (y->getType()->getScalarSizeInBits() == 128) {
     const auto larger = [&](Parts z) {
       Value* u = f.size(z.real);
@@ -120,15 +121,21 @@ Value* ComplexLanes::quotient(Value* x, Value* y) {
     const auto above = [&](Value* v, double bound) { return b_.CreateFCmpOGT(v, f.number(bound)); };
     Value* top = larger(n);
     Value* bottom = larger(d);
-    Value* large = b_.CreateOr(above(bottom, 0x1p900),
-                               b_.CreateAnd(above(top, 0x1p1000), above(bottom, 0x1p-700)));
+    // A large divisor, or a small number, with the other; a large number alone, and back again: the
+    // divisor's smaller part must not vanish.
+    Value* large_divisor = above(bottom, 0x1p900);
+    Value* large = b_.CreateAnd(b_.CreateNot(large_divisor),
+                                b_.CreateAnd(above(top, 0x1p1000), above(bottom, 0x1p-700)));
     Value* small =
         b_.CreateAnd(b_.CreateNot(b_.CreateAnd(above(bottom, 0x1p-900), above(top, 0x1p-900))),
                      b_.CreateNot(above(bottom, 0x1p800)));
-    Value* by = b_.CreateSelect(large, f.number(0x1p-130),
-                                b_.CreateSelect(small, f.number(0x1p130), f.number(1)));
-    d = {b_.CreateFMul(d.real, by), b_.CreateFMul(d.imaginary, by)};
-    m = {b_.CreateFMul(m.real, by), b_.CreateFMul(m.imaginary, by)};
+    Value* both = b_.CreateSelect(large_divisor, f.number(0x1p-130),
+                                  b_.CreateSelect(small, f.number(0x1p130), f.number(1)));
+    Value* over = b_.CreateSelect(large, f.number(0x1p-130), both);
+    both = b_.CreateSelect(large, f.number(1), both);
+    back = b_.CreateSelect(large, f.number(0x1p130), back);
+    d = {b_.CreateFMul(d.real, both), b_.CreateFMul(d.imaginary, both)};
+    m = {b_.CreateFMul(m.real, over), b_.CreateFMul(m.imaginary, over)};
   }
   Value* swap = b_.CreateFCmpOLT(f.size(d.real), f.size(d.imaginary));
   Value* major = b_.CreateSelect(swap, d.imaginary, d.real);
@@ -148,7 +155,8 @@ Value* ComplexLanes::quotient(Value* x, Value* y) {
       b_.CreateFAdd(b_.CreateSelect(swap, ar, m.real), b_.CreateSelect(swap, m.imaginary, br));
   Value* imaginary =
       b_.CreateFSub(b_.CreateSelect(swap, br, m.imaginary), b_.CreateSelect(swap, m.real, ar));
-  const Parts q{b_.CreateFDiv(real, size), b_.CreateFDiv(imaginary, size)};
+  const auto scaled = [&](Value* v) { return b_.CreateFMul(b_.CreateFDiv(v, size), back); };
+  const Parts q{scaled(real), scaled(imaginary)};
   return woven(recovered(q, n, parts(y)), x->getType());
 }
 
@@ -228,13 +236,18 @@ Value* ComplexLanes::logarithm(Value* x) {
       b_.CreateFMul(small, small));
   Value* by_more = b_.CreateFMul(
       f.number(0.5), f.unary(UnaryKind::Log1p, b_.CreateSelect(near, more, f.number(0))));
-  Value* real = f.unary(UnaryKind::Log, f.binary(BinaryKind::Hypot, z.real, z.imaginary));
-  // More than half the range: the length may be beyond it.
-  Value* beyond = b_.CreateAnd(b_.CreateFCmpOGT(large, f.number(0x1p1000)), f.is_finite(large));
-  Value* shrunk =
-      f.unary(UnaryKind::Log, f.binary(BinaryKind::Hypot, b_.CreateFMul(z.real, f.number(0x1p-100)),
-                                       b_.CreateFMul(z.imaginary, f.number(0x1p-100))));
-  real = b_.CreateSelect(beyond, b_.CreateFAdd(shrunk, f.number(100 * std::numbers::ln2)), real);
+  // At the ends of the range the length would be beyond it, or lose digits.
+  Value* is_large = b_.CreateFCmpOGT(large, f.number(0x1p1000));
+  Value* is_small = b_.CreateFCmpOLT(large, f.number(0x1p-900));
+  const auto either = [&](double at_large, double at_small, double between) {
+    return b_.CreateSelect(is_large, f.number(at_large),
+                           b_.CreateSelect(is_small, f.number(at_small), f.number(between)));
+  };
+  Value* by = either(0x1p-100, 0x1p200, 1);
+  Value* length =
+      f.binary(BinaryKind::Hypot, b_.CreateFMul(z.real, by), b_.CreateFMul(z.imaginary, by));
+  Value* real = b_.CreateFAdd(f.unary(UnaryKind::Log, length),
+                              either(100 * std::numbers::ln2, -200 * std::numbers::ln2, 0));
   return woven(
       {b_.CreateSelect(near, by_more, real), f.binary(BinaryKind::Atan2, z.imaginary, z.real)},
       x->getType());
@@ -263,7 +276,7 @@ Value* ComplexLanes::root(Value* x) {
   Value* t = b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, half);
   Value* other = b_.CreateFDiv(imaginary, b_.CreateFMul(t, f.number(2)));
   // Zero has no direction to divide by.
-  other = b_.CreateSelect(b_.CreateFCmpOEQ(imaginary, f.number(0)), f.number(0), other);
+  other = b_.CreateSelect(b_.CreateFCmpOEQ(half, f.number(0)), f.number(0), other);
   t = b_.CreateFMul(t, back);
   other = b_.CreateFMul(other, back);
   Value* left = b_.CreateFCmpOLT(z.real, f.number(0));

@@ -12,6 +12,13 @@ using loop::Instr;
 using loop::Kernel;
 using loop::Reg;
 
+// One integer for all elements, such as the seed of random numbers, takes no lanes.
+bool is_lone_integer(const Instr& i) {
+  return i.code == Code::Load && is_int(i.dtype) && i.access.terms.empty() &&
+         i.access.guards.empty() &&
+         std::ranges::all_of(i.access.strides, [](std::int64_t s) { return s == 0; });
+}
+
 }  // namespace
 
 bool is_short_kernel(const Kernel& kernel) {
@@ -27,7 +34,10 @@ int lanes_for(const Kernel& kernel, const loop::Stage& stage, const TargetInfo& 
     if (is_differentiable(d)) widest = std::max({widest, size_of(d), std::int64_t{4}});
     widest_int = std::max(widest_int, size_of(d));
   };
-  for (const Reg r : stage.code) count(kernel.code[static_cast<std::size_t>(r)].dtype);
+  for (const Reg r : stage.code) {
+    const Instr& i = kernel.code[static_cast<std::size_t>(r)];
+    if (!is_lone_integer(i)) count(i.dtype);
+  }
   for (const loop::Store& s : stage.stores) {
     count(kernel.arguments[static_cast<std::size_t>(s.access.argument)].dtype);
   }
