@@ -1,12 +1,8 @@
 #include "schedule/calls.h"
 
-#include <algorithm>
-
 #include "ricci/op/table.h"
 #include "ricci/rule/lower.h"
 #include "ricci/support/error.h"
-
-#include "ir/empty_results.h"
 
 namespace ricci::schedule {
 namespace {
@@ -54,13 +50,6 @@ std::optional<std::string> find_type_fault(const Op& op, const std::vector<Buffe
   } catch (const UserError& error) {
     return error.diagnostic().message;
   }
-}
-
-bool gives_nothing(const CallStep& step) {
-  const auto is_nothing = [](const BufferView& v) { return v.buffer < 0 || is_empty(v.type); };
-  return std::ranges::all_of(step.results, is_nothing) &&
-         does_nothing_else(op_of(step.reference), step.operands.size(),
-                           [&](std::size_t k) { return step.operands[k].type; });
 }
 
 double call_flops(const CallStep& step) {

@@ -26,10 +26,6 @@ namespace ricci::schedule {
                                                          const std::vector<BufferView>& results,
                                                          const Registry& registry);
 
-/// Are all its results empty, or unwanted, so that nobody has to run it? Ops that look at values a
-/// run may fault on are run all the same.
-[[nodiscard]] bool gives_nothing(const CallStep& step);
-
 [[nodiscard]] double call_flops(const CallStep& step);
 
 }  // namespace ricci::schedule

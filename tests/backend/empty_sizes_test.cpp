@@ -19,7 +19,6 @@
 #include "backend/cpu/run/call_kernel.h"
 #include "ops/cases.h"
 #include "property/extreme_graphs.h"
-#include "schedule/calls.h"
 
 namespace ricci::testing {
 namespace {
@@ -164,12 +163,9 @@ TEST(BackendEmptySizes, StoredCallsDoNotWalkAlongNothing) {
   const BufferView keys = view({1, Far, 3, 0});
   const BufferView values = view({1, Far, 0, 4});
   const BufferView gates = view({1, Far, 0});
-  const Op op(op::GatedDeltaNetBackward{});
-  CallStep step{.call = {},
-                .reference = loop::Reference(op),
-                .operands = {keys, keys, values, gates, gates, values},
-                .results = {keys, keys, values, gates, gates}};
-  step.call = schedule::call_on(op, step.operands, step.results);
+  const CallStep step{.op = Op(op::GatedDeltaNetBackward{}),
+                      .operands = {keys, keys, values, gates, gates, values},
+                      .results = {keys, keys, values, gates, gates}};
   const auto kernel = cpu::make_call_kernel(step, default_registry());
   EXPECT_EQ(kernel->scratch_bytes(), 0);
   std::byte nothing{};

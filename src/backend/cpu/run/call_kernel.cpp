@@ -1,6 +1,5 @@
 #include "backend/cpu/run/call_kernel.h"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -8,7 +7,7 @@
 #include "backend/cpu/run/matmul_call.h"
 #include "backend/cpu/run/plan_calls.h"
 #include "backend/cpu/run/reference_call.h"
-#include "schedule/calls.h"
+#include "device/reference_call.h"
 
 namespace ricci::cpu {
 namespace {
@@ -85,7 +84,7 @@ class NativeCall final : public CallKernel {
   std::int64_t thread_bytes_ = 0;
 };
 
-// Of an op whose results are all empty. A size beside the zero may be as large as it likes: a
+// Of a call whose results are all empty. A size beside the zero may be as large as it likes: a
 // kernel would walk along it.
 class EmptyCallKernel final : public CallKernel {
  public:
@@ -97,7 +96,7 @@ class EmptyCallKernel final : public CallKernel {
 
 std::unique_ptr<CallKernel> make_call_kernel(const CallStep& step, const Registry& registry,
                                              const AttachedKernels& attached) {
-  if (schedule::gives_nothing(step)) return std::make_unique<EmptyCallKernel>();
+  if (device::gives_nothing(step)) return std::make_unique<EmptyCallKernel>();
   if (const auto* product = std::get_if<loop::MatrixProduct>(&step.call)) {
     return make_matmul_call(*product, step, attached);
   }
