@@ -19,6 +19,7 @@
 #include "backend/cpu/run/call_kernel.h"
 #include "ops/cases.h"
 #include "property/extreme_graphs.h"
+#include "schedule/calls.h"
 
 namespace ricci::testing {
 namespace {
@@ -163,9 +164,12 @@ TEST(BackendEmptySizes, StoredCallsDoNotWalkAlongNothing) {
   const BufferView keys = view({1, Far, 3, 0});
   const BufferView values = view({1, Far, 0, 4});
   const BufferView gates = view({1, Far, 0});
-  const CallStep step{.op = Op(op::GatedDeltaNetBackward{}),
-                      .operands = {keys, keys, values, gates, gates, values},
-                      .results = {keys, keys, values, gates, gates}};
+  const Op op(op::GatedDeltaNetBackward{});
+  CallStep step{.call = {},
+                .reference = loop::Reference(op),
+                .operands = {keys, keys, values, gates, gates, values},
+                .results = {keys, keys, values, gates, gates}};
+  step.call = schedule::call_on(op, step.operands, step.results);
   const auto kernel = cpu::make_call_kernel(step, default_registry());
   EXPECT_EQ(kernel->scratch_bytes(), 0);
   std::byte nothing{};
