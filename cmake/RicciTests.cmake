@@ -18,9 +18,9 @@ set(cpu_tests
     backend/shared_steps_test fuzz/cache_folder_fuzz fuzz/program_bytes_fuzz
     property/compiled_programs_test property/file_attacks_test runtime/ahead_of_time_test
     runtime/bits_test runtime/code_folder_test runtime/float_environment_test runtime/fork_test
-    runtime/session_test runtime/shared_use_test runtime/stop_test runtime/threads_test
-    support/c_program support/guarded_run support/vector_math_points unit/cpu_jit_test
-    unit/cpu_vector_math_test unit/tool_compile_test)
+    runtime/pipeline_test runtime/session_test runtime/shared_use_test runtime/stop_test
+    runtime/threads_test support/c_program support/guarded_run support/vector_math_points
+    unit/cpu_jit_test unit/cpu_vector_math_test unit/tool_compile_test)
 # What takes the place of some of it.
 set(without_cpu_tests support/checked_run)
 

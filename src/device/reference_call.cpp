@@ -1,10 +1,20 @@
 #include "device/reference_call.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "ricci/rule/eval.h"
 
+#include "ir/empty_results.h"
+
 namespace ricci::device {
+
+bool gives_nothing(const CallStep& step) {
+  const auto is_nothing = [](const BufferView& v) { return v.buffer < 0 || is_empty(v.type); };
+  return std::ranges::all_of(step.results, is_nothing) &&
+         does_nothing_else(op_of(step.reference), step.operands.size(),
+                           [&](std::size_t k) { return step.operands[k].type; });
+}
 
 ReferenceCall::ReferenceCall(const CallStep& step, const Registry& registry)
     : graph_("call", registry), node_{.op = op_of(step.reference)}, operands_(step.operands) {

@@ -10,6 +10,9 @@
 
 namespace ricci::device {
 
+/// Are all results of a call that are wanted empty, and does it do nothing but give them?
+[[nodiscard]] bool gives_nothing(const CallStep& step);
+
 /// Slow. Ops registered at run time are looked up in `registry`, which must outlive it.
 class ReferenceCall {
  public:

@@ -26,7 +26,9 @@ class BackendWrittenLoops : public OnEveryDevice {
     const std::vector<Tensor> expected = interpret(g, feeds);
     for (const bool fuse : {true, false}) {
       const CompiledGraph f = compile(g, device(), {.fuse = fuse});
-      if (is_loop) EXPECT_EQ(f.served_by(0), fuse ? "loop" : "control") << text;
+      if (is_loop) {
+        EXPECT_EQ(f.served_by(0), fuse ? "loop" : "control") << text;
+      }
       const std::vector<Tensor> actual = f.run(feeds);
       for (std::size_t r = 0; r < expected.size(); ++r) {
         EXPECT_TRUE(actual[r].identical(expected[r]))

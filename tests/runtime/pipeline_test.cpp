@@ -68,11 +68,11 @@ TEST(RuntimePipeline, ReportsWhatIsInsideWrittenOutLoops) {
 
 TEST(RuntimePipeline, ProgramsRunAsTheyAre) {
   const Compiled c = CompilePipeline().compile_module(perceptron());
-  const CompiledGraph f = c.on(Device::named(Device::standard().name(), 2));
+  const CompiledGraph f = c.on(Device::cpu(2));
   EXPECT_EQ(&f.program(), c.module.as_lir().get());
   const Feeds feeds = random_feeds(c.module.graph());
   EXPECT_TRUE(close(f.run(feeds)[0], interpret(c.module.graph(), feeds)[0]));
-  EXPECT_THROW((void)c.on(Device::standard(), {.donations = {{0, "x"}}}), UserError);
+  EXPECT_THROW((void)c.on(Device::cpu(1), {.donations = {{0, "x"}}}), UserError);
   EXPECT_THROW((void)load(dense_graph(), c.module.as_lir()), UserError);
   EXPECT_THROW((void)load(c.module.graph(), nullptr), UserError);
   EXPECT_THROW((void)f.served_by(f.program().steps.size()), UserError);

@@ -13,6 +13,7 @@
 #include "ricci/rewrite/pass.h"
 #include "ricci/runtime/device.h"
 #include "ricci/schedule/program.h"
+#include "ricci/schedule/target.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/higher_order.h"
 #include "ricci/transform/jvp.h"
@@ -137,8 +138,10 @@ std::vector<Stage> parse_stages(const std::vector<std::string>& words) {
 bool is_compile(const Stage& stage) { return stage.verb == "compile"; }
 
 std::string compiled_text(const Stage& stage, const Graph& graph) {
-  ProgramOptions options{.fuse = !stage.flag("--no-fuse"),
-                         .target = &Device::default_cpu().backend().target()};
+  const bool for_cpu = stage.list("--device").empty();  // else for one that claims no call
+  ProgramOptions options{
+      .fuse = !stage.flag("--no-fuse"),
+      .target = for_cpu ? &Device::default_cpu().backend().target() : &schedule::plain_target()};
   for (const std::string& text : stage.list("--donate")) {
     const std::size_t equals = text.find('=');
     std::size_t place = 0;

@@ -1,6 +1,5 @@
 #include "backend/cpu/run/call_kernel.h"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -8,7 +7,7 @@
 #include "backend/cpu/run/matmul_call.h"
 #include "backend/cpu/run/plan_calls.h"
 #include "backend/cpu/run/reference_call.h"
-#include "ir/empty_results.h"
+#include "device/reference_call.h"
 
 namespace ricci::cpu {
 namespace {
@@ -85,26 +84,19 @@ class NativeCall final : public CallKernel {
   std::int64_t thread_bytes_ = 0;
 };
 
-// Of an op whose results are all empty. A size beside the zero may be as large as it likes: a
+// Of a call whose results are all empty. A size beside the zero may be as large as it likes: a
 // kernel would walk along it.
 class EmptyCallKernel final : public CallKernel {
  public:
   void run(const CallArguments&) const override {}
-  [[nodiscard]] std::string_view how() const override { return "host"; }
+  [[nodiscard]] std::string_view how() const override { return "native"; }
 };
-
-bool gives_nothing(const CallStep& step) {
-  const auto is_nothing = [](const BufferView& v) { return v.buffer < 0 || is_empty(v.type); };
-  return std::ranges::all_of(step.results, is_nothing) &&
-         does_nothing_else(step.op, step.operands.size(),
-                           [&](std::size_t k) { return step.operands[k].type; });
-}
 
 }  // namespace
 
 std::unique_ptr<CallKernel> make_call_kernel(const CallStep& step, const Registry& registry,
                                              const AttachedKernels& attached) {
-  if (gives_nothing(step)) return std::make_unique<EmptyCallKernel>();
+  if (device::gives_nothing(step)) return std::make_unique<EmptyCallKernel>();
   if (const auto* product = std::get_if<loop::MatrixProduct>(&step.call)) {
     return make_matmul_call(*product, step, attached);
   }
