@@ -119,21 +119,21 @@ Value* ComplexLanes::quotient(Value* x, Value* y) {
       return b_.CreateSelect(b_.CreateFCmpOLT(u, v), v, u);
     };
     const auto above = [&](Value* v, double bound) { return b_.CreateFCmpOGT(v, f.number(bound)); };
+    const auto below = [&](Value* v, double bound) { return b_.CreateFCmpOLT(v, f.number(bound)); };
     Value* top = larger(n);
     Value* bottom = larger(d);
-    // A large divisor, or a small number, with the other; a large number alone, and back again: the
-    // divisor's smaller part must not vanish.
-    Value* large_divisor = above(bottom, 0x1p900);
+    // A large divisor, or a small number, with the other; a large number alone, and back again. The
+    // divisor's smaller part must not vanish: an infinite number over it is infinite.
+    Value* large_divisor = above(bottom, 0x1p1000);
     Value* large = b_.CreateAnd(b_.CreateNot(large_divisor),
                                 b_.CreateAnd(above(top, 0x1p1000), above(bottom, 0x1p-700)));
-    Value* small =
-        b_.CreateAnd(b_.CreateNot(b_.CreateAnd(above(bottom, 0x1p-900), above(top, 0x1p-900))),
-                     b_.CreateNot(above(bottom, 0x1p800)));
-    Value* both = b_.CreateSelect(large_divisor, f.number(0x1p-130),
+    Value* small = b_.CreateAnd(b_.CreateOr(below(bottom, 0x1p-900), below(top, 0x1p-900)),
+                                below(bottom, 0x1p800));
+    Value* both = b_.CreateSelect(large_divisor, f.number(0.5),
                                   b_.CreateSelect(small, f.number(0x1p130), f.number(1)));
-    Value* over = b_.CreateSelect(large, f.number(0x1p-130), both);
+    Value* over = b_.CreateSelect(large, f.number(0.5), both);
     both = b_.CreateSelect(large, f.number(1), both);
-    back = b_.CreateSelect(large, f.number(0x1p130), back);
+    back = b_.CreateSelect(large, f.number(2), back);
     d = {b_.CreateFMul(d.real, both), b_.CreateFMul(d.imaginary, both)};
     m = {b_.CreateFMul(m.real, over), b_.CreateFMul(m.imaginary, over)};
   }
@@ -157,7 +157,7 @@ Value* ComplexLanes::quotient(Value* x, Value* y) {
       b_.CreateFSub(b_.CreateSelect(swap, br, m.imaginary), b_.CreateSelect(swap, m.real, ar));
   const auto scaled = [&](Value* v) { return b_.CreateFMul(b_.CreateFDiv(v, size), back); };
   const Parts q{scaled(real), scaled(imaginary)};
-  return woven(recovered(q, n, parts(y)), x->getType());
+  return woven(recovered(q, m, d), x->getType());
 }
 
 // Infinities that came out as NaN in both parts, as Annex G has them.
