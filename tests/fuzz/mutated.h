@@ -14,7 +14,7 @@ namespace ricci::testing {
 
 /// A few changes of the kinds that matter to readers of sizes and offsets.
 inline std::vector<std::byte> mutated(std::vector<std::byte> bytes, Rng& rng) {
-  constexpr std::array<std::uint64_t, 10> Numbers = {
+  constexpr std::array<std::uint64_t, 10> OddNumbers = {
       0, 1, 2, 3, 7, 64, 0x7FFFFFFF, 0xFFFFFFFF, ~std::uint64_t{0}, std::uint64_t{1} << 62};
   for (std::size_t n = rng.below(4) + 1; n > 0 && !bytes.empty(); --n) {
     const std::size_t at = rng.below(bytes.size());
@@ -23,7 +23,7 @@ inline std::vector<std::byte> mutated(std::vector<std::byte> bytes, Rng& rng) {
       case 0: bytes[at] ^= static_cast<std::byte>(1U << rng.below(8)); break;
       case 1: bytes[at] = static_cast<std::byte>(rng.next()); break;
       case 2: {  // a number, where numbers are likely to lie or anywhere
-        const std::uint64_t v = Numbers[rng.below(Numbers.size())];
+        const std::uint64_t v = OddNumbers[rng.below(OddNumbers.size())];
         const std::size_t width =
             std::min<std::size_t>(std::size_t{1} << rng.below(4), bytes.size() - at);
         std::memcpy(bytes.data() + at, &v, width);
