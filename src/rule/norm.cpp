@@ -75,7 +75,9 @@ void normalise_backward(EvalContext& c, const std::vector<NormRow>& rows, double
 
 }  // namespace
 
+// There may be any number of rows without elements: nobody asks for them.
 std::vector<NormRow> rows_along(const StaticDims& dims, std::size_t axis) {
+  if (count_elements(dims) == 0) return {};
   StaticDims others = dims;
   others[axis] = 1;
   Nd<NormRow> rows(others);
@@ -87,6 +89,7 @@ std::vector<NormRow> rows_along(const StaticDims& dims, std::size_t axis) {
 }
 
 std::vector<NormRow> rows_of_groups(const StaticDims& dims, std::int64_t groups) {
+  if (count_elements(dims) == 0) return {};
   Nd<NormRow> rows(StaticDims{dims[0], groups});
   std::size_t at = 0;
   for_each_index(dims, [&](const StaticDims& i) {

@@ -27,7 +27,9 @@ struct ScanRun {
         c(context.real(4)),
         // Without states no step need be taken, however many there are.
         steps(count_elements({x.dims[0], x.dims[2], a.dims[1]}) == 0 ? 0 : x.dims[1]),
-        states({steps + 1, x.dims[0], x.dims[2], a.dims[1]}) {
+        // Nor is there a state to keep where no step is taken and none is given.
+        states({steps + 1, x.dims[1] == 0 && !has_initial_state ? 0 : x.dims[0], x.dims[2],
+                a.dims[1]}) {
     if (has_initial_state) {
       const RealNd h0 = context.real(5);
       std::ranges::copy(h0.data, states.data.begin());

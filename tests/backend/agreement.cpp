@@ -20,6 +20,7 @@
 #include "rewrite/exact.h"
 #include "rewrite/replace_nodes.h"
 #include "support/compare.h"
+#include "support/cramped_target.h"
 #include "support/every_device.h"
 #include "support/guarded_run.h"
 #include "support/lir_run.h"
@@ -256,24 +257,34 @@ Outcome donated_outcome(const Graph& graph, const Feeds& feeds, std::size_t& don
 }
 
 std::span<const MadeFor> all_made_for() {
-  static constexpr std::array All = {MadeFor::Lir, MadeFor::Cpu, MadeFor::CpuOpByOp};
-  return std::span(All).first(has_device("cpu") ? All.size() : 1);
+  static constexpr std::array All = {MadeFor::Lir, MadeFor::Cramped, MadeFor::Cpu,
+                                     MadeFor::CpuOpByOp};
+  return std::span(All).first(has_device("cpu") ? All.size() : 2);
 }
 
 std::string_view name(MadeFor target) {
   switch (target) {
     case MadeFor::Lir: return "made for lir";
+    case MadeFor::Cramped: return "made for a device with little room";
     case MadeFor::Cpu: return "made for the CPU";
     case MadeFor::CpuOpByOp: return "made for the CPU op by op";
   }
   return "?";
 }
 
+namespace {
+
+const schedule::Target& target_of(MadeFor target) {
+  static const CrampedTarget cramped;
+  if (target == MadeFor::Cramped) return cramped;
+  return target == MadeFor::Lir ? schedule::plain_target()
+                                : Device::default_cpu().backend().target();
+}
+
+}  // namespace
+
 Outcome lir_outcome(const Graph& graph, const Feeds& feeds, MadeFor target) {
-  const ProgramOptions options{.fuse = target != MadeFor::CpuOpByOp,
-                               .target = target == MadeFor::Lir
-                                             ? &schedule::plain_target()
-                                             : &Device::default_cpu().backend().target()};
+  const ProgramOptions options{.fuse = target != MadeFor::CpuOpByOp, .target = &target_of(target)};
   return outcome_of([&] { return run_on_lir(graph, make_program(graph, options), feeds); });
 }
 

@@ -36,7 +36,7 @@ using Outcome = std::variant<std::vector<Tensor>, ErrorCode>;
                                       std::size_t& donations);
 
 /// What a program is made for, before it is run by the interpreter of programs (`lir`).
-enum class MadeFor : std::uint8_t { Lir, Cpu, CpuOpByOp };
+enum class MadeFor : std::uint8_t { Lir, Cramped, Cpu, CpuOpByOp };
 /// As far as this build has the devices.
 [[nodiscard]] std::span<const MadeFor> all_made_for();
 [[nodiscard]] std::string_view name(MadeFor target);
