@@ -64,6 +64,7 @@ class Control {
                    array < 0 ? room_.spare[LoopBody][r] : result_row(array, rows.row(trip), r));
       }
       bodies_.run(LoopBody);
+      if (bodies_.has_failed()) return;
     }
     for (std::size_t k = 0; k < plan.carries.size(); ++k) {
       const std::int32_t last = plan.carries[k].last;

@@ -22,6 +22,8 @@ class Bodies {
   [[nodiscard]] virtual std::span<std::byte*> buffers(std::size_t body) = 0;
   /// Runs a body with the buffers it has now.
   virtual void run(std::size_t body) = 0;
+  /// Is it known that a body has met a fault, so that further trips are of no use?
+  [[nodiscard]] virtual bool has_failed() const { return false; }
   virtual void copy(std::byte* to, const std::byte* from, std::int64_t bytes) = 0;
   virtual void zero(std::byte* at, std::int64_t bytes) = 0;
   virtual void store_count(std::byte* at, std::int32_t count) = 0;

@@ -106,7 +106,8 @@ class PlanChecker {
     const std::optional<std::int64_t> last = way ? try_add(walk.first, *way) : std::nullopt;
     require_plan(walk.first >= 0 && last && *last >= 0, "a loop goes to a row that does not exist");
     for (const std::int64_t at : {walk.first, *last}) {
-      const std::optional<std::int64_t> end = try_mul(row.elements, at + 1);
+      const std::optional<std::int64_t> rows = try_add(at, 1);
+      const std::optional<std::int64_t> end = rows ? try_mul(row.elements, *rows) : std::nullopt;
       require_plan(end && *end <= array.elements, OtherSize);
     }
   }

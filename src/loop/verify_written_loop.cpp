@@ -99,6 +99,21 @@ class BodyChecker {
                  "a written-out loop reads outside an array");
   }
 
+  // Axes from the narrowest: each goes farther than all before it together.
+  static bool is_one_to_one(const Layout& to, std::span<const std::int64_t> dims) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> axes;
+    for (std::size_t a = 0; a < dims.size(); ++a) {
+      if (dims[a] > 1) axes.emplace_back(to.strides[a], dims[a]);
+    }
+    std::ranges::sort(axes);
+    std::int64_t end = 1;
+    for (const auto& [stride, count] : axes) {
+      if (stride < end) return false;
+      end = saturating_mul(stride, count);
+    }
+    return true;
+  }
+
   void check_pointwise(const WrittenItem& item, std::int64_t elements) {
     for (const Read& read : item.reads) check(read, item, item.dims);
     require_plan(
@@ -107,6 +122,7 @@ class BodyChecker {
     require_plan(item.to.strides.size() == item.dims.size() &&
                      Reach(item.to, item.dims).is_inside(written(item).elements),
                  "a written-out loop writes outside an array");
+    require_plan(is_one_to_one(item.to, item.dims), "an item writes twice to one place");
     filled_[index(item.storage)] += elements;
   }
 

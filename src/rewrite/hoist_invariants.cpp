@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -31,6 +32,14 @@ bool only_spreads(const Graph& body, const Node& node) {
   return elements(node.types[0]) > largest;
 }
 
+// Is it registered at run time, or has it one that is in a body?
+bool runs_custom(const Node& node) {
+  if (node.op.is<op::Custom>()) return true;
+  return std::ranges::any_of(node.bodies, [](const Body& body) {
+    return std::ranges::any_of(body.graph->nodes(), runs_custom);
+  });
+}
+
 // What of a scan's body is the same in every step, and worth computing before the loop.
 class Invariants {
  public:
@@ -40,7 +49,8 @@ class Invariants {
     const ScanLayout layout(op);
     for (NodeId id = 0; id < body.size(); ++id) {
       const Node& node = body.nodes()[id];
-      same_[id] = node.op.is<op::Input>() ? layout.is_bcast(input++) : depends_on_same(node);
+      same_[id] = node.op.is<op::Input>() ? layout.is_bcast(input++)
+                                          : depends_on_same(node) && !is_kept_by_name(node);
     }
     find_leaving();
   }
@@ -52,7 +62,7 @@ class Invariants {
 
  private:
   [[nodiscard]] bool depends_on_same(const Node& node) const {
-    if (draws_numbers(node) || node.op.is<op::Custom>()) return false;
+    if (draws_numbers(node) || runs_custom(node)) return false;
     return std::ranges::all_of(node.operands, [&](ValueId v) { return same_[v.node]; });
   }
 
@@ -72,8 +82,7 @@ class Invariants {
         continue;
       }
       if (!needed_[id]) continue;
-      leaves_[id] =
-          same_[id] && !is_free(node) && !only_spreads(body_, node) && !is_kept_by_name(node);
+      leaves_[id] = same_[id] && !is_free(node) && !only_spreads(body_, node);
       if (leaves_[id]) {
         frontier_.push_back(id);
         continue;
@@ -126,6 +135,9 @@ class Outside {
   void add(NodeId id, const Node& node) {
     NodeSpec spec{.op = node.op, .operands = {}, .bodies = node.bodies, .wanted = node.wanted};
     for (const ValueId v : node.operands) spec.operands.push_back(made_.at(v).id());
+    // A fault is reported, and time is counted, where the node stood.
+    std::optional<ProvenanceScope> own;
+    if (node.provenance) own.emplace(visit_.graph(), *node.provenance);
     const NodeId now = visit_.graph().add(std::move(spec));
     for (std::uint32_t r = 0; r < node.types.size(); ++r) {
       if (node.wanted[r]) made_[{id, r}] = visit_.graph().value({now, r});

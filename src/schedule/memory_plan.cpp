@@ -147,11 +147,13 @@ void place_by_step(const std::vector<Lifetime>& lifetimes, std::int64_t alignmen
 
 MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes, std::int64_t alignment) {
   // By size takes less memory, by step less time: beyond this number it would be minutes.
-  constexpr std::size_t ManyLifetimes = 16384;
+  constexpr std::ptrdiff_t Many = 16384;
   MemoryPlan plan;
   plan.offsets.assign(lifetimes.size(), 0);
   plan.most_alive = most_alive(lifetimes, alignment);
-  const auto place = lifetimes.size() <= ManyLifetimes ? place_by_size : place_by_step;
+  const auto placed =
+      std::ranges::count_if(lifetimes, [](const Lifetime& l) { return l.bytes > 0; });
+  const auto place = placed <= Many ? place_by_size : place_by_step;
   place(lifetimes, alignment, plan);
   return plan;
 }

@@ -110,12 +110,6 @@ class BodyWriter {
     return out;
   }
 
-  // Of integers these are faults for some operands.
-  static bool can_fault(const loop::Instr& i, DType dtype) {
-    if (i.code != loop::Code::Binary || !is_int(dtype)) return false;
-    return i.binary() == BinaryKind::Div || i.binary() == BinaryKind::Rem ||
-           i.binary() == BinaryKind::Pow;
-  }
   static bool is_known(loop::Code code) {
     using enum loop::Code;
     return code == Copy || code == Unary || code == Binary || code == Compare || code == Select ||
@@ -133,6 +127,7 @@ class BodyWriter {
     const bool reduction = item.kind == Item::Kind::Reduction;
     const bool pointwise = item.kind == Item::Kind::Pointwise && is_known(item.instr.code);
     if (item.indirect || (!reduction && !pointwise)) return false;
+    if (pointwise && loop::is_partial(item.instr)) return false;
     WrittenItem& out =
         start(reduction ? WrittenItem::Kind::Reduction : WrittenItem::Kind::Pointwise, item);
     out.dims = item.dims;
@@ -141,7 +136,6 @@ class BodyWriter {
       if (splat != nullptr && is_complex(splat->value.dtype())) return false;
       out.reads.push_back(read(seen));
     }
-    if (can_fault(item.instr, loop::read_dtype(body_, out.reads[0]))) return false;
     if (reduction) {
       out.reduce = item.reduce;
       out.reduced = item.reduced;

@@ -86,11 +86,10 @@ void expect_bits_of_the_reference(const Graph& graph, const Feeds& feeds) {
 
 // Every pair of numbers whose parts are special or large, as two operands; then a few more, so that
 // no vector divides their count.
-std::array<Tensor, 2> special_pairs(DType dtype) {
+std::array<Tensor, 2> special_pairs(DType dtype, double large) {
   constexpr double Inf = std::numeric_limits<double>::infinity();
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const bool narrow = dtype == DType::C64;
-  const double large = narrow ? 2e38 : 1e308;
   const double tiny = narrow ? 1e-42 : 1e-320;
   std::vector<Complex> numbers;
   const auto parts = {0.0, -0.0, 1.0, -1.1, 3.3, large, -tiny, Inf, -Inf, nan, -nan};
@@ -115,7 +114,7 @@ std::array<Tensor, 2> special_pairs(DType dtype) {
 
 TEST(BackendComplexKernels, SpecialValuesAreThoseOfTheReference) {
   for (const DType dtype : {DType::C64, DType::C128}) {
-    const auto [a, b] = special_pairs(dtype);
+    const auto [a, b] = special_pairs(dtype, dtype == DType::C64 ? 2e38 : 1e308);
     const DType other = dtype == DType::C64 ? DType::C128 : DType::C64;
     Graph g(fmt::format("special_{}", name(dtype)));
     const Value x = g.input("x", a.type());
@@ -146,7 +145,8 @@ TEST(BackendComplexKernels, QuotientsAndFunctionsAreThoseOfTheReference) {
   for (const DType dtype : {DType::C64, DType::C128}) {
     const Tolerance tolerance =
         dtype == DType::C64 ? Tolerance{3e-7, 1e-44} : Tolerance{2e-15, 1e-322};
-    const auto [a, b] = special_pairs(dtype);
+    // Where the sum of two parts is beyond the range, libraries have quotients that differ.
+    const auto [a, b] = special_pairs(dtype, dtype == DType::C64 ? 2e38 : 4e307);
     Graph g(fmt::format("functions_{}", name(dtype)));
     const Value x = g.input("x", a.type());
     const Value y = g.input("y", b.type());

@@ -1,6 +1,7 @@
 // What programs for devices promise: nothing is left out, views cost nothing, regions grow as far
 // as they may, memory is planned once for all, and loops do no more than their steps need.
 #include <array>
+#include <functional>
 
 #include <gtest/gtest.h>
 
@@ -200,6 +201,39 @@ TEST(BackendPromises, LoopsDoWhatTheirStepsNeed) {  // [scan-exec]
   EXPECT_EQ(control->carries.size(), 1U);
   EXPECT_NE(control->carries[0][0], control->carries[0][1]);
   expect_agreement(large_loop(4));
+}
+
+// What is computed before a loop is reported where it stands.
+TEST(BackendPromises, FaultsBeforeLoopsAreThoseOfTheirBodies) {  // [scan-exec]
+  const Graph graph = parse_graph(R"(graph @fault {
+    %x = input "x" : i32[]
+    %a = input "a" : i32[]
+    %b = input "b" : i32[]
+    %y = scan %x, %a, %b {length = 4, num_bcast = 2} body {
+      %c = input "c" : i32[]
+      %n = input "n" : i32[]
+      %d = input "d" : i32[]
+      %q = div %n, %d
+      %s = add %c, %q
+      return %s
+    }
+    return %y
+  })");
+  Feeds feeds;
+  for (const char* name : {"x", "a", "b"}) feeds.emplace(name, Tensor::zeros(i32({})));
+  const auto place_of = [](const std::function<void()>& run) {
+    try {
+      run();
+    } catch (const UserError& e) {
+      return e.diagnostic().where.to_string();
+    }
+    return std::string("no fault");
+  };
+  const std::string expected = place_of([&] { (void)interpret(graph, feeds); });
+  EXPECT_NE(expected.find(":9:"), std::string::npos) << expected;
+  for (const std::string& device : {std::string("cpu"), std::string("lir")}) {
+    EXPECT_EQ(place_of([&] { (void)compile(graph, Device::named(device)).run(feeds); }), expected);
+  }
 }
 
 TEST(BackendPromises, TemporariesArePlacedWell) {  // [planner-quality]

@@ -45,6 +45,22 @@ TEST(ToolStop, TimeLimitsEndCommands) {
         << command << ran.err;
     EXPECT_EQ(ran.out, "") << command;
   }
+  // Bodies without anything to compute, of a loop that goes on for ever.
+  constexpr const char* Idle = R"(graph @idle {
+    %x = input "x" : c64[0]
+    %y, %trips = while %x cond {
+      %c = input "c" : c64[0]
+      return %c
+    } body {
+      %c = input "c" : c64[0]
+      return %c
+    }
+    return %trips
+  })";
+  for (const char* device : {"", " --device lir"}) {
+    const ToolRun idle = run_tool(std::string("run --random 1 --timeout 0.05 -") + device, Idle);
+    EXPECT_NE(idle.err.find("error[stopped]"), std::string::npos) << device << idle.err;
+  }
   const ToolRun quick = run_tool("run --random 1 --timeout 1000 -",
                                  "graph @g { %x = input \"x\" : f32[2] return %x }");
   EXPECT_EQ(quick.status, 0) << quick.err;

@@ -158,7 +158,7 @@ class LoopRun {
     begin();
     std::int64_t trip = 0;
     for (; !plan_.most_trips || trip < *plan_.most_trips; ++trip) {
-      throw_if_set(current_stop_flag());
+      throw_if_stopped();
       if (condition_ && !goes_on()) break;
       run_trip(trip);
     }
@@ -185,7 +185,7 @@ class LoopRun {
                                   std::int64_t n, std::size_t bytes) {
     const KernelArgument& array = arrays[static_cast<std::size_t>(number)];
     const auto size = static_cast<std::int64_t>(bytes);
-    if (n < 0 || (n + 1) * size > array.bytes) {
+    if (n < 0 || size > array.bytes || (size > 0 && n > array.bytes / size - 1)) {
       throw InternalError(fmt::format("a written-out loop: row {} of {} bytes in an array of {}", n,
                                       size, array.bytes));
     }

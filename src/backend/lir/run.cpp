@@ -11,6 +11,7 @@
 namespace ricci::lir {
 
 void Runner::run(const Executable& e, Frame& frame) {
+  throw_if_stopped();  // a body may have no steps
   device::StepObserver* observer = arguments_.observer;
   for (std::size_t s = 0; s < e.steps_.size() && !context_.fault; ++s) {
     if (observer != nullptr) {
@@ -100,6 +101,7 @@ class Runner::Bodies final : public device::Bodies {
     return frames_[body].buffers;
   }
   void run(std::size_t body) override { runner_.run(*bodies_[body], frames_[body]); }
+  [[nodiscard]] bool has_failed() const override { return runner_.context_.fault.has_value(); }
   void copy(std::byte* to, const std::byte* from, std::int64_t bytes) override {
     memory_.require_own(to, bytes, "what a loop fills");
     memory_.require_own(from, bytes, "what a loop reads");
