@@ -31,6 +31,8 @@ struct Scan : loop::SelectiveScan {
         b(call, 3, scratch),
         c(call, 4, scratch) {
     if (has_initial_state) h0.emplace(call, 5, scratch);
+    // Backwards, without a step nothing is asked of any row but what goes into the initial state.
+    if (pass == loop::Pass::Backward && steps == 0 && !has_initial_state) batch = 0;
   }
 
   void pack(ThreadPool& pool) const {
