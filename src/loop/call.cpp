@@ -18,7 +18,8 @@ double times_passed(Pass pass) { return pass == Pass::Forward ? 1 : 3; }
 // Keys that a query sees, on average.
 double keys_seen(const Attention& a) {
   switch (a.mask.kind) {
-    case MaskKind::Kind::Causal: return (number(a.keys) + 1) / 2;
+    // The last query sees all keys, each before it one fewer.
+    case MaskKind::Kind::Causal: return number(a.keys) - (number(a.queries) - 1) / 2;
     case MaskKind::Kind::SlidingWindow: return std::min(number(a.keys), number(a.mask.window) + 1);
     case MaskKind::Kind::None:
     case MaskKind::Kind::Custom:

@@ -93,7 +93,7 @@ std::string text(const Attention& a) {
   std::string out = fmt::format("{}batch {}, {} queries, {} keys, {} of {} heads of {}, scale {}",
                                 backward(a.pass), a.batch, a.queries, a.keys, a.heads, a.kv_heads,
                                 a.width, print_f64(a.scale));
-  if (a.cap != 0) out += fmt::format(", cap {}", print_f64(a.cap));
+  if (a.cap.value != 0) out += fmt::format(", cap {}", print_f64(a.cap));
   out += mask_text(a);
   out += fmt::format(", q {}, k {}", strides(a.q), strides(a.k));
   if (a.lse_operand >= 0) out += fmt::format(", lse in operand {}", a.lse_operand);

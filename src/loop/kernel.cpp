@@ -221,6 +221,7 @@ void verify(const Kernel& kernel) {
       check_internal(ready[static_cast<std::size_t>(t.index)],
                      "an access depends on a value that is computed later");
     }
+    check_internal(a.guards.empty() || a.terms.empty(), "an access has both guards and indices");
     for (const Guard& g : a.guards) {
       check_internal(g.strides.size() == kernel.extents.size() && g.limit >= 0,
                      "a guard does not have one stride per axis, or a negative limit");

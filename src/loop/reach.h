@@ -26,6 +26,9 @@ class Reach {
     low_ = low_ && by ? try_add(*low_, *by) : std::nullopt;
     high_ = high_ && by ? try_add(*high_, *by) : std::nullopt;
   }
+  /// Of a walk that is known.
+  [[nodiscard]] std::int64_t low() const { return *low_; }
+  [[nodiscard]] std::int64_t high() const { return *high_; }
   [[nodiscard]] bool is_known() const { return low_ && high_; }
   [[nodiscard]] bool is_inside(std::int64_t elements) const {
     return is_known() && *low_ >= 0 && *high_ < elements;

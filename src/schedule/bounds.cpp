@@ -55,7 +55,7 @@ std::optional<std::vector<Bound>> needed_bounds(std::vector<Bound> bounds, const
   }
   for (const Bound& b : needed) {
     const Range r = range_of(b.place, dims);
-    if (r.high < 0 || r.low >= b.limit) return std::nullopt;
+    if (b.limit <= 0 || r.high < 0 || r.low >= b.limit) return std::nullopt;
   }
   std::erase_if(needed, [&](const Bound& b) {
     const Range r = range_of(b.place, dims);

@@ -120,7 +120,10 @@ std::int64_t running_row(const Item& item, const KernelShape& shape) {
   if (columns <= shape.running_part || above >= shape.enough_rows) {
     if (columns <= shape.longest_row) return columns;
   }
-  return part_of_row(columns, 2, shape.running_part, boundaries_of(item.dims, 1)).value_or(columns);
+  // Shorter parts would be walked down with vectors that are mostly empty.
+  const std::int64_t shortest = std::min<std::int64_t>(64, shape.running_part);
+  return part_of_row(columns, shortest, shape.running_part, boundaries_of(item.dims, 1))
+      .value_or(columns);
 }
 
 // A row's elements must be columns of one total each.

@@ -89,6 +89,7 @@ class Sharing {
       return found != used.end() && found->second > 1;
     };
     const loop::Kernel& kernel = program_.kernels[launch.kernel];
+    std::set<std::size_t> taken;  // by results that nobody reads later, too
     for (std::size_t o = 0; o < launch.buffers.size(); ++o) {
       if (kernel.arguments[o].role != loop::ArgumentRole::Out) continue;
       const std::size_t out = at(launch.buffers[o]);
@@ -97,13 +98,14 @@ class Sharing {
         if (kernel.arguments[i].role != loop::ArgumentRole::In) continue;
         const std::size_t in = place_[at(launch.buffers[i])];
         if (lives_[in].bytes != lives_[out].bytes || lives_[in].last != s ||
-            lives_[in].first == s || several(in) || several(out)) {
+            lives_[in].first == s || several(in) || several(out) || taken.contains(in)) {
           continue;
         }
         if (!loop::can_overwrite(kernel, o, i)) continue;
         lives_[in].last = lives_[out].last;
         lives_[out].bytes = 0;
         place_[out] = in;
+        taken.insert(in);
         break;
       }
     }

@@ -217,7 +217,9 @@ class Checker {
             "a kernel reads or writes an argument that does not exist");
     Reach reach(a.offset);
     std::vector<bool> guarded(a.strides.size(), false);
-    for (const loop::Guard& g : a.guards) add_guarded(reach, a, g, guarded);
+    for (const loop::Guard& g : a.guards) {
+      if (add_guarded(reach, a, g, k, guarded) == Reads::Never) return;
+    }
     for (std::size_t axis = 0; axis < a.strides.size(); ++axis) {
       if (!guarded[axis]) reach.add(a.strides[axis], k.extents[axis]);
     }
@@ -227,23 +229,34 @@ class Checker {
             "a kernel reads or writes outside a buffer");
   }
 
-  // Axes along which the place is a multiple of what the guard keeps in [0, limit).
-  static void add_guarded(Reach& reach, const loop::Access& a, const loop::Guard& g,
-                          std::vector<bool>& guarded) {
+  enum class Reads : std::uint8_t { Never, Sometimes };
+
+  // Axes along which the place is a multiple of what the guard keeps in [0, limit), as far as the
+  // kernel walks at all.
+  static Reads add_guarded(Reach& reach, const loop::Access& a, const loop::Guard& g,
+                           const loop::Kernel& k, std::vector<bool>& guarded) {
     require(g.strides.size() == a.strides.size(), "a guard does not have one stride per axis");
+    Reach walked(g.offset);
+    for (std::size_t i = 0; i < g.strides.size(); ++i) walked.add(g.strides[i], k.extents[i]);
+    if (!walked.is_known()) return Reads::Sometimes;
+    const std::int64_t low = std::max<std::int64_t>(0, walked.low());
+    const std::int64_t high = std::min(g.limit - 1, walked.high());
+    if (low > high) return Reads::Never;
     const auto first = std::ranges::find_if(g.strides, [](std::int64_t s) { return s != 0; });
-    if (first == g.strides.end() || g.limit <= 0) return;
+    if (first == g.strides.end()) return Reads::Sometimes;
     const auto axis = static_cast<std::size_t>(first - g.strides.begin());
-    if (a.strides[axis] % *first != 0) return;
+    if (a.strides[axis] % *first != 0) return Reads::Sometimes;
     const std::int64_t times = a.strides[axis] / *first;
     for (std::size_t i = 0; i < g.strides.size(); ++i) {
       if (g.strides[i] == 0) continue;
-      if (guarded[i] || try_mul(g.strides[i], times) != a.strides[i]) return;
+      if (guarded[i] || try_mul(g.strides[i], times) != a.strides[i]) return Reads::Sometimes;
     }
     for (std::size_t i = 0; i < g.strides.size(); ++i) guarded[i] = guarded[i] || g.strides[i] != 0;
-    const std::optional<std::int64_t> before = try_mul(g.offset, times);
-    reach.move(before ? try_mul(*before, -1) : std::nullopt);
-    reach.add(times, g.limit);
+    const std::optional<std::int64_t> back = try_mul(g.offset, -1);
+    const std::optional<std::int64_t> from = back ? try_add(low, *back) : std::nullopt;
+    reach.move(from ? try_mul(*from, times) : std::nullopt);
+    reach.add(times, high - low + 1);
+    return Reads::Sometimes;
   }
 
   void check(const CallStep& s) const {

@@ -9,6 +9,7 @@
 #include "ricci/build/build.h"
 #include "ricci/build/reduce.h"
 #include "ricci/schedule/program.h"
+#include "ricci/schedule/verify.h"
 
 #include "backend/agreement.h"
 #include "support/compare.h"
@@ -59,6 +60,29 @@ TEST(BackendGuardedLoads, AStencilOfPadsIsOneKernel) {
       EXPECT_TRUE(is_kernels_only(g));
     }
   }
+}
+
+// A bound that a slice makes needless is dropped; those that stay must not be thought to reach
+// where nobody goes.
+TEST(BackendGuardedLoads, WhatIsNotWalkedIsNotRead) {
+  Graph g("walked");
+  const Value x = g.input("x", f32({15}));
+  const Value rows = reshape(padded(x, {1}, {0}, 0), {.new_shape = {4, 4}});
+  const Value wide = padded(rows, {0, 0}, {0, 1}, 0);
+  const Value part =
+      narrow(narrow(wide, {.axis = 0, .start = 0, .len = 3}), {.axis = 1, .start = 1, .len = 4});
+  g.set_outputs({mul(part, scalar_of(g, DType::F32, 2))});
+  verify(make_program(g));
+  expect_agreement_everywhere(g, {{"x", random_tensor(3, x.type())}});
+  Graph h("nothing");
+  const Value empty = h.input("x", f32({0}));
+  const auto zeros = [&](std::int64_t n) { return h.constant(Tensor::zeros(f32({n}))); };
+  const Value joined = concat(std::vector{zeros(2), empty, zeros(3)}, {.axis = 0});
+  const Value y = h.input("y", f32({5}));
+  h.set_outputs({add(joined, y)});
+  verify(make_program(h));
+  expect_agreement_everywhere(h,
+                              {{"x", Tensor::zeros(f32({0}))}, {"y", random_tensor(4, y.type())}});
 }
 
 // Shifts as users of other libraries write them: slices with zeros beside them.

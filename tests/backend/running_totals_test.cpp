@@ -57,6 +57,19 @@ TEST(BackendRunningTotals, FuseWithTheirNeighbours) {
   }
 }
 
+// Columns are cut into parts that keep vectors busy, or stay whole.
+TEST(BackendRunningTotals, PartsOfColumnsAreNotShort) {
+  for (const auto& [dims, axis] : {std::pair{Dims{8, 6, 32001}, 1}, std::pair{Dims{6, 65, 2062}, 0},
+                                   std::pair{Dims{6, 128, 1031}, 0}}) {
+    Graph g("parts");
+    const Value x = g.input("x", f32(dims));
+    g.set_outputs({cumsum(x, {.axis = axis})});
+    const Program program = make_program(g);
+    for (const loop::Kernel& k : program.kernels) EXPECT_GE(k.row_elements(), 64);
+    expect_agreement_everywhere(g, {{"x", random_tensor(3, x.type())}});
+  }
+}
+
 // Totals both ways, and sums over the same rows, do not walk together.
 TEST(BackendRunningTotals, KeepApartWhatWalksAnotherWay) {
   Graph g("apart");

@@ -14,6 +14,7 @@
 #include "ricci/op/attention.h"
 #include "ricci/op/op.h"
 #include "ricci/op/reduce.h"
+#include "ricci/type/real.h"
 #include "ricci/type/type.h"
 
 namespace ricci::loop {
@@ -128,8 +129,8 @@ struct Attention {
   std::int64_t queries = 0;
   std::int64_t keys = 0;
   std::int64_t width = 0;  ///< of a head
-  double scale = 1;
-  double cap = 0;  ///< 0: none
+  Real scale = 1;
+  Real cap = 0;  ///< 0: none
   MaskKind mask = {};
   HeadStrides q = {};  ///< out, dy and dq too
   HeadStrides k = {};  ///< v, dk and dv too

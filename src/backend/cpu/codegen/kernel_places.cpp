@@ -48,7 +48,6 @@ Value* KernelEmitter::guards_hold(const Stage& stage, std::size_t axis, Value* c
   Value* all = b_.getTrue();
   for (const Reg r : stage.code) {
     const Instr& i = k_.code[static_cast<std::size_t>(r)];
-    if (!i.per_element) continue;
     for (const loop::Guard& g : i.access.guards) {
       const std::int64_t stride = g.strides[axis];
       const std::int64_t span = (stride < 0 ? -stride : stride) * (width - 1);

@@ -24,10 +24,11 @@ int words_each(const loop::Instr& i) {
   return i.dtype == DType::F64 ? 2 * numbers : numbers;
 }
 
-// u·width + low in float is what double rounds to: the product of two floats is exact in double.
+// u·width + low in float is what double rounds to: the product of two floats is exact in double. A
+// negative width would make a zero of the other sign.
 bool is_float_enough(const loop::Instr& i) {
   const double high = i.range[1];
-  return i.dtype != DType::F64 && i.range[0] == 0 &&
+  return i.dtype != DType::F64 && i.range[0] == 0 && high > 0 &&
          static_cast<double>(static_cast<float>(high)) == high;
 }
 
