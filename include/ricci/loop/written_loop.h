@@ -2,9 +2,10 @@
 // fills each of them. A target makes one function of it, whose arrays are registers as far as there
 // are any, or walks it element by element.
 //
-//   loop  trips 5  carry operand 0  rows of operand 1
+//   body(s0, s1) -> (s3) {
 //     s2[4] : f32 = tanh s0
 //     s3[4] : f32 = add s2, s1
+//   }
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// What an op is to the compiler: a view, an instruction per element, a reduction, or a call. The
-// compiler fuses the first three into loop kernels; a call is a role that devices serve.
+// What an op is to the compiler: a view, an instruction per element, a reduction, running totals,
+// pieces that are copied, or a call. The compiler fuses all but the last into loop kernels; a call
+// is a role that devices serve.
 #pragma once
 
 #include <cstdint>

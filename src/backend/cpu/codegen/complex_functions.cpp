@@ -220,7 +220,8 @@ Value* ComplexLanes::exponential(Value* x) {
   return woven(out, x->getType());
 }
 
-// ln |z| + i·arg z. Near |z| = 1 by what |z|² is more than 1, which loses no digits.
+// ln |z| + i·arg z. Near |z| = 1 by what |z|² is more than 1: the error stays that of
+// numbers near 1.
 Value* ComplexLanes::logarithm(Value* x) {
   const Parts z = parts(x);
   const Doubles f(b_, target_, z.real->getType());

@@ -1,4 +1,4 @@
-// Ops that move elements: every one is a few strided copies.
+// Slices that begin where a value says: every one is a few strided copies.
 #include <algorithm>
 
 #include "backend/cpu/host/indices.h"

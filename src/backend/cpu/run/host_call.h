@@ -1,5 +1,5 @@
 // Kernels written in C++, for calls that are neither loops the code generator makes nor matrix
-// work: sorting, scatters, random numbers, solves, recurrences. They need neither LLVM nor the
+// work: sorting, scatters, sampling, solves, recurrences. They need neither LLVM nor the
 // graph.
 #pragma once
 
