@@ -14,7 +14,8 @@ endif()
 set(cpu_tests
     backend/attached_kernels_test backend/attention_test backend/complex_kernels_test
     backend/conv_test backend/empty_sizes_test backend/host_calls_test
-    backend/program_promises_test backend/cpu_guard_pages_test backend/cpu_ops_test
+    backend/extreme_attributes_test backend/program_promises_test backend/cpu_guard_pages_test
+    backend/cpu_ops_test
     backend/cpu_transforms_test backend/host_kernels_test backend/matmul_test
     backend/program_bytes_test
     backend/shared_steps_test fuzz/cache_folder_fuzz fuzz/program_bytes_fuzz
@@ -22,7 +23,8 @@ set(cpu_tests
     runtime/bits_test runtime/code_folder_test runtime/float_environment_test runtime/fork_test
     runtime/pipeline_test runtime/session_test runtime/shared_use_test runtime/stop_test
     runtime/threads_test support/c_program support/guarded_run support/vector_math_points
-    unit/cpu_jit_test unit/cpu_vector_math_test unit/schedule_calls_test unit/tool_compile_test)
+    unit/cpu_jit_test unit/cpu_vector_math_test unit/schedule_bytes_test unit/schedule_calls_test
+    unit/tool_compile_test)
 # What takes the place of some of it.
 set(without_cpu_tests support/checked_run)
 
