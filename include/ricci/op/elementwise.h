@@ -136,7 +136,8 @@ struct Cast {
                                .results = "out",
                                .traits = Trait::Elementwise,
                                .help = "converts values to another dtype",
-                               .formula = "out[i] = x[i] as `to`"};
+                               .formula = "out[i] = x[i] as `to`",
+                               .numerics = Numerics::Boundary};
   static void fields(auto& self, auto&& f) {
     f("to", self.to, "dtype of the result", Presence::Required);
   }

@@ -100,7 +100,8 @@ struct BatchElementwiseRegion {
                      "c2 attr: there is a plane, and a step reads input(0) and steps before it\n"
                      "c3 dtype: a step's function is defined for its operands' dtypes\n"
                      "c4 shape: planes have rank ≥ 1, a first size ≥ 1 and equal other sizes\n"
-                     "c5 dtype: planes have one dtype"};
+                     "c5 dtype: planes have one dtype",
+      .numerics = Numerics::Elementwise};
   static void fields(auto& self, auto&& f) {
     f("chain", self.chain, "the steps, in order", Presence::Required);
   }

@@ -41,7 +41,8 @@ struct Rope {
                      "c4 shape: cos and sin are [S_max, head_dim/2]\n"
                      "c5 shape: the tables have at least S rows",
       .vjp = RuleSource::Written,
-      .batch = RuleSource::Written};
+      .batch = RuleSource::Written,
+      .numerics = Numerics::Elementwise};
   static void fields(auto& self, auto&& f) {
     f("head_dim", self.head_dim, "width of a head", Presence::Required);
     f("n_rot", self.n_rot, "elements of a head that turn; absent: head_dim");
@@ -73,7 +74,8 @@ struct RopeBackward {
                      "c4 shape: cos and sin are [S_max, head_dim/2]\n"
                      "c5 shape: the tables have at least S rows\n"
                      "c6 shape: x has the shape of dy",
-      .batch = RuleSource::Written};
+      .batch = RuleSource::Written,
+      .numerics = Numerics::Elementwise};
   static void fields(auto& self, auto&& f) { Rope::fields(self, f); }
   void normalize(std::span<const Type> operands);
   bool operator==(const RopeBackward&) const = default;
