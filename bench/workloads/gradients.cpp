@@ -13,7 +13,6 @@
 #include "workloads/training.h"
 
 namespace ricci::bench {
-namespace {
 
 Workload finished(std::string name, Draft draft, std::vector<std::string> outputs) {
   return {.name = std::move(name),
@@ -24,18 +23,23 @@ Workload finished(std::string name, Draft draft, std::vector<std::string> output
           .settings = {}};
 }
 
+namespace {
+
 std::vector<std::string> gradient_names(std::span<const std::string> wrt) {
   std::vector<std::string> names;
   for (const std::string& name : wrt) names.push_back("d_" + name);
   return names;
 }
 
-// The gradients of the draft's only output, whose cotangent is a new input.
+}  // namespace
+
 Workload gradients(std::string name, Draft draft, const std::vector<std::string>& wrt) {
   draft.graph = grad(draft.graph, {wrt.begin(), wrt.end()}).graph;
   draft.feeds.emplace("d_output", FeedRule::normal(1));
   return finished(std::move(name), std::move(draft), gradient_names(wrt));
 }
+
+namespace {
 
 // The draft's scalar loss and its gradients.
 Workload loss_and_gradients(std::string name, Draft draft, const std::vector<std::string>& wrt) {

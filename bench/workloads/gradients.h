@@ -5,6 +5,12 @@
 
 namespace ricci::bench {
 
+/// A draft as a workload, without what its outputs do not need.
+[[nodiscard]] Workload finished(std::string name, Draft draft, std::vector<std::string> outputs);
+/// The gradients of the draft's only output, whose cotangent is a new input.
+[[nodiscard]] Workload gradients(std::string name, Draft draft,
+                                 const std::vector<std::string>& wrt);
+
 /// softmax(layer_norm(gelu(x·g + b) + x)) on 4096x1024.
 [[nodiscard]] Workload fused_rows_fwd(Scale scale);
 /// Its gradients in x, g, b and the norm's gamma and beta, for a given cotangent.

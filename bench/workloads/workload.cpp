@@ -8,6 +8,7 @@
 #include "ricci/support/error.h"
 
 #include "workloads/gradients.h"
+#include "workloads/sequences.h"
 #include "workloads/training.h"
 
 namespace ricci::bench {
@@ -64,6 +65,15 @@ constexpr WorkloadEntry Entries[] = {
     {"mlp_hvp", mlp_hvp},
     {"hessian", logistic_hessian},
     {"embedding_grad", embedding_grad},
+    {"selective_scan_grad", selective_scan_grad},
+    {"gated_delta_grad", gated_delta_grad},
+    {"attention_2048", attention_2048},
+    {"attention_2048_grad", attention_2048_grad},
+    {"sort", sort_million},
+    {"top_k", top_k_50},
+    {"cumsum_rows", cumsum_rows},
+    {"cumsum_columns", cumsum_columns},
+    {"rng_normal", rng_normal_4m},
     {"tiny_call", tiny_call},
 };
 

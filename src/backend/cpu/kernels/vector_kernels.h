@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "backend/cpu/kernels/recurrence_kernels.h"
+
 namespace ricci::cpu {
 
 /// C = A B, or C += A B, for C [m, n] with neighbouring columns. Strides count elements.
@@ -93,6 +95,8 @@ struct VectorKernels {
   ProductKernels<std::uint32_t> u32;
   ProductKernels<std::uint64_t> u64;
   ScoreKernels scores;
+  RecurrenceKernels<float> recurrence_f32;
+  RecurrenceKernels<double> recurrence_f64;
   /// Maxima of windows of two by two, side by side in two rows of an image; and the rows' gradient,
   /// which has dy at every window's first maximum.
   void (*max_of_pairs)(const float* upper, const float* lower, std::int64_t count,

@@ -11,6 +11,7 @@
 #include "backend/cpu/kernels/vector_panels.h"
 #include "backend/cpu/kernels/vector_pool.h"
 #include "backend/cpu/kernels/vector_product.h"
+#include "backend/cpu/kernels/vector_recurrence.h"
 #include "backend/cpu/kernels/vector_scores.h"
 
 namespace ricci::cpu::RICCI_VECTOR_TARGET {
@@ -25,6 +26,8 @@ const VectorKernels kernels = {
     .u32 = product_kernels<std::uint32_t>(),
     .u64 = product_kernels<std::uint64_t>(),
     .scores = {take_scores, exp_shifted, cap_scores, add_products, score_gradient},
+    .recurrence_f32 = recurrence_kernels<float>(),
+    .recurrence_f64 = recurrence_kernels<double>(),
     .max_of_pairs = max_of_pairs,
     .max_of_pairs_backward = max_of_pairs_backward,
     .exp = exp_all,
