@@ -17,6 +17,7 @@
 #include "rewrite/replace_nodes.h"
 #include "rewrite/tidy.h"
 #include "schedule/calls.h"
+#include "schedule/lower_for.h"
 #include "support/float_environment.h"
 #include "type/small_dtype.h"
 
@@ -66,6 +67,10 @@ NewResults reduced_by_sums(const NodeVisit& v) {
 
 bool is_attention(const Op& op) { return op.is<op::Attention>() || op.is<op::AttentionBackward>(); }
 
+const schedule::Target& target_of(const ProgramOptions& options) {
+  return options.target != nullptr ? *options.target : schedule::plain_target();
+}
+
 bool is_claimed(const Graph& graph, const Node& node, const ProgramOptions& options) {
   if (options.target == nullptr) return false;
   return schedule::is_claimed(*options.target, lower_node(graph, node).call, graph, node);
@@ -75,7 +80,8 @@ bool must_expand(const Graph& graph, const Node& node, const ProgramOptions& opt
   if (!has_expansion(node.op.kind()) || node.op.is<op::Checkpoint>()) return false;
   if (is_attention(node.op)) return false;  // in the end: see expand_attention
   if (is_claimed(graph, node, options)) return false;
-  return lower_node(graph, node).form == Lowering::Form::Call;
+  const schedule::KernelShape& shape = target_of(options).kernel_shape();
+  return schedule::lower_for(shape, graph, node).form == Lowering::Form::Call;
 }
 
 // The node's op on other operands, with the same results wanted: an invalid Value for the others.
