@@ -18,6 +18,7 @@
 #include "rewrite/tidy.h"
 #include "schedule/calls.h"
 #include "schedule/lower_for.h"
+#include "schedule/scatter_loops.h"
 #include "support/float_environment.h"
 #include "type/small_dtype.h"
 
@@ -184,6 +185,7 @@ PassResult expand_unclaimed(const Graph& graph, const ProgramOptions& options) {
         if (is_attention(v.node.op) && !is_claimed(v.rebuild.from(), v.node, options)) {
           if (NewResults wide = attention_in_f32(v)) return wide;
         }
+        if (NewResults loops = schedule::scatter_by_loops(v, target_of(options))) return loops;
         if (must_expand(v.rebuild.from(), v.node, options)) {
           return expand_node(v.node, v.operands, v.graph());
         }
