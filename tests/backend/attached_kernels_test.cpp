@@ -101,6 +101,28 @@ TEST(BackendAttached, BiasAndActivation) {
   expect_same_bits(dense(DType::BF16, {300, 64}, 130), 1);
 }
 
+// Whatever is done with the elements of a product is done where they are made.
+TEST(BackendAttached, ProductsTakeWhatFollows) {  // [epilogue-set]
+  const auto one_step = [](const char* what, auto&& follow) {
+    Graph g(what);
+    const Value x = g.input("x", f32({64, 96}));
+    const Value product = matmul(x, g.param("w", f32({96, 128})));
+    g.set_outputs({follow(product, g)});
+    expect_same_bits(g, 1);
+    const std::string report = compile(g, Device::cpu(1)).report();
+    EXPECT_NE(report.find("matmul, then "), std::string::npos) << what << "\n" << report;
+  };
+  one_step("activation", [](Value p, Graph&) { return gelu(p); });
+  one_step("residual", [](Value p, Graph& g) { return p + g.input("r", f32({64, 128})); });
+  one_step("scale", [](Value p, Graph&) { return p * 0.125; });
+  one_step("clamp",
+           [](Value p, Graph&) { return min(max(p, scalar_like(p, -1.0)), scalar_like(p, 1.0)); });
+  one_step("cast", [](Value p, Graph&) { return cast(p, {.to = DType::BF16}); });
+  one_step("mask", [](Value p, Graph& g) {
+    return where(g.input("m", {DType::Bool, {64, 128}}), p * 2.0, scalar_like(p, 0.0));
+  });
+}
+
 TEST(BackendAttached, FlatKernelsResidualsAndKeptResults) {
   Graph g("flat");
   const Value x = g.input("x", f32({6, 90, 70}));

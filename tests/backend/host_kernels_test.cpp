@@ -8,13 +8,16 @@
 #include <gtest/gtest.h>
 
 #include "ricci/interp/interpreter.h"
+#include "ricci/op/sequence.h"
 #include "ricci/op/table.h"
 #include "ricci/rule/lower.h"
 #include "ricci/rule/nd.h"
 
+#include "backend/cpu/run/call_kernel.h"
 #include "backend/cpu/run/host_call.h"
 #include "backend/cpu/structured/strided_copy.h"
 #include "ops/cases.h"
+#include "schedule/calls.h"
 #include "support/compare.h"
 
 namespace ricci::testing {
@@ -327,6 +330,32 @@ INSTANTIATE_TEST_SUITE_P(All, BackendHostKernelCases, ::testing::ValuesIn(kinds_
                            const auto kind = static_cast<std::size_t>(op.param);
                            return std::string(all_ops()[kind].info->name);
                          });
+
+// As a stored program may call it: with nothing in any array, but many steps to walk.
+TEST(BackendHostKernels, StoredCallsDoNotWalkAlongNothing) {
+  const auto view = [](const Dims& dims) {
+    const Type type = f32(dims);
+    return BufferView{0, type, loop::contiguous(type.static_dims())};
+  };
+  constexpr std::int64_t Far = std::int64_t{1} << 40;
+  const BufferView keys = view({1, Far, 3, 0});
+  const BufferView values = view({1, Far, 0, 4});
+  const BufferView gates = view({1, Far, 0});
+  const Op op(op::GatedDeltaNetBackward{});
+  CallStep step{.call = {},
+                .reference = loop::Reference(op),
+                .operands = {keys, keys, values, gates, gates, values},
+                .results = {keys, keys, values, gates, gates}};
+  step.call = schedule::call_on(op, step.operands, step.results);
+  const auto kernel = cpu::make_call_kernel(step, default_registry());
+  EXPECT_EQ(kernel->scratch_bytes(), 0);
+  std::byte nothing{};
+  const std::vector<std::byte*> in(step.operands.size(), &nothing);
+  const std::vector<std::byte*> out(step.results.size(), &nothing);
+  ThreadPool pool(1);
+  kernel->run({in, out, pool});
+  EXPECT_EQ(nothing, std::byte{});
+}
 
 }  // namespace
 }  // namespace ricci::testing
