@@ -7,6 +7,7 @@
 
 #include "ricci/runtime/compiled_graph.h"
 #include "ricci/runtime/device.h"
+#include "ricci/schedule/verify.h"
 #include "ricci/transform/grad.h"
 
 #include "backend/cpu/codegen/code_cache.h"
@@ -206,6 +207,32 @@ TEST(BackendAttached, BeforeAndAfterAndWhatIsKept) {
   const Value y = gelu(matmul(h, g.param("w", f32({70, 110}))) + g.param("b", f32({110})));
   g.set_outputs({h, y});
   expect_same_bits(g, 1, 1);
+}
+
+// A kernel that does not exist, or a buffer, is found in either of two.
+TEST(BackendAttached, DamagedKernelsAreFound) {
+  Graph g("both");
+  const Value x = g.input("x", f32({90, 70}));
+  g.set_outputs({tanh(matmul(exp(x), g.param("w", f32({70, 110}))))});
+  const Program sound = program_of(g);
+  ASSERT_EQ(attached(sound, &CallStep::before), 1U) << to_string(sound);
+  ASSERT_EQ(attached(sound, &CallStep::after), 1U) << to_string(sound);
+  EXPECT_EQ(find_fault(sound), std::nullopt);
+  for (std::optional<Launch> CallStep::* which : {&CallStep::before, &CallStep::after}) {
+    const auto damaged = [&](auto&& damage) {
+      Program p = sound;
+      for (Step& step : p.steps) {
+        if (auto* call = std::get_if<CallStep>(&step.what)) damage(*(call->*which));
+      }
+      return find_fault(p).value_or("nothing");
+    };
+    EXPECT_TRUE(damaged([](Launch& l) {
+                  l.kernel = 1000;
+                }).ends_with(": a step launches a kernel that does not exist"));
+    EXPECT_TRUE(damaged([](Launch& l) {
+                  l.buffers[0] = 1000;
+                }).ends_with(": a step uses a buffer that does not exist"));
+  }
 }
 
 // What multiplies itself, or is read again behind the product, is there before it begins.
