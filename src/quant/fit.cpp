@@ -10,6 +10,22 @@ namespace {
 
 constexpr double LargestF16 = 65504;
 
+// Sums are kept several at a time: they do not wait for each other, and fit in vectors.
+constexpr std::size_t Lanes = 4;
+
+template <class F>
+void for_each_in_lanes(std::size_t count, F&& f) {
+  std::size_t i = 0;
+  for (; i + Lanes <= count; i += Lanes) {
+    for (std::size_t lane = 0; lane < Lanes; ++lane) f(i + lane, lane);
+  }
+  for (; i < count; ++i) f(i, 0);
+}
+
+double total(const std::array<double, Lanes>& sums) {
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
 struct Best {
   double gain = 0;  // Σ w x² less the error
   double scale = 0;
@@ -83,16 +99,22 @@ struct Sums {
 };
 
 void add_codes(const Weighted& v, const Line& line, const CodeRange& codes, Sums& sums) {
-  sums.q = sums.qq = sums.xq = 0;
   const double inverse = inverse_of(line.scale);
-  for (std::size_t i = 0; i < v.values.size(); ++i) {
+  std::array<double, Lanes> sum_q{};
+  std::array<double, Lanes> sum_qq{};
+  std::array<double, Lanes> sum_xq{};
+  const auto add = [&](std::size_t i, std::size_t lane) {
     const double x = v.values[i];
     const double q = nearest_code(x - line.offset, inverse, codes);
     const double wq = v.weights[i] * q;
-    sums.q += wq;
-    sums.xq += wq * x;
-    sums.qq += wq * q;
-  }
+    sum_q[lane] += wq;
+    sum_qq[lane] += wq * q;
+    sum_xq[lane] += wq * x;
+  };
+  for_each_in_lanes(v.values.size(), add);
+  sums.q = total(sum_q);
+  sums.qq = total(sum_qq);
+  sums.xq = total(sum_xq);
 }
 
 // Where the search for a line starts: with so many more steps in the range of the values than there
@@ -127,13 +149,13 @@ double error_of(const Sums& s, const Line& l) {
 
 double squared_error(const Weighted& v, const Line& line, const CodeRange& codes) {
   const double inverse = inverse_of(line.scale);
-  double sum = 0;
-  for (std::size_t i = 0; i < v.values.size(); ++i) {
+  std::array<double, Lanes> sums{};
+  for_each_in_lanes(v.values.size(), [&](std::size_t i, std::size_t lane) {
     const double x = v.values[i] - line.offset;
     const double off = x - line.scale * nearest_code(x, inverse, codes);
-    sum += v.weights[i] * off * off;
-  }
-  return sum;
+    sums[lane] += v.weights[i] * off * off;
+  });
+  return total(sums);
 }
 
 double best_scale(const Weighted& v, const CodeRange& codes) {

@@ -9,7 +9,7 @@
 namespace ricci::quant {
 namespace {
 
-// A float of 1 sign, `exponent` and `fraction` bits, 8 at most together, without its special codes.
+// A float of 8 bits: 1 sign, `exponent` and `fraction` bits, without its special codes.
 struct TinyLayout {
   int exponent;
   int fraction;
@@ -18,7 +18,10 @@ struct TinyLayout {
 };
 constexpr TinyLayout E4m3 = {4, 3, 7, 448.0F};
 constexpr TinyLayout E5m2 = {5, 2, 15, 57344.0F};
-constexpr TinyLayout E2m1 = {2, 1, 1, 6.0F};
+
+constexpr std::array<float, 16> Fp4Values = {0.0F,  0.5F,  1.0F,  1.5F,  2.0F,  3.0F,
+                                             4.0F,  6.0F,  -0.0F, -0.5F, -1.0F, -1.5F,
+                                             -2.0F, -3.0F, -4.0F, -6.0F};
 
 float tiny_value(std::uint8_t code, const TinyLayout& f) noexcept {
   const int exponent = (code >> f.fraction) & ((1 << f.exponent) - 1);
@@ -49,7 +52,7 @@ std::uint8_t tiny_code(float value, const TinyLayout& f) noexcept {
 
 }  // namespace
 
-float fp4_value(std::uint8_t code) noexcept { return tiny_value(code & 15U, E2m1); }
+float fp4_value(std::uint8_t code) noexcept { return Fp4Values[code & 15U]; }
 
 float fp8_e4m3_value(std::uint8_t code) noexcept {
   if ((code & 0x7FU) == 0x7FU) return std::numeric_limits<float>::quiet_NaN();
@@ -82,8 +85,14 @@ std::uint8_t to_fp8_e5m2(float value) noexcept {
   return tiny_code(value, E5m2);
 }
 
+// How many middles between neighbours the magnitude is above; a middle itself goes to the even
+// code.
 std::uint8_t to_fp4(float value) noexcept {
-  return std::isnan(value) ? std::uint8_t{0} : tiny_code(value, E2m1);
+  if (std::isnan(value)) return 0;
+  const float m = std::fabs(value);
+  const int code = (m > 0.25F) + (m >= 0.75F) + (m > 1.25F) + (m >= 1.75F) + (m > 2.5F) +
+                   (m >= 3.5F) + (m > 5.0F);
+  return static_cast<std::uint8_t>(std::signbit(value) ? code + 8 : code);
 }
 
 }  // namespace ricci::quant
