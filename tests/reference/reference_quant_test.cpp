@@ -43,6 +43,7 @@ std::vector<Format> formats() {
   return out;
 }
 
+// [gguf-q2k-q3k-layout] [gguf-q6k-signed] [fp8-e4m3-finite]
 class ReferenceBlocks : public ::testing::TestWithParam<Format> {};
 
 TEST_P(ReferenceBlocks, DecodeToTheSameBits) {
@@ -61,6 +62,7 @@ TEST_P(ReferenceBlocks, DecodeToTheSameBits) {
 
 INSTANTIATE_TEST_SUITE_P(All, ReferenceBlocks, ::testing::ValuesIn(formats()), named);
 
+// [int4-signed]
 TEST(ReferenceSchemes, DecodeToTheSameBits) {
   const std::map<std::string, Tensor> arrays = arrays_of("schemes.npz");
   for (const char* name : {"int8_block_8", "int8_block_asym_16", "int4_block_32", "fp8_e4m3",

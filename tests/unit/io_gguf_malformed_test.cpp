@@ -263,6 +263,7 @@ std::vector<Malformed> all_malformed() {
   return all;
 }
 
+// [gguf-hardened]
 TEST(IoGgufMalformed, EveryFileGetsItsErrorAndItsByte) {
   const std::vector<Malformed> all = all_malformed();
   EXPECT_GE(all.size(), 100U);

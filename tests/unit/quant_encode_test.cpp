@@ -74,7 +74,7 @@ class QuantEncode : public ::testing::TestWithParam<Format> {
   const FormatInfo& f = info(GetParam());
 };
 
-// The ratios are recorded as properties: `--gtest_output=json` has the table.
+// [gguf-encode] The ratios are recorded as properties: `--gtest_output=json` has the table.
 TEST_P(QuantEncode, IsNoWorseThanThePublishedProcedure) {
   constexpr std::size_t Count = 256 * 24;
   for (std::size_t kind = 0; kind < std::size(Kinds); ++kind) {
