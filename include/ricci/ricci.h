@@ -13,6 +13,7 @@
 #include "ricci/build/reduce.h"
 #include "ricci/build/select.h"
 #include "ricci/build/sequence.h"
+#include "ricci/build/spectrum.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/io/npy.h"
 #include "ricci/io/object_file.h"

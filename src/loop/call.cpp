@@ -80,6 +80,13 @@ double flops(const GatedDelta& d, const WantedResults& /*wanted*/) {
          number(d.heads) * number(d.value_width) * number(d.key_width);
 }
 
+// 5 n log n for complex numbers, half of it for real ones.
+double flops(const FourierTransform& f, const WantedResults& /*wanted*/) {
+  const double n = number(f.length);
+  const double lines = number(f.batch) * number(f.inner);
+  return lines * (f.is_real() ? 2.5 : 5) * n * std::log2(std::max(n, 2.0));
+}
+
 }  // namespace
 
 AxisSplit split_at(std::span<const std::int64_t> dims, std::size_t axis) {

@@ -35,6 +35,16 @@ std::string_view word(Solve::Matrix matrix) {
   return "?";
 }
 
+std::string_view word(FourierTransform::Of of) {
+  switch (of) {
+    case FourierTransform::Of::Complex: return "complex";
+    case FourierTransform::Of::Blocks: return "in blocks";
+    case FourierTransform::Of::RealToHalf: return "real to half";
+    case FourierTransform::Of::HalfToReal: return "half to real";
+  }
+  return "?";
+}
+
 std::string_view backward(Pass pass) { return pass == Pass::Backward ? "backward, " : ""; }
 std::string_view when(bool holds, std::string_view text) { return holds ? text : ""; }
 std::string pair(const HeightAndWidth& p) { return fmt::format("{} x {}", p[0], p[1]); }
@@ -148,6 +158,11 @@ std::string text(const GatedDelta& d) {
                      d.steps, d.heads, d.key_heads, d.key_width, d.value_width,
                      when(d.has_initial_state, ", from a state"),
                      when(d.has_final_cotangent, ", from a final cotangent"));
+}
+
+std::string text(const FourierTransform& f) {
+  return fmt::format("{}{}, {} x {} x {}, scale {}", word(f.of), when(f.inverse, " inverse"),
+                     f.batch, f.length, f.inner, print_f64(f.scale));
 }
 
 }  // namespace

@@ -46,18 +46,6 @@ void require_rank_four(const InferContext& in, const OpInfo& info, std::size_t c
   }
 }
 
-// ⌊a / b⌋ where every symbol's coefficient is a multiple of b, so that only the constant is
-// rounded; nothing otherwise.
-std::optional<Dim> floor_divide(const Dim& a, std::int64_t b) {
-  std::set<std::string> symbols;
-  a.collect_symbols(symbols);
-  SymbolBindings zeros;
-  for (const std::string& s : symbols) zeros.emplace(s, 0);
-  const std::int64_t constant = a.bind(zeros).value();
-  const std::int64_t remainder = constant % b + (constant % b < 0 ? b : 0);
-  return Dim::divide(a - remainder, b);
-}
-
 // ⌊(size + 2p - d(k - 1) - 1) / s⌋ + 1
 Dim output_size(const InferContext& in, const Labels& labels, const Sliding& s) {
   const Dim reach = s.size + Dim(s.padding) * 2 - Dim(s.dilation) * (s.kernel - 1) - 1;

@@ -258,9 +258,31 @@ struct GatedDelta {
   bool operator==(const GatedDelta&) const = default;
 };
 
+/// x -> y, along the middle of three axes [batch, length, inner]:
+///   y[k] = scale · Σ_n x[n] · e^(∓2πi·nk/length), + for the inverse
+struct FourierTransform {
+  static constexpr std::string_view role = "fourier_transform";
+  enum class Of : std::uint8_t {
+    Complex,
+    Blocks,      ///< real arrays; the axis has the real parts, behind them the imaginary ones
+    RealToHalf,  ///< x is real; of y there are the bins up to length / 2
+    HalfToReal,  ///< of x there are those bins, the others mirror them; y is real
+  };
+  Of of = Of::Complex;
+  std::int64_t batch = 1;
+  std::int64_t length = 0;
+  std::int64_t inner = 1;
+  bool inverse = false;
+  Real scale = 1;
+
+  [[nodiscard]] bool is_real() const { return of == Of::RealToHalf || of == Of::HalfToReal; }
+  [[nodiscard]] std::int64_t bins() const { return length / 2 + 1; }
+  bool operator==(const FourierTransform&) const = default;
+};
+
 using Call = std::variant<HostCall, MatrixProduct, GroupedProduct, Convolution, Pooling, Attention,
                           Solve, Sort, ArgReduce, Cumulative, Gather, Scatter, DynamicSlice, Sample,
-                          SelectiveScan, GatedDelta>;
+                          SelectiveScan, GatedDelta, FourierTransform>;
 
 /// `matrix_product`
 [[nodiscard]] std::string_view role_of(const Call& call);

@@ -21,3 +21,4 @@
 #include "ricci/op/select.h"
 #include "ricci/op/sequence.h"
 #include "ricci/op/shape.h"
+#include "ricci/op/spectrum.h"

@@ -10,6 +10,7 @@ HostKernel kernel(const loop::HostCall& /*c*/) noexcept { return {}; }
 HostKernel kernel(const loop::MatrixProduct& /*c*/) noexcept { return {}; }
 HostKernel kernel(const loop::Pooling& /*c*/) noexcept { return {}; }
 HostKernel kernel(const loop::Attention& /*c*/) noexcept { return {}; }
+HostKernel kernel(const loop::FourierTransform& /*c*/) noexcept { return {}; }
 
 HostKernel kernel(const loop::GroupedProduct& c) noexcept {
   return c.pass == Pass::Forward ? grouped_product_kernel() : grouped_product_backward_kernel();

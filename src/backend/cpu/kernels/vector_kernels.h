@@ -86,6 +86,77 @@ struct ScoreKernels {
                    const float* slope) = nullptr;
 };
 
+/// Complex numbers in memory: [row, column] at row · `row` + column · `column`, in real numbers.
+template <class T>
+struct FourierView {
+  T* re = nullptr;
+  T* im = nullptr;  ///< null when read: all zero
+  std::int64_t row = 0;
+  std::int64_t column = 0;
+};
+
+/// A step of a transform: `radix` parts of `apart` rows become one.
+template <class T>
+struct FourierStage {
+  std::int64_t radix = 1;
+  std::int64_t apart = 1;
+  const T* roots = nullptr;  ///< [apart, radix - 1, 2]: what row k of each later part is turned by
+  const T* turns = nullptr;  ///< [radix, 2]: cosines and sines
+};
+
+/// A transform of rows, each of `lanes` real and as many imaginary numbers: one for every column.
+template <class T>
+struct FourierRows {
+  std::int64_t rows = 1;
+  const FourierStage<T>* stages = nullptr;
+  std::int64_t count = 0;
+};
+
+/// to[place of j] = from[j] · factors[j] for j < given, and 0 for the other places below `total`.
+template <class T>
+struct FourierSpread {
+  const T* from = nullptr;
+  std::int64_t given = 0;
+  std::int64_t total = 0;
+  const T* factors = nullptr;            ///< [given, 2]
+  const std::int32_t* places = nullptr;  ///< null: j
+  std::int64_t apart = 0;                ///< elements from row to row of `to`
+  bool swap = false;                     ///< real and imaginary parts change places
+  T* to = nullptr;
+};
+
+/// Fourier transforms, e^(-2πi·nk/N), of columns side by side. Blocks of rows are 64-aligned.
+template <class T>
+struct FourierKernels {
+  std::int64_t lanes = 0;
+  /// In place. Row j of the input lies at its place, which reverses the digits of j.
+  void (*transform)(const FourierRows<T>&, T* data) = nullptr;
+  /// Rows of a view, at their places; `count` columns, the others are 0.
+  void (*load)(const FourierView<const T>&, std::int64_t rows, std::int64_t count,
+               const std::int32_t* places, T* data) = nullptr;
+  void (*store)(const T* data, std::int64_t rows, std::int64_t count, T scale,
+                const FourierView<T>&) = nullptr;
+  /// Rows `apart` elements from each other, at their places.
+  void (*gather)(const T* from, std::int64_t apart, std::int64_t rows, const std::int32_t* places,
+                 T* data) = nullptr;
+  void (*spread)(const FourierSpread<T>&) = nullptr;
+  /// Row k, column c times fine[k, c] · coarse[k], columns as rows: lanes k of column c go to row c
+  /// of their block, blocks `apart` elements from each other.
+  void (*twist)(const T* data, std::int64_t rows, std::int64_t count, const T* fine,
+                const T* coarse, T* to, std::int64_t apart) = nullptr;
+  /// Rows of the transform of pairs of real numbers become `half` + 1 bins; roots[k] =
+  /// e^(-πi·k/half). And back, to their places, twice as large and with their parts exchanged.
+  void (*split_rows)(T* data, std::int64_t half, const T* roots) = nullptr;
+  void (*join_rows)(const T* from, std::int64_t half, const T* roots, const std::int32_t* places,
+                    T* to) = nullptr;
+  /// The same for one line of interleaved numbers, bins [begin, end) and their mirror images;
+  /// end ≤ half / 2 + 1. Nothing is exchanged.
+  void (*split_line)(const T* z, std::int64_t half, const T* cosines, const T* sines,
+                     std::int64_t begin, std::int64_t end, T scale, T* bins) = nullptr;
+  void (*join_line)(const T* bins, std::int64_t half, const T* cosines, const T* sines,
+                    std::int64_t begin, std::int64_t end, T* z) = nullptr;
+};
+
 struct VectorKernels {
   const char* name = nullptr;
   ProductKernels<float> f32;
@@ -93,6 +164,8 @@ struct VectorKernels {
   ProductKernels<std::uint32_t> u32;
   ProductKernels<std::uint64_t> u64;
   ScoreKernels scores;
+  FourierKernels<float> fourier_f32;
+  FourierKernels<double> fourier_f64;
   /// Maxima of windows of two by two, side by side in two rows of an image; and the rows' gradient,
   /// which has dy at every window's first maximum.
   void (*max_of_pairs)(const float* upper, const float* lower, std::int64_t count,

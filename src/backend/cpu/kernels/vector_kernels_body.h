@@ -5,6 +5,8 @@
 #include <immintrin.h>
 #endif
 
+#include "backend/cpu/kernels/vector_butterflies.h"
+#include "backend/cpu/kernels/vector_fourier.h"
 #include "backend/cpu/kernels/vector_kernels.h"
 #include "backend/cpu/kernels/vector_lanes.h"
 #include "backend/cpu/kernels/vector_narrow.h"
@@ -25,6 +27,8 @@ const VectorKernels kernels = {
     .u32 = product_kernels<std::uint32_t>(),
     .u64 = product_kernels<std::uint64_t>(),
     .scores = {take_scores, exp_shifted, cap_scores, add_products, score_gradient},
+    .fourier_f32 = fourier_kernels<float>(),
+    .fourier_f64 = fourier_kernels<double>(),
     .max_of_pairs = max_of_pairs,
     .max_of_pairs_backward = max_of_pairs_backward,
     .exp = exp_all,
