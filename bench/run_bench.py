@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the workloads: ours against JAX and PyTorch, in one run on one machine.
+"""Measures the workloads: ours against JAX, PyTorch and SciPy, in one run on one machine.
 
 Every system runs in a process of its own. For each workload the processes are fresh, so a first call
 finds no cache; then they take turns in short rounds, so that a drift of the machine's speed meets
@@ -30,7 +30,7 @@ RUNNER = ROOT / "build/release/ricci_bench_runner"
 ENVIRONMENT = ROOT / "build/bench-venv"
 PYTHON = ENVIRONMENT / "bin/python"
 RESULTS = ROOT / "bench/results.json"
-PEERS = {"jax": ["jax", "numpy"], "torch": ["torch", "numpy"]}
+PEERS = {"jax": ["jax", "numpy"], "torch": ["torch", "numpy"], "scipy": ["scipy", "numpy"]}
 
 MEMORY_BOUND = {"fused_rows_fwd"}  # compared with copying memory, which takes turns with them
 TURN_MS = 500  # how long a system works before the next has its turn

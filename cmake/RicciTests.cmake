@@ -13,7 +13,7 @@ endif()
 # only they use: left out where it is. Others run on whatever devices there are.
 set(cpu_tests
     backend/attached_kernels_test backend/attention_test backend/complex_kernels_test
-    backend/conv_test backend/empty_sizes_test backend/host_calls_test
+    backend/conv_test backend/empty_sizes_test backend/fourier_test backend/host_calls_test
     backend/extreme_attributes_test backend/program_promises_test backend/cpu_guard_pages_test
     backend/cpu_ops_test
     backend/cpu_transforms_test backend/host_kernels_test backend/matmul_test

@@ -9,7 +9,8 @@ def gap(ours, theirs):
     """The largest difference, relative to the largest element."""
     if ours.shape != theirs.shape:
         return float("inf")
-    a, b = ours.astype(np.float64), theirs.astype(np.float64)
+    wide = np.complex128 if np.iscomplexobj(ours) else np.float64
+    a, b = ours.astype(wide), theirs.astype(wide)
     difference = np.max(np.abs(a - b), initial=0.0)
     return float("inf") if np.isnan(difference) else difference / max(np.max(np.abs(a)), 1e-30)
 

@@ -238,6 +238,16 @@ def make_cross_entropy(variant, f):
                     named("loss", "d_logits"))
 
 
+def stft(x, length=512, hop=128):
+    window = 0.5 - 0.5 * jnp.cos(2 * jnp.pi * jnp.arange(length, dtype=x.dtype) / length)
+    first = hop * jnp.arange((x.shape[-1] - length) // hop + 1)
+    return jnp.fft.rfft(x[..., first[:, None] + jnp.arange(length)] * window)
+
+
+TRANSFORMS = {"fft_65536": jnp.fft.fft, "fft_100000": jnp.fft.fft, "fft_512x512": jnp.fft.fft2,
+              "stft": stft}
+
+
 def make_pure(workload, f):
     if workload == "fused_rows_fwd":
         arguments = [f[n] for n in ("x", "g", "b", "gamma", "beta")]
@@ -253,6 +263,8 @@ def make_pure(workload, f):
         gradient = lambda table, ids, dy: jax.vjp(look_up(ids), table)[1](dy)[0]
         return PureCase(gradient, (f["table"], f["ids"], f["d_output"]),
                         lambda d: {"d_table": d})
+    if workload in TRANSFORMS:
+        return PureCase(TRANSFORMS[workload], (f["x"],), lambda y: {"y": y})
     if workload == "tiny_call":
         return PureCase(lambda x, a, b: jnp.tanh(x * a + b), (f["x"], f["a"], f["b"]),
                         lambda y: {"y": y})

@@ -224,6 +224,15 @@ def make_forward(function, arguments, compiled):
     return PureCase(forward)
 
 
+def stft(x, length=512, hop=128):
+    frames = x.unfold(-1, length, hop)
+    return torch.fft.rfft(frames * torch.hann_window(length))
+
+
+TRANSFORMS = {"fft_65536": torch.fft.fft, "fft_100000": torch.fft.fft,
+              "fft_512x512": torch.fft.fft2, "stft": stft}
+
+
 def make_pure(workload, variant, t):
     compiled = variant == "compile"
     if workload == "fused_rows_fwd":
@@ -241,6 +250,8 @@ def make_pure(workload, variant, t):
     if workload == "embedding_grad":
         inputs = {n: t[n] for n in ("ids", "table")}
         return gradients_case(F.embedding, inputs, ["table"], compiled, t["d_output"])
+    if workload in TRANSFORMS:
+        return make_forward(TRANSFORMS[workload], [t["x"]], compiled)
     if workload == "tiny_call":
         tiny = lambda x, a, b: torch.tanh(torch.addcmul(b, x, a))
         return make_forward(tiny, [t[n] for n in ("x", "a", "b")], compiled)
@@ -248,6 +259,7 @@ def make_pure(workload, variant, t):
 
 
 VARIANTS = {
+    **{name: ["eager"] for name in TRANSFORMS},
     "cnn_train": ["eager", "compile", "eager_channels_last", "compile_channels_last"],
     "scan_fwd": ["eager", "chunks"],
     "scan_grad": ["eager", "chunks"],

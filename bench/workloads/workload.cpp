@@ -1,6 +1,7 @@
 #include "workloads/workload.h"
 
 #include <cmath>
+#include <complex>
 #include <numbers>
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 #include "ricci/support/error.h"
 
 #include "workloads/gradients.h"
+#include "workloads/spectra.h"
 #include "workloads/training.h"
 
 namespace ricci::bench {
@@ -46,6 +48,14 @@ double draw(const FeedRule& rule, std::uint64_t& state) {
 }
 
 Tensor make_feed(const Type& type, const FeedRule& rule, std::uint64_t state) {
+  if (is_complex(type.dtype)) {
+    std::vector<std::complex<double>> numbers(static_cast<std::size_t>(type.numel().value()));
+    for (auto& number : numbers) {
+      const double re = draw(rule, state);
+      number = {re, draw(rule, state)};
+    }
+    return Tensor::from_numbers<std::complex<double>>(type, numbers);
+  }
   std::vector<double> numbers(static_cast<std::size_t>(type.numel().value()));
   for (double& number : numbers) number = draw(rule, state);
   return Tensor::from_numbers<double>(type, numbers);
@@ -65,6 +75,10 @@ constexpr WorkloadEntry Entries[] = {
     {"hessian", logistic_hessian},
     {"embedding_grad", embedding_grad},
     {"tiny_call", tiny_call},
+    {"fft_65536", fft_65536},
+    {"fft_100000", fft_100000},
+    {"fft_512x512", fft_512x512},
+    {"stft", stft_8x160000},
 };
 
 }  // namespace

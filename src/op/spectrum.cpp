@@ -163,7 +163,7 @@ Inferred infer(const op::Irfft& op, const InferContext& in) {
 }
 
 Inferred infer(const op::Frame& op, const InferContext& in) {
-  if (op.hop < 1 || is_below(op.frame_len, 1)) {
+  if (op.hop < 1 || is_below(op.frame_len, 0)) {
     in.reject("c1", fmt::format("hop is {} and frame_len {}", op.hop, op.frame_len.to_string()));
   }
   const auto at = static_cast<std::ptrdiff_t>(op.axis.index());

@@ -137,7 +137,7 @@ struct Frame {
       .traits = Trait::Linear | Trait::DataMovement,
       .help = "overlapping pieces of an axis",
       .formula = "out[…, f, i, …] = x[…, f·hop + i, …], f ≤ ⌊(x.dim(axis) - frame_len) / hop⌋",
-      .constraints = "c1 attr: hop and frame_len are at least 1\n"
+      .constraints = "c1 attr: hop is at least 1, frame_len is not negative\n"
                      "c2 shape: a frame fits into the axis\n"
                      "c3 needs_static_dim: the number of frames is known"};
   static void fields(auto& self, auto&& f) {

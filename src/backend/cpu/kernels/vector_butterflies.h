@@ -117,8 +117,8 @@ inline void butterfly(Lanes<T>* re, Lanes<T>* im, const T* turns) {
 
 // Row k of all parts. Turned first, unless they are single rows.
 template <class T, int R, bool Turned>
-inline void butterfly_row(T* x, std::int64_t step, const T* roots, const T* turns) {
-  Lanes<T> re[R], im[R];
+inline void butterfly_row(const T* x, std::int64_t step, const T* roots, const T* turns,
+                          Lanes<T>* re, Lanes<T>* im) {
 #pragma GCC unroll 16
   for (int j = 0; j < R; ++j) {
     re[j] = load(x + j * step);
@@ -132,24 +132,35 @@ inline void butterfly_row(T* x, std::int64_t step, const T* roots, const T* turn
     }
   }
   butterfly<T, R>(re, im, turns);
+}
+
+// Calls put(row, re, im) with every row of a block's result.
+template <class T, int R, class Put>
+inline void butterfly_rows(const FourierStage<T>& s, const T* data, Put&& put) {
+  const std::int64_t step = s.apart * FourierRow<T>;
+  for (std::int64_t k = 0; k < s.apart; ++k) {
+    Lanes<T> re[R], im[R];
+    const T* x = data + k * FourierRow<T>;
+    if (s.apart == 1) {
+      butterfly_row<T, R, false>(x, step, nullptr, s.turns, re, im);
+    } else {
+      butterfly_row<T, R, true>(x, step, s.roots + 2 * k * (R - 1), s.turns, re, im);
+    }
 #pragma GCC unroll 16
-  for (int k = 0; k < R; ++k) {
-    store(x + k * step, re[butterfly_result<R>(k)]);
-    store(x + k * step + LaneCount<T>, im[butterfly_result<R>(k)]);
+    for (int j = 0; j < R; ++j) {
+      put(k + j * s.apart, re[butterfly_result<R>(j)], im[butterfly_result<R>(j)]);
+    }
   }
 }
 
 template <class T, int R>
 void butterflies(const FourierStage<T>& s, std::int64_t blocks, T* data) {
-  const std::int64_t step = s.apart * FourierRow<T>;
-  for (std::int64_t b = 0; b < blocks; ++b, data += R * step) {
-    if (s.apart == 1) {
-      butterfly_row<T, R, false>(data, step, nullptr, s.turns);
-      continue;
-    }
-    for (std::int64_t k = 0; k < s.apart; ++k) {
-      butterfly_row<T, R, true>(data + k * FourierRow<T>, step, s.roots + 2 * k * (R - 1), s.turns);
-    }
+  const std::int64_t block = R * s.apart * FourierRow<T>;
+  for (std::int64_t b = 0; b < blocks; ++b, data += block) {
+    butterfly_rows<T, R>(s, data, [&](std::int64_t row, Lanes<T> re, Lanes<T> im) {
+      store(data + row * FourierRow<T>, re);
+      store(data + row * FourierRow<T> + LaneCount<T>, im);
+    });
   }
 }
 

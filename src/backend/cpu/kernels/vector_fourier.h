@@ -241,12 +241,40 @@ void fourier_store(const T* data, std::int64_t rows, std::int64_t count, T scale
   }
 }
 
+template <class T, int R>
+void finish_rows(const FourierStage<T>& s, const T* data, std::int64_t count, T scale,
+                 const FourierView<T>& v) {
+  const int side = v.column == 2 ? neighbours(v) : 0;
+  butterfly_rows<T, R>(s, data, [&](std::int64_t row, Lanes<T> re, Lanes<T> im) {
+    const ComplexLanes<T> z{re * scale, im * scale};
+    if (side != 0) {
+      store_pairs((side > 0 ? v.re : v.im) + row * v.row, swapped_if(side < 0, z), count);
+      return;
+    }
+    store_count(v.re + row * v.row, z.re, count);
+    if (v.im != nullptr) store_count(v.im + row * v.row, z.im, count);
+  });
+}
+
 template <class T>
-void fourier_gather(const T* from, std::int64_t apart, std::int64_t rows,
-                    const std::int32_t* places, T* data) {
-  for (std::int64_t j = 0; j < rows; ++j) {
-    put_row(data + places[j] * FourierRow<T>, get_row(from + j * apart));
+void fourier_finish(const FourierRows<T>& p, bool joins, T* data, std::int64_t count, T scale,
+                    const FourierView<T>& v) {
+  const FourierStage<T>& s = p.stages[p.count - 1];
+  for (std::int64_t i = 0; !joins && i + 1 < p.count; ++i) {
+    run_stage(p.stages[i], p.rows / (p.stages[i].radix * p.stages[i].apart), data);
   }
+  if (v.column == 1 || (v.column == 2 && neighbours(v) != 0)) {
+    switch (s.radix) {
+      case 2: return finish_rows<T, 2>(s, data, count, scale, v);
+      case 3: return finish_rows<T, 3>(s, data, count, scale, v);
+      case 4: return finish_rows<T, 4>(s, data, count, scale, v);
+      case 5: return finish_rows<T, 5>(s, data, count, scale, v);
+      case 8: return finish_rows<T, 8>(s, data, count, scale, v);
+      default: break;
+    }
+  }
+  run_stage(s, 1, data);
+  fourier_store(data, s.radix * s.apart, count, scale, v);
 }
 
 template <class T>
@@ -416,7 +444,7 @@ constexpr FourierKernels<T> fourier_kernels() {
           .transform = fourier_transform<T>,
           .load = fourier_load<T>,
           .store = fourier_store<T>,
-          .gather = fourier_gather<T>,
+          .finish = fourier_finish<T>,
           .spread = fourier_spread<T>,
           .twist = fourier_twist<T>,
           .split_rows = fourier_split_rows<T>,

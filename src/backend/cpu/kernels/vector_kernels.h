@@ -136,9 +136,9 @@ struct FourierKernels {
                const std::int32_t* places, T* data) = nullptr;
   void (*store)(const T* data, std::int64_t rows, std::int64_t count, T scale,
                 const FourierView<T>&) = nullptr;
-  /// Rows `apart` elements from each other, at their places.
-  void (*gather)(const T* from, std::int64_t apart, std::int64_t rows, const std::int32_t* places,
-                 T* data) = nullptr;
+  /// A transform and `store` of all its rows; `joins`: only the last step is left to do.
+  void (*finish)(const FourierRows<T>&, bool joins, T* data, std::int64_t count, T scale,
+                 const FourierView<T>&) = nullptr;
   void (*spread)(const FourierSpread<T>&) = nullptr;
   /// Row k, column c times fine[k, c] · coarse[k], columns as rows: lanes k of column c go to row c
   /// of their block, blocks `apart` elements from each other.

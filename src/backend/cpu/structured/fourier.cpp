@@ -29,19 +29,19 @@ struct LineShape {
   std::int64_t reals = 1;
 };
 LineShape operand_shape(const loop::FourierTransform& r) {
-  using Of = loop::FourierTransform::Of;
+  using Kind = loop::FourierTransform::Of;
   switch (r.of) {
-    case Of::Complex: return {r.length, 2};
-    case Of::Blocks: return {2 * r.length, 1};
-    case Of::RealToHalf: return {r.length, 1};
-    case Of::HalfToReal: return {r.bins(), 2};
+    case Kind::Complex: return {r.length, 2};
+    case Kind::Blocks: return {2 * r.length, 1};
+    case Kind::RealToHalf: return {r.length, 1};
+    case Kind::HalfToReal: return {r.bins(), 2};
   }
   return {};
 }
 LineShape result_shape(const loop::FourierTransform& r) {
-  using Of = loop::FourierTransform::Of;
-  if (r.of == Of::RealToHalf) return {r.bins(), 2};
-  if (r.of == Of::HalfToReal) return {r.length, 1};
+  using Kind = loop::FourierTransform::Of;
+  if (r.of == Kind::RealToHalf) return {r.bins(), 2};
+  if (r.of == Kind::HalfToReal) return {r.length, 1};
   return operand_shape(r);
 }
 
@@ -63,17 +63,18 @@ void exchange_axes(ThreadPool& pool, const loop::FourierTransform& r, const Line
 }  // namespace
 
 template <class T>
-FourierPlan<T>::FourierPlan(const loop::FourierTransform& role)
-    : role_(role),
+FourierPlan<T>::FourierPlan(const loop::FourierTransform& role, const FourierKernels<T>& kernels)
+    : kernels_(kernels),
+      role_(role),
       n_(role.is_real() && role.length % 2 == 0 ? role.length / 2 : role.length),
       in_(operand_shape(role).elements * operand_shape(role).reals),
       out_(result_shape(role).elements * result_shape(role).reals),
       scale_(static_cast<T>(role.scale.value)) {
-  const std::int64_t lanes = fourier_kernels<T>().lanes;
+  const std::int64_t lanes = kernels_.lanes;
   const std::int64_t half = n_;
-  const bool by_line = role.inner == 1 && LineTransform<T>::pays(n_);
+  const bool by_line = role.inner == 1 && LineTransform<T>::pays(n_, kernels_.lanes);
   if (!by_line && RowTransform<T>::can(n_)) {
-    rows_ = std::make_unique<RowTransform<T>>(n_);
+    rows_ = std::make_unique<RowTransform<T>>(n_, kernels_);
     const std::int64_t room = std::max(rows_->room(), role.bins() + 1);
     thread_ = 2 * room * 2 * lanes;
     in_order_.resize(static_cast<std::size_t>(std::max(n_, role.bins())));
@@ -85,12 +86,12 @@ FourierPlan<T>::FourierPlan(const loop::FourierTransform& role)
     loop::FourierTransform lines = role;
     lines.batch = role.batch * role.inner;
     lines.inner = 1;
-    turned_ = std::make_unique<FourierPlan>(lines);
+    turned_ = std::make_unique<FourierPlan>(lines, kernels_);
     scratch_ = lines.batch * (in_ + out_) + 64 + turned_->scratch_;
     thread_ = turned_->thread_;
     return;
   }
-  line_ = std::make_unique<LineTransform<T>>(n_);
+  line_ = std::make_unique<LineTransform<T>>(n_, kernels_);
   if (is_even_real()) {
     for (std::int64_t k = 0; k <= half / 2; ++k) {
       roots_.push_back(static_cast<T>(unit_root(-k, 2 * half).real()));
@@ -131,7 +132,7 @@ void FourierPlan<T>::run_turned(ThreadPool& pool, const T* in, T* out, T* scratc
 // Columns are inner elements, or lines of a batch.
 template <class T>
 void FourierPlan<T>::run_columns(ThreadPool& pool, const T* in, T* out) const {
-  const std::int64_t lanes = fourier_kernels<T>().lanes;
+  const std::int64_t lanes = kernels_.lanes;
   const bool by_lines = role_.inner == 1;
   const std::int64_t columns = by_lines ? role_.batch : role_.inner;
   const std::int64_t groups = by_lines ? 1 : role_.batch;
@@ -156,8 +157,7 @@ void FourierPlan<T>::run_columns(ThreadPool& pool, const T* in, T* out) const {
 template <class T>
 void FourierPlan<T>::run_tile(const T* in, T* out, std::int64_t count, T* a, T* b) const {
   if (role_.is_real()) return run_real_tile(in, out, count, a, b);
-  const FourierKernels<T>& kernels = fourier_kernels<T>();
-  const bool in_blocks = role_.of == Of::Blocks;
+  const bool in_blocks = role_.of == Kind::Blocks;
   const std::int64_t reals = in_blocks ? 1 : 2;
   const std::int64_t imaginary = in_blocks ? n_ * role_.inner : 1;
   const std::int64_t row = reals * role_.inner;
@@ -169,43 +169,40 @@ void FourierPlan<T>::run_tile(const T* in, T* out, std::int64_t count, T* a, T* 
     std::swap(from.re, from.im);
     std::swap(to.re, to.im);
   }
-  kernels.load(from, n_, count, rows_->places(), a);
-  kernels.store(rows_->run(a, b), n_, count, scale_, to);
+  rows_->run(from, count, scale_, to, a, b);
 }
 
 template <class T>
 void FourierPlan<T>::run_real_tile(const T* in, T* out, std::int64_t count, T* a, T* b) const {
-  const FourierKernels<T>& kernels = fourier_kernels<T>();
   const std::int64_t row = role_.inner;
   const bool by_lines = row == 1;
-  const bool forward = role_.of == Of::RealToHalf;
+  const bool forward = role_.of == Kind::RealToHalf;
   const std::int64_t real_column = by_lines ? role_.length : 1;
   const std::int64_t bin_column = by_lines ? 2 * role_.bins() : 2;
   if (forward) {
     const FourierView<T> bins{out, out + 1, 2 * row, bin_column};
     if (is_even_real()) {  // two rows become one of complex numbers
-      kernels.load({in, in + row, 2 * row, real_column}, n_, count, rows_->places(), a);
-      T* y = rows_->run(a, b);
-      kernels.split_rows(y, n_, roots_.data());
-      return kernels.store(y, role_.bins(), count, scale_, bins);
+      T* y = rows_->run({in, in + row, 2 * row, real_column}, count, a, b);
+      kernels_.split_rows(y, n_, roots_.data());
+      return kernels_.store(y, role_.bins(), count, scale_, bins);
     }
-    kernels.load({in, nullptr, row, real_column}, n_, count, rows_->places(), a);
-    return kernels.store(rows_->run(a, b), role_.bins(), count, scale_, bins);
+    const T* y = rows_->run({in, nullptr, row, real_column}, count, a, b);
+    return kernels_.store(y, role_.bins(), count, scale_, bins);
   }
-  kernels.load({in, in + 1, 2 * row, bin_column}, role_.bins(), count, in_order_.data(), b);
+  kernels_.load({in, in + 1, 2 * row, bin_column}, role_.bins(), count, in_order_.data(), b);
   if (is_even_real()) {
-    kernels.join_rows(b, n_, roots_.data(), rows_->places(), a);
-    return kernels.store(rows_->run(a, b), n_, count, scale_,
-                         {out + row, out, 2 * row, real_column});
+    kernels_.join_rows(b, n_, roots_.data(), rows_->places(), a);
+    return kernels_.store(rows_->run(a, b), n_, count, scale_,
+                          {out + row, out, 2 * row, real_column});
   }
   // The conjugates' transform has the same real parts as the inverse.
   mirror_rows(b, a);
-  kernels.store(rows_->run(a, b), n_, count, scale_, {out, nullptr, row, real_column});
+  kernels_.store(rows_->run(a, b), n_, count, scale_, {out, nullptr, row, real_column});
 }
 
 template <class T>
 void FourierPlan<T>::mirror_rows(const T* b, T* a) const {
-  const std::int64_t lanes = fourier_kernels<T>().lanes;
+  const std::int64_t lanes = kernels_.lanes;
   const std::int32_t* places = rows_->places();
   for (std::int64_t k = 0; k < role_.bins(); ++k) {
     const T* from = b + k * 2 * lanes;
@@ -222,30 +219,34 @@ void FourierPlan<T>::mirror_rows(const T* b, T* a) const {
 template <class T>
 void FourierPlan<T>::run_lines(ThreadPool& pool, const T* in, T* out, T* scratch) const {
   if (shares_lines_) {
+    const auto each = [&](std::int64_t count, const auto& f) { pool.run(count, f); };
     for (std::int64_t i = 0; i < role_.batch; ++i) {
-      run_line(pool, in + i * in_, out + i * out_, scratch, [&] { return own_room(); });
+      run_line(each, in + i * in_, out + i * out_, scratch, [&] { return own_room(); });
     }
     return;
   }
+  const auto in_turn = [](std::int64_t count, const auto& f) {
+    for (std::int64_t i = 0; i < count; ++i) f(i);
+  };
   const std::int64_t per_tile = std::max<std::int64_t>(1, TileWork / n_);
   pool.run((role_.batch + per_tile - 1) / per_tile, [&](std::int64_t tile) {
     T* own = own_room();
     T* shared = own + whole_lines(line_->thread_room());
     const std::int64_t end = std::min(role_.batch, (tile + 1) * per_tile);
     for (std::int64_t i = tile * per_tile; i < end; ++i) {
-      run_line(pool, in + i * in_, out + i * out_, shared, [&] { return own; });
+      run_line(in_turn, in + i * in_, out + i * out_, shared, [&] { return own; });
     }
   });
 }
 
 template <class T>
-template <class Own>
-void FourierPlan<T>::run_line(ThreadPool& pool, const T* in, T* out, T* shared,
+template <class Each, class Own>
+void FourierPlan<T>::run_line(const Each& each, const T* in, T* out, T* shared,
                               const Own& own) const {
-  if (role_.is_real()) return run_real_line(pool, in, out, shared, own);
+  if (role_.is_real()) return run_real_line(each, in, out, shared, own);
   FourierLine<const T> from = paired_line<const T>(in, false);
   FourierLine<T> to = paired_line<T>(out, false);
-  if (role_.of == Of::Blocks) {
+  if (role_.of == Kind::Blocks) {
     from = {in, in + n_, 1};
     to = {out, out + n_, 1};
   }
@@ -253,40 +254,38 @@ void FourierPlan<T>::run_line(ThreadPool& pool, const T* in, T* out, T* shared,
     std::swap(from.re, from.im);
     std::swap(to.re, to.im);
   }
-  line_->run(pool, from, to, scale_, shared, own);
+  line_->run(each, from, to, scale_, shared, own);
 }
 
 template <class T>
-template <class Own>
-void FourierPlan<T>::run_real_line(ThreadPool& pool, const T* in, T* out, T* shared,
+template <class Each, class Own>
+void FourierPlan<T>::run_real_line(const Each& each, const T* in, T* out, T* shared,
                                    const Own& own) const {
-  const FourierKernels<T>& kernels = fourier_kernels<T>();
   T* z = shared + whole_lines(line_->shared_room());
-  const bool forward = role_.of == Of::RealToHalf;
+  const bool forward = role_.of == Kind::RealToHalf;
   const T* cosines = roots_.data();
   const T* sines = cosines + n_ / 2 + 1;
   const auto in_parts = [&](std::int64_t count, const auto& f) {
-    pool.run((count + TileWork - 1) / TileWork, [&](std::int64_t tile) {
-      f(tile * TileWork, std::min(count, (tile + 1) * TileWork));
-    });
+    each((count + TileWork - 1) / TileWork,
+         [&](std::int64_t tile) { f(tile * TileWork, std::min(count, (tile + 1) * TileWork)); });
   };
   const std::int64_t mirrored = n_ / 2 + 1;
   if (is_even_real() && forward) {
-    line_->run(pool, paired_line<const T>(in, false), paired_line(z, false), T(1), shared, own);
+    line_->run(each, paired_line<const T>(in, false), paired_line(z, false), T(1), shared, own);
     return in_parts(mirrored, [&](std::int64_t begin, std::int64_t end) {
-      kernels.split_line(z, n_, cosines, sines, begin, end, scale_, out);
+      kernels_.split_line(z, n_, cosines, sines, begin, end, scale_, out);
     });
   }
   if (is_even_real()) {
     in_parts(mirrored, [&](std::int64_t begin, std::int64_t end) {
-      kernels.join_line(in, n_, cosines, sines, begin, end, z);
+      kernels_.join_line(in, n_, cosines, sines, begin, end, z);
     });
-    return line_->run(pool, paired_line<const T>(z, true), paired_line(out, true), scale_, shared,
+    return line_->run(each, paired_line<const T>(z, true), paired_line(out, true), scale_, shared,
                       own);
   }
   T* y = z + 2 * n_;
   if (forward) {
-    line_->run(pool, {in, nullptr, 1}, paired_line(y, false), scale_, shared, own);
+    line_->run(each, {in, nullptr, 1}, paired_line(y, false), scale_, shared, own);
     std::copy_n(y, out_, out);
     return;
   }
@@ -297,7 +296,7 @@ void FourierPlan<T>::run_real_line(ThreadPool& pool, const T* in, T* out, T* sha
     z[2 * mirror + 1] = im;
     z[2 * k + 1] = -im;
   }
-  line_->run(pool, paired_line<const T>(z, false), paired_line(y, false), scale_, shared, own);
+  line_->run(each, paired_line<const T>(z, false), paired_line(y, false), scale_, shared, own);
   for (std::int64_t j = 0; j < n_; ++j) out[j] = y[2 * j];
 }
 

@@ -22,7 +22,8 @@ namespace ricci::cpu {
 template <class T>
 class FourierPlan {
  public:
-  explicit FourierPlan(const loop::FourierTransform& role);
+  explicit FourierPlan(const loop::FourierTransform& role,
+                       const FourierKernels<T>& kernels = fourier_kernels<T>());
 
   /// Numbers of type T.
   [[nodiscard]] std::int64_t scratch_elements() const { return scratch_; }
@@ -32,7 +33,7 @@ class FourierPlan {
   void run(ThreadPool& pool, const T* in, T* out, T* scratch) const;
 
  private:
-  using Of = loop::FourierTransform::Of;
+  using Kind = loop::FourierTransform::Of;
 
   void run_columns(ThreadPool& pool, const T* in, T* out) const;
   void run_tile(const T* in, T* out, std::int64_t count, T* a, T* b) const;
@@ -40,15 +41,16 @@ class FourierPlan {
   /// From bins in b, the conjugates of all, at their places in a.
   void mirror_rows(const T* b, T* a) const;
   void run_lines(ThreadPool& pool, const T* in, T* out, T* scratch) const;
-  template <class Own>
-  void run_line(ThreadPool& pool, const T* in, T* out, T* shared, const Own& own) const;
-  template <class Own>
-  void run_real_line(ThreadPool& pool, const T* in, T* out, T* shared, const Own& own) const;
+  template <class Each, class Own>
+  void run_line(const Each& each, const T* in, T* out, T* shared, const Own& own) const;
+  template <class Each, class Own>
+  void run_real_line(const Each& each, const T* in, T* out, T* shared, const Own& own) const;
   void run_turned(ThreadPool& pool, const T* in, T* out, T* scratch) const;
   [[nodiscard]] T* own_room() const;
 
   [[nodiscard]] bool is_even_real() const { return role_.is_real() && role_.length % 2 == 0; }
 
+  const FourierKernels<T>& kernels_;
   loop::FourierTransform role_;
   std::int64_t n_;    ///< complex numbers that are transformed at a time
   std::int64_t in_;   ///< real numbers of a line of the operand

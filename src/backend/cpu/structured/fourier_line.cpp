@@ -29,21 +29,20 @@ double filled_lanes(std::int64_t columns, std::int64_t lanes) {
 // The best way to go on with n when the columns of further passes are `side` at a time; 0: the
 // first pass, whose columns are n / its rows.
 template <class T>
-Split best_split(std::int64_t n, std::int64_t passes, std::int64_t side) {
-  const std::int64_t lanes = fourier_kernels<T>().lanes;
+Split best_split(std::int64_t n, std::int64_t passes, std::int64_t side, std::int64_t lanes) {
   Split best;
   if (passes == 1) {
     if (n <= LongestRadix && RowTransform<T>::can(n)) {
-      best = {{n}, RowTransform<T>::cost(n) * filled_lanes(side, lanes)};
+      best = {{n}, RowTransform<T>::cost(n, lanes) * filled_lanes(side, lanes)};
     }
     return best;
   }
   for (std::int64_t r = 2; r <= std::min(n / 2, LongestRadix); ++r) {
     if (n % r != 0 || !RowTransform<T>::can(r)) continue;
-    Split rest = best_split<T>(n / r, passes - 1, side == 0 ? r : side);
+    Split rest = best_split<T>(n / r, passes - 1, side == 0 ? r : side, lanes);
     constexpr double Memory = 6;
     const double columns = filled_lanes(side == 0 ? n / r : side, lanes);
-    const double cost = rest.cost + (RowTransform<T>::cost(r) + Memory) * columns;
+    const double cost = rest.cost + (RowTransform<T>::cost(r, lanes) + Memory) * columns;
     if (cost >= best.cost) continue;
     rest.radices.insert(rest.radices.begin(), r);
     best = {std::move(rest.radices), cost};
@@ -52,11 +51,11 @@ Split best_split(std::int64_t n, std::int64_t passes, std::int64_t side) {
 }
 
 template <class T>
-Split split_of(std::int64_t n) {
+Split split_of(std::int64_t n, std::int64_t lanes) {
   const std::vector<std::int64_t> primes = prime_factors(n);
   if (primes.empty() || primes.back() > LongestRadix) return {};
   for (std::int64_t passes = 2; passes <= 4; ++passes) {
-    Split found = best_split<T>(n, passes, 0);
+    Split found = best_split<T>(n, passes, 0, lanes);
     if (!found.radices.empty()) return found;
   }
   return {};
@@ -65,19 +64,19 @@ Split split_of(std::int64_t n) {
 }  // namespace
 
 template <class T>
-bool LineTransform<T>::pays(std::int64_t n) {
-  const std::int64_t lanes = fourier_kernels<T>().lanes;
+bool LineTransform<T>::pays(std::int64_t n, std::int64_t lanes) {
   if (!RowTransform<T>::can(n) || n > LongestRadix) return true;
   if (n < lanes * lanes) return false;
-  const Split split = split_of<T>(n);
+  const Split split = split_of<T>(n, lanes);
   // As a column it is moved to and from rows of lanes.
   constexpr double Movement = 16;
-  return split.cost < RowTransform<T>::cost(n) + Movement;
+  return split.cost < RowTransform<T>::cost(n, lanes) + Movement;
 }
 
 template <class T>
-LineTransform<T>::LineTransform(std::int64_t n) : n_(n) {
-  const Split split = split_of<T>(n);
+LineTransform<T>::LineTransform(std::int64_t n, const FourierKernels<T>& kernels)
+    : kernels_(kernels), n_(n) {
+  const Split split = split_of<T>(n, kernels.lanes);
   if (split.radices.empty()) {
     make_convolution();
   } else {
@@ -89,7 +88,7 @@ LineTransform<T>::LineTransform(std::int64_t n) : n_(n) {
 // kept in blocks of lanes, [block, row, 2, lanes]: those of q for k = 0, then for k = 1, …
 template <class T>
 void LineTransform<T>::make_passes(const std::vector<std::int64_t>& radices) {
-  const std::int64_t lanes = fourier_kernels<T>().lanes;
+  const std::int64_t lanes = kernels_.lanes;
   const std::int64_t row = 2 * lanes;
   std::int64_t m = n_;
   std::int64_t sides = 1;
@@ -98,7 +97,7 @@ void LineTransform<T>::make_passes(const std::vector<std::int64_t>& radices) {
     const std::int64_t part = m;  // the numbers this pass and those behind it turn among each other
     m /= r;
     Pass pass;
-    pass.rows = std::make_unique<RowTransform<T>>(r);
+    pass.rows = std::make_unique<RowTransform<T>>(r, kernels_);
     pass.m = m;
     pass.sides = sides;
     pass.blocks = i == 0 ? (m + lanes - 1) / lanes : sides * m;
@@ -138,52 +137,48 @@ void LineTransform<T>::run_block(std::size_t pass, std::int64_t block, const Wor
 
 template <class T>
 void LineTransform<T>::run_first(const Pass& pass, std::int64_t block, const Work& w) const {
-  const FourierKernels<T>& kernels = fourier_kernels<T>();
-  const std::int64_t row = 2 * kernels.lanes;
-  const std::int64_t p = block * kernels.lanes;
-  const std::int64_t count = std::min(kernels.lanes, pass.m - p);
+  const std::int64_t row = 2 * kernels_.lanes;
+  const std::int64_t p = block * kernels_.lanes;
+  const std::int64_t count = std::min(kernels_.lanes, pass.m - p);
   const std::int64_t rows = pass.rows->rows();
-  kernels.load(w.in.view(p, pass.m), rows, count, pass.rows->places(), w.own);
-  const T* y = pass.rows->run(w.own, w.own + pass.rows->room() * row);
-  kernels.twist(y, rows, count, pass.fine.data(), pass.coarse.data() + block * rows * 2,
-                w.to + p * row, pass.m * row);
+  const T* y = pass.rows->run(w.in.view(p, pass.m), count, w.own, w.own + pass.rows->room() * row);
+  kernels_.twist(y, rows, count, pass.fine.data(), pass.coarse.data() + block * rows * 2,
+                 w.to + p * row, pass.m * row);
 }
 
 template <class T>
 void LineTransform<T>::run_middle(const Pass& pass, std::int64_t block, const Work& w) const {
-  const FourierKernels<T>& kernels = fourier_kernels<T>();
-  const std::int64_t row = 2 * kernels.lanes;
+  const std::int64_t row = 2 * kernels_.lanes;
   const std::int64_t rows = pass.rows->rows();
   const std::int64_t side = block / pass.m;
   const std::int64_t p = block % pass.m;
-  kernels.gather(w.from + (side * rows * pass.m + p) * row, pass.m * row, rows, pass.rows->places(),
-                 w.own);
-  const T* y = pass.rows->run(w.own, w.own + pass.rows->room() * row);
-  kernels.spread({y, rows, rows, pass.coarse.data() + p * rows * 2, nullptr,
-                  pass.sides * pass.m * row, false, w.to + (side * pass.m + p) * row});
+  const T* from = w.from + (side * rows * pass.m + p) * row;
+  const T* y = pass.rows->run({from, from + kernels_.lanes, pass.m * row, 1}, kernels_.lanes, w.own,
+                              w.own + pass.rows->room() * row);
+  kernels_.spread({y, rows, rows, pass.coarse.data() + p * rows * 2, nullptr,
+                   pass.sides * pass.m * row, false, w.to + (side * pass.m + p) * row});
 }
 
 template <class T>
 void LineTransform<T>::run_last(const Pass& pass, std::int64_t block, const Work& w) const {
-  const FourierKernels<T>& kernels = fourier_kernels<T>();
-  const std::int64_t row = 2 * kernels.lanes;
+  const std::int64_t row = 2 * kernels_.lanes;
   const std::int64_t rows = pass.rows->rows();
   const std::int64_t first_rows = passes_[0].rows->rows();
-  const std::int64_t sides = (first_rows + kernels.lanes - 1) / kernels.lanes;
-  const std::int64_t inside = block % sides * kernels.lanes;
+  const std::int64_t sides = (first_rows + kernels_.lanes - 1) / kernels_.lanes;
+  const std::int64_t inside = block % sides * kernels_.lanes;
   const std::int64_t q = block / sides * first_rows + inside;
-  kernels.gather(w.from + block * rows * row, row, rows, pass.rows->places(), w.own);
-  const T* y = pass.rows->run(w.own, w.own + pass.rows->room() * row);
-  kernels.store(y, rows, std::min(kernels.lanes, first_rows - inside), w.scale,
-                w.out.view(q, n_ / rows));
+  const T* from = w.from + block * rows * row;
+  pass.rows->run({from, from + kernels_.lanes, row, 1},
+                 std::min(kernels_.lanes, first_rows - inside), w.scale, w.out.view(q, n_ / rows),
+                 w.own, w.own + pass.rows->room() * row);
 }
 
 template <class T>
 void LineTransform<T>::make_convolution() {
   // The shortest lengths that are fast are not always those that split well.
   std::int64_t m = next_fast_length(2 * n_ - 1);
-  while (split_of<T>(m).radices.empty()) m = next_fast_length(m + 1);
-  inner_ = std::make_unique<LineTransform>(m);
+  while (split_of<T>(m, kernels_.lanes).radices.empty()) m = next_fast_length(m + 1);
+  inner_ = std::make_unique<LineTransform>(m, kernels_);
   chirp_ = chirp_of<T>(n_);
   shared_room_ = 4 * m + inner_->shared_room_;
   thread_room_ = inner_->thread_room_;
@@ -198,13 +193,15 @@ void LineTransform<T>::make_convolution() {
     }
   }
   const LineTransform<double> exact(m);
-  ThreadPool alone(1);
+  const auto in_turn = [](std::int64_t count, const auto& f) {
+    for (std::int64_t i = 0; i < count; ++i) f(i);
+  };
   const auto room = [](std::int64_t elements) {
     return std::make_unique<double[]>(static_cast<std::size_t>(elements));
   };
   const auto shared = room(exact.shared_room());
   const auto own = room(exact.thread_room());
-  exact.run(alone, paired_line<const double>(a.data(), false), paired_line(b.data(), false),
+  exact.run(in_turn, paired_line<const double>(a.data(), false), paired_line(b.data(), false),
             1 / static_cast<double>(m), shared.get(), [&] { return own.get(); });
   chirp_bins_.assign(b.begin(), b.end());
 }

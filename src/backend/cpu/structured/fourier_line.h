@@ -5,11 +5,10 @@
 // that the next pass finds its columns side by side. Any other length becomes a convolution.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
-
-#include "ricci/device/thread_pool.h"
 
 #include "backend/cpu/structured/fourier_rows.h"
 
@@ -35,27 +34,28 @@ template <class T>
 template <class T>
 class LineTransform {
  public:
-  explicit LineTransform(std::int64_t n);
+  explicit LineTransform(std::int64_t n, const FourierKernels<T>& kernels = fourier_kernels<T>());
 
   /// Is a line of n better transformed by passes than as a column among others?
-  [[nodiscard]] static bool pays(std::int64_t n);
+  [[nodiscard]] static bool pays(std::int64_t n, std::int64_t lanes);
 
   /// Elements of room: shared by the run, and for each thread.
   [[nodiscard]] std::int64_t shared_room() const { return shared_room_; }
   [[nodiscard]] std::int64_t thread_room() const { return thread_room_; }
-  /// `own()` gives the room of the calling thread. Neither overlaps the line.
-  template <class Own>
-  void run(ThreadPool& pool, const FourierLine<const T>& in, const FourierLine<T>& out, T scale,
+  /// `each(count, f)` calls f on every tile below `count`, on any threads, and `own()` gives the
+  /// room of the calling one. No room overlaps the line.
+  template <class Each, class Own>
+  void run(const Each& each, const FourierLine<const T>& in, const FourierLine<T>& out, T scale,
            T* shared, const Own& own) const {
     if (inner_) {
-      convolve(pool, in, out, scale, shared, own);
+      convolve(each, in, out, scale, shared, own);
       return;
     }
     T* from = shared;
     for (std::size_t i = 0; i < passes_.size(); ++i) {
       const Pass& pass = passes_[i];
       T* to = i % 2 == 0 ? shared : shared + largest_;
-      pool.run(pass.tiles, [&](std::int64_t tile) {
+      each(pass.tiles, [&](std::int64_t tile) {
         const Work work{in, out, scale, from, to, own()};
         const std::int64_t end = std::min((tile + 1) * pass.per_tile, pass.blocks);
         for (std::int64_t b = tile * pass.per_tile; b < end; ++b) run_block(i, b, work);
@@ -95,8 +95,8 @@ class LineTransform {
   void chirp_back(const T* a, std::int64_t begin, std::int64_t end, T scale,
                   const FourierLine<T>& out) const;
 
-  template <class Own>
-  void convolve(ThreadPool& pool, const FourierLine<const T>& in, const FourierLine<T>& out,
+  template <class Each, class Own>
+  void convolve(const Each& each, const FourierLine<const T>& in, const FourierLine<T>& out,
                 T scale, T* shared, const Own& own) const {
     constexpr std::int64_t Part = 1 << 14;
     const std::int64_t m = inner_->n_;
@@ -104,17 +104,18 @@ class LineTransform {
     T* b = shared + 2 * m;
     T* rest = shared + 4 * m;
     const auto in_parts = [&](std::int64_t count, const auto& f) {
-      pool.run((count + Part - 1) / Part,
-               [&](std::int64_t tile) { f(tile * Part, std::min(count, (tile + 1) * Part)); });
+      each((count + Part - 1) / Part,
+           [&](std::int64_t tile) { f(tile * Part, std::min(count, (tile + 1) * Part)); });
     };
     in_parts(m, [&](std::int64_t begin, std::int64_t end) { chirp(in, begin, end, a); });
-    inner_->run(pool, paired_line<const T>(a, false), paired_line(b, false), T(1), rest, own);
+    inner_->run(each, paired_line<const T>(a, false), paired_line(b, false), T(1), rest, own);
     in_parts(m, [&](std::int64_t begin, std::int64_t end) { multiply_bins(begin, end, b); });
-    inner_->run(pool, paired_line<const T>(b, true), paired_line(a, true), T(1), rest, own);
+    inner_->run(each, paired_line<const T>(b, true), paired_line(a, true), T(1), rest, own);
     in_parts(n_,
              [&](std::int64_t begin, std::int64_t end) { chirp_back(a, begin, end, scale, out); });
   }
 
+  const FourierKernels<T>& kernels_;
   std::int64_t n_;
   std::int64_t shared_room_ = 0;
   std::int64_t thread_room_ = 0;

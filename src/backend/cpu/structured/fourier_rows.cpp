@@ -11,6 +11,8 @@
 namespace ricci::cpu {
 namespace {
 
+constexpr std::int64_t FewRows = 96;  // fit into the nearest cache
+
 template <class T>
 void push(std::vector<T>& to, std::complex<double> z) {
   to.push_back(static_cast<T>(z.real()));
@@ -75,23 +77,24 @@ bool RowTransform<T>::can(std::int64_t rows) {
 }
 
 template <class T>
-double RowTransform<T>::cost(std::int64_t rows) {
+double RowTransform<T>::cost(std::int64_t rows, std::int64_t lanes) {
   constexpr double Memory = 4;  // loads and stores of a step
   if (!has_radices(rows)) {
     const std::int64_t m = convolution_length(rows);
-    return 2 * (cost(m) + Memory) * static_cast<double>(m) / static_cast<double>(rows);
+    return 2 * (cost(m, lanes) + Memory) * static_cast<double>(m) / static_cast<double>(rows);
   }
   double total = 0;
   for (const std::int64_t r : radices_of(rows)) {
     total += Memory + (r % 2 == 1 ? 1.3 * static_cast<double>(r) : r == 8 ? 6 : 4);
   }
   // Blocks that leave the nearest cache.
-  const std::int64_t bytes = rows * 2 * fourier_kernels<T>().lanes * static_cast<int>(sizeof(T));
+  const std::int64_t bytes = rows * 2 * lanes * static_cast<int>(sizeof(T));
   return bytes > 40000 ? total * 1.2 : total;
 }
 
 template <class T>
-RowTransform<T>::RowTransform(std::int64_t rows) : rows_(rows), room_(rows + 1) {
+RowTransform<T>::RowTransform(std::int64_t rows, const FourierKernels<T>& kernels)
+    : kernels_(kernels), rows_(rows), room_(rows + 1) {
   if (has_radices(rows)) {
     add_stages(radices_of(rows));
   } else {
@@ -126,13 +129,17 @@ void RowTransform<T>::add_stages(const std::vector<std::int64_t>& radices) {
     }
     places_[static_cast<std::size_t>(j)] = static_cast<std::int32_t>(place);
   }
+  if (radices.size() < 2) return;
+  for (std::int64_t j = 0; j < rows_; j += radices.back()) {
+    part_places_.push_back(places_[static_cast<std::size_t>(j)]);
+  }
 }
 
 // y[k] = c[k] Σ_j x[j] c[j] conj(c[k - j]), c the chirp: products of transforms of length m.
 template <class T>
 void RowTransform<T>::make_convolution() {
   const std::int64_t m = convolution_length(rows_);
-  inner_ = std::make_unique<RowTransform>(m);
+  inner_ = std::make_unique<RowTransform>(m, kernels_);
   room_ = m + 1;
   places_.resize(static_cast<std::size_t>(rows_));
   std::iota(places_.begin(), places_.end(), 0);
@@ -164,21 +171,68 @@ void RowTransform<T>::make_convolution() {
 
 template <class T>
 T* RowTransform<T>::run(T* a, T* b) const {
-  const FourierKernels<T>& kernels = fourier_kernels<T>();
   if (!inner_) {
-    kernels.transform({rows_, stages_.data(), static_cast<std::int64_t>(stages_.size())}, a);
+    kernels_.transform({rows_, stages_.data(), static_cast<std::int64_t>(stages_.size())}, a);
     return a;
   }
   // The inverse is the transform with real and imaginary parts exchanged, before and after; a
   // factor behind the exchange is its conjugate before it.
-  const std::int64_t row = 2 * kernels.lanes;
+  const std::int64_t row = 2 * kernels_.lanes;
   const std::int64_t m = inner_->rows();
-  kernels.spread({a, rows_, m, chirp_.data(), inner_->places(), row, false, b});
+  kernels_.spread({a, rows_, m, chirp_.data(), inner_->places(), row, false, b});
   const T* bins = inner_->run(b, a);
-  kernels.spread({bins, m, m, chirp_bins_.data(), inner_->places(), row, true, a});
+  kernels_.spread({bins, m, m, chirp_bins_.data(), inner_->places(), row, true, a});
   const T* folded = inner_->run(a, b);
-  kernels.spread({folded, rows_, rows_, chirp_back_.data(), nullptr, row, true, b});
+  kernels_.spread({folded, rows_, rows_, chirp_back_.data(), nullptr, row, true, b});
   return b;
+}
+
+template <class T>
+T* RowTransform<T>::run(const FourierView<const T>& from, std::int64_t count, T* a, T* b) const {
+  if (!has_parts(from)) {
+    kernels_.load(from, rows_, count, places(), a);
+    return run(a, b);
+  }
+  run_parts(from, count, a);
+  kernels_.transform({rows_, &stages_.back(), 1}, a);
+  return a;
+}
+
+template <class T>
+void RowTransform<T>::run(const FourierView<const T>& from, std::int64_t count, T scale,
+                          const FourierView<T>& to, T* a, T* b) const {
+  const bool parts = has_parts(from);
+  if (parts) {
+    run_parts(from, count, a);
+  } else {
+    kernels_.load(from, rows_, count, places(), a);
+    if (rows_ > FewRows || stages_.empty()) {
+      return kernels_.store(run(a, b), rows_, count, scale, to);
+    }
+  }
+  const auto steps = static_cast<std::int64_t>(stages_.size());
+  kernels_.finish({rows_, stages_.data(), steps}, parts, a, count, scale, to);
+}
+
+// Columns that lie side by side; lines are better turned into columns in large squares.
+template <class T>
+bool RowTransform<T>::has_parts(const FourierView<const T>& from) const {
+  return rows_ > FewRows && !part_places_.empty() && from.column <= 2;
+}
+
+template <class T>
+void RowTransform<T>::run_parts(const FourierView<const T>& from, std::int64_t count, T* a) const {
+  const FourierStage<T>& last = stages_.back();
+  const auto before = static_cast<std::int64_t>(stages_.size()) - 1;
+  FourierView<const T> part = from;
+  part.row = from.row * last.radix;
+  for (std::int64_t p = 0; p < last.radix; ++p) {
+    kernels_.load(part, last.apart, count, part_places_.data(), a);
+    kernels_.transform({last.apart, stages_.data(), before}, a);
+    a += last.apart * 2 * kernels_.lanes;
+    part.re += from.row;
+    if (part.im != nullptr) part.im += from.row;
+  }
 }
 
 template class RowTransform<float>;
