@@ -186,7 +186,8 @@ void FourierPlan<T>::run_real_tile(const T* in, T* out, std::int64_t count, T* a
       kernels_.split_rows(y, n_, roots_.data());
       return kernels_.store(y, role_.bins(), count, scale_, bins);
     }
-    const T* y = rows_->run({in, nullptr, row, real_column}, count, a, b);
+    T* y = rows_->run({in, nullptr, row, real_column}, count, a, b);
+    std::fill_n(y + kernels_.lanes, kernels_.lanes, T(0));  // the sum of real numbers is real
     return kernels_.store(y, role_.bins(), count, scale_, bins);
   }
   kernels_.load({in, in + 1, 2 * row, bin_column}, role_.bins(), count, in_order_.data(), b);
@@ -287,6 +288,7 @@ void FourierPlan<T>::run_real_line(const Each& each, const T* in, T* out, T* sha
   if (forward) {
     line_->run(each, {in, nullptr, 1}, paired_line(y, false), scale_, shared, own);
     std::copy_n(y, out_, out);
+    out[1] = T(0);  // the sum of real numbers is real
     return;
   }
   for (std::int64_t k = 0; k < role_.bins(); ++k) {
