@@ -22,7 +22,7 @@ Tensor another(const Case& c, const CaseProgram& p, const std::string& name, std
   for (std::size_t k = 0; k < c.in.size(); ++k) {
     if (name != fmt::format("x{}", k)) continue;
     const In& in = c.in[k];
-    if (in.values.empty()) return random_tensor(seed + 31 * k, t.type(), in.low, in.high);
+    if (in.values.empty()) return random_values(in, t.type(), seed + 31 * k);
     if (!is_float(t.dtype()) || p.is_fixed(name)) return t;
     auto numbers = t.numbers<double>();
     for (double& v : numbers) v *= 1 + 1e-3 * static_cast<double>(seed);
