@@ -9,6 +9,7 @@
 #include "ricci/build/custom.h"
 #include "ricci/build/elementwise.h"
 #include "ricci/build/fused.h"
+#include "ricci/build/linalg.h"
 #include "ricci/build/norm.h"
 #include "ricci/build/reduce.h"
 #include "ricci/build/select.h"

@@ -64,6 +64,27 @@ double flops(const Solve& s, const WantedResults& /*wanted*/) {
   return number(s.systems) * n * n * n * 2 / 3 + 2 * substitution;
 }
 
+// The usual counts for real numbers. Those that iterate take about so many.
+double flops(const MatrixFunction& f, const WantedResults& wanted) {
+  using Of = MatrixFunction::Of;
+  const double k = number(f.smaller());
+  const double long_side = number(std::max(f.rows, f.columns));
+  const double cube = k * k * k;
+  const auto one = [&] {
+    switch (f.of) {
+      case Of::Cholesky: return cube / 3;
+      case Of::Lu: return k * k * (long_side - k / 3);
+      case Of::Qr: return 4 * k * k * (long_side - k / 3);
+      case Of::Eigh: return wanted.count > 1 ? 9 * cube : cube * 4 / 3;
+      case Of::Svd: return k * k * (wanted.count > 1 ? 8 * long_side + 9 * k : 4 * long_side);
+      case Of::Exponential: return 18 * cube;
+      case Of::Adjugate: return 3 * cube;
+    }
+    return cube;
+  };
+  return number(f.matrices) * one();
+}
+
 // Comparisons, n log n.
 double flops(const Sort& s, const WantedResults& /*wanted*/) {
   const double n = number(s.x.outer) * number(s.x.size) * number(s.x.inner);

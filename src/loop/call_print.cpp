@@ -35,6 +35,19 @@ std::string_view word(Solve::Matrix matrix) {
   return "?";
 }
 
+std::string_view word(MatrixFunction::Of of) {
+  switch (of) {
+    case MatrixFunction::Of::Cholesky: return "cholesky";
+    case MatrixFunction::Of::Lu: return "lu";
+    case MatrixFunction::Of::Qr: return "qr";
+    case MatrixFunction::Of::Eigh: return "eigh";
+    case MatrixFunction::Of::Svd: return "svd";
+    case MatrixFunction::Of::Exponential: return "exponential";
+    case MatrixFunction::Of::Adjugate: return "adjugate";
+  }
+  return "?";
+}
+
 std::string_view backward(Pass pass) { return pass == Pass::Backward ? "backward, " : ""; }
 std::string_view when(bool holds, std::string_view text) { return holds ? text : ""; }
 std::string pair(const HeightAndWidth& p) { return fmt::format("{} x {}", p[0], p[1]); }
@@ -104,6 +117,10 @@ std::string text(const Solve& s) {
   return fmt::format("{}{}{}, {} of {} x {}, {} columns{}", word(s.matrix),
                      when(s.transpose, " transposed"), when(s.unit, " unit"), s.systems, s.rows,
                      s.rows, s.columns, when(!s.has_columns, " without an axis"));
+}
+
+std::string text(const MatrixFunction& f) {
+  return fmt::format("{}, {} of {} x {}", word(f.of), f.matrices, f.rows, f.columns);
 }
 
 std::string text(const Sort& s) {

@@ -155,6 +155,20 @@ struct Solve {
   bool operator==(const Solve&) const = default;
 };
 
+/// a -> what a function of matrices gives, for every matrix [rows, columns] of a batch:
+///   Cholesky l; Lu lu, pivots, permutation; Qr q, r; Eigh w, v; Svd u, s, vh; Exponential and
+///   Adjugate one matrix. Signs and phases as the op of that name says.
+struct MatrixFunction {
+  static constexpr std::string_view role = "matrix_function";
+  enum class Of : std::uint8_t { Cholesky, Lu, Qr, Eigh, Svd, Exponential, Adjugate };
+  Of of = Of::Cholesky;
+  std::int64_t matrices = 1;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  [[nodiscard]] std::int64_t smaller() const { return rows < columns ? rows : columns; }
+  bool operator==(const MatrixFunction&) const = default;
+};
+
 /// x -> values, indices: the first `kept` of every row along an axis, in order; of equal elements
 /// the first comes first, NaN is above all numbers.
 struct Sort {
@@ -259,8 +273,8 @@ struct GatedDelta {
 };
 
 using Call = std::variant<HostCall, MatrixProduct, GroupedProduct, Convolution, Pooling, Attention,
-                          Solve, Sort, ArgReduce, Cumulative, Gather, Scatter, DynamicSlice, Sample,
-                          SelectiveScan, GatedDelta>;
+                          Solve, MatrixFunction, Sort, ArgReduce, Cumulative, Gather, Scatter,
+                          DynamicSlice, Sample, SelectiveScan, GatedDelta>;
 
 /// `matrix_product`
 [[nodiscard]] std::string_view role_of(const Call& call);

@@ -7,6 +7,7 @@
 #include "ricci/op/conv.h"
 #include "ricci/op/custom.h"
 #include "ricci/op/elementwise.h"
+#include "ricci/op/factorization.h"
 #include "ricci/op/fused.h"
 #include "ricci/op/generator.h"
 #include "ricci/op/indexing.h"

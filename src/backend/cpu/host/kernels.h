@@ -31,6 +31,15 @@ namespace ricci::cpu {
 [[nodiscard]] HostKernel dense_solve_kernel() noexcept;
 [[nodiscard]] HostKernel triangular_solve_kernel() noexcept;
 
+// factorization.cpp, spectral.cpp, matrix_function.cpp
+[[nodiscard]] HostKernel cholesky_kernel() noexcept;
+[[nodiscard]] HostKernel lu_kernel() noexcept;
+[[nodiscard]] HostKernel qr_kernel() noexcept;
+[[nodiscard]] HostKernel eigh_kernel() noexcept;
+[[nodiscard]] HostKernel svd_kernel() noexcept;
+[[nodiscard]] HostKernel exponential_kernel() noexcept;
+[[nodiscard]] HostKernel adjugate_kernel() noexcept;
+
 // grouped_matmul.cpp
 [[nodiscard]] HostKernel grouped_product_kernel() noexcept;
 [[nodiscard]] HostKernel grouped_product_backward_kernel() noexcept;

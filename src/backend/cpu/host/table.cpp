@@ -25,6 +25,19 @@ HostKernel kernel(const loop::Convolution& c) noexcept {
 HostKernel kernel(const loop::Solve& c) noexcept {
   return c.matrix == loop::Solve::Matrix::Dense ? dense_solve_kernel() : triangular_solve_kernel();
 }
+HostKernel kernel(const loop::MatrixFunction& c) noexcept {
+  using Of = loop::MatrixFunction::Of;
+  switch (c.of) {
+    case Of::Cholesky: return cholesky_kernel();
+    case Of::Lu: return lu_kernel();
+    case Of::Qr: return qr_kernel();
+    case Of::Eigh: return eigh_kernel();
+    case Of::Svd: return svd_kernel();
+    case Of::Exponential: return exponential_kernel();
+    case Of::Adjugate: return adjugate_kernel();
+  }
+  return {};
+}
 HostKernel kernel(const loop::Sort& /*c*/) noexcept { return sort_kernel(); }
 HostKernel kernel(const loop::ArgReduce& /*c*/) noexcept { return arg_reduce_kernel(); }
 HostKernel kernel(const loop::Cumulative& /*c*/) noexcept { return cumulative_kernel(); }
