@@ -253,6 +253,14 @@ def make_pure(workload, f):
         gradient = lambda table, ids, dy: jax.vjp(look_up(ids), table)[1](dy)[0]
         return PureCase(gradient, (f["table"], f["ids"], f["d_output"]),
                         lambda d: {"d_table": d})
+    if workload == "eigh_256":
+        values_and_vectors = lambda a: jnp.linalg.eigh(a, symmetrize_input=True)
+        squares = lambda a: (lambda w, v: (w, v * v))(*values_and_vectors(a))
+        return PureCase(squares, (f["a"],), named("w", "v2"))
+    if workload == "svd_256":
+        squares = lambda a: (lambda u, s, vh: (s, u * u, vh * vh))(
+            *jnp.linalg.svd(a, full_matrices=False))
+        return PureCase(squares, (f["a"],), named("s", "u2", "vh2"))
     if workload == "tiny_call":
         return PureCase(lambda x, a, b: jnp.tanh(x * a + b), (f["x"], f["a"], f["b"]),
                         lambda y: {"y": y})

@@ -224,6 +224,24 @@ def make_forward(function, arguments, compiled):
     return PureCase(forward)
 
 
+def make_spectral(workload, a, compiled):
+    def eigh(a):
+        w, v = torch.linalg.eigh((a + a.T) * 0.5)
+        return {"w": w, "v2": v * v}
+
+    def svd(a):
+        u, s, vh = torch.linalg.svd(a, full_matrices=False)
+        return {"s": s, "u2": u * u, "vh2": vh * vh}
+
+    run = with_compile(eigh if workload == "eigh_256" else svd, compiled)
+
+    def forward():
+        with torch.inference_mode():
+            return run(a)
+
+    return PureCase(forward)
+
+
 def make_pure(workload, variant, t):
     compiled = variant == "compile"
     if workload == "fused_rows_fwd":
@@ -241,6 +259,8 @@ def make_pure(workload, variant, t):
     if workload == "embedding_grad":
         inputs = {n: t[n] for n in ("ids", "table")}
         return gradients_case(F.embedding, inputs, ["table"], compiled, t["d_output"])
+    if workload in ("eigh_256", "svd_256"):
+        return make_spectral(workload, t["a"], compiled)
     if workload == "tiny_call":
         tiny = lambda x, a, b: torch.tanh(torch.addcmul(b, x, a))
         return make_forward(tiny, [t[n] for n in ("x", "a", "b")], compiled)

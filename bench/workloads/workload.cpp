@@ -8,6 +8,7 @@
 #include "ricci/support/error.h"
 
 #include "workloads/gradients.h"
+#include "workloads/linalg.h"
 #include "workloads/training.h"
 
 namespace ricci::bench {
@@ -65,6 +66,8 @@ constexpr WorkloadEntry Entries[] = {
     {"hessian", logistic_hessian},
     {"embedding_grad", embedding_grad},
     {"tiny_call", tiny_call},
+    {"eigh_256", eigh_values_and_vectors},
+    {"svd_256", svd_values_and_vectors},
 };
 
 }  // namespace
