@@ -31,6 +31,9 @@ class Reflectors {
     matmul_ = scratch.take<std::byte>(bytes);
   }
 
+  /// What each thread keeps for itself.
+  [[nodiscard]] std::int64_t thread_bytes() const { return thread_bytes_; }
+
   void apply(const F* a, const F* tau, F* z, ThreadPool& pool) const {
     for (const Step& s : blocks_) {
       gather(s, a);
@@ -116,6 +119,7 @@ class Reflectors {
 
   std::int64_t n_;
   std::vector<Step> blocks_;
+  std::int64_t thread_bytes_ = 0;
   F* v_ = nullptr;
   F* y_ = nullptr;
   F* w_ = nullptr;

@@ -46,6 +46,10 @@ class EighKernel {
     }
   }
 
+  [[nodiscard]] std::int64_t thread_bytes() const {
+    return reflectors_ ? reflectors_->thread_bytes() : 0;
+  }
+
   void run() const {
     if (n_ == 0) return;
     if (is_large() && !Complex) {  // the pool works on one matrix at a time
@@ -236,7 +240,16 @@ class SvdKernel {
 
 }  // namespace
 
-HostKernel eigh_kernel() noexcept { return kernel_chosen_by<EighKernel, ByMatrix>(); }
+HostKernel eigh_kernel() noexcept {
+  HostKernel kernel = kernel_chosen_by<EighKernel, ByMatrix>();
+  kernel.thread_bytes = [](const HostArguments& call) {
+    return ByMatrix(call, [&]<class F>() {
+      Scratch scratch;
+      return EighKernel<F>(call, scratch).thread_bytes();
+    });
+  };
+  return kernel;
+}
 HostKernel svd_kernel() noexcept { return kernel_chosen_by<SvdKernel, ByMatrix>(); }
 
 }  // namespace ricci::cpu
