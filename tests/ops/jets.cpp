@@ -111,6 +111,7 @@ Tolerance rounding(const Graph& graph) {
     if (node.op.is<op::BatchElementwiseRegion>() || node.op.is<op::ElementwiseRegion>()) {
       out = {1e-2, 1e-2};  // chains may cast
     }
+    if (!descriptor(node.op.kind()).info->codes.empty()) out = {1e-5, 1e-5};  // f32 inside
     for (const Type& type : node.types) {
       const bool wide = type.dtype == DType::F64 || type.dtype == DType::C128;
       if (is_differentiable(type.dtype) && !wide) out = {1e-2, 1e-2};

@@ -12,6 +12,7 @@
 #include "ricci/transform/vmap.h"
 
 #include "support/compare.h"
+#include "transform/codes.h"
 
 namespace ricci::testing {
 namespace {
@@ -77,7 +78,7 @@ Names CaseProgram::differentiable() const {
   Names out;
   for (const NodeId id : graph.inputs()) {
     const auto& in = *graph.node(id).op.as<op::Input>();
-    if (is_differentiable(in.type.dtype) && !is_fixed(in.name)) out.push_back(in.name);
+    if (has_derivative(graph, {id, 0}) && !is_fixed(in.name)) out.push_back(in.name);
   }
   return out;
 }

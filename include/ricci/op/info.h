@@ -35,6 +35,8 @@ enum class Trait : std::uint32_t {
   DataMovement = 32,  ///< moves elements without changing them; any dtype
   Commutative = 64,   ///< two operands that may be exchanged
   Faults = 128,       ///< looks at values a run may fault on, even where its results are empty
+  /// Its derivative is not that of its function, on purpose: rounding lets it pass.
+  StraightThrough = 256,
 };
 constexpr Trait operator|(Trait a, Trait b) noexcept {
   return static_cast<Trait>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
@@ -68,6 +70,9 @@ struct OpInfo {
   std::string_view formula;  ///< the definition, with shapes
   std::string_view constraints = {};
   std::string_view no_gradient = {};  ///< operands that never carry a derivative: `"indices"`
+  /// Operands and results whose integers are codes of real numbers: they carry a derivative, in
+  /// f32.
+  std::string_view codes = {};
   RuleSource vjp = RuleSource::Default;
   RuleSource jvp = RuleSource::Default;
   RuleSource batch = RuleSource::Default;
