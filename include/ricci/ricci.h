@@ -10,6 +10,7 @@
 #include "ricci/build/elementwise.h"
 #include "ricci/build/fused.h"
 #include "ricci/build/norm.h"
+#include "ricci/build/quant.h"
 #include "ricci/build/reduce.h"
 #include "ricci/build/select.h"
 #include "ricci/build/sequence.h"

@@ -40,8 +40,20 @@ double flops(const GroupedProduct& p, const WantedResults& wanted) {
   return p.pass == Pass::Forward ? once : once * number(wanted.count);
 }
 
+double flops(const PackedProduct& p, const WantedResults& /*wanted*/) {
+  return 2 * number(p.rows) * number(p.picks) * number(p.depth) * number(p.columns);
+}
+
+double flops(const IntegerProduct& p, const WantedResults& /*wanted*/) {
+  return 2 * number(p.rows) * number(p.depth) * number(p.columns);
+}
+
 double flops(const Convolution& c, const WantedResults& /*wanted*/) {
   return 2 * number(c.images) * number(c.y_image()) * number(c.taps());
+}
+
+double flops(const IntegerConvolution& c, const WantedResults& wanted) {
+  return flops(c.geometry, wanted);
 }
 
 double flops(const Pooling& p, const WantedResults& /*wanted*/) {

@@ -62,11 +62,37 @@ std::string text(const GroupedProduct& p) {
                      p.picks, p.depth, p.columns, p.experts);
 }
 
+std::string text(const PackedProduct& p) {
+  std::string out = fmt::format("{}{}, {} x {} by {} x {}", quant::to_string(p.scheme),
+                                when(p.transposed, " transposed"), p.rows,
+                                p.transposed ? p.columns : p.depth, p.depth, p.columns);
+  if (p.int8_activations) out += ", int8 activations";
+  if (p.experts > 0) out += fmt::format(", {} picks of {} experts", p.picks, p.experts);
+  return out;
+}
+
+std::string text(const Rescaling& r) {
+  std::string out =
+      fmt::format("zeros {}, [{}], {}", r.x_zero, fmt::join(r.w_zeros, ", "), r.out_zero);
+  std::vector<std::string> factors;
+  for (const double f : r.factors) factors.push_back(print_f64(f));
+  return out + fmt::format(", factors [{}], {} to {}", fmt::join(factors, ", "), r.low, r.high);
+}
+
+std::string text(const IntegerProduct& p) {
+  return fmt::format("{} x {} by {} x {}, {}", p.rows, p.depth, p.depth, p.columns,
+                     text(p.rescaling));
+}
+
 std::string text(const Convolution& c) {
   return fmt::format(
       "{}, {} images, {} x {} to {} x {}, kernel {}, stride {}, padding {}, dilation {}, {} groups",
       word(c.of), c.images, c.channels_in, pair(c.size_in), c.channels_out, pair(c.size_out),
       pair(c.kernel), pair(c.stride), pair(c.padding), pair(c.dilation), c.groups);
+}
+
+std::string text(const IntegerConvolution& c) {
+  return fmt::format("{}, {}", text(c.geometry), text(c.rescaling));
 }
 
 std::string text(const Pooling& p) {

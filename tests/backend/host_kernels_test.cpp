@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <variant>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -109,6 +110,9 @@ class HostCase {
 
   void check() {
     if (!built_.graph.symbols().empty()) return;
+    // Some shapes of an op may have no role: the reference serves those.
+    const loop::Call call = lower_node(built_.graph, node()).call;
+    if (std::holds_alternative<loop::HostCall>(call)) return;
     std::vector<Tensor> scattered;
     for (const Tensor& t : operands_) scattered.push_back(scattered_copy(t));
     if (case_.fails) {

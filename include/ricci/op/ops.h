@@ -15,6 +15,8 @@
 #include "ricci/op/loss.h"
 #include "ricci/op/norm.h"
 #include "ricci/op/op.h"
+#include "ricci/op/packed.h"
+#include "ricci/op/quant.h"
 #include "ricci/op/reduce.h"
 #include "ricci/op/region.h"
 #include "ricci/op/rope.h"

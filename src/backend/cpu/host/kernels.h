@@ -35,6 +35,12 @@ namespace ricci::cpu {
 [[nodiscard]] HostKernel grouped_product_kernel() noexcept;
 [[nodiscard]] HostKernel grouped_product_backward_kernel() noexcept;
 
+// packed_product.cpp, integer_product.cpp
+[[nodiscard]] HostKernel packed_product_kernel() noexcept;
+[[nodiscard]] HostKernel packed_experts_kernel() noexcept;
+[[nodiscard]] HostKernel integer_product_kernel() noexcept;
+[[nodiscard]] HostKernel integer_convolution_kernel() noexcept;
+
 // selective_scan.cpp, gated_delta_net.cpp
 [[nodiscard]] HostKernel selective_scan_kernel() noexcept;
 [[nodiscard]] HostKernel selective_scan_backward_kernel() noexcept;

@@ -14,6 +14,13 @@ HostKernel kernel(const loop::Attention& /*c*/) noexcept { return {}; }
 HostKernel kernel(const loop::GroupedProduct& c) noexcept {
   return c.pass == Pass::Forward ? grouped_product_kernel() : grouped_product_backward_kernel();
 }
+HostKernel kernel(const loop::PackedProduct& c) noexcept {
+  return c.experts == 0 ? packed_product_kernel() : packed_experts_kernel();
+}
+HostKernel kernel(const loop::IntegerProduct& /*c*/) noexcept { return integer_product_kernel(); }
+HostKernel kernel(const loop::IntegerConvolution& /*c*/) noexcept {
+  return integer_convolution_kernel();
+}
 HostKernel kernel(const loop::Convolution& c) noexcept {
   switch (c.of) {
     case loop::Convolution::Of::Image: return conv_image_kernel();

@@ -86,6 +86,56 @@ struct ScoreKernels {
                    const float* slope) = nullptr;
 };
 
+/// Weights in few bits (ricci/quant) to floats.
+struct PackedKernels {
+  /// `count` blocks that lie behind each other.
+  using Blocks = void (*)(const std::uint8_t* blocks, std::int64_t count, float* to);
+  Blocks q4_0 = nullptr;
+  Blocks q8_0 = nullptr;
+  Blocks q4_k = nullptr;
+  Blocks q5_k = nullptr;
+  Blocks q6_k = nullptr;
+  /// A row of `count` blocks with a row of x, decoded in registers; null where there is none.
+  /// `sums`: of 16 neighbours of x each.
+  using Dot = float (*)(const std::uint8_t* blocks, std::int64_t count, const float* x,
+                        const float* sums);
+  struct Dots {
+    Dot q4_0 = nullptr;
+    Dot q8_0 = nullptr;
+    Dot q4_k = nullptr;
+    Dot q5_k = nullptr;
+    Dot q6_k = nullptr;
+  };
+  Dots dots = {};
+  void (*sum_sixteens)(const float* x, std::int64_t count, float* sums) = nullptr;
+  /// acc[j] += Σ_r x[r]·codes[r][j]
+  void (*add_int8_rows)(const std::int8_t* codes, std::int64_t stride, const float* x,
+                        std::int64_t rows, std::int64_t count, float* acc) = nullptr;
+  /// (code - zero)·scale of a row; zeros may be null.
+  void (*int8)(const std::int8_t* codes, const float* scales, const float* zeros,
+               std::int64_t count, float* to) = nullptr;
+  /// The same for codes of 4 bits, two to a byte, from the low half of the first one on.
+  void (*int4)(const std::uint8_t* codes, const float* scales, const float* zeros,
+               std::int64_t count, float* to) = nullptr;
+  /// FP8 times scale, of a row; scales may be null.
+  void (*e4m3)(const std::uint8_t* codes, const float* scales, std::int64_t count,
+               float* to) = nullptr;
+  void (*e5m2)(const std::uint8_t* codes, const float* scales, std::int64_t count,
+               float* to) = nullptr;
+};
+
+/// Products of u8 and i8, four at a time, in sums that wrap in 32 bits.
+struct IntegerKernels {
+  static constexpr std::int64_t Columns = 64;  ///< of w in a strip
+  /// Columns of w [depth, columns], read with any strides, as strips [depth/4][Columns][4]: depth
+  /// is rounded up, and what is missing is 0. `sums` gets Σ_depth of each column.
+  void (*pack)(const std::int8_t* w, std::int64_t row, std::int64_t column, std::int64_t columns,
+               std::int64_t depth, std::int8_t* to, std::int32_t* sums) = nullptr;
+  /// c [rows, Columns] = x [rows, depth rounded up to 4] · one strip.
+  void (*multiply)(const std::uint8_t* x, std::int64_t x_row, const std::int8_t* strip,
+                   std::int64_t rows, std::int64_t depth, std::int32_t* c) = nullptr;
+};
+
 struct VectorKernels {
   const char* name = nullptr;
   ProductKernels<float> f32;
@@ -93,6 +143,8 @@ struct VectorKernels {
   ProductKernels<std::uint32_t> u32;
   ProductKernels<std::uint64_t> u64;
   ScoreKernels scores;
+  PackedKernels packed;
+  IntegerKernels integers;
   /// Maxima of windows of two by two, side by side in two rows of an image; and the rows' gradient,
   /// which has dy at every window's first maximum.
   void (*max_of_pairs)(const float* upper, const float* lower, std::int64_t count,
