@@ -8,6 +8,7 @@
 #include "ricci/support/error.h"
 
 #include "workloads/gradients.h"
+#include "workloads/packed.h"
 #include "workloads/training.h"
 
 namespace ricci::bench {
@@ -65,6 +66,15 @@ constexpr WorkloadEntry Entries[] = {
     {"hessian", logistic_hessian},
     {"embedding_grad", embedding_grad},
     {"tiny_call", tiny_call},
+    {"q4_k_row", q4_k_row},
+    {"q4_k_rows", q4_k_rows},
+    {"int8_row", int8_row},
+    {"int8_rows", int8_rows},
+    {"f32_row", f32_row},
+    {"f32_rows", f32_rows},
+    {"q4_k_experts", q4_k_experts},
+    {"f32_experts", f32_experts},
+    {"code_rows", code_rows},
 };
 
 }  // namespace
