@@ -36,7 +36,10 @@ list(TRANSFORM left_out REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/tests/\\1.cpp")
 
 set(tests_dir "${PROJECT_SOURCE_DIR}/tests")
 set(sources "")
-foreach(folder unit ops property golden errors reference backend runtime fuzz support)
+set(RICCI_TEST_FOLDERS unit ops property golden errors reference backend runtime fuzz
+    CACHE STRING "Which folders of tests are built: fewer are built sooner")
+mark_as_advanced(RICCI_TEST_FOLDERS)
+foreach(folder ${RICCI_TEST_FOLDERS} support)
   file(GLOB_RECURSE found CONFIGURE_DEPENDS "${tests_dir}/${folder}/*.cpp")
   list(REMOVE_ITEM found ${left_out})
   list(APPEND sources ${found})
