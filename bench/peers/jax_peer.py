@@ -221,6 +221,27 @@ def make_scan(workload, variant, f):
     return PureCase(jax.value_and_grad(loss, (0, 1, 2)), arguments, finish)
 
 
+def lstm(x, w_x, w_h, b, h0, c0, unroll):
+    def step(carry, z):
+        h, c = carry
+        i, f, g, o = jnp.split(z + h @ w_h, 4, axis=-1)
+        c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+        h = jax.nn.sigmoid(o) * jnp.tanh(c)
+        return (h, c), h
+
+    return lax.scan(step, (h0, c0), x @ w_x + b, unroll=unroll)[1]
+
+
+def make_lstm(variant, f):
+    unroll = int(variant.removeprefix("unroll"))
+
+    def gradients(x, w_x, w_h, b, h0, c0, dy):
+        return jax.vjp(lambda *p: lstm(*p, h0, c0, unroll), x, w_x, w_h, b)[1](dy)
+
+    arguments = [f[n] for n in ("x", "w_x", "w_h", "b", "h0", "c0", "d_output")]
+    return PureCase(gradients, arguments, named("d_x", "d_w_x", "d_w_h", "d_b"))
+
+
 def make_hvp(f):
     names = [n.removeprefix("tangent_") for n in f if n.startswith("tangent_")]
     batch = {n: f[n] for n in ("x", "labels")}
@@ -266,6 +287,7 @@ VARIANTS = {
     "softmax_ce_grad": ["logsumexp", "log_softmax", "one_hot"],
     "scan_fwd": ["unroll1", "unroll4", "unroll16"],
     "scan_grad": ["unroll1", "unroll4", "unroll16"],
+    "lstm_grad": ["unroll1", "unroll4"],
 }
 
 
@@ -291,6 +313,8 @@ class JaxPeer:
             return make_attention(variant, feeds)
         if workload in ("scan_fwd", "scan_grad"):
             return make_scan(workload, variant, feeds)
+        if workload == "lstm_grad":
+            return make_lstm(variant, feeds)
         if workload == "softmax_ce_grad":
             return make_cross_entropy(variant, feeds)
         if workload == "mlp_hvp":

@@ -241,6 +241,16 @@ def make_pure(workload, variant, t):
     if workload == "embedding_grad":
         inputs = {n: t[n] for n in ("ids", "table")}
         return gradients_case(F.embedding, inputs, ["table"], compiled, t["d_output"])
+    if workload == "lstm_grad":
+        # Its own fused layer: weights are [4·width, width], the gates in the order of ours.
+        state = (t["h0"][None], t["c0"][None])
+        zero = torch.zeros_like(t["b"])
+
+        def layer(x, w_x, w_h, b):
+            return torch.lstm(x, state, [w_x.T, w_h.T, b, zero], True, 1, 0.0, True, False, False)[0]
+
+        inputs = {n: t[n] for n in ("x", "w_x", "w_h", "b")}
+        return gradients_case(layer, inputs, list(inputs), compiled, t["d_output"])
     if workload == "tiny_call":
         tiny = lambda x, a, b: torch.tanh(torch.addcmul(b, x, a))
         return make_forward(tiny, [t[n] for n in ("x", "a", "b")], compiled)

@@ -17,6 +17,8 @@ namespace ricci::bench {
 [[nodiscard]] Workload scan_fwd(Scale scale);
 /// The sum of the last c, and its gradients in A, xs and c0.
 [[nodiscard]] Workload scan_grad(Scale scale);
+/// The gradients of an LSTM in its inputs, weights and bias: length 64, batch 32, width 256.
+[[nodiscard]] Workload lstm_grad(Scale scale);
 /// The Hessian of mlp_train's loss times a vector.
 [[nodiscard]] Workload mlp_hvp(Scale scale);
 /// The Hessian of a logistic loss with 32 parameters on 1024 examples.

@@ -61,6 +61,7 @@ constexpr WorkloadEntry Entries[] = {
     {"attention_grad", attention_grad},
     {"scan_fwd", scan_fwd},
     {"scan_grad", scan_grad},
+    {"lstm_grad", lstm_grad},
     {"mlp_hvp", mlp_hvp},
     {"hessian", logistic_hessian},
     {"embedding_grad", embedding_grad},

@@ -123,6 +123,9 @@ std::string text(const Gather& g) {
 std::string text(const Scatter& s) {
   return fmt::format("{} to {}{}", s.added, along(s.out), when(s.each, ", each element"));
 }
+std::string text(const ScatterInto& s) {
+  return fmt::format("{} {} to {}", name_of(s.kind), s.updates, along(s.out));
+}
 std::string text(const DynamicSlice& s) {
   return fmt::format("{} of {}, axis {}{}", s.length, s.size, s.axis,
                      when(s.replaces, ", replaced"));

@@ -73,6 +73,12 @@ std::int64_t weight(UnaryKind kind) {
     case UnaryKind::Atanh:
     case UnaryKind::Softplus:
     case UnaryKind::LogSigmoid:
+    case UnaryKind::Elu:
+    case UnaryKind::Selu:
+    case UnaryKind::HardSigmoid:
+    case UnaryKind::HardSwish:
+    case UnaryKind::Mish:
+    case UnaryKind::Softsign:
     case UnaryKind::Sign:
     case UnaryKind::Floor:
     case UnaryKind::Ceil:

@@ -43,6 +43,33 @@ void require_params(const Graph& graph, const std::vector<std::string>& names) {
   }
 }
 
+void require_updates(const Graph& graph, const TrainingOptions& options) {
+  for (const UpdatedParam& u : options.updates) {
+    const auto* param = graph.node(graph.find_or_throw(u.param)).op.as<op::Param>();
+    if (param == nullptr) {
+      throw UserError(ErrorCode::Name, "'" + u.param + "' is an input: only params are updated",
+                      "make it a param");
+    }
+    const auto named = std::ranges::count(options.updates, u.param, &UpdatedParam::param);
+    if (named > 1 || std::ranges::count(options.params, u.param) > 0) {
+      throw UserError(ErrorCode::Name, "'" + u.param + "' is updated in two ways",
+                      "a param is trained, or follows one output");
+    }
+    if (u.output == 0 || u.output >= graph.outputs().size()) {
+      throw UserError(ErrorCode::Attr,
+                      fmt::format("'{}' is to follow output {}, but '{}' has {} outputs, the first "
+                                  "of which is the loss",
+                                  u.param, u.output, graph.name(), graph.outputs().size()));
+    }
+    const Type& type = graph.type(graph.outputs()[u.output]);
+    if (type != param->type) {
+      throw UserError(ErrorCode::Shape,
+                      fmt::format("'{}' is {}, but output {} is {}", u.param,
+                                  param->type.to_string(), u.output, type.to_string()));
+    }
+  }
+}
+
 void require_scalar_loss(const Graph& graph) {
   if (graph.outputs().empty()) return;  // the gradient will say so
   const Type& loss = graph.type(graph.outputs()[0]);
@@ -103,6 +130,10 @@ class Builder {
     }
     const OptimizerStep step = begin_step();
     for (std::size_t i = 0; i < trained.size(); ++i) update(trained[i], gradients[i], step);
+    for (const UpdatedParam& u : options_.updates) {
+      replace(u.param, given[u.output]);
+      made_.updated.push_back(u.param);
+    }
     graph_.set_outputs(outputs_);
     return std::move(made_);
   }
@@ -154,7 +185,13 @@ class Builder {
 TrainingGraph make_training_graph(const GraphModule& module, const TrainingOptions& options) {
   const DefaultFloatEnvironment floats;
   std::vector<std::string> trained = options.params;
-  if (trained.empty()) trained = param_names(module.graph());
+  if (trained.empty()) {
+    trained = param_names(module.graph());
+    std::erase_if(trained, [&](const std::string& name) {
+      return std::ranges::count(options.updates, name, &UpdatedParam::param) > 0;
+    });
+  }
+  require_updates(module.graph(), options);
   require_params(module.graph(), trained);
   require_sense(options);
   require_scalar_loss(module.graph());
@@ -186,6 +223,7 @@ ObjectFile compile_object(const TrainingGraph& training, ObjectOptions options) 
     for (const std::string& state : t.state)
       note(state, "of the optimiser; zeros before the first step");
   }
+  for (const std::string& param : training.updated) note(param, "follows an output of the model");
   if (!training.learning_rate.empty()) note(training.learning_rate, "for this step");
   return compile_object(graph, options);
 }

@@ -56,4 +56,14 @@ std::string operand_text(const InferContext& in, const OpInfo& info, std::size_t
   return in[k].to_string();
 }
 
+std::optional<Dim> floor_divide(const Dim& a, std::int64_t b) {
+  std::set<std::string> symbols;
+  a.collect_symbols(symbols);
+  SymbolBindings zeros;
+  for (const std::string& s : symbols) zeros.emplace(s, 0);
+  const std::int64_t constant = a.bind(zeros).value();
+  const std::int64_t remainder = constant % b + (constant % b < 0 ? b : 0);
+  return Dim::divide(a - remainder, b);
+}
+
 }  // namespace ricci

@@ -22,6 +22,9 @@ void require_dtypes(const InferContext& in, std::string_view label, std::size_t 
 void require_non_negative(const InferContext& in, std::string_view label, const Dims& dims);
 /// Rejects `label` unless the function takes operand 0's dtype and gives it.
 void require_activation(const InferContext& in, std::string_view label, UnaryKind kind);
+/// ⌊a / b⌋ where every symbol's coefficient is a multiple of b, so that only the constant is
+/// rounded; nothing otherwise.
+[[nodiscard]] std::optional<Dim> floor_divide(const Dim& a, std::int64_t b);
 /// A float dtype, but at least f32: what row statistics and recurrent states are kept in.
 [[nodiscard]] constexpr DType at_least_f32(DType d) {
   return d == DType::F64 ? DType::F64 : DType::F32;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "rule/activation_constants.h"
 #include "rule/tables/eval_rules.h"
 
 namespace ricci::rule {
@@ -31,6 +32,16 @@ double gelu_approx_of(double x) {
 
 double silu_of(double x) {
   return x == -std::numeric_limits<double>::infinity() ? -0.0 : x * sigmoid_of(x);
+}
+
+double hard_sigmoid_of(double x) { return x <= -3 ? 0 : x >= 3 ? 1 : (x + 3) / 6; }
+
+// tanh(ln(1 + w)) = n/(n + 2) with n = w·(w + 2): nothing cancels. The quotient is 1 from 40 on.
+double mish_of(double x) {
+  if (x == -std::numeric_limits<double>::infinity()) return -0.0;
+  const double w = std::exp(std::fmin(x, 40.0));
+  const double n = w * (w + 2);
+  return std::isnan(x) ? x : x * (n / (n + 2));
 }
 
 double sign_of(double x) { return std::isnan(x) ? x : static_cast<double>((x > 0) - (x < 0)); }
@@ -75,6 +86,12 @@ double eval_unary(UnaryKind kind, double x) {
     case UnaryKind::Atanh: return std::atanh(x);
     case UnaryKind::Softplus: return softplus_of(x);
     case UnaryKind::LogSigmoid: return -softplus_of(-x);
+    case UnaryKind::Elu: return x > 0 ? x : std::expm1(x);
+    case UnaryKind::Selu: return SeluScale * (x > 0 ? x : SeluAlpha * std::expm1(x));
+    case UnaryKind::HardSigmoid: return hard_sigmoid_of(x);
+    case UnaryKind::HardSwish: return x <= -3 ? -0.0 : x * hard_sigmoid_of(x);
+    case UnaryKind::Mish: return mish_of(x);
+    case UnaryKind::Softsign: return std::isinf(x) ? std::copysign(1.0, x) : x / (1 + std::fabs(x));
     case UnaryKind::Square: return x * x;
     case UnaryKind::Reciprocal: return 1 / x;
     case UnaryKind::Sign: return sign_of(x);
@@ -131,6 +148,12 @@ std::int64_t eval_unary(UnaryKind kind, std::int64_t x) {
     case UnaryKind::Atanh:
     case UnaryKind::Softplus:
     case UnaryKind::LogSigmoid:
+    case UnaryKind::Elu:
+    case UnaryKind::Selu:
+    case UnaryKind::HardSigmoid:
+    case UnaryKind::HardSwish:
+    case UnaryKind::Mish:
+    case UnaryKind::Softsign:
     case UnaryKind::Reciprocal:
     case UnaryKind::Conjugate:
     case UnaryKind::IsNan:
@@ -174,6 +197,12 @@ std::complex<double> eval_unary(UnaryKind kind, std::complex<double> x) {
     case UnaryKind::Atanh:
     case UnaryKind::Softplus:
     case UnaryKind::LogSigmoid:
+    case UnaryKind::Elu:
+    case UnaryKind::Selu:
+    case UnaryKind::HardSigmoid:
+    case UnaryKind::HardSwish:
+    case UnaryKind::Mish:
+    case UnaryKind::Softsign:
     case UnaryKind::Square:
     case UnaryKind::Reciprocal:
     case UnaryKind::Sign:

@@ -16,6 +16,7 @@
 #include "op/kinds.h"
 #include "rewrite/replace_nodes.h"
 #include "rewrite/tidy.h"
+#include "rule/conv_taps.h"
 #include "schedule/calls.h"
 #include "support/float_environment.h"
 #include "type/small_dtype.h"
@@ -178,6 +179,7 @@ PassResult expand_unclaimed(const Graph& graph, const ProgramOptions& options) {
         if (is_attention(v.node.op) && !is_claimed(v.rebuild.from(), v.node, options)) {
           if (NewResults wide = attention_in_f32(v)) return wide;
         }
+        if (NewResults planes = rule::convolution_by_taps(v.node, v.operands)) return planes;
         if (must_expand(v.rebuild.from(), v.node, options)) {
           return expand_node(v.node, v.operands, v.graph());
         }

@@ -139,7 +139,7 @@ class CaseRun {
   // Every node of a body and every step of a chain rounds, so there a tolerance applies.
   [[nodiscard]] bool rounds_inside() const {
     const OpDescriptor& d = descriptor(case_.op->kind());
-    return !d.bodies.empty() || d.field("chain") != nullptr;
+    return !d.bodies.empty() || d.field("chain") != nullptr || d.field("steps") != nullptr;
   }
 
   void check_expansion() {

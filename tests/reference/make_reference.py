@@ -14,6 +14,7 @@ jax.config.update("jax_enable_x64", True)
 
 import families_basic  # noqa: E402
 import families_nn  # noqa: E402
+import gradients_everyday  # noqa: E402
 import gradients_models  # noqa: E402
 import gradients_nn  # noqa: E402
 import gradients_ops  # noqa: E402
@@ -34,4 +35,5 @@ def write(folder, modules):
 
 if __name__ == "__main__":
     write(FOLDER, [families_basic, families_nn])
-    write(FOLDER / "gradients", [gradients_ops, gradients_nn, gradients_models, gradients_wrappers])
+    write(FOLDER / "gradients", [gradients_ops, gradients_nn, gradients_models, gradients_wrappers,
+                               gradients_everyday])

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ricci/op/attention.h"
+#include "ricci/op/indexing.h"
 #include "ricci/op/op.h"
 #include "ricci/op/reduce.h"
 #include "ricci/type/real.h"
@@ -202,6 +203,16 @@ struct Scatter {
   bool operator==(const Scatter&) const = default;
 };
 
+/// x, updates, indices -> out:   out = x, then out[indices[i], t] = kind(out[indices[i], t],
+/// updates[i, t]) for every i in order.
+struct ScatterInto {
+  static constexpr std::string_view role = "scatter_into";
+  ScatterKind kind = ScatterKind::Set;
+  AxisSplit out = {};
+  std::int64_t updates = 0;  ///< how many rows they are
+  bool operator==(const ScatterInto&) const = default;
+};
+
 /// x, start -> out, the slice; or x, update, start -> out, x with that slice replaced. A start that
 /// would leave the axis moves back inside it.
 struct DynamicSlice {
@@ -259,8 +270,8 @@ struct GatedDelta {
 };
 
 using Call = std::variant<HostCall, MatrixProduct, GroupedProduct, Convolution, Pooling, Attention,
-                          Solve, Sort, ArgReduce, Cumulative, Gather, Scatter, DynamicSlice, Sample,
-                          SelectiveScan, GatedDelta>;
+                          Solve, Sort, ArgReduce, Cumulative, Gather, Scatter, ScatterInto,
+                          DynamicSlice, Sample, SelectiveScan, GatedDelta>;
 
 /// `matrix_product`
 [[nodiscard]] std::string_view role_of(const Call& call);

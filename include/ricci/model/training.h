@@ -23,10 +23,20 @@
 
 namespace ricci {
 
+/// A param that takes the value of one of the model's outputs (not the loss) after each step:
+/// running statistics, counters, moving averages.
+struct UpdatedParam {
+  std::string param;
+  std::size_t output = 1;
+};
+
 struct TrainingOptions {
   Optimizer optimizer = AdamW{};
-  /// The params that are trained; empty means all. Others keep the value they are given.
+  /// The params that are trained; empty means all but those in `updates`. Others keep the value
+  /// they are given.
   std::vector<std::string> params = {};
+  /// Params that are not trained but follow outputs of the model.
+  std::vector<UpdatedParam> updates = {};
   /// The global norm of the gradients is brought down to this.
   std::optional<double> clip_norm = std::nullopt;
   /// The learning rate is fed with every step, as `learning_rate`, a scalar in f32: for schedules.
@@ -35,7 +45,8 @@ struct TrainingOptions {
 };
 
 /// The graph of a training step, for those who run it themselves: outputs
-/// `[loss, aux…, norm?, count, then for each trained param: it and its state]`.
+/// `[loss, aux…, norm?, count, then for each trained param: it and its state, then updated
+/// params]`.
 struct TrainingGraph {
   Graph graph;
   std::vector<Donation> donations;  ///< of the count, params and state
@@ -44,9 +55,10 @@ struct TrainingGraph {
     std::vector<std::string> state;  ///< params of the graph, as state_names lists them
   };
   std::vector<Trained> trained;
-  std::string count;          ///< the param (i32) that counts steps
-  std::string learning_rate;  ///< the input it is fed through; empty when it is fixed
-  std::size_t aux = 0;        ///< outputs of the model after the loss
+  std::vector<std::string> updated;  ///< params that follow outputs
+  std::string count;                 ///< the param (i32) that counts steps
+  std::string learning_rate;         ///< the input it is fed through; empty when it is fixed
+  std::size_t aux = 0;               ///< outputs of the model after the loss
   bool has_norm = false;
 };
 /// AutodiffError(wrong_stage) for a module that is a program already. A param the loss does not

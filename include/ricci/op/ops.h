@@ -9,6 +9,7 @@
 #include "ricci/op/elementwise.h"
 #include "ricci/op/fused.h"
 #include "ricci/op/generator.h"
+#include "ricci/op/image.h"
 #include "ricci/op/indexing.h"
 #include "ricci/op/leaf.h"
 #include "ricci/op/linalg.h"

@@ -181,6 +181,12 @@ Value* ComplexLanes::unary(UnaryKind kind, Value* x) {
     case UnaryKind::Atanh:
     case UnaryKind::Softplus:
     case UnaryKind::LogSigmoid:
+    case UnaryKind::Elu:
+    case UnaryKind::Selu:
+    case UnaryKind::HardSigmoid:
+    case UnaryKind::HardSwish:
+    case UnaryKind::Mish:
+    case UnaryKind::Softsign:
     case UnaryKind::Square:
     case UnaryKind::Reciprocal:
     case UnaryKind::Sign:

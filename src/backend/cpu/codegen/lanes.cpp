@@ -264,6 +264,12 @@ Value* Lanes::int_unary(UnaryKind kind, DType dtype, Value* x) {
     case UnaryKind::Atanh:
     case UnaryKind::Softplus:
     case UnaryKind::LogSigmoid:
+    case UnaryKind::Elu:
+    case UnaryKind::Selu:
+    case UnaryKind::HardSigmoid:
+    case UnaryKind::HardSwish:
+    case UnaryKind::Mish:
+    case UnaryKind::Softsign:
     case UnaryKind::Reciprocal:
     case UnaryKind::IsNan:
     case UnaryKind::IsFinite: break;

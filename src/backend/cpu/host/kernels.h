@@ -17,6 +17,9 @@ namespace ricci::cpu {
 [[nodiscard]] HostKernel scatter_kernel() noexcept;
 [[nodiscard]] HostKernel scatter_each_kernel() noexcept;
 
+// scatter_into.cpp
+[[nodiscard]] HostKernel scatter_into_kernel() noexcept;
+
 // cumulative.cpp
 [[nodiscard]] HostKernel cumulative_kernel() noexcept;
 

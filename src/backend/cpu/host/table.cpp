@@ -34,6 +34,7 @@ HostKernel kernel(const loop::Gather& c) noexcept {
 HostKernel kernel(const loop::Scatter& c) noexcept {
   return c.each ? scatter_each_kernel() : scatter_kernel();
 }
+HostKernel kernel(const loop::ScatterInto& /*c*/) noexcept { return scatter_into_kernel(); }
 HostKernel kernel(const loop::DynamicSlice& c) noexcept {
   return c.replaces ? dynamic_update_kernel() : dynamic_slice_kernel();
 }
