@@ -94,10 +94,11 @@ class BackendBuilders : public ::testing::Test {
     if (batched.empty()) return;
     const Graph batch = vmap(graph_, batched, 2).graph;
     const Tensor out = interpret(batch, both)[0];
-    Numbers expected = interpret(graph_, feeds_)[0].numbers<double>();
-    const Numbers second = interpret(graph_, other)[0].numbers<double>();
+    using Complex = std::complex<double>;
+    std::vector<Complex> expected = interpret(graph_, feeds_)[0].numbers<Complex>();
+    const std::vector<Complex> second = interpret(graph_, other)[0].numbers<Complex>();
     expected.insert(expected.end(), second.begin(), second.end());
-    EXPECT_TRUE(close(out, Tensor::from_numbers<double>(out.type(), expected))) << print(batch);
+    EXPECT_TRUE(close(out, Tensor::from_numbers<Complex>(out.type(), expected))) << print(batch);
     expect_agreement_everywhere(batch, both);
   }
 

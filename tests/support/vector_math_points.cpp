@@ -50,7 +50,7 @@ const std::vector<UnaryRow>& unary_rows() {
       {K::Cosh, {1, 2}, 20},      {K::Log, {2, 1}, 20},         {K::Log2, {1, 1}, 20},
       {K::Log1p, {1, 1}, 20},     {K::Softplus, {1, 2}, 50},    {K::LogSigmoid, {1, 2}, 50},
       {K::Elu, {1, 2}, 40},       {K::Selu, {1, 4}, 40},        {K::Mish, {1, 4}, 50},
-      {K::Softsign, {1, 1}, 100}, {K::HardSigmoid, {1, 1}, 5},  {K::HardSwish, {2, 2}, 5},
+      {K::Softsign, {2, 2}, 100}, {K::HardSigmoid, {1, 1}, 5},  {K::HardSwish, {2, 2}, 5},
       {K::Asinh, {1, 2}, 20},     {K::Acosh, {1, 2}, 20},       {K::Atanh, {1, 2}, 1},
       {K::Sin, {2, 1}, 50},       {K::Cos, {2, 1}, 50},         {K::Tan, {1, 1}, 50},
       {K::Atan, {1, 1}, 10},      {K::Asin, {1, 1}, 1},         {K::Acos, {1, 1}, 1},

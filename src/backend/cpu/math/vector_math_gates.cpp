@@ -26,7 +26,10 @@ Real mish(Real x) {
   if (x.c->is_f32()) return in_double(x, [](Real w) { return mish(w); });
   const Real w = exp(select(x > 40.0, 40.0, x));
   const Real n = w * (w + 2.0);
-  return select(x == -Infinity, -0.0, x * (n / (n + 2.0)));
+  const Real y = x * (n / (n + 2.0));
+  if (x.c->single) return select(x == -Infinity, -0.0, y);
+  // Far to the left it is x·eˣ, as silu is; where eˣ is subnormal that must not be formed.
+  return select(x < -37.0, silu(x), y);
 }
 
 Real softsign(Real x) {
