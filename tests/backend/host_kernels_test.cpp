@@ -180,7 +180,12 @@ Cases large_cases() {
   add(std::vector<CaseOf<op::GatherBackward>>{
       {.name = "sparse", .in = {T({90, 70}), Index({90}, 900)}, .op = {0, 900}},
       {.name = "dense", .in = {T({3, 700, 33}).between(0, 2), Index({700}, 5)}, .op = {1, 5}},
-      {.name = "wide", .in = {T({3, 20000}), Index({3}, 4)}, .op = {0, 4}}});
+      {.name = "wide", .in = {T({3, 20000}), Index({3}, 4)}, .op = {0, 4}},
+      {.name = "columns",
+       .in = {T({90, 300}), Index({300}, 9)},
+       .op = {1, 9},
+       .dtypes = dtypes::floats | dtypes::ints | dtypes::complexes},
+      {.name = "narrow", .in = {T({20, 300, 3}), Index({300}, 400)}, .op = {1, 400}}});
   add(std::vector<CaseOf<op::Scatter>>{
       {.name = "dense",
        .in = {T({5, 130}), T({300, 130}), Index({300}, 5)},

@@ -7,6 +7,7 @@
 #include "backend/cpu/host/element.h"
 #include "backend/cpu/host/indices.h"
 #include "backend/cpu/host/kernels.h"
+#include "backend/cpu/host/simd.h"
 
 namespace ricci::cpu {
 namespace {
@@ -31,10 +32,8 @@ N combined(N there, N update) {
     if constexpr (ricci::detail::is_complex_type<N>) {
       return there;  // complex numbers have no order: the op refuses them
     } else {
-      if (is_not_a_number(there)) return there;
-      if (is_not_a_number(update)) return update;
-      const bool keeps = Kind == ScatterKind::Max ? there > update : there < update;
-      return keeps ? there : update;
+      const bool beats = Kind == ScatterKind::Max ? there > update : there < update;
+      return beats || is_not_a_number(there) ? there : update;
     }
   } else {
     return update;
@@ -102,8 +101,9 @@ class ScatterInto {
     const T* const base = replaced ? update(last - 1) : x_.as<T>() + r * width;
     std::memcpy(static_cast<void*>(out), base, static_cast<std::size_t>(width) * sizeof(T));
     if (Kind == ScatterKind::Set || first == last) return;
-    // Numbers wide enough for any number of updates, a few columns at a time.
-    using N = Wide<T>;
+    // A few columns at a time; sums and products in numbers wide enough for any number of updates.
+    constexpr bool Chooses = Kind == ScatterKind::Max || Kind == ScatterKind::Min;
+    using N = std::conditional_t<Chooses, Number<T>, Wide<T>>;
     constexpr std::int64_t Columns = 64;
     std::array<N, Columns> numbers{};
     for (std::int64_t at = 0; at < width; at += Columns) {
@@ -111,13 +111,15 @@ class ScatterInto {
       for (std::int64_t c = 0; c < columns; ++c) {
         numbers[static_cast<std::size_t>(c)] = element_cast<N>(out[at + c]);
       }
-      for (std::int64_t i = first; i < last; ++i) {
-        const T* from = update(i) + at;
-        for (std::int64_t c = 0; c < columns; ++c) {
-          N& there = numbers[static_cast<std::size_t>(c)];
-          there = combined<Kind>(there, element_cast<N>(from[c]));
+      vectorised([&]() RICCI_INLINE {
+        for (std::int64_t i = first; i < last; ++i) {
+          const T* from = update(i) + at;
+          N* there = numbers.data();
+          for (std::int64_t c = 0; c < columns; ++c) {
+            there[c] = combined<Kind>(there[c], element_cast<N>(from[c]));
+          }
         }
-      }
+      });
       for (std::int64_t c = 0; c < columns; ++c) {
         out[at + c] = element_cast<T>(numbers[static_cast<std::size_t>(c)]);
       }
