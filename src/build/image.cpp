@@ -40,7 +40,11 @@ Value im2col(Value x, HeightWidth kernel, const WindowOptions& options, std::sou
   std::int64_t taps = 1;
   std::int64_t count = 1;
   for (std::size_t a = 0; a < axes; ++a) {
-    const bool positive = kernel[a] > 0 && stride[a] > 0 && dilation[a] > 0 && padding[a] >= 0;
+    constexpr std::int64_t Most = 1 << 14;  // taps, each written out; lists hold less than 2^31
+    const auto sane = [](std::int64_t v) { return v < (std::int64_t{1} << 31); };
+    const bool positive = kernel[a] > 0 && stride[a] > 0 && dilation[a] > 0 && padding[a] >= 0 &&
+                          sane(stride[a]) && sane(dilation[a]) && sane(padding[a]);
+    if (kernel[a] > Most / taps) scope.fail(ErrorCode::Refused, "the kernel has too many taps");
     const std::int64_t room =
         scope.known(x.dims()[2 + a]) + 2 * padding[a] - dilation[a] * (kernel[a] - 1) - 1;
     if (!positive || room < 0) {

@@ -196,6 +196,11 @@ Value pad_by(Value x, std::span<const std::int64_t> low, std::span<const std::in
   for (std::size_t axis = 0; axis < x.rank(); ++axis) {
     if (low[axis] == 0 && high[axis] == 0) continue;
     const std::int64_t n = scope.known(x.dims()[axis]);
+    constexpr std::int64_t Most = std::int64_t{1} << 31;
+    if (std::max({n, low[axis], high[axis]}) > Most || std::min(low[axis], high[axis]) < -Most) {
+      scope.fail(ErrorCode::Attr, fmt::format("{} before and {} behind an axis of {} are too many",
+                                              low[axis], high[axis], n));
+    }
     if (n + low[axis] + high[axis] < 0 || (n == 0 && n + low[axis] + high[axis] > 0)) {
       scope.fail(ErrorCode::Shape, fmt::format("an axis of {} cannot have {} before and {} behind",
                                                n, low[axis], high[axis]));

@@ -45,6 +45,11 @@ std::vector<Value> expand(const op::AxialRope2d& op, const ExpandContext& c) {
   const Value x = c[0];
   const std::int64_t tokens = x.dims()[1].value();
   const std::int64_t pairs = op.head_dim / 2;
+  constexpr std::int64_t Most = std::int64_t{1} << 26;
+  if (tokens > Most / pairs) {
+    throw UserError(ErrorCode::Refused, "a grid has more angles than can be written out",
+                    "embed it in parts");
+  }
   std::vector<double> cosines;
   std::vector<double> sines;
   for (std::int64_t p = 0; p < tokens; ++p) {

@@ -109,6 +109,14 @@ Value repeated(Value x, std::size_t axis, std::int64_t factor) {
   return reshape_to(broadcast_to(reshape_to(x, apart), wide), out);
 }
 
+// Weights are constants of the program: as many as its result has samples along an axis.
+void require_writable(std::int64_t samples) {
+  constexpr std::int64_t Most = std::int64_t{1} << 26;
+  if (samples <= Most) return;
+  throw UserError(ErrorCode::Refused, "an axis is resized to more samples than can be written out",
+                  "resize it in parts");
+}
+
 // The factor by which samples simply repeat, if they do.
 std::optional<std::int64_t> repeats(const op::Resize& op, const Dim& from, const Dim& to) {
   if (op.mode != ResizeMode::Nearest || op.coordinates == ResizeCoordinates::AlignCorners) {
@@ -122,6 +130,7 @@ Value resized(Value x, std::size_t axis, const op::Resize& op, const Dim& to) {
   const Dim from = x.dims()[axis];
   if (from == to) return x;
   if (const auto factor = repeats(op, from, to)) return repeated(x, axis, *factor);
+  require_writable(to.value());
   const AxisWeights w = axis_weights(op, from.value(), to.value());
   Dims along(x.rank() - axis, Dim(1));
   along[0] = to;
