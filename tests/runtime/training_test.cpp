@@ -206,7 +206,9 @@ TEST(RuntimeTraining, ParamsCanFollowOutputs) {
   double before = 0;
   for (int step = 0; step < 3; ++step) {
     const auto result = training.step({{"x", batch}});
-    if (step > 0) EXPECT_LT(result.loss.item(), before);
+    if (step > 0) {
+      EXPECT_LT(result.loss.item(), before);
+    }
     before = result.loss.item();
     const Numbers numbers = batch.numbers<double>();
     for (std::size_t c = 0; c < 3; ++c) {
