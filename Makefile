@@ -6,7 +6,7 @@ PROPERTY_COUNT ?= 140000
 SUMMARY := build/dev/test-summary
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test small demo docs bench bench-ir lint format property asan tsan fuzz install clean
+.PHONY: help setup build test small small-test demo docs bench bench-ir lint format property asan tsan fuzz install clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -24,12 +24,16 @@ test: build ## build, then run every test
 	ctest --preset dev -j $(JOBS)
 	@cat build/dev/transform-matrix.txt $(SUMMARY)*.txt
 
-small: ## build and test the static tool without LLVM: build/small/ricci
+small: ## build and try the static tool without LLVM: build/small/ricci
 	@scripts/setup --small
 	cmake --preset small
+	cmake --build --preset small -j $(JOBS) --target ricci_tool
+	scripts/smoke build/small/ricci
+	@ls -l build/small/ricci
+
+small-test: small ## build and run the tests of the build without LLVM
 	cmake --build --preset small -j $(JOBS)
 	ctest --preset small -j $(JOBS)
-	@ls -l build/small/ricci
 
 demo: setup ## build for release and run the demonstration: it trains a GPT for a minute
 	cmake --preset release

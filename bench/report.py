@@ -50,7 +50,7 @@ def summary(results):
 def footnotes(results):
     machine = results["machine"]
     bandwidth = machine["copy_bytes_per_second"]
-    names = [machine[s] for s in ("jax", "torch") if machine.get(s)]
+    names = [machine[s] for s in ("jax", "torch", "scipy") if machine.get(s)]
     notes = [f"{machine['cpu']}, {machine['cores']} cores, {machine['date']}"
              + (f"; {', '.join(names)}" if names else ""),
              f"copying memory: {bandwidth / 1e9:.1f} GB/s read and written"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the workloads: ours against JAX and PyTorch, in one run on one machine.
+"""Measures the workloads: ours against JAX, PyTorch and SciPy, in one run on one machine.
 
 Every system runs in a process of its own. For each workload the processes are fresh, so a first call
 finds no cache; then they take turns in short rounds, so that a drift of the machine's speed meets
@@ -30,9 +30,12 @@ RUNNER = ROOT / "build/release/ricci_bench_runner"
 ENVIRONMENT = ROOT / "build/bench-venv"
 PYTHON = ENVIRONMENT / "bin/python"
 RESULTS = ROOT / "bench/results.json"
-PEERS = {"jax": ["jax", "numpy"], "torch": ["torch", "numpy"]}
+PEERS = {"jax": ["jax", "numpy"], "torch": ["torch", "numpy"], "scipy": ["scipy", "numpy"]}
 
 MEMORY_BOUND = {"fused_rows_fwd"}  # compared with copying memory, which takes turns with them
+# Compared with a workload of our own: the same product in f32.
+IN_F32 = {"q4_k_row": "f32_row", "q4_k_rows": "f32_rows", "int8_row": "f32_row",
+          "int8_rows": "f32_rows", "q4_k_experts": "f32_experts", "code_rows": "f32_rows"}
 TURN_MS = 500  # how long a system works before the next has its turn
 SHORTEST_REP_MS = 2.0  # a shorter call is repeated within one measurement
 CURVE_LAYERS = [1, 2, 4, 8, 12, 24]
@@ -83,10 +86,7 @@ class Contender:
         self.first_call_ms, self.peak_bytes = first_call_ms, peak_bytes
         self.compile_alone_ms = compile_alone_ms
         self.medians, self.reps, self.inner = [], 1, 1
-
-    @property
-    def system(self):
-        return self.worker.system
+        self.system = worker.system
 
     @property
     def label(self):
@@ -213,7 +213,11 @@ def measure(workload, peers, options, folder, log):
     contenders = []
     if not options.only_peers:
         contenders.append(fastest_variant([prepare_ours(workload, "full", log)]))
-    for system in peers:
+    if workload in IN_F32:
+        plain = prepare_ours(IN_F32[workload], "full", log)
+        plain.system, plain.variant = "ours in f32", IN_F32[workload]
+        contenders.append(fastest_variant([plain]))
+    for system in peers if workload not in IN_F32 else []:
         contenders.append(
             fastest_variant(prepare_peer(system, workload, feeds, settings, log)))
     contenders = [c for c in contenders if c]

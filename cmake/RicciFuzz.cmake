@@ -2,7 +2,7 @@
 # the library its coverage instrumentation; the harness adds the fuzzer's main.
 # Harnesses that only read files, RICCI_LIGHT_HARNESSES, are linked with part of the
 # library and built by `light_fuzzers`; the others have the whole library and what
-# the tests share.
+# the tests share. Those that run programs on the CPU are left out of builds without it.
 
 if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "RICCI_BUILD_FUZZERS needs Clang; use the fuzz preset")
@@ -12,7 +12,8 @@ find_package(GTest REQUIRED)
 set(tests_dir "${PROJECT_SOURCE_DIR}/tests")
 file(GLOB shared_sources CONFIGURE_DEPENDS "${tests_dir}/support/*.cpp"
      "${tests_dir}/property/*.cpp" "${tests_dir}/backend/agreement.cpp")
-list(FILTER shared_sources EXCLUDE REGEX "(_test|/checked_run)[.]cpp$")
+list(FILTER shared_sources EXCLUDE REGEX "_test[.]cpp$")
+list(REMOVE_ITEM shared_sources ${RICCI_TESTS_LEFT_OUT})
 file(GLOB case_sources CONFIGURE_DEPENDS "${tests_dir}/ops/cases.cpp"
      "${tests_dir}/ops/*_cases.cpp")
 add_library(ricci_fuzz_support STATIC EXCLUDE_FROM_ALL ${shared_sources})
@@ -36,8 +37,12 @@ foreach(folder property support)
   ricci_unity(ricci_fuzz_support ${folder} ${found})
 endforeach()
 
+# The gate runs what is listed there.
+list(JOIN RICCI_LIGHT_HARNESSES " " light_harnesses)
+file(WRITE "${PROJECT_BINARY_DIR}/light_fuzzers.txt" "${light_harnesses}\n")
 add_custom_target(light_fuzzers)
 file(GLOB harnesses CONFIGURE_DEPENDS "${tests_dir}/fuzz/*_fuzz.cpp")
+list(REMOVE_ITEM harnesses ${RICCI_TESTS_LEFT_OUT})
 foreach(harness IN LISTS harnesses)
   cmake_path(GET harness STEM name)
   add_executable(${name} ${harness})

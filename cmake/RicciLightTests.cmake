@@ -1,9 +1,11 @@
 # `ricci_light_tests`: the unit tests that include nothing beyond RICCI_LIGHT_FOLDERS, and the seeds
 # of the light fuzz harnesses. Small enough to be built under sanitizers at every change, which is
-# what the gate does in the `sanitized` preset.
+# what the gate does in the `sanitized` preset. `ricci_runtime_tests`: those of what users hold
+# (devices, sessions, threads, forks, stopping, objects), with the whole library, as its other share.
 
 # Headers of tests/support that need no more than their own sources do.
-set(light_support support/compare.h support/count.h support/file_faults.h test_paths.h)
+set(light_support support/compare.h support/count.h support/file_faults.h
+                  support/published_encoders.h test_paths.h)
 
 # ricci_is_light(<out> <source>): includes only what is in the light folders.
 function(ricci_is_light out source)
@@ -22,7 +24,8 @@ function(ricci_is_light out source)
   endforeach()
 endfunction()
 
-set(light_sources "${tests_dir}/support/compare.cpp" "${tests_dir}/fuzz/replay_test.cpp")
+set(light_sources "${tests_dir}/support/compare.cpp" "${tests_dir}/support/published_encoders.cpp"
+                  "${tests_dir}/fuzz/replay_test.cpp")
 foreach(source IN LISTS has_unit)
   ricci_is_light(light "${source}")
   if(light)
@@ -45,3 +48,24 @@ target_link_libraries(ricci_light_tests PRIVATE ricci_light GTest::gtest GTest::
 ricci_precompile(ricci_light_tests <gtest/gtest.h> ${RICCI_GRAPH_HEADERS})
 set_target_properties(ricci_light_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY
                                                    "${PROJECT_BINARY_DIR}")
+
+# Equal bits are tested on random programs, which come with every table of cases: too much to build.
+set(runtime_sources ${has_runtime})
+list(REMOVE_ITEM runtime_sources "${tests_dir}/runtime/bits_test.cpp")
+set(runtime_support compare)
+if(RICCI_BACKEND_CPU)
+  list(APPEND runtime_support c_program elf)
+endif()
+list(TRANSFORM runtime_support REPLACE "(.+)" "${tests_dir}/support/\\1.cpp")
+add_executable(ricci_runtime_tests EXCLUDE_FROM_ALL ${runtime_sources} ${runtime_support})
+ricci_target(ricci_runtime_tests)
+target_include_directories(ricci_runtime_tests PRIVATE "${tests_dir}" "${CMAKE_CURRENT_BINARY_DIR}")
+target_link_libraries(ricci_runtime_tests PRIVATE ricci_internal ${RICCI_FMT} GTest::gtest
+                                                  GTest::gtest_main)
+ricci_precompile(ricci_runtime_tests <gtest/gtest.h> ${RICCI_GRAPH_HEADERS})
+ricci_unity(ricci_runtime_tests runtime ${runtime_sources})
+set_target_properties(ricci_runtime_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY
+                                                     "${PROJECT_BINARY_DIR}")
+if(TARGET ricci_runtime_archive)
+  add_dependencies(ricci_runtime_tests ricci_runtime_archive)
+endif()

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 LIST = Path("tests/beyond.txt")
-CITATION = re.compile(r"\[([A-Za-z]+(?:-[A-Za-z0-9]+)*)\]")
+CITATION = re.compile(r"\[([A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*)\]")
 SUFFIXES = {".cpp", ".h", ".ric", ".py"}
 
 

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 FOLDERS = (
-    "support type op ir build loop rule interp rewrite transform schedule device backend runtime "
-    "io model"
+    "support type quant op ir build loop rule interp rewrite transform schedule device backend "
+    "runtime io model"
 ).split()
 RANK = {folder: rank for rank, folder in enumerate(FOLDERS)}
 SUFFIXES = {".h", ".cpp", ".def"}

@@ -200,9 +200,12 @@ def named(*names):
     return lambda results: dict(zip(names, results))
 
 
-def make_attention(variant, f):
+def make_attention(workload, variant, f):
     swap = lambda a: a.transpose(0, 2, 1, 3)  # to [batch, length, heads, head] and back
     attention = ATTENTION[variant]
+    if workload == "attention_2048":
+        return PureCase(attention, [swap(f[n]) for n in ("q", "k", "v")],
+                        lambda y: {"y": swap(y)})
     gradients = lambda q, k, v, dy: jax.vjp(attention, q, k, v)[1](dy)
     finish = lambda results: dict(zip(("d_q", "d_k", "d_v"), map(swap, results)))
     return PureCase(gradients, [swap(f[n]) for n in ("q", "k", "v", "d_output")], finish)
@@ -219,6 +222,92 @@ def make_scan(workload, variant, f):
     finish = lambda r: {"loss": r[0], "d_a": r[1][0], "d_xs": r[1][1][:, None],
                         "d_c0": r[1][2][None]}
     return PureCase(jax.value_and_grad(loss, (0, 1, 2)), arguments, finish)
+
+
+def lstm(x, w_x, w_h, b, h0, c0, unroll):
+    def step(carry, z):
+        h, c = carry
+        i, f, g, o = jnp.split(z + h @ w_h, 4, axis=-1)
+        c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+        h = jax.nn.sigmoid(o) * jnp.tanh(c)
+        return (h, c), h
+
+    return lax.scan(step, (h0, c0), x @ w_x + b, unroll=unroll)[1]
+
+
+def make_lstm(variant, f):
+    unroll = int(variant.removeprefix("unroll"))
+
+    def gradients(x, w_x, w_h, b, h0, c0, dy):
+        return jax.vjp(lambda *p: lstm(*p, h0, c0, unroll), x, w_x, w_h, b)[1](dy)
+
+    arguments = [f[n] for n in ("x", "w_x", "w_h", "b", "h0", "c0", "d_output")]
+    return PureCase(gradients, arguments, named("d_x", "d_w_x", "d_w_h", "d_b"))
+
+
+def by_time(*arrays):
+    return tuple(a.swapaxes(0, 1) for a in arrays)
+
+
+def state_space_by_steps(x, delta, a, b, c, unroll):
+    def step(h, at):
+        x_t, delta_t, b_t, c_t = at
+        h = jnp.exp(delta_t[..., None] * a) * h + (delta_t * x_t)[..., None] * b_t[:, None]
+        return h, jnp.einsum("bjm,bm->bj", h, c_t)
+
+    first = jnp.zeros((x.shape[0],) + a.shape, x.dtype)
+    return lax.scan(step, first, by_time(x, delta, b, c), unroll=unroll)[1].swapaxes(0, 1)
+
+
+def state_space_by_pairs(x, delta, a, b, c):
+    def both(left, right):
+        return left[0] * right[0], right[0] * left[1] + right[1]
+
+    decay = jnp.exp(delta[..., None] * a)
+    added = (delta * x)[..., None] * b[:, :, None]
+    h = lax.associative_scan(both, (decay, added), axis=1)[1]
+    return jnp.einsum("btjm,btm->btj", h, c)
+
+
+def gated_delta(q, k, v, g, beta, unroll):
+    def step(s, at):
+        q_t, k_t, v_t, g_t, beta_t = at
+        s = jnp.exp(g_t)[..., None, None] * s
+        d = beta_t[..., None] * (v_t - jnp.einsum("bhij,bhi->bhj", s, k_t))
+        s = s + k_t[..., None] * d[..., None, :]
+        return s, jnp.einsum("bhij,bhi->bhj", s, q_t) * (q.shape[-1] ** -0.5)
+
+    first = jnp.zeros((q.shape[0], v.shape[2], q.shape[3], v.shape[3]), q.dtype)
+    return lax.scan(step, first, by_time(q, k, v, g, beta), unroll=unroll)[1].swapaxes(0, 1)
+
+
+def make_recurrent(workload, variant, f):
+    if workload == "gated_delta_grad":
+        names, run = ("q", "k", "v", "g", "beta"), gated_delta
+    else:
+        names, run = ("x", "delta", "a", "b", "c"), state_space_by_steps
+    if variant == "associative":
+        run = state_space_by_pairs
+    else:
+        run = functools.partial(run, unroll=int(variant.removeprefix("unroll")))
+    gradients = lambda dy, *arguments: jax.vjp(run, *arguments)[1](dy)
+    return PureCase(gradients, [f["d_output"]] + [f[n] for n in names],
+                    named(*("d_" + n for n in names)))
+
+
+def make_random(variant, settings):
+    count = settings["count"]
+    make = lambda key: jax.random.normal(jax.random.wrap_key_data(key, impl=variant), (count,))
+    key = jax.random.key_data(jax.random.key(7, impl=variant))
+    return PureCase(make, (key,), lambda y: {"random": y})
+
+
+def make_ordered(workload, f, settings):
+    if workload == "top_k":
+        return PureCase(lambda x: lax.top_k(x, settings["k"]), (f["x"],),
+                        named("values", "indices"))
+    order = lambda x: lax.sort((x, lax.iota(jnp.int32, x.shape[0])), num_keys=1)
+    return PureCase(order, (f["x"],), named("values", "indices"))
 
 
 def make_hvp(f):
@@ -238,6 +327,16 @@ def make_cross_entropy(variant, f):
                     named("loss", "d_logits"))
 
 
+def stft(x, length=512, hop=128):
+    window = 0.5 - 0.5 * jnp.cos(2 * jnp.pi * jnp.arange(length, dtype=x.dtype) / length)
+    first = hop * jnp.arange((x.shape[-1] - length) // hop + 1)
+    return jnp.fft.rfft(x[..., first[:, None] + jnp.arange(length)] * window)
+
+
+TRANSFORMS = {"fft_65536": jnp.fft.fft, "fft_100000": jnp.fft.fft, "fft_512x512": jnp.fft.fft2,
+              "stft": stft}
+
+
 def make_pure(workload, f):
     if workload == "fused_rows_fwd":
         arguments = [f[n] for n in ("x", "g", "b", "gamma", "beta")]
@@ -253,6 +352,19 @@ def make_pure(workload, f):
         gradient = lambda table, ids, dy: jax.vjp(look_up(ids), table)[1](dy)[0]
         return PureCase(gradient, (f["table"], f["ids"], f["d_output"]),
                         lambda d: {"d_table": d})
+    if workload in TRANSFORMS:
+        return PureCase(TRANSFORMS[workload], (f["x"],), lambda y: {"y": y})
+    if workload == "eigh_256":
+        values_and_vectors = lambda a: jnp.linalg.eigh(a, symmetrize_input=True)
+        squares = lambda a: (lambda w, v: (w, v * v))(*values_and_vectors(a))
+        return PureCase(squares, (f["a"],), named("w", "v2"))
+    if workload == "svd_256":
+        squares = lambda a: (lambda u, s, vh: (s, u * u, vh * vh))(
+            *jnp.linalg.svd(a, full_matrices=False))
+        return PureCase(squares, (f["a"],), named("s", "u2", "vh2"))
+    if workload in ("cumsum_rows", "cumsum_columns"):
+        axis = 1 if workload == "cumsum_rows" else 0
+        return PureCase(lambda x: jnp.cumsum(x, axis=axis), (f["x"],), lambda y: {"y": y})
     if workload == "tiny_call":
         return PureCase(lambda x, a, b: jnp.tanh(x * a + b), (f["x"], f["a"], f["b"]),
                         lambda y: {"y": y})
@@ -263,9 +375,15 @@ VARIANTS = {
     "gpt_train": ["einsum", "dot_product_attention"],
     "cnn_train": ["nhwc", "nchw"],
     "attention_grad": ["einsum", "dot_product_attention"],
+    "attention_2048": ["einsum", "dot_product_attention"],
+    "attention_2048_grad": ["einsum", "dot_product_attention"],
+    "selective_scan_grad": ["associative", "unroll1", "unroll4", "unroll16"],
+    "gated_delta_grad": ["unroll1", "unroll4", "unroll16"],
+    "rng_normal": ["threefry2x32", "rbg"],
     "softmax_ce_grad": ["logsumexp", "log_softmax", "one_hot"],
     "scan_fwd": ["unroll1", "unroll4", "unroll16"],
     "scan_grad": ["unroll1", "unroll4", "unroll16"],
+    "lstm_grad": ["unroll1", "unroll4"],
 }
 
 
@@ -287,10 +405,18 @@ class JaxPeer:
             loss = functools.partial(cnn_loss, layout=variant)
             layout = Nhwc(feeds) if variant == "nhwc" else None
             return TrainCase(train_step(loss, param_names(feeds)), feeds, layout)
-        if workload == "attention_grad":
-            return make_attention(variant, feeds)
+        if workload in ("attention_grad", "attention_2048", "attention_2048_grad"):
+            return make_attention(workload, variant, feeds)
+        if workload in ("selective_scan_grad", "gated_delta_grad"):
+            return make_recurrent(workload, variant, feeds)
+        if workload in ("sort", "top_k"):
+            return make_ordered(workload, feeds, settings)
+        if workload == "rng_normal":
+            return make_random(variant, settings)
         if workload in ("scan_fwd", "scan_grad"):
             return make_scan(workload, variant, feeds)
+        if workload == "lstm_grad":
+            return make_lstm(variant, feeds)
         if workload == "softmax_ce_grad":
             return make_cross_entropy(variant, feeds)
         if workload == "mlp_hvp":

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from worker import is_state, param_names, serve
 
 SCAN_CHUNK = 50  # steps compiled together; a compiled loop is unrolled
+RECURRENT_CHUNK = 16  # the same for steps of many operations
 
 
 def tensor(array):
@@ -181,6 +182,64 @@ def make_scan(workload, variant, t):
     return PureCase(forward)
 
 
+def state_space(a, h, x, delta, b, c):
+    out = []
+    for x_t, delta_t, b_t, c_t in zip(*(s.unbind(1) for s in (x, delta, b, c))):
+        h = torch.exp(delta_t[..., None] * a) * h + (delta_t * x_t)[..., None] * b_t[:, None]
+        out.append(torch.einsum("bjm,bm->bj", h, c_t))
+    return torch.stack(out, 1), h
+
+
+def gated_delta(_, s, q, k, v, g, beta):
+    out = []
+    for q_t, k_t, v_t, g_t, beta_t in zip(*(s.unbind(1) for s in (q, k, v, g, beta))):
+        s = torch.exp(g_t)[..., None, None] * s
+        d = beta_t[..., None] * (v_t - torch.einsum("bhij,bhi->bhj", s, k_t))
+        s = s + k_t[..., None] * d[..., None, :]
+        out.append(torch.einsum("bhij,bhi->bhj", s, q_t) * (q.shape[-1] ** -0.5))
+    return torch.stack(out, 1), s
+
+
+def make_recurrent(workload, variant, t):
+    if workload == "gated_delta_grad":
+        inputs = {n: t[n] for n in ("q", "k", "v", "g", "beta")}
+        step, fixed = gated_delta, None
+        first = torch.zeros(t["q"].shape[0], *t["v"].shape[2:3], t["q"].shape[3], t["v"].shape[3])
+    else:
+        inputs = {n: t[n] for n in ("a", "x", "delta", "b", "c")}
+        step, fixed = state_space, "a"
+        first = torch.zeros(t["x"].shape[0], *t["a"].shape)
+    chunk = with_compile(step, variant == "chunks")
+    length = RECURRENT_CHUNK if variant == "chunks" else t["d_output"].shape[1]
+
+    def run(*arguments):
+        given = dict(zip(inputs, arguments))
+        state, out = first, []
+        whole = given.pop(fixed) if fixed else None
+        for parts in zip(*(a.split(length, 1) for a in given.values())):
+            y, state = chunk(whole, state, *parts)
+            out.append(y)
+        return torch.cat(out, 1)
+
+    return gradients_case(run, inputs, list(inputs), False, t["d_output"])
+
+
+def make_ordered(workload, variant, t, settings):
+    def forward():
+        with torch.inference_mode():
+            if workload == "top_k":
+                values, indices = torch.topk(t["x"], settings["k"])
+            else:
+                values, indices = torch.sort(t["x"], stable=variant == "stable")
+            return {"values": values, "indices": indices}
+
+    return PureCase(forward)
+
+
+def make_random(settings):
+    return PureCase(lambda: {"random": torch.randn(settings["count"])})
+
+
 def make_hvp(variant, t):
     names = [n.removeprefix("tangent_") for n in t if n.startswith("tangent_")]
     p = {n: t[n] for n in names}
@@ -224,6 +283,33 @@ def make_forward(function, arguments, compiled):
     return PureCase(forward)
 
 
+def stft(x, length=512, hop=128):
+    frames = x.unfold(-1, length, hop)
+    return torch.fft.rfft(frames * torch.hann_window(length))
+
+
+TRANSFORMS = {"fft_65536": torch.fft.fft, "fft_100000": torch.fft.fft,
+              "fft_512x512": torch.fft.fft2, "stft": stft}
+
+
+def make_spectral(workload, a, compiled):
+    def eigh(a):
+        w, v = torch.linalg.eigh((a + a.T) * 0.5)
+        return {"w": w, "v2": v * v}
+
+    def svd(a):
+        u, s, vh = torch.linalg.svd(a, full_matrices=False)
+        return {"s": s, "u2": u * u, "vh2": vh * vh}
+
+    run = with_compile(eigh if workload == "eigh_256" else svd, compiled)
+
+    def forward():
+        with torch.inference_mode():
+            return run(a)
+
+    return PureCase(forward)
+
+
 def make_pure(workload, variant, t):
     compiled = variant == "compile"
     if workload == "fused_rows_fwd":
@@ -234,13 +320,32 @@ def make_pure(workload, variant, t):
     if workload == "softmax_ce_grad":
         inputs = {n: t[n] for n in ("logits", "labels")}
         return gradients_case(F.cross_entropy, inputs, ["logits"], compiled)
-    if workload == "attention_grad":
+    if workload in ("attention_grad", "attention_2048", "attention_2048_grad"):
         inputs = {n: t[n] for n in ("q", "k", "v")}
         attention = lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        if workload == "attention_2048":
+            return make_forward(attention, list(inputs.values()), compiled)
         return gradients_case(attention, inputs, list(inputs), compiled, t["d_output"])
     if workload == "embedding_grad":
         inputs = {n: t[n] for n in ("ids", "table")}
         return gradients_case(F.embedding, inputs, ["table"], compiled, t["d_output"])
+    if workload in TRANSFORMS:
+        return make_forward(TRANSFORMS[workload], [t["x"]], compiled)
+    if workload in ("eigh_256", "svd_256"):
+        return make_spectral(workload, t["a"], compiled)
+    if workload == "lstm_grad":
+        # Its own fused layer: weights are [4·width, width], the gates in the order of ours.
+        state = (t["h0"][None], t["c0"][None])
+        zero = torch.zeros_like(t["b"])
+
+        def layer(x, w_x, w_h, b):
+            return torch.lstm(x, state, [w_x.T, w_h.T, b, zero], True, 1, 0.0, True, False, False)[0]
+
+        inputs = {n: t[n] for n in ("x", "w_x", "w_h", "b")}
+        return gradients_case(layer, inputs, list(inputs), compiled, t["d_output"])
+    if workload in ("cumsum_rows", "cumsum_columns"):
+        axis = 1 if workload == "cumsum_rows" else 0
+        return make_forward(lambda x: torch.cumsum(x, axis), [t["x"]], compiled)
     if workload == "tiny_call":
         tiny = lambda x, a, b: torch.tanh(torch.addcmul(b, x, a))
         return make_forward(tiny, [t[n] for n in ("x", "a", "b")], compiled)
@@ -248,7 +353,13 @@ def make_pure(workload, variant, t):
 
 
 VARIANTS = {
+    **{name: ["eager"] for name in TRANSFORMS},
     "cnn_train": ["eager", "compile", "eager_channels_last", "compile_channels_last"],
+    "selective_scan_grad": ["eager", "chunks"],
+    "gated_delta_grad": ["eager", "chunks"],
+    "sort": ["stable", "unstable"],
+    "top_k": ["eager"],
+    "rng_normal": ["eager"],
     "scan_fwd": ["eager", "chunks"],
     "scan_grad": ["eager", "chunks"],
     "mlp_hvp": ["eager", "double_backward", "compile"],
@@ -274,6 +385,12 @@ class TorchPeer:
         t = {name: tensor(array) for name, array in feeds.items()}
         if workload in ("scan_fwd", "scan_grad"):
             return make_scan(workload, variant, t)
+        if workload in ("selective_scan_grad", "gated_delta_grad"):
+            return make_recurrent(workload, variant, t)
+        if workload in ("sort", "top_k"):
+            return make_ordered(workload, variant, t, settings)
+        if workload == "rng_normal":
+            return make_random(settings)
         if workload == "mlp_hvp":
             return make_hvp(variant, t)
         if workload == "hessian":

@@ -5,6 +5,7 @@
 
 #include "ricci/build/build.h"
 #include "ricci/build/control.h"
+#include "ricci/build/recurrent.h"
 #include "ricci/op/leaf.h"
 #include "ricci/rewrite/cleanup.h"
 #include "ricci/transform/grad.h"
@@ -13,7 +14,6 @@
 #include "workloads/training.h"
 
 namespace ricci::bench {
-namespace {
 
 Workload finished(std::string name, Draft draft, std::vector<std::string> outputs) {
   return {.name = std::move(name),
@@ -24,18 +24,23 @@ Workload finished(std::string name, Draft draft, std::vector<std::string> output
           .settings = {}};
 }
 
+namespace {
+
 std::vector<std::string> gradient_names(std::span<const std::string> wrt) {
   std::vector<std::string> names;
   for (const std::string& name : wrt) names.push_back("d_" + name);
   return names;
 }
 
-// The gradients of the draft's only output, whose cotangent is a new input.
+}  // namespace
+
 Workload gradients(std::string name, Draft draft, const std::vector<std::string>& wrt) {
   draft.graph = grad(draft.graph, {wrt.begin(), wrt.end()}).graph;
   draft.feeds.emplace("d_output", FeedRule::normal(1));
   return finished(std::move(name), std::move(draft), gradient_names(wrt));
 }
+
+namespace {
 
 // The draft's scalar loss and its gradients.
 Workload loss_and_gradients(std::string name, Draft draft, const std::vector<std::string>& wrt) {
@@ -120,6 +125,23 @@ Workload scan_grad(Scale scale) {
   Draft draft = recurrence(scale);
   draft.graph.set_outputs({sum(draft.graph.output_values()[0])});
   return loss_and_gradients("scan_grad", std::move(draft), {"a", "xs", "c0"});
+}
+
+Workload lstm_grad(Scale scale) {
+  const bool full = scale == Scale::Full;
+  const std::int64_t length = full ? 64 : 5;
+  const std::int64_t batch = full ? 32 : 3;
+  const std::int64_t width = full ? 256 : 4;
+  const double spread = 1 / std::sqrt(static_cast<double>(width));
+  Draft draft("lstm");
+  const Value x = draft.input("x", f32({length, batch, width}), FeedRule::normal(1));
+  const Value h0 = draft.input("h0", f32({batch, width}), FeedRule::normal(1));
+  const Value c0 = draft.input("c0", f32({batch, width}), FeedRule::normal(1));
+  const Value w_x = draft.param("w_x", f32({width, 4 * width}), FeedRule::normal(spread));
+  const Value w_h = draft.param("w_h", f32({width, 4 * width}), FeedRule::normal(spread));
+  const Value b = draft.param("b", f32({4 * width}), FeedRule::normal(0.1));
+  draft.graph.set_outputs({lstm(x, h0, c0, w_x, w_h, b).out});
+  return gradients("lstm_grad", std::move(draft), {"x", "w_x", "w_h", "b"});
 }
 
 Workload mlp_hvp(Scale scale) {

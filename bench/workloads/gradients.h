@@ -5,6 +5,12 @@
 
 namespace ricci::bench {
 
+/// A draft as a workload, without what its outputs do not need.
+[[nodiscard]] Workload finished(std::string name, Draft draft, std::vector<std::string> outputs);
+/// The gradients of the draft's only output, whose cotangent is a new input.
+[[nodiscard]] Workload gradients(std::string name, Draft draft,
+                                 const std::vector<std::string>& wrt);
+
 /// softmax(layer_norm(gelu(x·g + b) + x)) on 4096x1024.
 [[nodiscard]] Workload fused_rows_fwd(Scale scale);
 /// Its gradients in x, g, b and the norm's gamma and beta, for a given cotangent.
@@ -17,6 +23,8 @@ namespace ricci::bench {
 [[nodiscard]] Workload scan_fwd(Scale scale);
 /// The sum of the last c, and its gradients in A, xs and c0.
 [[nodiscard]] Workload scan_grad(Scale scale);
+/// The gradients of an LSTM in its inputs, weights and bias: length 64, batch 32, width 256.
+[[nodiscard]] Workload lstm_grad(Scale scale);
 /// The Hessian of mlp_train's loss times a vector.
 [[nodiscard]] Workload mlp_hvp(Scale scale);
 /// The Hessian of a logistic loss with 32 parameters on 1024 examples.

@@ -1,6 +1,7 @@
 #include "workloads/workload.h"
 
 #include <cmath>
+#include <complex>
 #include <numbers>
 
 #include <fmt/format.h>
@@ -8,6 +9,10 @@
 #include "ricci/support/error.h"
 
 #include "workloads/gradients.h"
+#include "workloads/linalg.h"
+#include "workloads/packed.h"
+#include "workloads/sequences.h"
+#include "workloads/spectra.h"
 #include "workloads/training.h"
 
 namespace ricci::bench {
@@ -46,6 +51,14 @@ double draw(const FeedRule& rule, std::uint64_t& state) {
 }
 
 Tensor make_feed(const Type& type, const FeedRule& rule, std::uint64_t state) {
+  if (is_complex(type.dtype)) {
+    std::vector<std::complex<double>> numbers(static_cast<std::size_t>(type.numel().value()));
+    for (auto& number : numbers) {
+      const double re = draw(rule, state);
+      number = {re, draw(rule, state)};
+    }
+    return Tensor::from_numbers<std::complex<double>>(type, numbers);
+  }
   std::vector<double> numbers(static_cast<std::size_t>(type.numel().value()));
   for (double& number : numbers) number = draw(rule, state);
   return Tensor::from_numbers<double>(type, numbers);
@@ -61,10 +74,35 @@ constexpr WorkloadEntry Entries[] = {
     {"attention_grad", attention_grad},
     {"scan_fwd", scan_fwd},
     {"scan_grad", scan_grad},
+    {"lstm_grad", lstm_grad},
     {"mlp_hvp", mlp_hvp},
     {"hessian", logistic_hessian},
     {"embedding_grad", embedding_grad},
+    {"selective_scan_grad", selective_scan_grad},
+    {"gated_delta_grad", gated_delta_grad},
+    {"attention_2048", attention_2048},
+    {"attention_2048_grad", attention_2048_grad},
+    {"sort", sort_million},
+    {"top_k", top_k_50},
+    {"cumsum_rows", cumsum_rows},
+    {"cumsum_columns", cumsum_columns},
+    {"rng_normal", rng_normal_4m},
     {"tiny_call", tiny_call},
+    {"fft_65536", fft_65536},
+    {"fft_100000", fft_100000},
+    {"fft_512x512", fft_512x512},
+    {"stft", stft_8x160000},
+    {"eigh_256", eigh_values_and_vectors},
+    {"svd_256", svd_values_and_vectors},
+    {"q4_k_row", q4_k_row},
+    {"q4_k_rows", q4_k_rows},
+    {"int8_row", int8_row},
+    {"int8_rows", int8_rows},
+    {"f32_row", f32_row},
+    {"f32_rows", f32_rows},
+    {"q4_k_experts", q4_k_experts},
+    {"f32_experts", f32_experts},
+    {"code_rows", code_rows},
 };
 
 }  // namespace

@@ -18,6 +18,7 @@ const std::map<std::string, Alias, std::less<>>& aliases() {
              conv_aliases(),
              elementwise_aliases(),
              fused_aliases(),
+             image_aliases(),
              norm_aliases(),
              reduce_aliases(),
              region_aliases(),

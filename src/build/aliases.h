@@ -51,6 +51,7 @@ std::vector<Value> as_op(AliasCall& call) {
 [[nodiscard]] AliasList conv_aliases();
 [[nodiscard]] AliasList elementwise_aliases();
 [[nodiscard]] AliasList fused_aliases();
+[[nodiscard]] AliasList image_aliases();
 [[nodiscard]] AliasList norm_aliases();
 [[nodiscard]] AliasList reduce_aliases();
 [[nodiscard]] AliasList select_aliases();

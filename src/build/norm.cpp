@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "build/aliases.h"
+#include "build/composed.h"
 
 namespace ricci {
 namespace {
@@ -83,6 +84,43 @@ Value batch_norm_inference_backward_beta(Value dy, op::BatchNormInferenceBackwar
   return one_gradient(Beta, {dy, ones, ones, ones, dy}, attrs, loc);
 }
 
+Value layer_norm2d(Value x, Value gamma, Value beta, Real eps, std::source_location loc) {
+  const ComposedScope scope(x, "layer_norm2d", loc);
+  if (x.rank() != 4) {
+    scope.fail(ErrorCode::Shape, "x is " + x.type().to_string(), "images are [N, C, H, W]");
+  }
+  return layer_norm(x, gamma, beta, {.axis = 1, .eps = eps});
+}
+
+BatchNormResult batch_norm_training(Value x, Value gamma, Value beta, Value running_mean,
+                                    Value running_var, BatchNormOptions options,
+                                    std::source_location loc) {
+  const ComposedScope scope(x, "batch_norm_training", loc);
+  const std::size_t channels = scope.axis(options.axis, x.rank());
+  Axes others;
+  Dim count = 1;
+  for (std::size_t a = 0; a < x.rank(); ++a) {
+    if (a == channels) continue;
+    others.push_back(axis_of(a));
+    count = count * x.dims()[a];
+  }
+  const auto over_others = [&](Value v, bool keep) {
+    return others.empty() ? v : mean(v, others, keep);
+  };
+  const Value centred = x - over_others(x, true);
+  const Value batch_mean = reshape_to(over_others(x, true), {x.dims()[channels]});
+  const Value batch_var = over_others(centred * centred, false);
+  const Value out = batch_norm_inference(x, gamma, beta, batch_mean, batch_var,
+                                         {.axis = axis_of(channels), .eps = options.eps});
+  const Value n = dim_size(x.graph(), {.dim = count, .dtype = x.dtype()});
+  const Value unbiased = batch_var * (n / max(n - 1.0, 1.0));
+  const auto moved = [&](Value running, Value now) {
+    return stop_gradient(running * (1 - options.momentum) + now * options.momentum);
+  };
+  return {out, batch_mean, batch_var, moved(running_mean, batch_mean),
+          moved(running_var, unbiased)};
+}
+
 namespace {
 
 // A name as a template argument, so that the alias's function knows what it is called.
@@ -113,6 +151,14 @@ AliasList norm_aliases() {
   using op::LayerNormBackward;
   using op::RmsNormBackward;
   return {
+      {"layer_norm2d",
+       {OpKind::LayerNorm},
+       [](AliasCall& call) {
+         require_operands(call, "layer_norm2d", 3, 3);
+         const auto eps = alias_attrs<op::LayerNorm>(call).eps;
+         return std::vector{
+             layer_norm2d(call.operands[0], call.operands[1], call.operands[2], eps)};
+       }},
       alias_of_builder<"layer_norm_backward_input", LayerNormBackward, 3,
                        layer_norm_backward_input>(),
       alias_of_builder<"layer_norm_backward_gamma", LayerNormBackward, 2,

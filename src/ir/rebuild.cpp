@@ -7,25 +7,34 @@
 namespace ricci {
 
 IdMap::IdMap(const Graph& from) {
-  map_.reserve(from.size());
-  for (const Node& n : from.nodes()) map_.emplace_back(n.types.size());
+  first_.reserve(from.size() + 1);
+  first_.push_back(0);
+  for (const Node& n : from.nodes()) first_.push_back(first_.back() + n.types.size());
+  map_.resize(first_.back());
+}
+
+std::size_t IdMap::place(ValueId old) const {
+  if (old.node + std::size_t{1} < first_.size()) {
+    const std::size_t at = first_[old.node] + old.result;
+    if (at < first_[old.node + std::size_t{1}]) return at;
+  }
+  return map_.size();
 }
 
 std::optional<ValueId> IdMap::operator()(ValueId old) const {
-  if (old.node >= map_.size() || old.result >= map_[old.node].size()) return std::nullopt;
-  return map_[old.node][old.result];
+  const std::size_t at = place(old);
+  if (at == map_.size() || map_[at] == ValueId{}) return std::nullopt;
+  return map_[at];
 }
 
-void IdMap::set(ValueId old, ValueId now) { map_.at(old.node).at(old.result) = now; }
+void IdMap::set(ValueId old, ValueId now) { map_.at(place(old)) = now; }
 
-void IdMap::drop(ValueId old) { map_.at(old.node).at(old.result).reset(); }
+void IdMap::drop(ValueId old) { map_.at(place(old)) = {}; }
 
 IdMap IdMap::then(const IdMap& next) const {
   IdMap out = *this;
-  for (auto& results : out.map_) {
-    for (auto& v : results) {
-      if (v) v = next(*v);
-    }
+  for (ValueId& v : out.map_) {
+    if (v != ValueId{}) v = next(v).value_or(ValueId{});
   }
   return out;
 }
@@ -63,12 +72,17 @@ NodeId Rebuilder::copy(NodeId old, std::vector<Body> bodies) {
 }
 
 NodeId Rebuilder::copy(NodeId old, std::vector<Body> bodies, std::vector<ValueId> operands) {
-  Node node = from_.node(old);
-  node.operands = std::move(operands);
-  for (ValueId& v : node.operands) v = (*this)(v);
-  node.bodies = std::move(bodies);
+  const Node& node = from_.node(old);
+  for (ValueId& v : operands) v = (*this)(v);
   const std::size_t results = node.types.size();
-  const NodeId now = to_.append(std::move(node));
+  const NodeId now = to_.append({.op = node.op,
+                                 .operands = std::move(operands),
+                                 .types = node.types,
+                                 .wanted = node.wanted,
+                                 .names = node.names,
+                                 .bodies = std::move(bodies),
+                                 .optional_from = node.optional_from,
+                                 .provenance = node.provenance});
   for (std::uint32_t r = 0; r < results; ++r) map_.set({old, r}, {now, r});
   return now;
 }

@@ -40,8 +40,20 @@ double flops(const GroupedProduct& p, const WantedResults& wanted) {
   return p.pass == Pass::Forward ? once : once * number(wanted.count);
 }
 
+double flops(const PackedProduct& p, const WantedResults& /*wanted*/) {
+  return 2 * number(p.rows) * number(p.picks) * number(p.depth) * number(p.columns);
+}
+
+double flops(const IntegerProduct& p, const WantedResults& /*wanted*/) {
+  return 2 * number(p.rows) * number(p.depth) * number(p.columns);
+}
+
 double flops(const Convolution& c, const WantedResults& /*wanted*/) {
   return 2 * number(c.images) * number(c.y_image()) * number(c.taps());
+}
+
+double flops(const IntegerConvolution& c, const WantedResults& wanted) {
+  return flops(c.geometry, wanted);
 }
 
 double flops(const Pooling& p, const WantedResults& /*wanted*/) {
@@ -64,6 +76,27 @@ double flops(const Solve& s, const WantedResults& /*wanted*/) {
   return number(s.systems) * n * n * n * 2 / 3 + 2 * substitution;
 }
 
+// The usual counts for real numbers. Those that iterate take about so many.
+double flops(const MatrixFunction& f, const WantedResults& wanted) {
+  using Of = MatrixFunction::Of;
+  const double k = number(f.smaller());
+  const double long_side = number(std::max(f.rows, f.columns));
+  const double cube = k * k * k;
+  const auto one = [&] {
+    switch (f.of) {
+      case Of::Cholesky: return cube / 3;
+      case Of::Lu: return k * k * (long_side - k / 3);
+      case Of::Qr: return 4 * k * k * (long_side - k / 3);
+      case Of::Eigh: return wanted.count > 1 ? 9 * cube : cube * 4 / 3;
+      case Of::Svd: return k * k * (wanted.count > 1 ? 8 * long_side + 9 * k : 4 * long_side);
+      case Of::Exponential: return 18 * cube;
+      case Of::Adjugate: return 3 * cube;
+    }
+    return cube;
+  };
+  return number(f.matrices) * one();
+}
+
 // Comparisons, n log n.
 double flops(const Sort& s, const WantedResults& /*wanted*/) {
   const double n = number(s.x.outer) * number(s.x.size) * number(s.x.inner);
@@ -78,6 +111,13 @@ double flops(const SelectiveScan& s, const WantedResults& /*wanted*/) {
 double flops(const GatedDelta& d, const WantedResults& /*wanted*/) {
   return times_passed(d.pass) * StateOperations * number(d.batch) * number(d.steps) *
          number(d.heads) * number(d.value_width) * number(d.key_width);
+}
+
+// 5 n log n for complex numbers, half of it for real ones.
+double flops(const FourierTransform& f, const WantedResults& /*wanted*/) {
+  const double n = number(f.length);
+  const double lines = number(f.batch) * number(f.inner);
+  return lines * (f.is_real() ? 2.5 : 5) * n * std::log2(std::max(n, 2.0));
 }
 
 }  // namespace

@@ -35,6 +35,29 @@ std::string_view word(Solve::Matrix matrix) {
   return "?";
 }
 
+std::string_view word(FourierTransform::Of of) {
+  switch (of) {
+    case FourierTransform::Of::Complex: return "complex";
+    case FourierTransform::Of::Blocks: return "in blocks";
+    case FourierTransform::Of::RealToHalf: return "real to half";
+    case FourierTransform::Of::HalfToReal: return "half to real";
+  }
+  return "?";
+}
+
+std::string_view word(MatrixFunction::Of of) {
+  switch (of) {
+    case MatrixFunction::Of::Cholesky: return "cholesky";
+    case MatrixFunction::Of::Lu: return "lu";
+    case MatrixFunction::Of::Qr: return "qr";
+    case MatrixFunction::Of::Eigh: return "eigh";
+    case MatrixFunction::Of::Svd: return "svd";
+    case MatrixFunction::Of::Exponential: return "exponential";
+    case MatrixFunction::Of::Adjugate: return "adjugate";
+  }
+  return "?";
+}
+
 std::string_view backward(Pass pass) { return pass == Pass::Backward ? "backward, " : ""; }
 std::string_view when(bool holds, std::string_view text) { return holds ? text : ""; }
 std::string pair(const HeightAndWidth& p) { return fmt::format("{} x {}", p[0], p[1]); }
@@ -62,11 +85,37 @@ std::string text(const GroupedProduct& p) {
                      p.picks, p.depth, p.columns, p.experts);
 }
 
+std::string text(const PackedProduct& p) {
+  std::string out = fmt::format("{}{}, {} x {} by {} x {}", quant::to_string(p.scheme),
+                                when(p.transposed, " transposed"), p.rows,
+                                p.transposed ? p.columns : p.depth, p.depth, p.columns);
+  if (p.int8_activations) out += ", int8 activations";
+  if (p.experts > 0) out += fmt::format(", {} picks of {} experts", p.picks, p.experts);
+  return out;
+}
+
+std::string text(const Rescaling& r) {
+  std::string out =
+      fmt::format("zeros {}, [{}], {}", r.x_zero, fmt::join(r.w_zeros, ", "), r.out_zero);
+  std::vector<std::string> factors;
+  for (const double f : r.factors) factors.push_back(print_f64(f));
+  return out + fmt::format(", factors [{}], {} to {}", fmt::join(factors, ", "), r.low, r.high);
+}
+
+std::string text(const IntegerProduct& p) {
+  return fmt::format("{} x {} by {} x {}, {}", p.rows, p.depth, p.depth, p.columns,
+                     text(p.rescaling));
+}
+
 std::string text(const Convolution& c) {
   return fmt::format(
       "{}, {} images, {} x {} to {} x {}, kernel {}, stride {}, padding {}, dilation {}, {} groups",
       word(c.of), c.images, c.channels_in, pair(c.size_in), c.channels_out, pair(c.size_out),
       pair(c.kernel), pair(c.stride), pair(c.padding), pair(c.dilation), c.groups);
+}
+
+std::string text(const IntegerConvolution& c) {
+  return fmt::format("{}, {}", text(c.geometry), text(c.rescaling));
 }
 
 std::string text(const Pooling& p) {
@@ -106,6 +155,10 @@ std::string text(const Solve& s) {
                      s.rows, s.columns, when(!s.has_columns, " without an axis"));
 }
 
+std::string text(const MatrixFunction& f) {
+  return fmt::format("{}, {} of {} x {}", word(f.of), f.matrices, f.rows, f.columns);
+}
+
 std::string text(const Sort& s) {
   return fmt::format("{}, {} kept{}", along(s.x), s.kept, when(s.descending, ", descending"));
 }
@@ -122,6 +175,9 @@ std::string text(const Gather& g) {
 }
 std::string text(const Scatter& s) {
   return fmt::format("{} to {}{}", s.added, along(s.out), when(s.each, ", each element"));
+}
+std::string text(const ScatterInto& s) {
+  return fmt::format("{} {} to {}", name_of(s.kind), s.updates, along(s.out));
 }
 std::string text(const DynamicSlice& s) {
   return fmt::format("{} of {}, axis {}{}", s.length, s.size, s.axis,
@@ -148,6 +204,11 @@ std::string text(const GatedDelta& d) {
                      d.steps, d.heads, d.key_heads, d.key_width, d.value_width,
                      when(d.has_initial_state, ", from a state"),
                      when(d.has_final_cotangent, ", from a final cotangent"));
+}
+
+std::string text(const FourierTransform& f) {
+  return fmt::format("{}{}, {} x {} x {}, scale {}", word(f.of), when(f.inverse, " inverse"),
+                     f.batch, f.length, f.inner, print_f64(f.scale));
 }
 
 }  // namespace

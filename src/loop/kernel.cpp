@@ -31,83 +31,7 @@ bool is_same_place(const Access& a, const Access& b) {
          a.offset == b.offset && a.strides == b.strides;
 }
 
-constexpr std::int64_t Simple = 1;  // a machine instruction
-constexpr std::int64_t Slow = 4;    // one that takes longer, or a few of them
-constexpr std::int64_t Long = 12;   // a polynomial
-constexpr std::int64_t Longest = 24;
-
-std::int64_t weight(UnaryKind kind) {
-  switch (kind) {
-    case UnaryKind::Neg:
-    case UnaryKind::Abs:
-    case UnaryKind::Square:
-    case UnaryKind::Conjugate:
-    case UnaryKind::Relu: return Simple;
-    case UnaryKind::Sqrt:
-    case UnaryKind::Reciprocal: return Slow;
-    case UnaryKind::Gelu:
-    case UnaryKind::GeluApprox:
-    case UnaryKind::Silu:
-    case UnaryKind::Sigmoid:
-    case UnaryKind::Tanh:
-    case UnaryKind::Exp:
-    case UnaryKind::Log:
-    case UnaryKind::Rsqrt:
-    case UnaryKind::Sin:
-    case UnaryKind::Cos:
-    case UnaryKind::Tan:
-    case UnaryKind::Atan:
-    case UnaryKind::Round:
-    case UnaryKind::Erf:
-    case UnaryKind::Erfc:
-    case UnaryKind::Expm1:
-    case UnaryKind::Log1p:
-    case UnaryKind::Exp2:
-    case UnaryKind::Log2:
-    case UnaryKind::Sinh:
-    case UnaryKind::Cosh:
-    case UnaryKind::Asin:
-    case UnaryKind::Acos:
-    case UnaryKind::Asinh:
-    case UnaryKind::Acosh:
-    case UnaryKind::Atanh:
-    case UnaryKind::Softplus:
-    case UnaryKind::LogSigmoid:
-    case UnaryKind::Sign:
-    case UnaryKind::Floor:
-    case UnaryKind::Ceil:
-    case UnaryKind::Trunc:
-    case UnaryKind::IsNan:
-    case UnaryKind::IsFinite:
-    case UnaryKind::LogicalNot:
-    case UnaryKind::BitwiseNot: break;
-  }
-  return Long;
-}
-
-std::int64_t weight(BinaryKind kind, DType dtype) {
-  switch (kind) {
-    case BinaryKind::Pow:
-    case BinaryKind::Rem:
-    case BinaryKind::Atan2:
-    case BinaryKind::Hypot: return Longest;
-    case BinaryKind::Div: return is_complex(dtype) ? Longest : Slow;
-    case BinaryKind::Mul: return is_complex(dtype) ? Slow : Simple;
-    case BinaryKind::Add:
-    case BinaryKind::Sub:
-    case BinaryKind::Max:
-    case BinaryKind::Min:
-    case BinaryKind::LogicalAnd:
-    case BinaryKind::LogicalOr:
-    case BinaryKind::LogicalXor:
-    case BinaryKind::BitwiseAnd:
-    case BinaryKind::BitwiseOr:
-    case BinaryKind::BitwiseXor:
-    case BinaryKind::ShiftLeft:
-    case BinaryKind::ShiftRight: break;
-  }
-  return Simple;
-}
+constexpr std::int64_t DrawnNumber = 24;  // ten rounds of a generator, four numbers at a time
 
 }  // namespace
 
@@ -118,12 +42,16 @@ bool is_partial(const Instr& i) {
 }
 
 std::int64_t weight(const Instr& i) {
-  if (i.code == Code::Unary) return weight(i.unary());
-  if (i.code == Code::Binary) return weight(i.binary(), i.dtype);
+  const auto of = [&](const ElementCost& cost) {
+    return is_complex(i.dtype) ? cost.complex : cost.real;
+  };
+  if (i.code == Code::Unary) return of(row(i.unary()).cost);
+  if (i.code == Code::Binary) return of(row(i.binary()).cost);
   if (i.code == Code::Load) {
     return i.access.terms.empty() ? (i.access.guards.empty() ? 1 : 2) : 4;
   }
-  if (i.code == Code::Random) return i.random() == RandomKind::Normal ? 2 * Longest : Longest;
+  if (i.code == Code::Random)
+    return i.random() == RandomKind::Normal ? 2 * DrawnNumber : DrawnNumber;
   return i.code == Code::Constant ? 0 : 1;
 }
 

@@ -12,7 +12,7 @@ namespace ricci {
 
 struct TrainingStep::Impl {
   Impl(TrainingGraph g, CompiledGraph c) : graph(std::move(g)), compiled(std::move(c)) {
-    std::set<std::string> own = {graph.count};
+    std::set<std::string> own = {graph.count, graph.loss_scale, graph.good_steps};
     for (const auto& t : graph.trained) own.insert(t.state.begin(), t.state.end());
     for (const Port& p : compiled.inputs()) {
       if (!p.is_param) continue;
@@ -91,6 +91,7 @@ struct TrainingStep::Impl {
   TrainingGraph graph;
   CompiledGraph compiled;
   Optimizer optimizer;
+  double first_scale = 1;
   std::vector<std::string> params;  // the model's
   std::vector<std::string> state;   // the optimiser's, with its count
 };
@@ -127,6 +128,12 @@ std::int64_t TrainingStep::steps() const {
   return static_cast<std::int64_t>(impl_->compiled.param(impl_->graph.count).item());
 }
 
+double TrainingStep::loss_scale() const {
+  if (impl_->graph.loss_scale.empty()) return 1;
+  const double scale = impl_->compiled.param(impl_->graph.loss_scale).item();
+  return scale == 0 ? impl_->first_scale : scale;
+}
+
 const std::vector<std::string>& TrainingStep::params() const noexcept { return impl_->params; }
 
 void TrainingStep::save(const std::string& path) const {
@@ -157,6 +164,7 @@ TrainingStep compile_training(Session& session, const GraphModule& module,
   CompiledGraph compiled = session.compile(graph.graph, compile);
   auto impl = std::make_shared<TrainingStep::Impl>(std::move(graph), std::move(compiled));
   impl->optimizer = options.optimizer;
+  if (options.loss_scaling) impl->first_scale = options.loss_scaling->initial;
   return TrainingStep(std::move(impl));
 }
 

@@ -25,13 +25,17 @@ struct Sliding {
   std::int64_t dilation = 1;
 };
 
-void require_pair(const InferContext& in, const char* label, const char* field,
-                  const HeightWidth& pair, std::int64_t least) {
-  if (pair.size() != 2) {
-    in.reject(label, fmt::format("'{}' has {} entries, not 2", field, pair.size()),
-              "give a height and a width");
-  }
-  for (const std::int64_t v : pair) {
+void require_entries(const InferContext& in, const char* label, const char* field,
+                     std::size_t given, std::size_t axes) {
+  if (given == axes) return;
+  in.reject(label, fmt::format("'{}' has {} entries, not {}", field, given, axes),
+            axes == 2 ? "give a height and a width" : "give one for every spatial axis");
+}
+
+void require_list(const InferContext& in, const char* label, const char* field,
+                  const HeightWidth& list, std::size_t axes, std::int64_t least) {
+  require_entries(in, label, field, list.size(), axes);
+  for (const std::int64_t v : list) {
     if (v < least) {
       in.reject(label, fmt::format("'{}' holds {}, but at least {} is needed", field, v, least));
     }
@@ -46,16 +50,15 @@ void require_rank_four(const InferContext& in, const OpInfo& info, std::size_t c
   }
 }
 
-// ⌊a / b⌋ where every symbol's coefficient is a multiple of b, so that only the constant is
-// rounded; nothing otherwise.
-std::optional<Dim> floor_divide(const Dim& a, std::int64_t b) {
-  std::set<std::string> symbols;
-  a.collect_symbols(symbols);
-  SymbolBindings zeros;
-  for (const std::string& s : symbols) zeros.emplace(s, 0);
-  const std::int64_t constant = a.bind(zeros).value();
-  const std::int64_t remainder = constant % b + (constant % b < 0 ? b : 0);
-  return Dim::divide(a - remainder, b);
+// Operands of a convolution: [N, C, spatial…], of one rank.
+void require_grids(const InferContext& in, const OpInfo& info) {
+  for (std::size_t k = 0; k < 2; ++k) {
+    if (in[k].rank() >= 3 && in[k].rank() == in[0].rank()) continue;
+    in.reject("c1",
+              fmt::format("{} has rank {}, and {} rank {}", operand_text(in, info, 0), in[0].rank(),
+                          operand_text(in, info, 1), in[1].rank()),
+              "grids are [N, C, spatial…] with one spatial axis or more: [N, C, H, W]");
+  }
 }
 
 // ⌊(size + 2p - d(k - 1) - 1) / s⌋ + 1
@@ -79,12 +82,12 @@ Dim output_size(const InferContext& in, const Labels& labels, const Sliding& s) 
   return *steps + 1;
 }
 
-// Shared by conv and its gradients; `kernel` holds two entries.
+// Shared by conv and its gradients; `kernel` has one entry a spatial axis.
 template <class Op>
 Dims convolved_size(const Op& op, const InferContext& in, const Labels& labels, const Dims& size,
                     const Dims& kernel) {
   Dims out;
-  for (std::size_t i = 0; i < 2; ++i) {
+  for (std::size_t i = 0; i < size.size(); ++i) {
     out.push_back(
         output_size(in, labels, {size[i], kernel[i], op.stride[i], op.padding[i], op.dilation[i]}));
   }
@@ -93,14 +96,27 @@ Dims convolved_size(const Op& op, const InferContext& in, const Labels& labels, 
 
 template <class Op>
 void require_conv_geometry(const Op& op, const InferContext& in) {
-  require_pair(in, "c3", "stride", op.stride, 1);
-  require_pair(in, "c3", "padding", op.padding, 0);
-  require_pair(in, "c3", "dilation", op.dilation, 1);
+  const std::size_t axes = in[0].rank() - 2;
+  require_list(in, "c3", "stride", op.stride, axes, 1);
+  require_list(in, "c3", "padding", op.padding, axes, 0);
+  require_list(in, "c3", "dilation", op.dilation, axes, 1);
+}
+
+// Geometry that is left at its default is for as many axes as there are.
+template <class Op>
+void fit_defaults(Op& op, std::size_t rank) {
+  if (rank < 3) return;
+  const auto fit = [&](HeightWidth& list, std::int64_t value) {
+    if (list == HeightWidth{value, value}) list.assign(rank - 2, value);
+  };
+  fit(op.stride, 1);
+  fit(op.padding, 0);
+  fit(op.dilation, 1);
 }
 
 // A kernel size that says what the weight says is left out.
 void drop_agreeing(std::optional<HeightWidth>& kernel, const Type& w) {
-  if (!kernel || w.rank() != 4) return;
+  if (!kernel || w.rank() < 3) return;
   const Dims given(kernel->begin(), kernel->end());
   if (std::ranges::equal(given, std::span(w.dims).subspan(2))) kernel.reset();
 }
@@ -118,14 +134,20 @@ bool may_divide(std::int64_t groups, const Dim& channels) {
   return groups > 0 && (!channels.is_static() || channels.value() % groups == 0);
 }
 
-Dims spatial(const Type& t) { return {t.dims[2], t.dims[3]}; }
+Dims spatial(const Type& t) { return {t.dims.begin() + 2, t.dims.end()}; }
+
+Dims with_spatial(const Dim& images, const Dim& channels, const Dims& sizes) {
+  Dims out{images, channels};
+  out.insert(out.end(), sizes.begin(), sizes.end());
+  return out;
+}
 
 // The pooled type of x for all pooling ops.
 template <class Op>
 Type pooled(const Op& op, const InferContext& in, const Labels& labels) {
-  require_pair(in, labels.geometry, "kernel_size", op.kernel_size, 1);
-  require_pair(in, labels.geometry, "stride", op.stride, 1);
-  require_pair(in, labels.geometry, "padding", op.padding, 0);
+  require_list(in, labels.geometry, "kernel_size", op.kernel_size, 2, 1);
+  require_list(in, labels.geometry, "stride", op.stride, 2, 1);
+  require_list(in, labels.geometry, "padding", op.padding, 2, 0);
   Type out = in[0];
   for (std::size_t i = 0; i < 2; ++i) {
     const Dim& size = in[0].dims[2 + i];
@@ -146,13 +168,18 @@ Type pooled(const Op& op, const InferContext& in, const Labels& labels) {
 
 void op::Conv::normalize(std::span<const Type> operands) {
   drop_agreeing(kernel_size, operands[1]);
+  fit_defaults(*this, operands[0].rank());
 }
 void op::Conv2dBackwardInput::normalize(std::span<const Type> operands) {
   drop_agreeing(kernel_size, operands[1]);
+  fit_defaults(*this, operands[0].rank());
+}
+void op::Conv2dBackwardWeight::normalize(std::span<const Type> operands) {
+  fit_defaults(*this, operands[0].rank());
 }
 
 Inferred infer(const op::Conv& op, const InferContext& in) {
-  require_rank_four(in, op.info, 2);
+  require_grids(in, op.info);
   require_dtypes(in, "c2", 0, 2, dtypes::floats);
   require_conv_geometry(op, in);
   require_no_kernel_size(in, op.kernel_size);
@@ -162,19 +189,16 @@ Inferred infer(const op::Conv& op, const InferContext& in) {
     in.reject("c5",
               fmt::format("{} groups do not fit the channels of 'x' {} and 'w' {}", op.groups,
                           in[0].to_string(), in[1].to_string()),
-              "w is [C_out, C_in/groups, kH, kW]");
+              "w is [C_out, C_in/groups, kernel…]");
   }
   const Dims size = convolved_size(op, in, {"c3", "c6", "c7"}, spatial(in[0]), spatial(in[1]));
-  return in[0].with({x[0], w[0], size[0], size[1]});
+  return in[0].with(with_spatial(x[0], w[0], size));
 }
 
 Inferred infer(const op::Conv2dBackwardInput& op, const InferContext& in) {
-  require_rank_four(in, op.info, 2);
+  require_grids(in, op.info);
   require_dtypes(in, "c2", 0, 2, dtypes::floats);
-  if (op.input_size.size() != 2) {
-    in.reject("c3", fmt::format("'input_size' has {} entries, not 2", op.input_size.size()),
-              "give a height and a width");
-  }
+  require_entries(in, "c3", "input_size", op.input_size.size(), in[0].rank() - 2);
   require_non_negative(in, "c3", op.input_size);
   require_conv_geometry(op, in);
   require_no_kernel_size(in, op.kernel_size);
@@ -189,16 +213,13 @@ Inferred infer(const op::Conv2dBackwardInput& op, const InferContext& in) {
     in.reject("c8", fmt::format("conv of {} gives {}, but 'dy' is {}", to_string(op.input_size),
                                 to_string(size), in[0].to_string()));
   }
-  return in[0].with({dy[0], w[1] * op.groups, op.input_size[0], op.input_size[1]});
+  return in[0].with(with_spatial(dy[0], w[1] * op.groups, op.input_size));
 }
 
 Inferred infer(const op::Conv2dBackwardWeight& op, const InferContext& in) {
-  require_rank_four(in, op.info, 2);
+  require_grids(in, op.info);
   require_dtypes(in, "c2", 0, 2, dtypes::floats);
-  if (op.kernel_size.size() != 2) {
-    in.reject("c3", fmt::format("'kernel_size' has {} entries, not 2", op.kernel_size.size()),
-              "give a height and a width");
-  }
+  require_entries(in, "c3", "kernel_size", op.kernel_size.size(), in[0].rank() - 2);
   require_conv_geometry(op, in);
   const Dims& x = in[0].dims;
   const Dims& dy = in[1].dims;
@@ -222,7 +243,7 @@ Inferred infer(const op::Conv2dBackwardWeight& op, const InferContext& in) {
     in.reject("c8", fmt::format("conv of 'x' {} gives {}, but 'dy' is {}", in[0].to_string(),
                                 to_string(size), in[1].to_string()));
   }
-  return in[0].with({dy[1], *group_channels, kernel[0], kernel[1]});
+  return in[0].with(with_spatial(dy[1], *group_channels, kernel));
 }
 
 Inferred infer(const op::Pool& op, const InferContext& in) {

@@ -85,6 +85,24 @@ Inferred infer(const op::ScatterAdd& op, const InferContext& in) {
   return in[0].with(replace_axes(in[0].dims, 0, in[1].rank(), {op.out_dim}));
 }
 
+Inferred infer(const op::Scatter& op, const InferContext& in) {
+  require_indices(in, "c1", 2);
+  const bool ordered = op.kind == ScatterKind::Max || op.kind == ScatterKind::Min;
+  const DTypeSet not_bool = dtypes::floats | dtypes::ints | dtypes::complexes;
+  const DTypeSet not_complex = dtypes::floats | dtypes::ints | dtypes::booleans;
+  require_dtypes(in, "c2", 0, 2,
+                 op.kind == ScatterKind::Set ? dtypes::all : (ordered ? not_complex : not_bool));
+  if (in[0].rank() == 0) in.reject("c3", "x has no axis, so no rows", "reshape it to rank 1");
+  const Dims expected = replace_axes(in[0].dims, 0, 1, in[2].dims);
+  if (in[1].dims != expected) {
+    in.reject("c4",
+              fmt::format("updates are {}, but x {} and indices {} need {}", to_string(in[1].dims),
+                          to_string(in[0].dims), to_string(in[2].dims), to_string(expected)),
+              "updates have one slice of x for every index");
+  }
+  return in[0];
+}
+
 Inferred infer(const op::TakeAlongAxis& op, const InferContext& in) {
   require_indices(in, "c1", 1);
   if (!agree_but_for(in[0].dims, in[1].dims, op.axis)) {

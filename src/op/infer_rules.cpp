@@ -38,6 +38,16 @@ void require_non_negative(const InferContext& in, std::string_view label, const 
   }
 }
 
+std::optional<Dim> floor_divide(const Dim& a, std::int64_t b) {
+  std::set<std::string> symbols;
+  a.collect_symbols(symbols);
+  SymbolBindings zeros;
+  for (const std::string& s : symbols) zeros.emplace(s, 0);
+  const std::int64_t constant = a.bind(zeros).value();
+  const std::int64_t remainder = constant % b + (constant % b < 0 ? b : 0);
+  return Dim::divide(a - remainder, b);
+}
+
 void require_activation(const InferContext& in, std::string_view label, UnaryKind kind) {
   const ElementwiseRow& r = row(kind);
   const DType dtype = in[0].dtype;

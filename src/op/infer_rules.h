@@ -20,6 +20,9 @@ void require_dtypes(const InferContext& in, std::string_view label, std::size_t 
                                      const Dims& b);
 /// Rejects `label` when a static dimension is negative.
 void require_non_negative(const InferContext& in, std::string_view label, const Dims& dims);
+/// ⌊a / b⌋ where every symbol's coefficient is a multiple of b, so that only the constant is
+/// rounded; nothing otherwise.
+[[nodiscard]] std::optional<Dim> floor_divide(const Dim& a, std::int64_t b);
 /// Rejects `label` unless the function takes operand 0's dtype and gives it.
 void require_activation(const InferContext& in, std::string_view label, UnaryKind kind);
 /// A float dtype, but at least f32: what row statistics and recurrent states are kept in.

@@ -4,6 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "ricci/op/custom.h"
+#include "ricci/op/image.h"
+#include "ricci/op/table.h"
+
 #include "op/infer_rules.h"
 #include "op/region_chain.h"
 
@@ -29,8 +33,8 @@ std::string_view function_name(const RegionStep& step) {
 }
 
 // c2: inputs exist, steps are earlier ones.
-void check_references(const std::vector<RegionStep>& chain, const InferContext& in,
-                      std::size_t inputs) {
+template <class Step>
+void check_references(const std::vector<Step>& chain, const InferContext& in, std::size_t inputs) {
   for (std::size_t j = 0; j < chain.size(); ++j) {
     for (const RegionOperand& o : chain[j].operands) {
       const bool is_input = o.from == RegionOperand::From::Input;
@@ -80,6 +84,43 @@ RegionStep AttrCodec<RegionStep>::from(const AttrValue& v) {
 }
 std::string AttrCodec<RegionStep>::describe() {
   return "step such as tanh(input(0)), add(step(0), input(1)), cast(f32, input(0))";
+}
+
+AttrValue AttrCodec<TransformStep>::to(const TransformStep& step) {
+  Enumerator e{std::string(step.op.mnemonic()), {}};
+  for (const RegionOperand& o : step.operands) e.args.push_back(to_attr(o));
+  const OpDescriptor& d = descriptor(step.op.kind());
+  for (NamedAttr& a : step.op.attrs()) {
+    const FieldInfo& field = *d.field(a.name);
+    const bool named = !d.family.empty() && a.name == "kind";
+    if (named || (field.presence == Presence::Defaulted && field.default_value == a.value))
+      continue;
+    e.args.push_back({Enumerator{a.name, {std::move(a.value)}}});
+  }
+  return {std::move(e)};
+}
+
+TransformStep AttrCodec<TransformStep>::from(const AttrValue& v) {
+  const auto* e = v.get<Enumerator>();
+  const auto mnemonic = e == nullptr ? std::nullopt : find_mnemonic(e->name);
+  if (!mnemonic) throw AttrMismatch{describe()};
+  std::vector<RegionOperand> operands;
+  std::vector<NamedAttr> attrs;
+  if (mnemonic->family_member)
+    attrs.push_back({"kind", {Enumerator{*mnemonic->family_member, {}}}});
+  for (const AttrValue& arg : e->args) {
+    const auto* named = arg.get<Enumerator>();
+    if (named == nullptr || named->args.size() != 1) throw AttrMismatch{describe()};
+    if (named->name == "input" || named->name == "step") {
+      operands.push_back(from_attr<RegionOperand>(arg));
+    } else {
+      attrs.push_back({named->name, named->args[0]});
+    }
+  }
+  return {descriptor(mnemonic->kind).make(attrs), std::move(operands)};
+}
+std::string AttrCodec<TransformStep>::describe() {
+  return "step such as reverse(input(0), axes([3])), resize(step(0), sizes([8, 8]))";
 }
 
 Op step_op(const RegionStep& step) {
@@ -158,6 +199,38 @@ Inferred infer(const op::BatchElementwiseRegion& op, const InferContext& in) {
   require_dtypes(in, "c5", 0, in.operands.size(), dtypes::all);
   out.dims[0] = rows;
   return out;
+}
+
+Inferred infer(const op::TransformRegion& op, const InferContext& in) {
+  if (op.steps.empty()) in.reject("c1", "there are no steps");
+  check_references(op.steps, in, in.operands.size());
+  std::vector<Type> types;
+  for (std::size_t j = 0; j < op.steps.size(); ++j) {
+    const TransformStep& step = op.steps[j];
+    const bool fits = step.op.has(Trait::DataMovement) || step.op.has(Trait::Elementwise) ||
+                      step.op.is<op::Resize>() || step.op.is<op::Custom>();
+    const auto refuse = [&] {
+      in.reject("c3", fmt::format("step {} is '{}'", j, step.op.mnemonic()),
+                "steps move elements, work element by element, or resize");
+    };
+    if (!fits) refuse();
+    std::vector<Type> operands;
+    for (const RegionOperand& o : step.operands) {
+      const auto at = static_cast<std::size_t>(o.index);
+      operands.push_back(o.from == RegionOperand::From::Input ? in.operands[at] : types[at]);
+    }
+    try {
+      check_signature(step.op, operands.size(), {});
+      const Op whole = normalize(step.op, operands);
+      const Inferred result = infer_types(whole, operands, {}, in.registry);
+      if (result.types.size() != 1) refuse();
+      types.push_back(result.types[0]);
+    } catch (const Rejection& r) {
+      if (r.detail.starts_with("transform_region")) throw;
+      in.reject("c4", fmt::format("step {} ({}): {}", j, step.op.mnemonic(), r.message), r.help);
+    }
+  }
+  return types.back();
 }
 
 }  // namespace ricci

@@ -11,6 +11,7 @@ namespace ricci {
 
 /// The primitive a step stands for.
 [[nodiscard]] Op step_op(const RegionStep& step);
+[[nodiscard]] inline Op step_op(const TransformStep& step) { return step.op; }
 
 /// The steps that are results, in order.
 [[nodiscard]] std::vector<std::int64_t> region_outputs(const op::ElementwiseRegion& op);

@@ -1,5 +1,7 @@
 #include "ricci/op/rope.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "op/infer_rules.h"
@@ -64,6 +66,25 @@ Inferred infer(const op::RopeBackward& op, const InferContext& in) {
     in.reject("c6", fmt::format("x is {}, but dy is {}", in[3].to_string(), in[0].to_string()));
   }
   return std::vector<Type>{in[0], in[1], in[2]};
+}
+
+Inferred infer(const op::AxialRope2d& op, const InferContext& in) {
+  require_dtypes(in, "c1", 0, 1, dtypes::floats);
+  const bool sizes = op.end_x > 0 && op.end_y > 0 && op.num_heads > 0 && op.repeat_factor >= 0;
+  if (!sizes || op.head_dim < 4 || op.head_dim % 4 != 0 || !(op.theta > 0)) {
+    in.reject(
+        "c2",
+        fmt::format("a grid of {} by {}, {} heads of width {}, theta {}, repeated {}", op.end_x,
+                    op.end_y, op.num_heads, op.head_dim, op.theta.value, op.repeat_factor),
+        "sizes are positive and the width of a head a multiple of 4");
+  }
+  const Dim tokens = Dim(op.end_x) * op.end_y * std::max<std::int64_t>(op.repeat_factor, 1);
+  if (in[0].rank() != 3 || in[0].dims[1] != tokens ||
+      in[0].dims[2] != Dim(op.num_heads) * op.head_dim) {
+    in.reject("c3", fmt::format("x is {}, not [batch, {}, {}]", in[0].to_string(),
+                                tokens.to_string(), (Dim(op.num_heads) * op.head_dim).to_string()));
+  }
+  return in[0];
 }
 
 }  // namespace ricci

@@ -99,6 +99,20 @@ Inferred infer(const op::Narrow& op, const InferContext& in) {
   return out;
 }
 
+Inferred infer(const op::TakeEvery& op, const InferContext& in) {
+  if (op.stride < 1) in.reject("c1", fmt::format("the stride is {}", op.stride));
+  const Dim& size = in[0].dims[op.axis.index()];
+  const auto count = floor_divide(size + (op.stride - 1), op.stride);
+  if (!count) {
+    in.reject("c2",
+              fmt::format("{} / {} is not a whole number of symbols", size.to_string(), op.stride),
+              "bind the size, or write it as a multiple of the stride");
+  }
+  Type out = in[0];
+  out.dims[op.axis.index()] = *count;
+  return out;
+}
+
 Inferred infer(const op::Concat& op, const InferContext& in) {
   if (in.operands.empty()) in.reject("c1", "there is nothing to join", "give at least one operand");
   require_dtypes(in, "c2", 0, in.operands.size(), dtypes::all);

@@ -8,6 +8,7 @@
 #include "ricci/rewrite/cleanup.h"
 #include "ricci/support/stop.h"
 
+#include "rewrite/changes.h"
 #include "rewrite/rule.h"
 #include "support/float_environment.h"
 
@@ -61,11 +62,10 @@ class Sweep {
  public:
   explicit Sweep(const Graph& graph) : graph_(graph), rebuild_(graph) {}
 
-  PassResult run() {
+  Change run() {
     for (NodeId id = 0; id < graph_.size(); ++id) visit(id);
-    if (!changed_) return unchanged(graph_);
-    Graph out = rebuild_.finish();
-    return {std::move(out), rebuild_.id_map(), true};
+    if (!changed_) return std::nullopt;
+    return finished(rebuild_);
   }
   [[nodiscard]] std::string_view last_rule() const { return last_rule_; }
 
@@ -155,25 +155,26 @@ Value Rewriter::number(double value) {
   return graph_.constant(Tensor::splat(type().with(Dims{}), value));
 }
 
-PassResult canonicalize(const Graph& graph) {
+Change apply_rules(const Graph& graph) {
   const DefaultFloatEnvironment floats;
-  PassResult all = dead_code_elimination(graph);
-  std::uint64_t cost = rewrite_measure(all.graph);
+  Changes changes(graph);
+  changes.apply(drop_dead_code(graph));
+  std::uint64_t cost = rewrite_measure(changes.graph());
   for (;;) {
     throw_if_stopped();
-    Sweep sweep(all.graph);
-    PassResult swept = sweep.run();
-    if (!swept.changed) return all;
-    PassResult cleaned = dead_code_elimination(swept.graph);
-    const std::uint64_t now = rewrite_measure(cleaned.graph);
+    Sweep sweep(changes.graph());
+    if (!changes.apply(sweep.run())) return changes.take();
+    changes.apply(drop_dead_code(changes.graph()));
+    const std::uint64_t now = rewrite_measure(changes.graph());
     if (now >= cost) {
       throw InternalError(fmt::format("the rewrite rule '{}' makes no progress on the graph '{}'",
                                       sweep.last_rule(), graph.name()));
     }
     cost = now;
-    all = {std::move(cleaned.graph), all.map.then(swept.map).then(cleaned.map), true};
   }
 }
+
+PassResult canonicalize(const Graph& graph) { return or_unchanged(graph, apply_rules(graph)); }
 
 std::span<const RuleInfo> rewrite_rules() {
   static const std::vector<RuleInfo> rules = [] {

@@ -7,6 +7,7 @@
 #include "ricci/support/hash.h"
 
 #include "ir/draws_numbers.h"
+#include "rewrite/changes.h"
 
 namespace ricci {
 namespace {
@@ -22,11 +23,10 @@ class Merger {
  public:
   explicit Merger(const Graph& graph) : graph_(graph), rebuild_(graph) {}
 
-  PassResult run() {
+  Change run() {
     for (NodeId id = 0; id < graph_.size(); ++id) visit(id);
-    if (!changed_) return unchanged(graph_);
-    Graph out = rebuild_.finish();
-    return {std::move(out), rebuild_.id_map(), true};
+    if (!changed_) return std::nullopt;
+    return finished(rebuild_);
   }
 
  private:
@@ -104,6 +104,10 @@ class Merger {
 
 }  // namespace
 
-PassResult common_subexpression_elimination(const Graph& graph) { return Merger(graph).run(); }
+Change merge_common(const Graph& graph) { return Merger(graph).run(); }
+
+PassResult common_subexpression_elimination(const Graph& graph) {
+  return or_unchanged(graph, merge_common(graph));
+}
 
 }  // namespace ricci

@@ -7,6 +7,7 @@
 #include "ricci/rewrite/cleanup.h"
 #include "ricci/rule/eval.h"
 
+#include "rewrite/changes.h"
 #include "rewrite/exact.h"
 #include "rewrite/splat.h"
 #include "support/float_environment.h"
@@ -38,11 +39,10 @@ class Folder {
   Folder(const Graph& graph, const FoldOptions& options)
       : graph_(graph), options_(options), rebuild_(graph) {}
 
-  PassResult run() {
+  Change run() {
     for (NodeId id = 0; id < graph_.size(); ++id) visit(id);
-    if (!changed_) return unchanged(graph_);
-    Graph out = rebuild_.finish();
-    return {std::move(out), rebuild_.id_map(), true};
+    if (!changed_) return std::nullopt;
+    return finished(rebuild_);
   }
 
  private:
@@ -141,9 +141,14 @@ class Folder {
 
 }  // namespace
 
+Change fold_constants(const Graph& graph) {
+  const DefaultFloatEnvironment floats;
+  return Folder(graph, {}).run();
+}
+
 PassResult constant_folding(const Graph& graph, const FoldOptions& options) {
   const DefaultFloatEnvironment floats;
-  return Folder(graph, options).run();
+  return or_unchanged(graph, Folder(graph, options).run());
 }
 
 }  // namespace ricci

@@ -1,54 +1,78 @@
 #include "ricci/op/leaf.h"
 #include "ricci/rewrite/cleanup.h"
 
+#include "rewrite/changes.h"
+
 namespace ricci {
 namespace {
 
-using ReadMask = std::vector<std::vector<bool>>;  // per node, per result
-
 // Which results an output depends on. One walk backwards: operands come before their readers.
-ReadMask find_read(const Graph& graph) {
-  ReadMask read;
-  read.reserve(graph.size());
-  for (const Node& node : graph.nodes()) read.emplace_back(node.types.size(), false);
-  for (const ValueId v : graph.outputs()) read[v.node][v.result] = true;
-  for (std::size_t id = graph.size(); id-- > 0;) {
-    bool live = false;
-    for (const bool r : read[id]) live = live || r;
-    if (!live) continue;
-    for (const ValueId v : graph.nodes()[id].operands) read[v.node][v.result] = true;
+class Reads {
+ public:
+  explicit Reads(const Graph& graph) {
+    first_.reserve(graph.size() + 1);
+    first_.push_back(0);
+    for (const Node& node : graph.nodes()) first_.push_back(first_.back() + node.types.size());
+    read_.resize(first_.back());
+    for (const ValueId v : graph.outputs()) mark(v);
+    for (std::size_t id = graph.size(); id-- > 0;) {
+      if (!any(id)) continue;
+      for (const ValueId v : graph.nodes()[id].operands) mark(v);
+    }
   }
-  return read;
+
+  [[nodiscard]] bool of(std::size_t node, std::size_t result) const {
+    return read_[first_[node] + result];
+  }
+  [[nodiscard]] bool any(std::size_t node) const {
+    for (std::size_t at = first_[node]; at < first_[node + 1]; ++at) {
+      if (read_[at]) return true;
+    }
+    return false;
+  }
+
+ private:
+  void mark(ValueId v) { read_[first_[v.node] + v.result] = true; }
+
+  std::vector<std::size_t> first_;
+  std::vector<bool> read_;
+};
+
+bool has_dead(const Graph& graph, const Reads& reads) {
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph.nodes()[id];
+    if (node.is_leaf()) continue;
+    if (!reads.any(id)) return true;
+    for (std::size_t r = 0; r < node.types.size(); ++r) {
+      if (node.wanted[r] && !reads.of(id, r)) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
 
-PassResult dead_code_elimination(const Graph& graph) {
-  const ReadMask read = find_read(graph);
+Change drop_dead_code(const Graph& graph) {
+  const Reads reads(graph);
+  const ChangedBodies bodies(graph, drop_dead_code);
+  if (!bodies.any() && !has_dead(graph, reads)) return std::nullopt;
   Rebuilder rebuild(graph);
-  bool changed = false;
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph.nodes()[id];
-    bool live = node.is_leaf();
-    for (const bool r : read[id]) live = live || r;
-    if (!live) {
-      changed = true;
-      continue;
-    }
-    const NodeId now = node.bodies.empty()
-                           ? rebuild.copy(id)
-                           : rebuild.copy(id, map_bodies(node, dead_code_elimination, changed));
+    if (!node.is_leaf() && !reads.any(id)) continue;
+    const NodeId now = rebuild.copy(id, bodies.of(id, node));
     if (node.is_leaf()) continue;
     for (std::uint32_t r = 0; r < node.types.size(); ++r) {
-      if (!node.wanted[r] || read[id][r]) continue;
+      if (!node.wanted[r] || reads.of(id, r)) continue;
       rebuild.to().set_wanted({now, r}, false);
       rebuild.drop({id, r});
-      changed = true;
     }
   }
-  if (!changed) return unchanged(graph);
-  Graph out = rebuild.finish();
-  return {std::move(out), rebuild.id_map(), true};
+  return finished(rebuild);
+}
+
+PassResult dead_code_elimination(const Graph& graph) {
+  return or_unchanged(graph, drop_dead_code(graph));
 }
 
 }  // namespace ricci

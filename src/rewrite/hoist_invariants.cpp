@@ -215,8 +215,13 @@ NewResults without_invariants(const NodeVisit& v) {
 
 }  // namespace
 
+Change move_invariants(const Graph& graph) {
+  const auto is_scan = [](const Graph&, const Node& node) { return node.op.is<op::Scan>(); };
+  return replace_where(graph, "hoist_invariants", is_scan, without_invariants);
+}
+
 PassResult hoist_invariants(const Graph& graph) {
-  return replace_nodes(graph, "hoist_invariants", without_invariants);
+  return or_unchanged(graph, move_invariants(graph));
 }
 
 }  // namespace ricci

@@ -9,6 +9,7 @@
 #include "ricci/rewrite/cleanup.h"
 #include "ricci/rewrite/control_flow.h"
 #include "ricci/rewrite/legalize.h"
+#include "ricci/rewrite/precision.h"
 #include "ricci/rewrite/prepare.h"
 #include "ricci/rewrite/unfuse.h"
 #include "ricci/support/text.h"
@@ -74,12 +75,24 @@ std::vector<Pass> lowerings() {
   return passes;
 }
 
+std::vector<Pass> precisions() {
+  std::vector<Pass> passes;
+  for (const NamedPolicy& policy : precision_policies().subspan(1)) {
+    passes.push_back(
+        {std::string(policy.name), std::string(policy.help),
+         [make = policy.make](const Graph& graph) { return auto_mixed_precision(graph, make()); },
+         PassKind::Precision});
+  }
+  return passes;
+}
+
 }  // namespace
 
 std::span<const Pass> all_passes() {
   static const std::vector<Pass> passes = [] {
     std::vector<Pass> all = clean_ups();
     for (Pass& pass : lowerings()) all.push_back(std::move(pass));
+    for (Pass& pass : precisions()) all.push_back(std::move(pass));
     return all;
   }();
   return passes;

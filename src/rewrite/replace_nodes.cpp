@@ -1,5 +1,8 @@
 #include "rewrite/replace_nodes.h"
 
+#include <algorithm>
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "ricci/op/leaf.h"
@@ -21,38 +24,82 @@ void keep_name(const std::string& name, Value v, std::size_t first_new) {
   if (!name.empty() && v.id().node >= first_new) v.named(name);
 }
 
+// Puts what a pass made of a node in its place; false where the pass keeps it.
+bool replaced(NodeId id, const Node& node, std::string_view pass, const NodeRewrite& rewrite,
+              Rebuilder& rebuild) {
+  const std::size_t first_new = rebuild.to().size();
+  NewResults results;
+  {
+    const ProvenanceScope scope(rebuild.to(), made_by(pass, node));
+    results = rewrite({id, node, rebuild, rebuild.operands(node)});
+  }
+  if (!results) return false;
+  check_internal(results->size() == node.types.size(), "a pass gives one value per result");
+  for (std::uint32_t r = 0; r < results->size(); ++r) {
+    const Value v = (*results)[r];
+    if (!node.wanted[r] || !v.valid()) continue;
+    check_internal(v.type() == node.types[r], "a pass keeps the types of results");
+    rebuild.map({id, r}, v);
+    keep_name(node.names[r], v, first_new);
+  }
+  return true;
+}
+
+// The node with other bodies, where they are others.
+class WithBodies {
+ public:
+  WithBodies(const Node& node, const std::vector<Body>& bodies) : node_(node) {
+    if (&bodies == &node.bodies) return;
+    own_ = node;
+    own_->bodies = bodies;
+  }
+  [[nodiscard]] const Node& node() const { return own_ ? *own_ : node_; }
+
+ private:
+  const Node& node_;
+  std::optional<Node> own_;
+};
+
 }  // namespace
 
 PassResult replace_nodes(const Graph& graph, std::string_view pass, const NodeRewrite& rewrite,
                          const std::function<PassResult(const Graph&)>& in_bodies) {
+  const ChangedBodies bodies(graph, [&](const Graph& body) -> Change {
+    PassResult inner = in_bodies(body);
+    if (!inner.changed) return std::nullopt;
+    return inner;
+  });
   Rebuilder rebuild(graph);
-  bool changed = false;
+  bool changed = bodies.any();
   for (NodeId id = 0; id < graph.size(); ++id) {
-    Node node = graph.nodes()[id];
-    if (!node.bodies.empty()) node.bodies = map_bodies(node, in_bodies, changed);
-    const std::size_t first_new = rebuild.to().size();
-    NewResults results;
-    {
-      const ProvenanceScope scope(rebuild.to(), made_by(pass, node));
-      results = rewrite({id, node, rebuild, rebuild.operands(node)});
-    }
-    if (!results) {
-      rebuild.copy(id, std::move(node.bodies));
-      continue;
-    }
-    changed = true;
-    check_internal(results->size() == node.types.size(), "a pass gives one value per result");
-    for (std::uint32_t r = 0; r < results->size(); ++r) {
-      const Value v = (*results)[r];
-      if (!node.wanted[r] || !v.valid()) continue;
-      check_internal(v.type() == node.types[r], "a pass keeps the types of results");
-      rebuild.map({id, r}, v);
-      keep_name(node.names[r], v, first_new);
+    const WithBodies now(graph.nodes()[id], bodies.of(id, graph.nodes()[id]));
+    if (replaced(id, now.node(), pass, rewrite, rebuild)) {
+      changed = true;
+    } else {
+      rebuild.copy(id, now.node().bodies);
     }
   }
-  if (!changed) return unchanged(graph);
-  Graph out = rebuild.finish();
-  return {std::move(out), rebuild.id_map(), true};
+  return changed ? finished(rebuild) : unchanged(graph);
+}
+
+Change replace_where(const Graph& graph, std::string_view pass, const NodeTest& concerns,
+                     const NodeRewrite& rewrite) {
+  const ChangedBodies bodies(
+      graph, [&](const Graph& body) { return replace_where(body, pass, concerns, rewrite); });
+  const auto is_concerned = [&](const Node& node) { return concerns(graph, node); };
+  if (!bodies.any() && std::ranges::none_of(graph.nodes(), is_concerned)) return std::nullopt;
+  Rebuilder rebuild(graph);
+  bool changed = bodies.any();
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const WithBodies now(graph.nodes()[id], bodies.of(id, graph.nodes()[id]));
+    if (is_concerned(now.node()) && replaced(id, now.node(), pass, rewrite, rebuild)) {
+      changed = true;
+    } else {
+      rebuild.copy(id, now.node().bodies);
+    }
+  }
+  if (!changed) return std::nullopt;
+  return finished(rebuild);
 }
 
 PassResult replace_nodes(const Graph& graph, std::string_view pass, const NodeRewrite& rewrite) {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ricci/rewrite/pass.h"
+#include "rewrite/changes.h"
 
 namespace ricci {
 
@@ -32,6 +32,12 @@ using NodeRewrite = std::function<NewResults(const NodeVisit&)>;
 /// The same, with the same rewrite in bodies.
 [[nodiscard]] PassResult replace_nodes(const Graph& graph, std::string_view pass,
                                        const NodeRewrite& rewrite);
+
+/// May a rewrite have something else for a node? Asked before anything is built.
+using NodeTest = std::function<bool(const Graph&, const Node&)>;
+/// The same for a rewrite of few nodes, bodies included: a graph without any is not rebuilt.
+[[nodiscard]] Change replace_where(const Graph& graph, std::string_view pass,
+                                   const NodeTest& concerns, const NodeRewrite& rewrite);
 
 /// Runs passes one after the other, again and again, until none changes anything.
 [[nodiscard]] PassResult to_fixpoint(

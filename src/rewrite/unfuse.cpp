@@ -78,7 +78,7 @@ bool is_seed(const Node& node) {
 
 PassResult decompose_fusion_regions(const Graph& graph) {
   return replace_nodes(graph, "decompose_fusion_regions", [](const NodeVisit& v) -> NewResults {
-    if (!v.node.op.is<op::BatchElementwiseRegion>()) return std::nullopt;
+    if (!is_one_of<op::BatchElementwiseRegion, op::TransformRegion>(v.node.op)) return std::nullopt;
     return expanded(v);
   });
 }

@@ -19,29 +19,29 @@ void for_each_index4(const StaticDims& dims, F&& f) {
   for_each_index(dims, [&](const StaticDims& i) { f(Index4{i[0], i[1], i[2], i[3]}); });
 }
 
-bool inside(const StaticDims& image, std::int64_t row, std::int64_t column) {
-  return row >= 0 && row < image[2] && column >= 0 && column < image[3];
-}
-
 // Conv and its two gradients are sums of the same products: calls f(x index, w index, y index) for
-// every tap (c, u, v) of every window (n, o, i, j) that lies inside the image.
+// every tap (c, u…) of every window (n, o, i…) that lies inside the image.
 template <class Op, class F>
 void for_each_product(const Op& op, const StaticDims& x, const StaticDims& w, const StaticDims& y,
                       F&& f) {
   const std::int64_t group_outputs = w[0] / op.groups;
-  for_each_index4(y, [&](const Index4& at_y) {
-    const auto [n, o, i, j] = at_y;
-    const std::int64_t first_channel = o / group_outputs * w[1];
-    for (std::int64_t c = 0; c < w[1]; ++c) {
-      for (std::int64_t u = 0; u < w[2]; ++u) {
-        for (std::int64_t v = 0; v < w[3]; ++v) {
-          const std::int64_t row = i * op.stride[0] + u * op.dilation[0] - op.padding[0];
-          const std::int64_t column = j * op.stride[1] + v * op.dilation[1] - op.padding[1];
-          if (!inside(x, row, column)) continue;
-          f(Index4{n, first_channel + c, row, column}, Index4{o, c, u, v}, at_y);
-        }
+  StaticDims taps = w;
+  taps[0] = 1;
+  StaticDims at_x(x.size());
+  StaticDims at_w(w.size());
+  for_each_index(y, [&](const StaticDims& at_y) {
+    const std::int64_t first_channel = at_y[1] / group_outputs * w[1];
+    for_each_index(taps, [&](const StaticDims& tap) {
+      at_x[0] = at_y[0];
+      at_x[1] = first_channel + tap[1];
+      for (std::size_t a = 2; a < x.size(); ++a) {
+        at_x[a] = at_y[a] * op.stride[a - 2] + tap[a] * op.dilation[a - 2] - op.padding[a - 2];
+        if (at_x[a] < 0 || at_x[a] >= x[a]) return;
       }
-    }
+      at_w = tap;
+      at_w[0] = at_y[1];
+      f(at_x, at_w, at_y);
+    });
   });
 }
 
@@ -108,7 +108,7 @@ void eval(const op::Conv& op, EvalContext& c) {
   const RealNd w = c.real(1);
   RealNd y(c.result_dims(0));
   for_each_product(op, x.dims, w.dims, y.dims,
-                   [&](const Index4& at_x, const Index4& at_w, const Index4& at_y) {
+                   [&](const StaticDims& at_x, const StaticDims& at_w, const StaticDims& at_y) {
                      y.at(at_y) += x.at(at_x) * w.at(at_w);
                    });
   c.give(0, y);
@@ -120,7 +120,7 @@ void eval(const op::Conv2dBackwardInput& op, EvalContext& c) {
   const RealNd w = c.real(1);
   RealNd dx(c.result_dims(0));
   for_each_product(op, dx.dims, w.dims, dy.dims,
-                   [&](const Index4& at_x, const Index4& at_w, const Index4& at_y) {
+                   [&](const StaticDims& at_x, const StaticDims& at_w, const StaticDims& at_y) {
                      dx.at(at_x) += dy.at(at_y) * w.at(at_w);
                    });
   c.give(0, dx);
@@ -133,7 +133,7 @@ void eval(const op::Conv2dBackwardWeight& op, EvalContext& c) {
   const RealNd dy = c.real(1);
   RealNd dw(c.result_dims(0));
   for_each_product(op, x.dims, dw.dims, dy.dims,
-                   [&](const Index4& at_x, const Index4& at_w, const Index4& at_y) {
+                   [&](const StaticDims& at_x, const StaticDims& at_w, const StaticDims& at_y) {
                      dw.at(at_w) += x.at(at_x) * dy.at(at_y);
                    });
   c.give(0, dw);

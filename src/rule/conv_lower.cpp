@@ -6,22 +6,30 @@ namespace {
 
 loop::HeightAndWidth two(const HeightWidth& pair) { return {pair[0], pair[1]}; }
 
-// From the sizes of x, w and y.
+// The height and width of a grid; one with a single spatial axis is a row.
+loop::HeightAndWidth spatial(std::span<const std::int64_t> sizes, std::int64_t height) {
+  return sizes.size() == 1 ? loop::HeightAndWidth{height, sizes[0]}
+                           : loop::HeightAndWidth{sizes[0], sizes[1]};
+}
+
+// From the sizes of x, w and y. More than two spatial axes are no role's: `convolution_by_taps`.
 template <class Op>
 Lowering convolution(const Op& op, loop::Convolution::Of of, DType dtype, const StaticDims& x,
                      const StaticDims& w, const StaticDims& y) {
+  if (x.size() > 4) return {};
+  const auto sizes = [](const StaticDims& dims) { return spatial(std::span(dims).subspan(2), 1); };
   return as_call(loop::Convolution{.of = of,
                                    .dtype = dtype,
                                    .images = x[0],
                                    .channels_in = x[1],
                                    .channels_out = w[0],
                                    .groups = op.groups,
-                                   .size_in = {x[2], x[3]},
-                                   .size_out = {y[2], y[3]},
-                                   .kernel = {w[2], w[3]},
-                                   .stride = two(op.stride),
-                                   .padding = two(op.padding),
-                                   .dilation = two(op.dilation)});
+                                   .size_in = sizes(x),
+                                   .size_out = sizes(y),
+                                   .kernel = sizes(w),
+                                   .stride = spatial(op.stride, 1),
+                                   .padding = spatial(op.padding, 0),
+                                   .dilation = spatial(op.dilation, 1)});
 }
 
 // From the sizes of the image and of its windows.

@@ -1,5 +1,5 @@
 // Derivatives and batching of conv and its two gradients. The three are one trilinear form
-//   Σ x[n, c, …]·w[o, c', u, v]·y[n, o, i, j]
+//   Σ x[n, c, …]·w[o, c', u…]·y[n, o, i…]
 // with one of the factors left open: each is the derivative of the others, and all are batched the
 // same way.
 #include <array>
@@ -14,7 +14,11 @@
 namespace ricci::rule {
 namespace {
 
-HeightWidth kernel_of(Value w) { return {w.dims()[2].value(), w.dims()[3].value()}; }
+HeightWidth kernel_of(Value w) {
+  HeightWidth kernel;
+  for (std::size_t a = 2; a < w.rank(); ++a) kernel.push_back(w.dims()[a].value());
+  return kernel;
+}
 
 // The factor that is left open, with the geometry of any of the three ops.
 template <class Op>
@@ -26,7 +30,7 @@ Value image_product(const Op& op, Value x, Value w) {
 template <class Op>
 Value for_image(const Op& op, Value dy, Value w, const Type& x) {
   return conv2d_backward_input(dy, w,
-                               {.input_size = {x.dims[2], x.dims[3]},
+                               {.input_size = {x.dims.begin() + 2, x.dims.end()},
                                 .stride = op.stride,
                                 .padding = op.padding,
                                 .dilation = op.dilation,

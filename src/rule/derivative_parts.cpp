@@ -64,4 +64,26 @@ Axes shifted(const Axes& axes) {
   return out;
 }
 
+Value spread_apart(Value v, std::size_t axis, std::int64_t stride, const Dim& size) {
+  const auto padded = [](Value x, std::size_t at, const Dim& behind) {
+    Dims high(x.rank(), Dim(0));
+    high[at] = behind;
+    return pad(x, zero_like(x), {.low = Dims(x.rank(), Dim(0)), .high = std::move(high)});
+  };
+  const Dim count = v.dims()[axis];
+  // One element stays where it is, whatever the stride.
+  if (count.is(1)) stride = 1;
+  Value apart = v;
+  if (stride > 1) {
+    Dims dims = v.dims();
+    dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(axis) + 1, Dim(1));
+    apart = padded(reshape_to(v, dims), axis + 1, stride - 1);
+    dims = v.dims();
+    dims[axis] = count * Dim(stride);
+    apart = reshape_to(apart, dims);
+  }
+  const Dim behind = size - count * Dim(stride);
+  return behind.is(0) ? apart : padded(apart, axis, behind);
+}
+
 }  // namespace ricci::rule

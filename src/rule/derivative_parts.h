@@ -41,6 +41,10 @@ namespace ricci::rule {
 /// Axis `from` put where axis `to` is now, the others in their order.
 [[nodiscard]] Value move_axis(Value v, std::size_t from, std::size_t to);
 
+/// Elements along an axis put `stride` apart, zeros between them and behind: the transpose of
+/// take_every of an axis of `size`.
+[[nodiscard]] Value spread_apart(Value v, std::size_t axis, std::int64_t stride, const Dim& size);
+
 /// Axes one further, for a value with the batch in front.
 [[nodiscard]] Axes shifted(const Axes& axes);
 [[nodiscard]] inline Axis shifted(Axis axis) { return axis + 1; }

@@ -1,6 +1,7 @@
 // Binary functions, comparisons, selection and conversion.
 #include "ricci/op/elementwise.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -31,6 +32,52 @@ std::int64_t shift_left(std::int64_t a, std::int64_t b, std::int64_t width) {
 
 std::int64_t shift_right(std::int64_t a, std::int64_t b, std::int64_t width) {
   return a >> (b < 0 || b >= width ? 63 : b);
+}
+
+// A number as digits·2^exponent, so that no product of two leaves the range. Zero has an exponent
+// below all others: beside it no digit of another number is lost.
+struct Apart {
+  explicit Apart(double x) : digits(std::frexp(x, &exponent)) {
+    if (x == 0) exponent = BelowAll;
+  }
+  static constexpr int BelowAll = -10000;
+  int exponent = 0;
+  double digits;
+};
+
+// a·b + c·d, rounded about once where the two nearly cancel too: what the second product has lost
+// is added in the end.
+Apart sum_of_products(Apart a, Apart b, Apart c, Apart d) {
+  const int exponent = std::max(a.exponent + b.exponent, c.exponent + d.exponent);
+  const double u = std::scalbn(a.digits, a.exponent + b.exponent - exponent);
+  const double v = std::scalbn(c.digits, c.exponent + d.exponent - exponent);
+  const double second = v * d.digits;
+  const double lost = std::fma(v, d.digits, -second);
+  const double sum = std::fma(u, b.digits, second);
+  Apart result(lost == 0 ? sum : sum + lost);  // -0 stays as it is
+  result.exponent += exponent;
+  return result;
+}
+
+double quotient(Apart n, Apart d) {
+  return std::scalbn(n.digits / d.digits, std::clamp(n.exponent - d.exponent, -5000, 5000));
+}
+
+// Compilers' libraries overflow where parts are large and the quotient is not. What has infinities,
+// and quotients by zero, are theirs, as Annex G of C has them.
+std::complex<double> quotient(std::complex<double> x, std::complex<double> y) {
+  const auto finite = [](std::complex<double> z) {
+    return std::isfinite(z.real()) && std::isfinite(z.imag());
+  };
+  if (!finite(x) || !finite(y) || y == 0.0) return x / y;
+  const Apart a(x.real());
+  const Apart b(x.imag());
+  const Apart c(y.real());
+  const Apart d(y.imag());
+  const Apart minus_a(-x.real());
+  const Apart size = sum_of_products(c, c, d, d);
+  return {quotient(sum_of_products(a, c, b, d), size),
+          quotient(sum_of_products(b, c, minus_a, d), size)};
 }
 
 }  // namespace
@@ -79,14 +126,7 @@ double eval_binary(BinaryKind kind, double a, double b) {
     case BinaryKind::Rem: return std::fmod(a, b);
     case BinaryKind::Atan2: return std::atan2(a, b);
     case BinaryKind::Hypot: return std::hypot(a, b);
-    case BinaryKind::LogicalAnd:
-    case BinaryKind::LogicalOr:
-    case BinaryKind::LogicalXor:
-    case BinaryKind::BitwiseAnd:
-    case BinaryKind::BitwiseOr:
-    case BinaryKind::BitwiseXor:
-    case BinaryKind::ShiftLeft:
-    case BinaryKind::ShiftRight: break;
+    default: break;  // see the dtypes of its row
   }
   not_defined(kind, "real numbers");
 }
@@ -96,21 +136,8 @@ std::complex<double> eval_binary(BinaryKind kind, std::complex<double> a, std::c
     case BinaryKind::Add: return a + b;
     case BinaryKind::Sub: return a - b;
     case BinaryKind::Mul: return a * b;
-    case BinaryKind::Div: return a / b;
-    case BinaryKind::Max:
-    case BinaryKind::Min:
-    case BinaryKind::Pow:
-    case BinaryKind::Rem:
-    case BinaryKind::Atan2:
-    case BinaryKind::Hypot:
-    case BinaryKind::LogicalAnd:
-    case BinaryKind::LogicalOr:
-    case BinaryKind::LogicalXor:
-    case BinaryKind::BitwiseAnd:
-    case BinaryKind::BitwiseOr:
-    case BinaryKind::BitwiseXor:
-    case BinaryKind::ShiftLeft:
-    case BinaryKind::ShiftRight: break;
+    case BinaryKind::Div: return quotient(a, b);
+    default: break;  // see the dtypes of its row
   }
   not_defined(kind, "complex numbers");
 }

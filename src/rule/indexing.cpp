@@ -34,6 +34,18 @@ void give_scattered(EvalContext& c, const F& place) {
   });
 }
 
+template <class N>
+N combined(ScatterKind kind, N there, N update, DType dtype) {
+  switch (kind) {
+    case ScatterKind::Add: return add_wrapping(there, update);
+    case ScatterKind::Mul: return mul_wrapping(there, update);
+    case ScatterKind::Max: return eval_binary(BinaryKind::Max, there, update, dtype);
+    case ScatterKind::Min: return eval_binary(BinaryKind::Min, there, update, dtype);
+    case ScatterKind::Set: break;
+  }
+  return update;
+}
+
 // The start of a slice of `len` elements, moved inside an axis of `size`.
 std::int64_t clamped_start(const EvalContext& c, std::size_t k, std::int64_t size,
                            std::int64_t len) {
@@ -69,6 +81,21 @@ void eval(const op::ScatterAdd& op, EvalContext& c) {
   const std::size_t rank = indices.dims.size();
   give_scattered(c, [&](const StaticDims& index) {
     return merge_axes(index, 0, rank, indices.at(part(index, 0, rank)));
+  });
+}
+
+// out = x; out[indices[k…], t…] = kind(out[indices[k…], t…], updates[k…, t…]) for every k in order
+void eval(const op::Scatter& op, EvalContext& c) {
+  const IntNd indices = c.indices(2, c.dims(0)[0]);
+  const std::size_t rank = indices.dims.size();
+  with_number_class(c.dtype(0), [&]<class N>() {
+    const Nd<N> updates = c.numbers<N>(1);
+    Nd<N> out = c.numbers<N>(0);
+    for_each_index(updates.dims, [&](const StaticDims& index) {
+      N& there = out.at(merge_axes(index, 0, rank, indices.at(part(index, 0, rank))));
+      there = combined(op.kind, there, updates.at(index), c.dtype(0));
+    });
+    c.give(0, out);
   });
 }
 

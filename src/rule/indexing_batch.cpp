@@ -99,6 +99,19 @@ BatchedValues batch(const op::ScatterAdd& op, const VmapContext& c) {
   return {scatter_each(c.lifted(0), c[1], 0, op.out_dim)};
 }
 
+// Examples that share their indices lie side by side in the rows of one table.
+BatchedValues batch(const op::Scatter& op, const VmapContext& c) {
+  if (!c.batched(2)) {
+    const Value rows = move_axes(c.lifted(0), 0, 1, 1);
+    const Value updates = move_axes(c.lifted(1), 0, 1, c.type(2).rank());
+    return {move_axes(scatter(rows, updates, c[2], op), 1, 1, 0)};
+  }
+  const Dim size = c.type(0).dims[0];
+  const Value rows = merged_rows(c[2], size);
+  const Value out = scatter(merge_front(c.lifted(0)), c.lifted(1), rows, op);
+  return {split_front(out, c.batch(), size)};
+}
+
 BatchedValues batch(const op::TakeAlongAxis& op, const VmapContext& c) {
   return {take_along_axis(c.lifted(0), c.lifted(1), {.axis = shifted(op.axis)})};
 }

@@ -82,6 +82,11 @@ Lowering lower(const op::ScatterAdd&, const LowerContext& c) {
   return as_call(loop::Scatter{loop::split_at(c.result, 0), loop::element_count(c.operands[1])});
 }
 
+Lowering lower(const op::Scatter& op, const LowerContext& c) {
+  return as_call(
+      loop::ScatterInto{op.kind, loop::split_at(c.result, 0), loop::element_count(c.operands[2])});
+}
+
 Lowering lower(const op::ScatterAddAlongAxis& op, const LowerContext& c) {
   const std::size_t axis = op.axis.index();
   return as_call(loop::Scatter{loop::split_at(c.result, axis), c.operands[1][axis], true});

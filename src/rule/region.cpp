@@ -13,11 +13,10 @@ namespace {
 
 // s_j = f_j(…) for every step. `apply(op, operands)` runs a primitive; inputs are held in registers
 // already. A cast to a narrow float rounds before it is held again.
-template <class T, class Apply>
-std::vector<T> run_chain(const std::vector<RegionStep>& chain, std::span<const T> inputs,
-                         Apply&& apply) {
+template <class T, class Step, class Apply>
+std::vector<T> run_chain(const std::vector<Step>& chain, std::span<const T> inputs, Apply&& apply) {
   std::vector<T> steps;
-  for (const RegionStep& step : chain) {
+  for (const Step& step : chain) {
     std::vector<T> operands;
     for (const RegionOperand& o : step.operands) {
       const auto at = static_cast<std::size_t>(o.index);
@@ -59,8 +58,9 @@ std::vector<RegionStep> in_registers(const std::vector<RegionStep>& chain) {
 Tensor run_primitive(const Op& op, std::span<const Tensor> operands, const EvalContext& c) {
   std::vector<Type> types;
   for (const Tensor& t : operands) types.push_back(t.type());
-  Inferred inferred = infer_types(op, types, {}, &c.graph().registry());
-  const Node node{.op = op,
+  const Op whole = normalize(op, types);
+  Inferred inferred = infer_types(whole, types, {}, &c.graph().registry());
+  const Node node{.op = whole,
                   .operands = {},
                   .types = std::move(inferred.types),
                   .wanted = {true},
@@ -131,6 +131,23 @@ std::vector<Value> expand(const op::BatchElementwiseRegion& op, const ExpandCont
     planes.push_back(elementwise_region({plane}, {.chain = chain})[0]);
   }
   return {concat(planes, {.axis = 0})};
+}
+
+void eval(const op::TransformRegion& op, EvalContext& c) {
+  std::vector<Tensor> inputs;
+  for (std::size_t k = 0; k < c.operands(); ++k) {
+    inputs.push_back(as_dtype(c.tensor(k), widened(c.dtype(k)), c));
+  }
+  const std::vector<Tensor> steps = run_chain<Tensor>(
+      op.steps, inputs,
+      [&](const Op& step, const std::vector<Tensor>& xs) { return run_primitive(step, xs, c); });
+  c.give(0, as_dtype(steps.back(), c.result_type(0).dtype, c));
+}
+
+std::vector<Value> expand(const op::TransformRegion& op, const ExpandContext& c) {
+  return {run_chain<Value>(op.steps, c.operands, [&](const Op& step, const std::vector<Value>& xs) {
+            return c.graph.add_node(step, xs)[0];
+          }).back()};
 }
 
 }  // namespace ricci::rule

@@ -38,6 +38,15 @@ void eval(const op::Narrow& op, EvalContext& c) {
   });
 }
 
+// out[…, i, …] = x[…, i·stride, …]
+void eval(const op::TakeEvery& op, EvalContext& c) {
+  c.give_moved(0, [&](const StaticDims& index) -> EvalContext::Source {
+    StaticDims from = index;
+    from[op.axis.index()] *= op.stride;
+    return {0, flat_index(c.dims(0), from)};
+  });
+}
+
 // out[…, offset_k + i, …] = inputs[k][…, i, …]
 void eval(const op::Concat& op, EvalContext& c) {
   const std::size_t axis = op.axis.index();

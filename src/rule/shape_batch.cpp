@@ -37,6 +37,10 @@ BatchedValues batch(const op::Narrow& op, const VmapContext& c) {
   return emit(Op(op::Narrow{.axis = shifted(op.axis), .start = op.start, .len = op.len}), c, c[0]);
 }
 
+BatchedValues batch(const op::TakeEvery& op, const VmapContext& c) {
+  return emit(Op(op::TakeEvery{.axis = shifted(op.axis), .stride = op.stride}), c, c[0]);
+}
+
 BatchedValues batch(const op::Concat& op, const VmapContext& c) {
   std::vector<Value> operands;
   for (std::size_t k = 0; k < c.size(); ++k) operands.push_back(c.lifted(k));

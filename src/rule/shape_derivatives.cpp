@@ -39,6 +39,13 @@ Cotangents vjp(const op::Narrow& op, const VjpContext& c) {
   return {pad(g, zero_like(g), {.low = low, .high = high})};
 }
 
+// g's elements a stride apart, zeros between and behind them
+Cotangents vjp(const op::TakeEvery& op, const VjpContext& c) {
+  const Value g = c.cotangent();
+  const std::size_t axis = op.axis.index();
+  return {spread_apart(g, axis, op.stride, c[0].dims()[axis])};
+}
+
 Cotangents vjp(const op::Concat& op, const VjpContext& c) {
   Cotangents out = c.none();
   Dim offset = 0;

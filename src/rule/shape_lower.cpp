@@ -44,6 +44,19 @@ Lowering lower(const op::Narrow&, const LowerContext&) {
   });
 }
 
+Lowering lower(const op::TakeEvery&, const LowerContext&) {
+  return view(
+      [](const Node& node, const LowerContext& c, const Layout& x) -> std::optional<Layout> {
+        const auto& op = *node.op.as<op::TakeEvery>();
+        const std::size_t axis = index_of(op.axis);
+        Layout out = x;
+        // The stride of an axis with one index or none is never used, and may be too large to
+        // multiply.
+        if (c.result[axis] > 1) out.strides[axis] *= op.stride;
+        return out;
+      });
+}
+
 Lowering lower(const op::Reverse&, const LowerContext&) {
   return view(
       [](const Node& node, const LowerContext& c, const Layout& x) -> std::optional<Layout> {

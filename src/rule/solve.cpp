@@ -6,6 +6,7 @@
 
 #include "ricci/op/linalg.h"
 
+#include "rule/matrices.h"
 #include "rule/tables/eval_rules.h"
 
 namespace ricci::rule {
@@ -31,14 +32,6 @@ Systems systems_of(const StaticDims& a, const StaticDims& b) {
   if (b.size() == a.size()) s.columns = b.back();
   return s;
 }
-
-// A row-major matrix inside an array.
-template <class N>
-struct Matrix {
-  N* data;
-  std::int64_t columns;
-  N& operator()(std::int64_t i, std::int64_t j) const { return data[i * columns + j]; }
-};
 
 // P A = L U: eliminates column after column below the largest pivot, and then substitutes
 // backwards. Both operands are overwritten; b becomes the solution. Gives the first row whose pivot
@@ -66,16 +59,6 @@ std::int64_t solve_in_place(Matrix<N> a, Matrix<N> b, std::int64_t n) {
     }
   }
   return -1;
-}
-
-// Integers never reach a solve: infer refuses them.
-template <class F>
-void with_field(DType dtype, F&& f) {
-  if (is_complex(dtype)) {
-    f.template operator()<std::complex<double>>();
-  } else {
-    f.template operator()<double>();
-  }
 }
 
 void solve_dense(EvalContext& c) {

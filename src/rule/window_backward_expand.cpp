@@ -50,6 +50,12 @@ Value split_groups(Value x, std::size_t axis, std::int64_t groups) {
   dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(axis), Dim(groups));
   return reshape_to(x, dims);
 }
+Value exchanged(Value x, std::size_t a, std::size_t b) {
+  Axes perm;
+  for (std::size_t i = 0; i < x.rank(); ++i) perm.push_back(axis_at(i));
+  std::swap(perm[a], perm[b]);
+  return transpose(x, {.perm = perm});
+}
 // Axes `axis` and the next one as one.
 Value merge_axes(Value x, std::size_t axis) {
   Dims dims = x.dims();
@@ -65,7 +71,7 @@ Value merge_axes(Value x, std::size_t axis) {
 std::vector<Value> expand(const op::Conv2dBackwardInput& op, const ExpandContext& c) {
   const Value w = c[1];
   Value image = c[0];
-  for (std::size_t direction = 0; direction < 2; ++direction) {
+  for (std::size_t direction = 0; direction < op.stride.size(); ++direction) {
     const std::size_t axis = 2 + direction;
     const Dim reach = (w.dims()[axis] - Dim(1)) * Dim(op.dilation[direction]);
     image = padded(spread_apart(image, axis, op.stride[direction]), axis, reach, reach);
@@ -73,8 +79,10 @@ std::vector<Value> expand(const op::Conv2dBackwardInput& op, const ExpandContext
                            .start = op.padding[direction],
                            .len = op.input_size[direction] + reach});
   }
-  Value kernel = transpose(split_groups(w, 0, op.groups), {.perm = {0, 2, 1, 3, 4}});
-  kernel = reverse(merge_axes(kernel, 0), {.axes = {2, 3}});
+  Value kernel = exchanged(split_groups(w, 0, op.groups), 1, 2);
+  Axes mirrored;
+  for (std::size_t a = 2; a < w.rank(); ++a) mirrored.push_back(axis_at(a));
+  kernel = reverse(merge_axes(kernel, 0), {.axes = mirrored});
   return {conv(image, kernel, {.dilation = op.dilation, .groups = op.groups})};
 }
 
@@ -83,17 +91,17 @@ std::vector<Value> expand(const op::Conv2dBackwardInput& op, const ExpandContext
 std::vector<Value> expand(const op::Conv2dBackwardWeight& op, const ExpandContext& c) {
   const Value dy = c[1];
   Value image = c[0];
-  for (std::size_t direction = 0; direction < 2; ++direction) {
+  for (std::size_t direction = 0; direction < op.stride.size(); ++direction) {
     const std::size_t axis = 2 + direction;
     image = padded(image, axis, op.padding[direction], op.padding[direction]);
     const Dim taps = (op.kernel_size[direction] - 1) * op.dilation[direction] + 1;
     const Dim steps = (dy.dims()[axis] - Dim(1)) * Dim(op.stride[direction]);
     image = narrow(image, {.axis = axis_at(axis), .start = 0, .len = steps + taps});
   }
-  image = transpose(split_groups(image, 1, op.groups), {.perm = {2, 1, 0, 3, 4}});
-  const Value dw = conv(merge_axes(image, 1), transpose(dy, {.perm = {1, 0, 2, 3}}),
+  image = exchanged(split_groups(image, 1, op.groups), 0, 2);
+  const Value dw = conv(merge_axes(image, 1), exchanged(dy, 0, 1),
                         {.stride = op.dilation, .dilation = op.stride, .groups = op.groups});
-  return {transpose(dw, {.perm = {1, 0, 2, 3}})};
+  return {exchanged(dw, 0, 1)};
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include "ricci/support/error.h"
 
 #include "schedule/ancestry.h"
+#include "schedule/lower_for.h"
 
 namespace ricci::schedule {
 namespace {
@@ -17,36 +18,6 @@ using Intervals = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
 // Of the kernels that read an array, how many another that reads it is compared with.
 constexpr std::size_t MostSiblings = 16;
-
-// The element counts behind each axis, times `unit`.
-Boundaries boundaries_of(const StaticDims& dims, std::int64_t unit) {
-  Boundaries b{unit};
-  for (std::size_t i = dims.size(); i-- > 0;) {
-    if (dims[i] != 1) b.push_back(b.back() * dims[i]);
-  }
-  return b;
-}
-
-// Both sets in one chain of divisors; nothing when an axis of one straddles an axis of the other.
-std::optional<Boundaries> joined(const Boundaries& a, const Boundaries& b) {
-  Boundaries all;
-  std::ranges::set_union(a, b, std::back_inserter(all));
-  for (std::size_t i = 1; i < all.size(); ++i) {
-    if (all[i] % all[i - 1] != 0) return std::nullopt;
-  }
-  return all;
-}
-
-// The longest part of a row of `n` elements, from `least` to `limit`, that `n` is a multiple of and
-// that straddles none of `axes`; nothing when there is none.
-std::optional<std::int64_t> part_of_row(std::int64_t n, std::int64_t least, std::int64_t limit,
-                                        const Boundaries& axes) {
-  // Lengths are tried, not how many there are: rows may be as long as sizes can be.
-  for (std::int64_t part = std::min(n, limit); part >= least; --part) {
-    if (n % part == 0 && joined(axes, {part})) return part;
-  }
-  return std::nullopt;
-}
 
 struct ReductionPlan {
   Reach reach = Reach::Row;
@@ -113,17 +84,10 @@ Intervals walked_by(const Item& item) {
   return {{columns, columns * item.dims[item.axis]}};
 }
 
-// A part of the columns, where there are few rows above to share out.
 std::int64_t running_row(const Item& item, const KernelShape& shape) {
-  const std::int64_t columns = columns_of(item);
-  const std::int64_t above = element_count(item.dims) / columns / item.dims[item.axis];
-  if (columns <= shape.running_part || above >= shape.enough_rows) {
-    if (columns <= shape.longest_row) return columns;
-  }
-  // Shorter parts would be walked down with vectors that are mostly empty.
-  const std::int64_t shortest = std::min<std::int64_t>(64, shape.running_part);
-  return part_of_row(columns, shortest, shape.running_part, boundaries_of(item.dims, 1))
-      .value_or(columns);
+  const auto row = running_row(item.dims, item.axis, shape);
+  check_internal(row.has_value(), "the columns of a running total cannot be shared out");
+  return *row;
 }
 
 // A row's elements must be columns of one total each.

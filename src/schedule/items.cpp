@@ -9,6 +9,7 @@
 
 #include "op/kinds.h"
 #include "schedule/bounds.h"
+#include "schedule/lower_for.h"
 #include "schedule/not_positive.h"
 
 namespace ricci::schedule {
@@ -60,15 +61,16 @@ Tensor identity_of(ReduceKind kind, DType dtype) {
 
 class Maker {
  public:
-  explicit Maker(const Graph& graph)
+  Maker(const Graph& graph, const KernelShape& shape)
       : graph_(graph),
+        shape_(shape),
         lowered_(graph.size()),
         read_whole_(graph.size(), false),
         seen_(graph.size()) {}
 
   Items run() {
     for (NodeId id = 0; id < graph_.size(); ++id)
-      lowered_[id] = lower_node(graph_, graph_.nodes()[id]);
+      lowered_[id] = lower_for(shape_, graph_, graph_.nodes()[id]);
     find_read_whole();
     for (NodeId id = 0; id < graph_.size(); ++id) visit(id);
     for (std::size_t k = 0; k < graph_.outputs().size(); ++k) add_output(k);
@@ -471,6 +473,7 @@ class Maker {
   }
 
   const Graph& graph_;
+  const KernelShape& shape_;
   std::vector<Lowering> lowered_;
   std::vector<bool> read_whole_;
   StorageId seed_ = -1;
@@ -480,6 +483,6 @@ class Maker {
 
 }  // namespace
 
-Items make_items(const Graph& graph) { return Maker(graph).run(); }
+Items make_items(const Graph& graph, const KernelShape& shape) { return Maker(graph, shape).run(); }
 
 }  // namespace ricci::schedule

@@ -11,6 +11,7 @@
 #include "ricci/loop/kernel.h"
 #include "ricci/loop/layout.h"
 #include "ricci/rule/lower.h"
+#include "ricci/schedule/target.h"
 
 namespace ricci::schedule {
 
@@ -77,6 +78,6 @@ struct Items {
 };
 
 /// `graph` has static types and no composite ops (see prepare.h).
-[[nodiscard]] Items make_items(const Graph& graph);
+[[nodiscard]] Items make_items(const Graph& graph, const KernelShape& shape);
 
 }  // namespace ricci::schedule

@@ -19,37 +19,13 @@ using loop::Kernel;
 using loop::Reg;
 using loop::Stage;
 
-bool is_cheap(BinaryKind kind) {
-  switch (kind) {
-    case BinaryKind::Add:
-    case BinaryKind::Sub:
-    case BinaryKind::Mul:
-    case BinaryKind::Max:
-    case BinaryKind::Min: return true;
-    case BinaryKind::Div:
-    case BinaryKind::Pow:
-    case BinaryKind::Rem:
-    case BinaryKind::Atan2:
-    case BinaryKind::Hypot:
-    case BinaryKind::LogicalAnd:
-    case BinaryKind::LogicalOr:
-    case BinaryKind::LogicalXor:
-    case BinaryKind::BitwiseAnd:
-    case BinaryKind::BitwiseOr:
-    case BinaryKind::BitwiseXor:
-    case BinaryKind::ShiftLeft:
-    case BinaryKind::ShiftRight: break;
-  }
-  return false;
-}
-
 bool is_cheap(const Instr& i) {
   switch (i.code) {
     case Code::Copy:
     case Code::Cast:
     case Code::Compare:
     case Code::Select: return true;
-    case Code::Binary: return is_cheap(i.binary());
+    case Code::Binary:
     case Code::Unary: return loop::weight(i) == 1;
     default: return false;
   }

@@ -36,8 +36,8 @@ class Assembler {
   Assembler(std::shared_ptr<const Graph> graph, const ProgramOptions& options)
       : graph_(std::move(graph)),
         options_(options),
-        items_(schedule::make_items(*graph_)),
         target_(options.target != nullptr ? *options.target : schedule::plain_target()),
+        items_(schedule::make_items(*graph_, target_.kernel_shape())),
         fusion_(schedule::fuse(items_, {options.fuse, replacements(), target_.kernel_shape()})) {}
 
   Program run() {
@@ -249,7 +249,8 @@ class Assembler {
                                     std::vector<BufferView> results) {
     const std::optional<loop::LoopPlan> plan = schedule::loop_plan(node);
     if (plan && options_.fuse) {
-      std::optional<loop::WrittenLoop> written = schedule::written_loop(node, *plan);
+      std::optional<loop::WrittenLoop> written =
+          schedule::written_loop(node, *plan, target_.kernel_shape());
       if (written && target_.writes_out(*written)) {
         return LoopStep{std::move(*written), std::move(operands), std::move(results)};
       }
@@ -283,8 +284,8 @@ class Assembler {
 
   std::shared_ptr<const Graph> graph_;
   const ProgramOptions& options_;
-  schedule::Items items_;
   const schedule::Target& target_;
+  schedule::Items items_;
   schedule::Fusion fusion_;
   Program program_;
 };

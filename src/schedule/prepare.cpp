@@ -16,7 +16,10 @@
 #include "op/kinds.h"
 #include "rewrite/replace_nodes.h"
 #include "rewrite/tidy.h"
+#include "rule/conv_taps.h"
 #include "schedule/calls.h"
+#include "schedule/lower_for.h"
+#include "schedule/scatter_loops.h"
 #include "support/float_environment.h"
 #include "type/small_dtype.h"
 
@@ -66,6 +69,10 @@ NewResults reduced_by_sums(const NodeVisit& v) {
 
 bool is_attention(const Op& op) { return op.is<op::Attention>() || op.is<op::AttentionBackward>(); }
 
+const schedule::Target& target_of(const ProgramOptions& options) {
+  return options.target != nullptr ? *options.target : schedule::plain_target();
+}
+
 bool is_claimed(const Graph& graph, const Node& node, const ProgramOptions& options) {
   if (options.target == nullptr) return false;
   return schedule::is_claimed(*options.target, lower_node(graph, node).call, graph, node);
@@ -75,7 +82,8 @@ bool must_expand(const Graph& graph, const Node& node, const ProgramOptions& opt
   if (!has_expansion(node.op.kind()) || node.op.is<op::Checkpoint>()) return false;
   if (is_attention(node.op)) return false;  // in the end: see expand_attention
   if (is_claimed(graph, node, options)) return false;
-  return lower_node(graph, node).form == Lowering::Form::Call;
+  const schedule::KernelShape& shape = target_of(options).kernel_shape();
+  return schedule::lower_for(shape, graph, node).form == Lowering::Form::Call;
 }
 
 // The node's op on other operands, with the same results wanted: an invalid Value for the others.
@@ -92,7 +100,6 @@ std::vector<Value> same_op(const Node& node, std::span<const Value> operands, Gr
 
 // Attention in a small dtype is attention in f32, which devices have kernels for.
 NewResults attention_in_f32(const NodeVisit& v) {
-  if (!is_attention(v.node.op) || !is_small_float(v.operands[0].dtype())) return std::nullopt;
   std::vector<Value> wide = v.operands;
   for (Value& x : wide) {
     if (is_small_float(x.dtype())) x = cast(x, {.to = DType::F32});
@@ -171,39 +178,47 @@ NewResults expanded_attention(const NodeVisit& v) {
   return fast;
 }
 
-PassResult expand_unclaimed(const Graph& graph, const ProgramOptions& options) {
-  return replace_nodes(
-      graph, "prepare_for_device",
-      [&](const NodeVisit& v) -> NewResults {
-        if (is_attention(v.node.op) && !is_claimed(v.rebuild.from(), v.node, options)) {
-          if (NewResults wide = attention_in_f32(v)) return wide;
-        }
-        if (must_expand(v.rebuild.from(), v.node, options)) {
-          return expand_node(v.node, v.operands, v.graph());
-        }
-        return reduced_by_sums(v);
-      },
-      [&](const Graph& body) { return expand_unclaimed(body, options); });
+Change expand_unclaimed(const Graph& graph, const ProgramOptions& options) {
+  const auto concerns = [&](const Graph& in, const Node& node) {
+    if (is_attention(node.op)) {
+      return is_small_float(in.type(node.operands[0]).dtype) && !is_claimed(in, node, options);
+    }
+    const auto* reduce = node.op.as<op::Reduce>();
+    return (reduce != nullptr && is_by_others(reduce->op)) || schedule::is_scatter(node.op) ||
+           rule::is_by_taps(node) || must_expand(in, node, options);
+  };
+  return replace_where(graph, "prepare_for_device", concerns,
+                       [&](const NodeVisit& v) -> NewResults {
+                         if (is_attention(v.node.op)) return attention_in_f32(v);
+                         if (schedule::is_scatter(v.node.op)) {
+                           NewResults loops = schedule::scatter_by_loops(v, target_of(options));
+                           if (loops) return loops;
+                         }
+                         if (NewResults planes = rule::convolution_by_taps(v.node, v.operands)) {
+                           return planes;
+                         }
+                         if (must_expand(v.rebuild.from(), v.node, options)) {
+                           return expand_node(v.node, v.operands, v.graph());
+                         }
+                         return reduced_by_sums(v);
+                       });
 }
 
 // Once: what it builds has attention in it again.
-Graph expand_attention(const Graph& graph, const ProgramOptions& options) {
-  return replace_nodes(graph, "prepare_for_device",
-                       [&](const NodeVisit& v) -> NewResults {
-                         if (!is_attention(v.node.op)) return std::nullopt;
-                         if (is_claimed(v.rebuild.from(), v.node, options)) return std::nullopt;
-                         return expanded_attention(v);
-                       })
-      .graph;
+Change expand_attention(const Graph& graph, const ProgramOptions& options) {
+  const auto concerns = [&](const Graph& in, const Node& node) {
+    return is_attention(node.op) && !is_claimed(in, node, options);
+  };
+  return replace_where(graph, "prepare_for_device", concerns, expanded_attention);
 }
 
 // What is empty is known: a constant, which no device has to compute.
-PassResult drop_empty(const Graph& graph) {
-  return replace_nodes(graph, "drop_empty", [](const NodeVisit& v) -> NewResults {
-    if (!gives_nothing(v.node, v.operands.size(),
-                       [&](std::size_t k) { return v.operands[k].type(); })) {
-      return std::nullopt;
-    }
+Change drop_empty(const Graph& graph) {
+  const auto concerns = [](const Graph& in, const Node& node) {
+    return gives_nothing(node, node.operands.size(),
+                         [&](std::size_t k) -> const Type& { return in.type(node.operands[k]); });
+  };
+  return replace_where(graph, "drop_empty", concerns, [](const NodeVisit& v) -> NewResults {
     std::vector<Value> results(v.node.types.size());
     for (std::size_t r = 0; r < results.size(); ++r) {
       if (v.node.wanted[r]) results[r] = v.graph().constant(Tensor::zeros(v.node.types[r]));
@@ -213,21 +228,19 @@ PassResult drop_empty(const Graph& graph) {
 }
 
 // A function with rules of its own is, once differentiated, the function.
-PassResult inline_functions(const Graph& graph) {
-  return replace_nodes(graph, "inline_functions", [](const NodeVisit& v) -> NewResults {
-    if (!v.node.op.is<op::CustomFn>()) return std::nullopt;
+Change inline_functions(const Graph& graph) {
+  const auto concerns = [](const Graph&, const Node& node) { return node.op.is<op::CustomFn>(); };
+  return replace_where(graph, "inline_functions", concerns, [](const NodeVisit& v) -> NewResults {
     return inline_subgraph(*v.node.body("fwd"), v.operands, v.graph());
   });
 }
 
-PassResult inline_checkpoints(const Graph& graph) {
-  return replace_nodes(graph, "inline_checkpoints", [](const NodeVisit& v) -> NewResults {
-    if (!v.node.op.is<op::Checkpoint>()) return std::nullopt;
+Change inline_checkpoints(const Graph& graph) {
+  const auto concerns = [](const Graph&, const Node& node) { return node.op.is<op::Checkpoint>(); };
+  return replace_where(graph, "inline_checkpoints", concerns, [](const NodeVisit& v) -> NewResults {
     return expand_node(v.node, v.operands, v.graph());
   });
 }
-
-bool is_constant(const Value& v) { return v.graph().node(v.id().node).op.is<op::Constant>(); }
 
 bool only_crops(const op::Pad& pad) {
   const auto puts_nothing = [](const Dim& n) { return n.value() <= 0; };
@@ -235,42 +248,49 @@ bool only_crops(const op::Pad& pad) {
 }
 
 // Views have a constant outside their bounds; any other value is chosen there.
-NewResults padded_by_choice(const NodeVisit& v) {
-  const auto* around = v.node.op.as<op::Pad>();
-  if (around == nullptr || only_crops(*around) || is_constant(v.operands[1])) return std::nullopt;
-  const Value& x = v.operands[0];
-  const auto number = [&](DType dtype, const Dims& dims, std::int64_t n) {
-    return v.graph().constant(Tensor::splat({dtype, dims}, n));
+Change pad_by_choice(const Graph& graph) {
+  const auto concerns = [](const Graph& in, const Node& node) {
+    const auto* around = node.op.as<op::Pad>();
+    return around != nullptr && !only_crops(*around) &&
+           !in.node(node.operands[1].node).op.is<op::Constant>();
   };
-  const Value inside = pad(number(DType::Bool, x.dims(), 1), number(DType::Bool, {}, 0), *around);
-  const Value padded = pad(x, number(x.dtype(), {}, 0), *around);
-  return std::vector{where(inside, padded, v.operands[1])};
+  return replace_where(graph, "prepare_for_device", concerns, [](const NodeVisit& v) -> NewResults {
+    const op::Pad& around = *v.node.op.as<op::Pad>();
+    const Value& x = v.operands[0];
+    const auto number = [&](DType dtype, const Dims& dims, std::int64_t n) {
+      return v.graph().constant(Tensor::splat({dtype, dims}, n));
+    };
+    const Value inside = pad(number(DType::Bool, x.dims(), 1), number(DType::Bool, {}, 0), around);
+    const Value padded = pad(x, number(x.dtype(), {}, 0), around);
+    return std::vector{where(inside, padded, v.operands[1])};
+  });
 }
 
 }  // namespace
 
 Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
   const DefaultFloatEnvironment floats;
-  Graph now = tidied(drop_empty(graph).graph).graph;
-  while (true) {
+  Changes changes(graph);
+  changes.apply(drop_empty(graph));
+  changes.apply(tidy(changes.graph()));
+  for (bool again = true; again;) {
     throw_if_stopped();
-    PassResult functions = inline_functions(now);
-    PassResult expanded = expand_unclaimed(functions.graph, options);
-    now = std::move(expanded.graph);
-    if (!functions.changed && !expanded.changed) break;
+    again = changes.apply(inline_functions(changes.graph()));
+    again = changes.apply(expand_unclaimed(changes.graph(), options)) || again;
   }
-  now = expand_attention(now, options);
-  now = constant_folding(drop_empty(now).graph).graph;
-  now = tidied(hoist_invariants(now).graph).graph;
+  changes.apply(expand_attention(changes.graph(), options));
+  changes.apply(drop_empty(changes.graph()));
+  changes.apply(fold_constants(changes.graph()));
+  changes.apply(move_invariants(changes.graph()));
+  changes.apply(tidy(changes.graph()));
   // What a checkpoint computes again must not be merged with what it computed first: no merging of
   // common subexpressions from here on.
-  while (true) {
-    PassResult inlined = inline_checkpoints(now);
-    now = std::move(inlined.graph);
-    if (!inlined.changed) break;
+  while (changes.apply(inline_checkpoints(changes.graph()))) {
   }
-  return dead_code_elimination(replace_nodes(now, "prepare_for_device", padded_by_choice).graph)
-      .graph;
+  changes.apply(pad_by_choice(changes.graph()));
+  changes.apply(drop_dead_code(changes.graph()));
+  Change all = changes.take();
+  return all ? std::move(all->graph) : graph;
 }
 
 }  // namespace ricci

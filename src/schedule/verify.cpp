@@ -173,7 +173,6 @@ class Checker {
 
   // A kernel that runs on parts of a call's operand or result while others are computed.
   void check_attached(const Launch& launch, const BufferView& passed) const {
-    check(launch);
     const loop::Kernel& k = program_.kernels[launch.kernel];
     require(passed.buffer >= 0 && k.accumulators.empty() &&
                 k.rows() * k.row_elements() == *passed.type.numel(),
@@ -263,6 +262,8 @@ class Checker {
     check_views(s.operands, s.results);
     check_types(s);
     check_places(s);
+    // What comes before is compared with what comes after: both have to be sound for that.
+    schedule::for_attached(s, [&](const Launch& launch) { check(launch); });
     if (s.before) check_before(s, *s.before);
     if (s.after) check_after(s, *s.after);
   }

@@ -69,7 +69,8 @@ loop::LoopPlan plan_of(const op::While& op, const Node& node) {
 // The items of a body, if all of them can be written out.
 class BodyWriter {
  public:
-  explicit BodyWriter(const Graph& graph) : graph_(graph), items_(make_items(graph)) {}
+  BodyWriter(const Graph& graph, const KernelShape& shape)
+      : graph_(graph), items_(make_items(graph, shape)) {}
 
   std::optional<WrittenBody> run() {
     for (const Storage& s : items_.storages) {
@@ -176,12 +177,12 @@ class BodyWriter {
   WrittenBody body_;
 };
 
-std::optional<WrittenBody> written_body(const Graph& graph) {
+std::optional<WrittenBody> written_body(const Graph& graph, const KernelShape& shape) {
   // Loops inside are calls; the graph need not be taken apart to know it.
   if (std::ranges::any_of(graph.nodes(), [](const Node& n) { return !n.bodies.empty(); })) {
     return std::nullopt;
   }
-  return BodyWriter(graph).run();
+  return BodyWriter(graph, shape).run();
 }
 
 }  // namespace
@@ -192,12 +193,13 @@ std::optional<loop::LoopPlan> loop_plan(const Node& node) {
   return std::nullopt;
 }
 
-std::optional<loop::WrittenLoop> written_loop(const Node& node, const loop::LoopPlan& plan) {
-  std::optional<WrittenBody> body = written_body(*node.body("body"));
+std::optional<loop::WrittenLoop> written_loop(const Node& node, const loop::LoopPlan& plan,
+                                              const KernelShape& shape) {
+  std::optional<WrittenBody> body = written_body(*node.body("body"), shape);
   if (!body) return std::nullopt;
   loop::WrittenLoop out{plan, std::move(*body), {}};
   if (plan.conditional) {
-    out.condition = written_body(*node.body("cond"));
+    out.condition = written_body(*node.body("cond"), shape);
     if (!out.condition) return std::nullopt;
   }
   return out;

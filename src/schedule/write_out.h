@@ -6,6 +6,7 @@
 
 #include "ricci/ir/graph.h"
 #include "ricci/loop/written_loop.h"
+#include "ricci/schedule/target.h"
 
 namespace ricci::schedule {
 
@@ -16,6 +17,7 @@ namespace ricci::schedule {
 /// values give or beyond the edge of an array, draws numbers, has complex ones, running totals, or
 /// instructions that can fault: a written-out loop has no way to.
 [[nodiscard]] std::optional<loop::WrittenLoop> written_loop(const Node& node,
-                                                            const loop::LoopPlan& plan);
+                                                            const loop::LoopPlan& plan,
+                                                            const KernelShape& shape);
 
 }  // namespace ricci::schedule

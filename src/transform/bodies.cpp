@@ -6,6 +6,7 @@
 
 #include "ir/draws_numbers.h"
 #include "transform/batching.h"
+#include "transform/codes.h"
 #include "transform/dependence.h"
 #include "transform/forward.h"
 #include "transform/halves.h"
@@ -37,7 +38,7 @@ std::vector<Value> pulled_back(Reverse& reverse, const Graph& body, const BodyVj
     if (!request.seeds[i]) continue;
     const op::InputRole role{op::InputRole::Kind::DOutput, static_cast<std::int64_t>(i)};
     const Value d = graph.input(graph.unique_name(fmt::format("d_output_{}", i)),
-                                body.type(body.outputs()[i]), role);
+                                type_of_tangent(body, body.outputs()[i]), role);
     if (request.live[i]) reverse.seed(i, d);
   }
   reverse.sweep();
@@ -47,7 +48,7 @@ std::vector<Value> pulled_back(Reverse& reverse, const Graph& body, const BodyVj
     if (!request.wanted[k]) continue;
     const ValueId input{inputs[k], 0};
     const Value arrived = request.needed[k] ? reverse.cotangent(input) : Value();
-    outputs.push_back(arrived.valid() ? arrived : filled(graph, body.type(input), 0));
+    outputs.push_back(arrived.valid() ? arrived : filled(graph, type_of_tangent(body, input), 0));
   }
   return outputs;
 }
@@ -97,8 +98,8 @@ class Bodies final : public BodyTransforms {
     std::size_t next = 0;
     for (const ValueId v : marked_inputs(body, live)) {
       Graph& graph = forward.graph();
-      forward.set_tangent(
-          v, graph.input(graph.unique_name(fmt::format("tangent_{}", next++)), body.type(v)));
+      forward.set_tangent(v, graph.input(graph.unique_name(fmt::format("tangent_{}", next++)),
+                                         type_of_tangent(body, v)));
     }
     forward.sweep();
     std::vector<Value> outputs;
@@ -170,7 +171,7 @@ class Bodies final : public BodyTransforms {
       Series series;
       for (std::size_t j = 1; j <= degrees[k]; ++j) {
         const std::string name = graph.unique_name(fmt::format("d{}_{}", j, k));
-        series.push_back(graph.input(name, body.node(inputs[k]).types[0]));
+        series.push_back(graph.input(name, type_of_tangent(body, {inputs[k], 0})));
       }
       taylor.set_series({inputs[k], 0}, std::move(series));
     }
@@ -183,7 +184,8 @@ class Bodies final : public BodyTransforms {
       if (series.size() < required[i]) series.resize(required[i]);
       out.degrees.push_back(series.size());
       for (const Value& c : series) {
-        outputs.push_back(c.valid() ? c : filled(graph, body.type(body.outputs()[i]), 0));
+        outputs.push_back(c.valid() ? c
+                                    : filled(graph, type_of_tangent(body, body.outputs()[i]), 0));
       }
     }
     out.graph = shared(taylor.finish(outputs));

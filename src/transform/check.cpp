@@ -13,6 +13,7 @@
 
 #include "support/float_environment.h"
 #include "support/philox.h"
+#include "transform/codes.h"
 
 namespace ricci {
 namespace {
@@ -105,10 +106,20 @@ class Probe {
       : graph_(graph), wrt_(wrt), feeds_(feeds) {
     run_.memory_limit = memory_limit;
     Directions draw(seed);
-    for (const std::string& name : wrt) tangents_.push_back(draw.draw(feeds_.at(name).type()));
+    for (const std::string& name : wrt) {
+      const ValueId leaf{graph.find_or_throw(name), 0};
+      tangents_.push_back(
+          draw.draw(feeds_.at(name).type().with(type_of_tangent(graph, leaf).dtype)));
+      steps_ = steps_ || is_int(graph.type(leaf).dtype);
+    }
     outputs_ = interpret(graph, feeds_, run_);
-    for (const Tensor& y : outputs_) {
-      cotangents_.push_back(is_differentiable(y.dtype()) ? draw.draw(y.type()) : y);
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      const Tensor& y = outputs_[i];
+      const ValueId output = graph.outputs()[i];
+      seeded_.push_back(has_derivative(graph, output));
+      steps_ = steps_ || (seeded_[i] && is_int(y.dtype()));
+      const Type type = y.type().with(type_of_tangent(graph, output).dtype);
+      cotangents_.push_back(seeded_[i] ? draw.draw(type) : y);
     }
   }
 
@@ -119,6 +130,10 @@ class Probe {
     p.forward = f.value;
     p.reverse = r.value;
     p.scale = std::max(f.scale, r.scale);
+    if (steps_) {  // codes cannot be moved a little
+      p.smooth = false;
+      return p;
+    }
     // Two steps and an extrapolation: the error is of fourth order where f is smooth.
     const Precision& precision = precision_of(graph_);
     const Rise wide = rise(precision.step);
@@ -151,7 +166,7 @@ class Probe {
     const Transformed g = vjp(graph_, refs(), GradOptions::training());
     Feeds feeds = feeds_;
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      if (!is_differentiable(outputs_[i].dtype())) continue;
+      if (!seeded_[i]) continue;
       feeds[g.names.at(fmt::format("d_output_{}", i))] = cotangents_[i];
     }
     const std::vector<Tensor> all = interpret(g.graph, feeds, run_);
@@ -211,6 +226,8 @@ class Probe {
   std::vector<Tensor> tangents_;
   std::vector<Tensor> outputs_;
   std::vector<Tensor> cotangents_;
+  std::vector<bool> seeded_;  // outputs with a cotangent
+  bool steps_ = false;        // some of these are codes
 };
 
 double relative(double a, double b, double scale) {
@@ -232,6 +249,9 @@ bool has_own_rules(const Graph& graph) {
   return std::ranges::any_of(graph.nodes(), [](const Node& node) {
     if (node.op.is<op::StopGradient>() || node.op.is<op::Custom>()) return true;
     if (node.op.is<op::CustomFn>() && node.bodies.size() > 1) return true;
+    if (node.op.has(Trait::StraightThrough)) return true;
+    const auto* packed = node.op.as<op::DequantMatmul>();
+    if (packed != nullptr && packed->int8_activations) return true;
     const auto* unary = node.op.as<op::Unary>();
     if (unary != nullptr && unary->kind == UnaryKind::Round) return true;
     return std::ranges::any_of(node.bodies, [](const Body& b) { return has_own_rules(*b.graph); });

@@ -9,6 +9,7 @@
 #include "ricci/rule/jvp.h"
 
 #include "transform/bodies.h"
+#include "transform/codes.h"
 #include "transform/dependence.h"
 #include "transform/leaves.h"
 #include "transform/located.h"
@@ -81,7 +82,7 @@ Value Forward::tangent(ValueId old) const {
 
 Value Forward::tangent_or_zero(ValueId old) {
   const Value t = tangent(old);
-  return t.valid() ? t : filled(graph(), from_.type(old), 0);
+  return t.valid() ? t : filled(graph(), type_of_tangent(from_, old), 0);
 }
 
 Transformed Forward::finish(const std::vector<Value>& outputs) {

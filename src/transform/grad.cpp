@@ -5,6 +5,7 @@
 #include "ricci/build/build.h"
 
 #include "transform/autodiff_errors.h"
+#include "transform/codes.h"
 #include "transform/names.h"
 #include "transform/reverse.h"
 #include "transform/tidy.h"
@@ -45,7 +46,7 @@ class Gradient {
 
   // A new input for the cotangent of an output.
   void seed(std::size_t output, std::string_view name, op::InputRole role) {
-    const Type& type = forward_.type(forward_.outputs()[output]);
+    const Type type = type_of_tangent(forward_, forward_.outputs()[output]);
     const std::string chosen = graph().unique_name(name);
     names_[std::string(name)] = chosen;
     reverse_.seed(output, graph().input(chosen, type, role));
@@ -53,7 +54,7 @@ class Gradient {
   // The cotangent of the first output: a new input, or ones.
   void seed_first() {
     if (options_.internal_seed) {
-      reverse_.seed(0, filled(graph(), forward_.type(forward_.outputs()[0]), 1));
+      reverse_.seed(0, filled(graph(), type_of_tangent(forward_, forward_.outputs()[0]), 1));
     } else {
       seed(0, "d_output", {op::InputRole::Kind::DOutput, 0});
     }
@@ -84,7 +85,7 @@ class Gradient {
     const Value arrived = reverse_.cotangent(v);
     if (arrived.valid()) return arrived;
     if (!options_.zero_missing_wrt) no_gradient(forward_, v, reverse_.why_missing(v));
-    return filled(graph(), forward_.type(v), 0);
+    return filled(graph(), type_of_tangent(forward_, v), 0);
   }
 
   const Graph& forward_;
@@ -97,7 +98,7 @@ class Gradient {
 void require_derivative(const Graph& forward) {
   if (forward.outputs().empty()) return;
   const Type& type = forward.type(forward.outputs()[0]);
-  if (is_differentiable(type.dtype)) return;
+  if (has_derivative(forward, forward.outputs()[0])) return;
   throw AutodiffError(ErrorCode::NoGradient,
                       fmt::format("the first output of '{}' is {}, which has no derivative",
                                   forward.name(), type.to_string()),
@@ -142,7 +143,7 @@ Transformed vjp(const Graph& forward, const std::vector<ValueRef>& wrt,
   return with_autodiff_errors([&] {
     std::vector<bool> seeded;
     for (const ValueId v : forward.outputs()) {
-      seeded.push_back(is_differentiable(forward.type(v).dtype));
+      seeded.push_back(has_derivative(forward, v));
     }
     Gradient g(forward, wrt, options, seeded);
     for (std::size_t i = 0; i < seeded.size(); ++i) {

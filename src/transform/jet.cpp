@@ -7,6 +7,7 @@
 
 #include "support/float_environment.h"
 #include "transform/autodiff_errors.h"
+#include "transform/codes.h"
 #include "transform/curve_speed.h"
 #include "transform/leaves.h"
 #include "transform/taylor.h"
@@ -41,7 +42,7 @@ Transformed jet(const Graph& graph, const std::vector<ValueRef>& wrt, int order,
   std::map<std::string, std::string, std::less<>> names;
   for (const std::string& leaf : leaves) {
     const ValueId v{graph.find_or_throw(leaf), 0};
-    require_tangent(leaf, graph.type(v));
+    require_tangent(leaf, graph, v);
     Series series;
     for (std::size_t k = 1; k <= (options.line ? std::min<std::size_t>(orders, 1) : orders); ++k) {
       const std::string name = fmt::format("d{}_{}", k, leaf);
@@ -50,7 +51,8 @@ Transformed jet(const Graph& graph, const std::vector<ValueRef>& wrt, int order,
       }
       const std::string chosen = taylor.graph().unique_name(name);
       names[name] = chosen;
-      series.push_back(speed.coefficient(taylor.graph().input(chosen, graph.type(v)), k));
+      series.push_back(
+          speed.coefficient(taylor.graph().input(chosen, type_of_tangent(graph, v)), k));
     }
     taylor.set_series(v, std::move(series));
   }
@@ -64,8 +66,9 @@ Transformed jet(const Graph& graph, const std::vector<ValueRef>& wrt, int order,
   for (std::size_t k = 1; k <= orders; ++k) {
     for (std::size_t i = 0; i < series.size(); ++i) {
       const bool present = k <= series[i].size() && series[i][k - 1].valid();
-      outputs.push_back(present ? speed.derivative(series[i][k - 1], k)
-                                : filled(taylor.graph(), graph.type(graph.outputs()[i]), 0));
+      outputs.push_back(
+          present ? speed.derivative(series[i][k - 1], k)
+                  : filled(taylor.graph(), type_of_tangent(graph, graph.outputs()[i]), 0));
     }
   }
   Transformed t = taylor.finish(outputs);

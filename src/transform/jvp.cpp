@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "transform/autodiff_errors.h"
+#include "transform/codes.h"
 #include "transform/forward.h"
 #include "transform/leaves.h"
 #include "transform/tidy.h"
@@ -15,15 +16,14 @@ Transformed jvp(const Graph& graph, const std::vector<ValueRef>& tangent_for) {
   std::map<std::string, std::string, std::less<>> names;
   for (const std::string& leaf : leaf_names(graph, tangent_for)) {
     const ValueId v{graph.find_or_throw(leaf), 0};
-    const Type& type = graph.type(v);
-    require_tangent(leaf, type);
+    require_tangent(leaf, graph, v);
     const std::string name = "tangent_" + leaf;
     if (names.contains(name)) {
       throw UserError(ErrorCode::Name, fmt::format("'{}' is listed twice", leaf));
     }
     const std::string chosen = forward.graph().unique_name(name);
     names[name] = chosen;
-    forward.set_tangent(v, forward.graph().input(chosen, type));
+    forward.set_tangent(v, forward.graph().input(chosen, type_of_tangent(graph, v)));
   }
   with_autodiff_errors([&] { forward.sweep(); });
   std::vector<Value> outputs;

@@ -5,6 +5,7 @@
 #include "ricci/build/build.h"
 #include "ricci/transform/error.h"
 
+#include "transform/codes.h"
 #include "transform/names.h"
 
 namespace ricci {
@@ -30,11 +31,12 @@ std::vector<std::string> leaf_names(const Graph& graph, const std::vector<ValueR
   return out;
 }
 
-void require_tangent(const std::string& name, const Type& type) {
-  if (is_differentiable(type.dtype)) return;
-  throw AutodiffError(ErrorCode::NoGradient,
-                      fmt::format("'{}' is {} and has no tangent", name, type.to_string()),
-                      "only floating and complex values have one");
+void require_tangent(const std::string& name, const Graph& graph, ValueId leaf) {
+  if (has_derivative(graph, leaf)) return;
+  throw AutodiffError(
+      ErrorCode::NoGradient,
+      fmt::format("'{}' is {} and has no tangent", name, graph.type(leaf).to_string()),
+      "only floating and complex values have one, and codes of such");
 }
 
 SharedLeaves::SharedLeaves(const Graph& like, std::string name)

@@ -16,7 +16,7 @@ namespace ricci {
                                                   const std::vector<ValueRef>& refs);
 
 /// UserError(no_gradient) for a leaf that cannot be moved a little.
-void require_tangent(const std::string& name, const Type& type);
+void require_tangent(const std::string& name, const Graph& graph, ValueId leaf);
 
 /// A new graph with the leaves of `like`, in order.
 class SharedLeaves {

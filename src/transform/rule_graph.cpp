@@ -103,7 +103,7 @@ Value RuleGraph::rate(ValueId v) {
   const auto known = rates_.find(v);
   if (known != rates_.end()) return graph_.value(known->second);
   const std::string name = graph_.unique_name(fmt::format("rate_{}", rates_.size()));
-  const Value leaf = graph_.input(name, graph_.type(v));
+  const Value leaf = graph_.input(name, tangent_type(graph_.type(v)));
   merge_new();
   mark_moving(leaf.id());
   rates_.emplace(v, leaf.id());

@@ -5,9 +5,10 @@
 namespace ricci {
 
 Transformed tidied(Transformed t) {
-  PassResult r = tidied(t.graph);
-  t.map = t.map.then(r.map);
-  t.graph = std::move(r.graph);
+  Change change = tidy(t.graph);
+  if (!change) return t;
+  t.map = t.map.then(change->map);
+  t.graph = std::move(change->graph);
   return t;
 }
 

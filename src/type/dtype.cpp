@@ -78,6 +78,7 @@ bool is_int(DType dtype) noexcept {
 }
 bool is_complex(DType dtype) noexcept { return row(dtype).category == Category::Complex; }
 bool is_differentiable(DType dtype) noexcept { return is_float(dtype) || is_complex(dtype); }
+DType tangent_dtype(DType dtype) noexcept { return is_int(dtype) ? DType::F32 : dtype; }
 
 DType real_part_of(DType dtype) noexcept {
   if (dtype == DType::C64) return DType::F32;

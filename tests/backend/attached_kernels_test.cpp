@@ -7,6 +7,7 @@
 
 #include "ricci/runtime/compiled_graph.h"
 #include "ricci/runtime/device.h"
+#include "ricci/schedule/verify.h"
 #include "ricci/transform/grad.h"
 
 #include "backend/cpu/codegen/code_cache.h"
@@ -101,6 +102,28 @@ TEST(BackendAttached, BiasAndActivation) {
   expect_same_bits(dense(DType::BF16, {300, 64}, 130), 1);
 }
 
+// Whatever is done with the elements of a product is done where they are made.
+TEST(BackendAttached, ProductsTakeWhatFollows) {  // [epilogue-set]
+  const auto one_step = [](const char* what, auto&& follow) {
+    Graph g(what);
+    const Value x = g.input("x", f32({64, 96}));
+    const Value product = matmul(x, g.param("w", f32({96, 128})));
+    g.set_outputs({follow(product, g)});
+    expect_same_bits(g, 1);
+    const std::string report = compile(g, Device::cpu(1)).report();
+    EXPECT_NE(report.find("matmul, then "), std::string::npos) << what << "\n" << report;
+  };
+  one_step("activation", [](Value p, Graph&) { return gelu(p); });
+  one_step("residual", [](Value p, Graph& g) { return p + g.input("r", f32({64, 128})); });
+  one_step("scale", [](Value p, Graph&) { return p * 0.125; });
+  one_step("clamp",
+           [](Value p, Graph&) { return min(max(p, scalar_like(p, -1.0)), scalar_like(p, 1.0)); });
+  one_step("cast", [](Value p, Graph&) { return cast(p, {.to = DType::BF16}); });
+  one_step("mask", [](Value p, Graph& g) {
+    return where(g.input("m", {DType::Bool, {64, 128}}), p * 2.0, scalar_like(p, 0.0));
+  });
+}
+
 TEST(BackendAttached, FlatKernelsResidualsAndKeptResults) {
   Graph g("flat");
   const Value x = g.input("x", f32({6, 90, 70}));
@@ -184,6 +207,32 @@ TEST(BackendAttached, BeforeAndAfterAndWhatIsKept) {
   const Value y = gelu(matmul(h, g.param("w", f32({70, 110}))) + g.param("b", f32({110})));
   g.set_outputs({h, y});
   expect_same_bits(g, 1, 1);
+}
+
+// A kernel that does not exist, or a buffer, is found in either of two.
+TEST(BackendAttached, DamagedKernelsAreFound) {
+  Graph g("both");
+  const Value x = g.input("x", f32({90, 70}));
+  g.set_outputs({tanh(matmul(exp(x), g.param("w", f32({70, 110}))))});
+  const Program sound = program_of(g);
+  ASSERT_EQ(attached(sound, &CallStep::before), 1U) << to_string(sound);
+  ASSERT_EQ(attached(sound, &CallStep::after), 1U) << to_string(sound);
+  EXPECT_EQ(find_fault(sound), std::nullopt);
+  for (std::optional<Launch> CallStep::* which : {&CallStep::before, &CallStep::after}) {
+    const auto damaged = [&](auto&& damage) {
+      Program p = sound;
+      for (Step& step : p.steps) {
+        if (auto* call = std::get_if<CallStep>(&step.what)) damage(*(call->*which));
+      }
+      return find_fault(p).value_or("nothing");
+    };
+    EXPECT_TRUE(damaged([](Launch& l) {
+                  l.kernel = 1000;
+                }).ends_with(": a step launches a kernel that does not exist"));
+    EXPECT_TRUE(damaged([](Launch& l) {
+                  l.buffers[0] = 1000;
+                }).ends_with(": a step uses a buffer that does not exist"));
+  }
 }
 
 // What multiplies itself, or is read again behind the product, is there before it begins.

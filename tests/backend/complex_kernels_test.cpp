@@ -145,8 +145,7 @@ TEST(BackendComplexKernels, QuotientsAndFunctionsAreThoseOfTheReference) {
   for (const DType dtype : {DType::C64, DType::C128}) {
     const Tolerance tolerance =
         dtype == DType::C64 ? Tolerance{3e-7, 1e-44} : Tolerance{2e-15, 1e-322};
-    // Where the sum of two parts is beyond the range, libraries have quotients that differ.
-    const auto [a, b] = special_pairs(dtype, dtype == DType::C64 ? 2e38 : 4e307);
+    const auto [a, b] = special_pairs(dtype, dtype == DType::C64 ? 2e38 : 1e308);
     Graph g(fmt::format("functions_{}", name(dtype)));
     const Value x = g.input("x", a.type());
     const Value y = g.input("y", b.type());

@@ -11,15 +11,12 @@
 #include "ricci/build/select.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
-#include "ricci/op/sequence.h"
 #include "ricci/op/table.h"
 #include "ricci/rewrite/cleanup.h"
 
 #include "backend/agreement.h"
-#include "backend/cpu/run/call_kernel.h"
 #include "ops/cases.h"
 #include "property/extreme_graphs.h"
-#include "schedule/calls.h"
 
 namespace ricci::testing {
 namespace {
@@ -153,31 +150,6 @@ graph @rows {
       EXPECT_EQ(device_disagreement(g, feeds, compiled_outcome(g, feeds, fuse), expected), "");
     }
   }
-}
-
-// As a stored program may call it: with nothing in any array, but many steps to walk.
-TEST(BackendEmptySizes, StoredCallsDoNotWalkAlongNothing) {
-  const auto view = [](const Dims& dims) {
-    const Type type = f32(dims);
-    return BufferView{0, type, loop::contiguous(type.static_dims())};
-  };
-  const BufferView keys = view({1, Far, 3, 0});
-  const BufferView values = view({1, Far, 0, 4});
-  const BufferView gates = view({1, Far, 0});
-  const Op op(op::GatedDeltaNetBackward{});
-  CallStep step{.call = {},
-                .reference = loop::Reference(op),
-                .operands = {keys, keys, values, gates, gates, values},
-                .results = {keys, keys, values, gates, gates}};
-  step.call = schedule::call_on(op, step.operands, step.results);
-  const auto kernel = cpu::make_call_kernel(step, default_registry());
-  EXPECT_EQ(kernel->scratch_bytes(), 0);
-  std::byte nothing{};
-  const std::vector<std::byte*> in(step.operands.size(), &nothing);
-  const std::vector<std::byte*> out(step.results.size(), &nothing);
-  ThreadPool pool(1);
-  kernel->run({in, out, pool});
-  EXPECT_EQ(nothing, std::byte{});
 }
 
 }  // namespace

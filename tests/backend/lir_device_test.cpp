@@ -4,10 +4,12 @@
 #include <array>
 #include <thread>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
 #include "ricci/device/backend.h"
+#include "ricci/ir/text.h"
 #include "ricci/model/training.h"
 #include "ricci/runtime/session.h"
 #include "ricci/transform/grad.h"
@@ -53,6 +55,43 @@ TEST(BackendLirDevice, ExpandsWhatCanBeExpanded) {
   const CompiledGraph f = compile(g, lir_device());
   for (std::size_t s = 0; s < f.program().steps.size(); ++s) EXPECT_EQ(f.served_by(s), "kernel");
   expect_close(f.run(random_feeds(g)), interpret(g, random_feeds(g)));
+}
+
+// A loop reads its operands where they lie; what its body computes has room in the device's memory.
+TEST(BackendLirDevice, LoopsTakeTheRoomTheySay) {
+  constexpr std::int64_t Rows = 1000;
+  const auto executable = [&](std::int64_t width) {
+    const Graph g = parse_graph(fmt::format(R"(
+graph @loop {{
+  %c = input "c" : f32[4]
+  %w = input "w" : f32[{0}, 4]
+  %xs = input "xs" : f32[{1}, 4]
+  %out = scan %c, %w, %xs {{length = {1}, num_carry = 1, num_bcast = 1, num_xs = 1}} body {{
+    %c = input "c" : f32[4]
+    %w = input "w" : f32[{0}, 4]
+    %x = input "x" : f32[4]
+    %r = narrow %w {{axis = 0, start = 0, len = 1}}
+    %v = reshape %r {{new_shape = [4]}}
+    %m = mul %c, %v
+    %n = add %m, %x
+    return %n
+  }}
+  return %out
+}}
+)",
+                                            width, Rows));
+    const auto& backend = lir_device().backend();
+    auto compiled = backend.compile(
+        std::make_shared<const Program>(make_program(g, {.target = &backend.target()})));
+    EXPECT_EQ(compiled->served_by(0), "loop") << to_string(compiled->program());
+    expect_close(run_executable(*compiled, g, random_feeds(g), backend.memory()),
+                 interpret(g, random_feeds(g)));
+    return compiled;
+  };
+  const auto narrow = executable(3);
+  EXPECT_GE(narrow->workspace_bytes(), 3 * 4 * 4);  // the carry, a product and a sum
+  EXPECT_LT(narrow->workspace_bytes(), Rows);
+  EXPECT_EQ(executable(3000)->workspace_bytes(), narrow->workspace_bytes());
 }
 
 TEST(BackendLirDevice, HasNoCodeToShow) {

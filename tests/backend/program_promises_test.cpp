@@ -17,6 +17,7 @@
 
 #include "schedule/memory_plan.h"
 #include "support/compare.h"
+#include "support/every_device.h"
 
 namespace ricci::testing {
 namespace {
@@ -41,7 +42,7 @@ Feeds feeds_of(const Graph& graph) {
 void expect_agreement(const Graph& graph) {
   const Feeds feeds = feeds_of(graph);
   const std::vector<Tensor> expected = interpret(graph, feeds);
-  for (const char* device : {"cpu", "lir"}) {
+  for (const std::string& device : usable_devices()) {
     const std::vector<Tensor> actual = compile(graph, Device::named(device)).run(feeds);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       EXPECT_TRUE(close(actual[i], expected[i], {.relative = 1e-4, .absolute = 1e-4}))
@@ -231,7 +232,7 @@ TEST(BackendPromises, FaultsBeforeLoopsAreThoseOfTheirBodies) {  // [scan-exec]
   };
   const std::string expected = place_of([&] { (void)interpret(graph, feeds); });
   EXPECT_NE(expected.find(":9:"), std::string::npos) << expected;
-  for (const std::string& device : {std::string("cpu"), std::string("lir")}) {
+  for (const std::string& device : usable_devices()) {
     EXPECT_EQ(place_of([&] { (void)compile(graph, Device::named(device)).run(feeds); }), expected);
   }
 }
@@ -291,32 +292,6 @@ TEST(BackendPromises, BlocksAreCheckedWhereTheyStand) {  // [hir-validation]
       q, kv, kv,
       {.num_heads = 4, .head_dim = 8, .num_kv_heads = 2, .layout = AttentionLayout::Bhsd})});
   expect_agreement(g);
-}
-
-// Whatever is done with the elements of a product is done where they are made.
-TEST(BackendPromises, ProductsTakeWhatFollows) {  // [epilogue-set]
-  const auto attached = [](auto&& follow) {
-    Graph g("epilogue");
-    const Value x = g.input("x", f32({64, 96}));
-    const Value product = matmul(x, g.param("w", f32({96, 128})));
-    g.set_outputs({follow(product, g)});
-    const CompiledGraph compiled = compile(g, Device::named("cpu"));
-    expect_agreement(g);
-    return compiled.report();
-  };
-  const auto one_step = [&](const char* what, auto&& follow) {
-    const std::string report = attached(follow);
-    EXPECT_NE(report.find("matmul, then "), std::string::npos) << what << "\n" << report;
-  };
-  one_step("activation", [](Value p, Graph&) { return gelu(p); });
-  one_step("residual", [](Value p, Graph& g) { return p + g.input("r", f32({64, 128})); });
-  one_step("scale", [](Value p, Graph&) { return p * 0.125; });
-  one_step("clamp",
-           [](Value p, Graph&) { return min(max(p, scalar_like(p, -1.0)), scalar_like(p, 1.0)); });
-  one_step("cast", [](Value p, Graph&) { return cast(p, {.to = DType::BF16}); });
-  one_step("mask", [](Value p, Graph& g) {
-    return where(g.input("m", {DType::Bool, {64, 128}}), p * 2.0, scalar_like(p, 0.0));
-  });
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "ricci/build/build.h"
 #include "ricci/build/reduce.h"
 #include "ricci/schedule/program.h"
+#include "ricci/schedule/target.h"
 
 #include "backend/agreement.h"
 #include "support/compare.h"
@@ -67,6 +68,29 @@ TEST(BackendRunningTotals, PartsOfColumnsAreNotShort) {
     const Program program = make_program(g);
     for (const loop::Kernel& k : program.kernels) EXPECT_GE(k.row_elements(), 64);
     expect_agreement_everywhere(g, {{"x", random_tensor(3, x.type())}});
+  }
+}
+
+// A prime number of columns under one row has no parts: a call, unless the device takes longer
+// rows.
+TEST(BackendRunningTotals, TheDeviceSaysHowLongRowsAre) {
+  class LongParts final : public schedule::Target {
+   public:
+    explicit LongParts(std::int64_t part) { shape_.running_part = part; }
+    [[nodiscard]] bool claims(const loop::Call& /*call*/,
+                              std::span<const Type> /*operands*/) const override {
+      return true;
+    }
+    [[nodiscard]] const schedule::KernelShape& kernel_shape() const override { return shape_; }
+
+   private:
+    schedule::KernelShape shape_;
+  };
+  Graph g("columns");
+  g.set_outputs({cumsum(g.input("x", f32({7, 1031})), {.axis = 0})});
+  for (const auto& [part, kernels] : {std::pair{512, 0U}, {1030, 0U}, {1031, 1U}, {4096, 1U}}) {
+    const LongParts target(part);
+    EXPECT_EQ(make_program(g, {.target = &target}).kernels.size(), kernels) << part;
   }
 }
 

@@ -124,7 +124,9 @@ inline void run_written_loops(const ricci::Program& program) {
       return out;
     };
     const std::vector<lir::KernelArgument> operands = arrays(l->operands);
-    lir::run_loop(l->loop, operands, arrays(l->results));
+    GuardedBuffer room(static_cast<std::size_t>(lir::loop_room_bytes(l->loop)),
+                       GuardedBuffer::Edge::End);
+    lir::run_loop(l->loop, operands, arrays(l->results), room.bytes());
   }
 }
 

@@ -80,9 +80,9 @@ inline constexpr std::array<std::string_view, 64> TextPieces = {
 };
 /// Rare among the bytes a fuzzer tries.
 inline constexpr std::uint8_t LongMark = 0xA5;
-inline constexpr std::size_t FewRepeats = 400;
+inline constexpr std::size_t FewRepeats = 128;
 inline constexpr std::size_t MostRepeats = 20'000;
-inline constexpr std::size_t FewShapeText = std::size_t{1} << 13;
+inline constexpr std::size_t FewShapeText = std::size_t{1} << 11;
 inline constexpr std::size_t MostShapeText = std::size_t{1} << 21;
 
 /// Small counts are meant as they are; the upper half of a byte reaches up to `most`.

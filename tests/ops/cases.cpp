@@ -1,6 +1,7 @@
 #include "ops/cases.h"
 
 #include <array>
+#include <complex>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,19 @@ Cases cases_for(OpKind kind) {
 #include "ricci/op/list.def"
   });
   return Tables[static_cast<std::size_t>(kind)]();
+}
+
+Tensor random_values(const In& in, const Type& type, std::uint64_t seed) {
+  const Tensor random = random_tensor(seed, type, in.low, in.high);
+  if (in.diagonal == 0) return random;
+  auto numbers = random.numbers<std::complex<double>>();
+  const std::int64_t columns = type.dims.back().value();
+  const std::int64_t rows = type.dims[type.rank() - 2].value();
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const auto at = static_cast<std::int64_t>(i) % (rows * columns);
+    if (at / columns == at % columns) numbers[i] += in.diagonal;
+  }
+  return Tensor::from_numbers<std::complex<double>>(type, numbers);
 }
 
 void replace_size(Case& c, std::int64_t from, std::int64_t to) {
@@ -39,9 +53,8 @@ BuiltCase build_case(const Case& c, DType dtype) {
     if (!type.is_static()) continue;
     Hasher seed;
     seed.add(c.name).add(static_cast<std::uint64_t>(k));
-    b.feeds.emplace_back(name, in.values.empty()
-                                   ? random_tensor(seed.value(), type, in.low, in.high)
-                                   : Tensor::from_numbers<double>(type, in.values));
+    b.feeds.emplace_back(name, in.values.empty() ? random_values(in, type, seed.value())
+                                                 : Tensor::from_numbers<double>(type, in.values));
   }
   NodeSpec spec{.op = *c.op,
                 .operands = operands,

@@ -36,10 +36,18 @@ struct In {
   double low = -2;  ///< random values lie in [low, high]; integers are rounded down
   double high = 2;
   std::vector<double> values = {};  ///< given values instead of random ones
+  double diagonal = 0;              ///< added to the diagonals of matrices of random values
 
-  [[nodiscard]] In between(double l, double h) const { return {dims, dtype, l, h, values}; }
-  [[nodiscard]] In with(std::vector<double> v) const { return {dims, dtype, low, high, v}; }
+  [[nodiscard]] In between(double l, double h) const {
+    return {dims, dtype, l, h, values, diagonal};
+  }
+  [[nodiscard]] In with(std::vector<double> v) const {
+    return {dims, dtype, low, high, v, diagonal};
+  }
+  [[nodiscard]] In plus_diagonal(double d) const { return {dims, dtype, low, high, values, d}; }
 };
+/// Random values for an operand.
+[[nodiscard]] Tensor random_values(const In& in, const Type& type, std::uint64_t seed);
 
 /// An operand of the crossed dtype.
 [[nodiscard]] inline In T(Dims dims) { return {.dims = std::move(dims), .dtype = {}}; }

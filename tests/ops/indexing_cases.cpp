@@ -200,6 +200,118 @@ Cases cases(const op::ScatterAdd*) {
   });
 }
 
+Cases cases(const op::Scatter*) {
+  const Dim n = Dim::symbol("n");
+  constexpr DTypeSet Ordered = dtypes::floats | dtypes::ints | dtypes::booleans;
+  const In rows = T({3, 2}).with({1, 2, 3, 4, 5, 6});
+  const In updates = T({4, 2}).with({7, -8, -9, 3, 2, 2, 4, 5});
+  const In places = integers({4}, {2, 0, 2, 2});
+  std::vector<CaseOf<op::Scatter>> list = {
+      {.name = "set_last_stays",
+       .in = {rows, updates, places},
+       .op = {ScatterKind::Set},
+       .out = {{-9, 3, 3, 4, 4, 5}}},
+      {.name = "add_by_hand",
+       .in = {rows, updates, places},
+       .op = {ScatterKind::Add},
+       .out = {{-8, 5, 3, 4, 18, 5}}},
+      {.name = "mul_by_hand",
+       .in = {rows, updates, places},
+       .op = {ScatterKind::Mul},
+       .out = {{-9, 6, 3, 4, 280, -480}}},
+      {.name = "max_by_hand",
+       .in = {rows, updates, places},
+       .op = {ScatterKind::Max},
+       .out = {{1, 3, 3, 4, 7, 6}}},
+      {.name = "min_by_hand",
+       .in = {rows, updates, places},
+       .op = {ScatterKind::Min},
+       .out = {{-9, 2, 3, 4, 2, -8}}},
+      {.name = "max_ties",
+       .in = {T({2}).with({3, 1}), T({4}).with({3, 1, 3, 0}), integers({4}, {0, 1, 0, 1})},
+       .op = {ScatterKind::Max},
+       .out = {{3, 1}}},
+      {.name = "max_nan_stays",
+       .in = {T({2}).with({NaN, 1}), T({2}).with({3, NaN}), integers({2}, {0, 1})},
+       .op = {ScatterKind::Max},
+       .out = {{NaN, NaN}}},
+      // [mul] factors of zero, one and two to a row
+      {.name = "mul_zeros",
+       .in = {T({3}).with({2, 0, 5}), T({6}).with({0, 3, 0, 0, 7, 1.5}),
+              integers({6}, {0, 0, 2, 2, 2, 1})},
+       .op = {ScatterKind::Mul},
+       .out = {{0, 0, 0}}},
+      {.name = "mul_wraps",
+       .in = {T({1}).with({100}), T({2}).with({2, 2}), integers({2}, {0, 0})},
+       .op = {ScatterKind::Mul},
+       .dtypes = {DType::U8},
+       .out = {{144}}},
+      {.name = "set_flags",
+       .in = {T({3}), T({2}), integers({2}, {1, 1})},
+       .op = {ScatterKind::Set},
+       .dtypes = {DType::Bool}},
+      {.name = "float_indices",
+       .in = {T({4, 2}), T({2, 2}), integers({2}, {3, 0}, DType::F32)},
+       .op = {ScatterKind::Set}},
+      {.name = "symbolic", .in = {T({n, 3}), T({4, 3}), Index({4}, 1)}, .op = {ScatterKind::Max}},
+      {.name = "too_large",
+       .in = {T({2}), T({1}), integers({1}, {2})},
+       .op = {ScatterKind::Set},
+       .fails = OutOfRange},
+      {.name = "negative",
+       .in = {T({2}), T({1}), integers({1}, {-1})},
+       .op = {ScatterKind::Mul},
+       .fails = OutOfRange},
+      {.name = "no_rows_but_an_index",
+       .in = {T({0, 2}), T({1, 2}), integers({1}, {0})},
+       .op = {ScatterKind::Max},
+       .fails = OutOfRange},
+      {.name = "bool_indices",
+       .in = {T({2}), T({1}), Fixed(DType::Bool, {1})},
+       .op = {ScatterKind::Set},
+       .rejects = "c1"},
+      {.name = "complex_max",
+       .in = {T({2}), T({1}), Index({1}, 2)},
+       .op = {ScatterKind::Max},
+       .dtypes = dtypes::complexes,
+       .rejects = "c2"},
+      {.name = "dtypes_differ",
+       .in = {T({2}), Fixed(DType::I32, {1}), Index({1}, 2)},
+       .op = {ScatterKind::Set},
+       .rejects = "c2"},
+      {.name = "scalar",
+       .in = {T({}), T({1}), Index({1}, 2)},
+       .op = {ScatterKind::Set},
+       .rejects = "c3"},
+      {.name = "shapes_clash",
+       .in = {T({4, 2}), T({2, 3}), Index({2}, 4)},
+       .op = {ScatterKind::Set},
+       .rejects = "c4"},
+  };
+  for (const ScatterKind kind :
+       {ScatterKind::Add, ScatterKind::Mul, ScatterKind::Max, ScatterKind::Min, ScatterKind::Set}) {
+    const std::string name(name_of(kind));
+    const bool ordered = kind == ScatterKind::Max || kind == ScatterKind::Min;
+    const DTypeSet dtypes = kind == ScatterKind::Set ? dtypes::all : (ordered ? Ordered : Addable);
+    list.push_back({.name = name + "_grid",
+                    .in = {T({5, 3}), T({2, 4, 3}), Index({2, 4}, 5)},
+                    .op = {kind},
+                    .dtypes = dtypes});
+    list.push_back(
+        {.name = name + "_one_index", .in = {T({4, 3}), T({3}), Index({}, 4)}, .op = {kind}});
+    list.push_back(
+        {.name = name + "_nothing", .in = {T({4, 3}), T({0, 3}), Index({0}, 4)}, .op = {kind}});
+    list.push_back(
+        {.name = name + "_empty_rows", .in = {T({4, 0}), T({3, 0}), Index({3}, 4)}, .op = {kind}});
+    list.push_back(
+        {.name = name + "_long", .in = {T({3, 67}), T({9, 67}), Index({9}, 3)}, .op = {kind}});
+    list.push_back({.name = name + "_rank_five",
+                    .in = {T({3, 1, 2, 2}), T({2, 1, 1, 2, 2}), Index({2, 1}, 3)},
+                    .op = {kind}});
+  }
+  return cases_of<op::Scatter>(std::move(list));
+}
+
 Cases cases(const op::TakeAlongAxis*) {
   const Dim n = Dim::symbol("n");
   return cases_of<op::TakeAlongAxis>({

@@ -230,4 +230,60 @@ Cases cases(const op::BatchElementwiseRegion*) {
   });
 }
 
+Cases cases(const op::TransformRegion*) {
+  const auto resized = [](RegionOperand x, Dims sizes, ResizeMode mode) {
+    return TransformStep{Op(op::Resize{.sizes = std::move(sizes), .mode = mode}), {x}};
+  };
+  const auto flipped = [](RegionOperand x) { return TransformStep{Op(op::Reverse{{-1}}), {x}}; };
+  const auto cropped = [](RegionOperand x) {
+    return TransformStep{Op(op::Narrow{.axis = 2, .start = 1, .len = 2}), {x}};
+  };
+  const auto less = [](RegionOperand a, RegionOperand b) {
+    return TransformStep{Op(op::Binary{BinaryKind::Sub}), {a, b}};
+  };
+  const auto turned = [](RegionOperand x) {
+    return TransformStep{Op(op::Transpose{{0, 2, 3, 1}}), {x}};
+  };
+  return cases_of<op::TransformRegion>({
+      {.name = "twice_by_hand",
+       .in = {T({1, 1, 1, 2}).with({1, 2})},
+       .op = {{resized(in(0), {2, 4}, ResizeMode::Nearest), flipped(st(0))}},
+       .out = {{2, 2, 1, 1, 2, 2, 1, 1}}},
+      // [transform-region-general] crop, flip, resize, normalise with means of channels, another
+      // layout
+      {.name = "preprocessing",
+       .in = {T({2, 3, 4, 5}), T({3, 1, 1})},
+       .op = {{cropped(in(0)), flipped(st(0)), resized(st(1), {3, 7}, ResizeMode::Linear),
+               less(st(2), in(1)), turned(st(3))}}},
+      {.name = "one_step", .in = {T({3, 4})}, .op = {{flipped(in(0))}}},
+      {.name = "converts",
+       .in = {T({1, 1, 2, 2})},
+       .op = {{TransformStep{Op(op::Cast{DType::F32}), {in(0)}},
+               resized(st(0), {3, 3}, ResizeMode::Cubic)}},
+       .dtypes = {DType::F32, DType::F16, DType::BF16}},
+      {.name = "symbolic",
+       .in = {T({Symbol, 1, 2, 2})},
+       .op = {{resized(in(0), {4, 4}, ResizeMode::Nearest)}}},
+      {.name = "no_steps", .in = {T({2})}, .op = {}, .rejects = "c1"},
+      {.name = "later_step", .in = {T({2})}, .op = {{flipped(st(0))}}, .rejects = "c2"},
+      {.name = "no_such_input", .in = {T({2})}, .op = {{flipped(in(1))}}, .rejects = "c2"},
+      {.name = "not_a_transform",
+       .in = {T({2, 2})},
+       .op = {{TransformStep{Op(op::Softmax{}), {in(0)}}}},
+       .rejects = "c3"},
+      {.name = "several_results",
+       .in = {T({2, 2})},
+       .op = {{TransformStep{
+           Op(op::ElementwiseRegion{{unary(UnaryKind::Tanh, in(0)), unary(UnaryKind::Exp, in(0))},
+                                    {{0, 1}}}),
+           {in(0)}}}},
+       .rejects = "c3"},
+      {.name = "does_not_fit", .in = {T({2, 2})}, .op = {{cropped(in(0))}}, .rejects = "c4"},
+      {.name = "too_few_operands",
+       .in = {T({2})},
+       .op = {{TransformStep{Op(op::Binary{BinaryKind::Sub}), {in(0)}}}},
+       .rejects = "c4"},
+  });
+}
+
 }  // namespace ricci::testing

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "ops/cases.h"
 
 namespace ricci::testing {
@@ -156,6 +158,63 @@ Cases cases(const op::RopeBackward*) {
        .in = {T({3, 4}), T({3, 2}), T({3, 2}), T({3, 8})},
        .op = {.head_dim = 4},
        .rejects = "c6"},
+  });
+}
+
+Cases cases(const op::AxialRope2d*) {
+  return cases_of<op::AxialRope2d>({
+      // [AT-16] theta 1: every angle is the column, or the row; the fourth token is at (1, 1).
+      {.name = "by_hand",
+       .in = {T({1, 4, 4}).with({1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1, 0})},
+       .op = {.end_x = 2, .end_y = 2, .head_dim = 4, .num_heads = 1, .theta = 1.0},
+       .out = {{1, 0, 1, 0, std::cos(1.0), std::sin(1.0), 1, 0, 1, 0, std::cos(1.0), std::sin(1.0),
+                -std::sin(1.0), std::cos(1.0), std::cos(1.0), std::sin(1.0)}}},
+      {.name = "heads",
+       .in = {T({2, 6, 24})},
+       .op = {.end_x = 3, .end_y = 2, .head_dim = 8, .num_heads = 3}},
+      {.name = "repeated",
+       .in = {T({1, 12, 16})},
+       .op = {.end_x = 2,
+              .end_y = 3,
+              .head_dim = 16,
+              .num_heads = 1,
+              .theta = 100.0,
+              .repeat_factor = 2}},
+      {.name = "back",
+       .in = {T({3, 4, 8})},
+       .op = {.end_x = 4,
+              .end_y = 1,
+              .head_dim = 8,
+              .num_heads = 1,
+              .repeat_factor = 0,
+              .inverse = true}},
+      {.name = "no_batch",
+       .in = {T({0, 4, 8})},
+       .op = {.end_x = 4, .end_y = 1, .head_dim = 8, .num_heads = 1}},
+      {.name = "symbolic",
+       .in = {T({Symbol, 4, 8})},
+       .op = {.end_x = 2, .end_y = 2, .head_dim = 4, .num_heads = 2}},
+      {.name = "ints",
+       .in = {T({1, 4, 8})},
+       .op = {.end_x = 2, .end_y = 2, .head_dim = 4, .num_heads = 2},
+       .dtypes = dtypes::ints,
+       .rejects = "c1"},
+      {.name = "odd_head",
+       .in = {T({1, 4, 12})},
+       .op = {.end_x = 2, .end_y = 2, .head_dim = 6, .num_heads = 2},
+       .rejects = "c2"},
+      {.name = "no_grid",
+       .in = {T({1, 0, 8})},
+       .op = {.end_x = 0, .end_y = 2, .head_dim = 4, .num_heads = 2},
+       .rejects = "c2"},
+      {.name = "tokens_differ",
+       .in = {T({1, 5, 8})},
+       .op = {.end_x = 2, .end_y = 2, .head_dim = 4, .num_heads = 2},
+       .rejects = "c3"},
+      {.name = "rank_two",
+       .in = {T({4, 8})},
+       .op = {.end_x = 2, .end_y = 2, .head_dim = 4, .num_heads = 2},
+       .rejects = "c3"},
   });
 }
 

@@ -75,6 +75,29 @@ Cases cases(const op::Narrow*) {
   });
 }
 
+Cases cases(const op::TakeEvery*) {
+  const Dim n = Dim::symbol("n");
+  return cases_of<op::TakeEvery>({
+      {.name = "second",
+       .in = {T({5}).with({0, 1, 2, 3, 4})},
+       .op = {.axis = 0, .stride = 2},
+       .out = {{0, 2, 4}}},
+      {.name = "even_size",
+       .in = {T({2, 4}).with({0, 1, 2, 3, 4, 5, 6, 7})},
+       .op = {.axis = -1, .stride = 2},
+       .out = {{0, 2, 4, 6}}},
+      {.name = "middle", .in = {T({2, 7, 3})}, .op = {1, 3}, .dtypes = dtypes::all},
+      {.name = "all", .in = {T({3, 4})}, .op = {.axis = 0, .stride = 1}},
+      {.name = "first_only", .in = {T({5, 2})}, .op = {.axis = 0, .stride = 9}},
+      {.name = "far", .in = {T({3})}, .op = {.axis = 0, .stride = std::int64_t{1} << 40}},
+      {.name = "nothing", .in = {T({0, 3})}, .op = {.axis = 0, .stride = 2}},
+      {.name = "rank_six", .in = {T({1, 2, 1, 5, 2, 2})}, .op = {.axis = 3, .stride = 2}},
+      {.name = "symbolic", .in = {T({n * 3, 2})}, .op = {.axis = 0, .stride = 3}},
+      {.name = "stride_zero", .in = {T({3})}, .op = {.axis = 0, .stride = 0}, .rejects = "c1"},
+      {.name = "symbolic_rest", .in = {T({n})}, .op = {.axis = 0, .stride = 2}, .rejects = "c2"},
+  });
+}
+
 Cases cases(const op::Concat*) {
   const Dim n = Dim::symbol("n");
   return cases_of<op::Concat>({

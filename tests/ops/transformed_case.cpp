@@ -12,6 +12,7 @@
 #include "ricci/transform/vmap.h"
 
 #include "support/compare.h"
+#include "transform/codes.h"
 
 namespace ricci::testing {
 namespace {
@@ -22,7 +23,7 @@ Tensor another(const Case& c, const CaseProgram& p, const std::string& name, std
   for (std::size_t k = 0; k < c.in.size(); ++k) {
     if (name != fmt::format("x{}", k)) continue;
     const In& in = c.in[k];
-    if (in.values.empty()) return random_tensor(seed + 31 * k, t.type(), in.low, in.high);
+    if (in.values.empty()) return random_values(in, t.type(), seed + 31 * k);
     if (!is_float(t.dtype()) || p.is_fixed(name)) return t;
     auto numbers = t.numbers<double>();
     for (double& v : numbers) v *= 1 + 1e-3 * static_cast<double>(seed);
@@ -77,7 +78,7 @@ Names CaseProgram::differentiable() const {
   Names out;
   for (const NodeId id : graph.inputs()) {
     const auto& in = *graph.node(id).op.as<op::Input>();
-    if (is_differentiable(in.type.dtype) && !is_fixed(in.name)) out.push_back(in.name);
+    if (has_derivative(graph, {id, 0}) && !is_fixed(in.name)) out.push_back(in.name);
   }
   return out;
 }

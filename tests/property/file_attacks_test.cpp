@@ -14,6 +14,7 @@
 
 #include "backend/cpu/run/target.h"
 #include "fuzz/cache_folder.h"
+#include "fuzz/gguf_model.h"
 #include "fuzz/mutated.h"
 #include "fuzz/npz_archive.h"
 #include "fuzz/stored_program.h"
@@ -147,6 +148,19 @@ TEST(PropertyFiles, ArchivesTakeNoMoreThanTheirLimit) {
     const CountedAllocations allocated;
     ASSERT_NO_THROW(read_any_npz(archive, Limit)) << "seed " << seed;
     ASSERT_LE(allocated.peak_bytes(), npz_room(archive.size(), Limit)) << "seed " << seed;
+  }
+}
+
+TEST(PropertyFiles, ModelsTakeMemoryInProportionToTheirSize) {
+  constexpr std::int64_t MostDecoded = 1 << 14;
+  const std::vector<Bytes> models = corpus("gguf_fuzz");
+  const std::uint64_t count = program_count(20000);
+  for (std::uint64_t seed = first_seed(); seed < first_seed() + count; ++seed) {
+    Rng rng(seed);
+    const Bytes model = mutated(models[rng.below(models.size())], rng);
+    const CountedAllocations allocated;
+    ASSERT_NO_THROW(read_any_gguf(model, MostDecoded)) << "seed " << seed;
+    ASSERT_LE(allocated.peak_bytes(), gguf_room(model.size(), MostDecoded)) << "seed " << seed;
   }
 }
 

@@ -248,7 +248,7 @@ class Grower {
     if (!in.values.empty()) return Tensor::from_numbers<double>(type, in.values);
     const std::uint64_t seed = rng_.next();
     if (options_.tame || !takes_any_value(in) || !is_float(type.dtype) || !rng_.chance(30)) {
-      return random_tensor(seed, type, in.low, in.high);
+      return random_values(in, type, seed);
     }
     static constexpr double Inf = std::numeric_limits<double>::infinity();
     static constexpr std::array Hard = {0.0, -0.0, Inf, -Inf,

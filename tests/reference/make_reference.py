@@ -12,8 +12,11 @@ import jax
 
 jax.config.update("jax_enable_x64", True)
 
+import factorizations  # noqa: E402
 import families_basic  # noqa: E402
 import families_nn  # noqa: E402
+import families_spectrum  # noqa: E402
+import gradients_everyday  # noqa: E402
 import gradients_models  # noqa: E402
 import gradients_nn  # noqa: E402
 import gradients_ops  # noqa: E402
@@ -22,10 +25,10 @@ import gradients_wrappers  # noqa: E402
 FOLDER = pathlib.Path(__file__).parent / "values"
 
 
-def write(folder, modules):
+def write(folder, families):
     folder.mkdir(exist_ok=True)
     total = 0
-    for family in [f for module in modules for f in module.families()]:
+    for family in [f for some in families for f in some()]:
         count = family.write(folder)
         total += count
         print(f"{family.name:14} {count:4} cases")
@@ -33,5 +36,10 @@ def write(folder, modules):
 
 
 if __name__ == "__main__":
-    write(FOLDER, [families_basic, families_nn])
-    write(FOLDER / "gradients", [gradients_ops, gradients_nn, gradients_models, gradients_wrappers])
+    write(FOLDER, [families_basic.families, families_nn.families, families_spectrum.values.families,
+                   factorizations.families])
+    write(FOLDER / "gradients",
+          [gradients_ops.families, gradients_nn.families, gradients_models.families,
+           gradients_wrappers.families, gradients_everyday.families,
+           families_spectrum.derivatives.families,
+           factorizations.gradient_families])

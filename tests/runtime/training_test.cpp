@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ricci/build/norm.h"
 #include "ricci/model/autodiff.h"
 #include "ricci/op/ops.h"
 #include "ricci/transform/grad.h"
@@ -179,6 +180,61 @@ TEST(RuntimeTraining, SomeParamsCanBeLeftAlone) {
   EXPECT_EQ(training.state("b", "second").dims(), StaticDims{2});
   EXPECT_THROW((void)compile_training(regression(), {.params = {"x"}}), UserError);
   EXPECT_THROW((void)compile_training(regression(), {.params = {"nobody"}}), UserError);
+}
+
+// Running statistics of a batch norm follow outputs of the model, and are saved with it.
+TEST(RuntimeTraining, ParamsCanFollowOutputs) {
+  Graph g("normalised");
+  const Value x = g.input("x", f32({8, 3}));
+  const Value mean = g.param("mean", f32({3}));
+  const Value var = g.param("var", f32({3}));
+  const BatchNormResult r =
+      batch_norm_training(x, g.param("gamma", f32({3})), g.param("beta", f32({3})), mean, var);
+  g.set_outputs({ricci::mean(square(r.out - 1.0)), r.running_mean, r.running_var});
+  const TrainingOptions options{.optimizer = Sgd{.learning_rate = 0.1},
+                                .updates = {{"mean", 1}, {"var", 2}}};
+  TrainingStep training = compile_training(g, options);
+  for (const char* name : {"gamma", "var"}) {
+    training.set_param(name, Tensor::splat(f32({3}), 1.0));
+  }
+  for (const char* name : {"beta", "mean"}) {
+    training.set_param(name, Tensor::splat(f32({3}), 0.0));
+  }
+  const Tensor batch = random_tensor(3, f32({8, 3}));
+  Numbers running_mean(3, 0);
+  Numbers running_var(3, 1);
+  double before = 0;
+  for (int step = 0; step < 3; ++step) {
+    const auto result = training.step({{"x", batch}});
+    if (step > 0) {
+      EXPECT_LT(result.loss.item(), before);
+    }
+    before = result.loss.item();
+    const Numbers numbers = batch.numbers<double>();
+    for (std::size_t c = 0; c < 3; ++c) {
+      double total = 0;
+      double squares = 0;
+      for (std::size_t i = 0; i < 8; ++i) total += numbers[i * 3 + c] / 8;
+      for (std::size_t i = 0; i < 8; ++i) squares += std::pow(numbers[i * 3 + c] - total, 2) / 7;
+      running_mean[c] = 0.9 * running_mean[c] + 0.1 * total;
+      running_var[c] = 0.9 * running_var[c] + 0.1 * squares;
+    }
+    EXPECT_TRUE(
+        close(training.param("mean"), Tensor::from_numbers<double>(f32({3}), running_mean)));
+    EXPECT_TRUE(close(training.param("var"), Tensor::from_numbers<double>(f32({3}), running_var)));
+    EXPECT_TRUE(same(result.aux[0], training.param("mean")));
+  }
+  EXPECT_EQ(training.graph().trained.size(), 2U);
+  for (const std::vector<UpdatedParam>& wrong : {std::vector<UpdatedParam>{{"mean", 0}},
+                                                 {{"mean", 3}},
+                                                 {{"x", 1}},
+                                                 {{"mean", 1}, {"mean", 2}}}) {
+    EXPECT_THROW((void)make_training_graph(GraphModule::from_graph(g), {.updates = wrong}),
+                 UserError);
+  }
+  EXPECT_THROW((void)make_training_graph(GraphModule::from_graph(g),
+                                         {.params = {"mean"}, .updates = {{"mean", 1}}}),
+               UserError);
 }
 
 TEST(RuntimeTraining, SavedAndRestoredGivesTheSameBits) {

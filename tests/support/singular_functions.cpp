@@ -265,6 +265,21 @@ SingularSection saturation() {
         {1},
         {{0}},
         "log 0 is not formed"},
+       {"elu(x)", of(UnaryKind::Elu), {-1000}, -1, {0}, {{0}}, "saturated"},
+       {"elu(x)", of(UnaryKind::Elu), {0}, 0, {1}, {{1}}, "the exponential's side"},
+       {"elu(x)", of(UnaryKind::Elu), {Inf}, Inf, {1}, {{0}}, "no exponential overflows"},
+       {"selu(x)", of(UnaryKind::Selu), {-1000}, -1.7580993408473768, {0}, {{0}}, "saturated"},
+       {"hard_sigmoid(x)", of(UnaryKind::HardSigmoid), {3}, 1, {0}, {{0}}, "corners are flat"},
+       {"hard_sigmoid(x)", of(UnaryKind::HardSigmoid), {-Inf}, 0, {0}, {{0}}, "saturated"},
+       {"hard_swish(x)", of(UnaryKind::HardSwish), {3}, 3, {1}, {{0}}, "corners are straight"},
+       {"hard_swish(x)", of(UnaryKind::HardSwish), {-3}, 0, {0}, {{0}}, "corners are straight"},
+       {"hard_swish(x)", of(UnaryKind::HardSwish), {-Inf}, 0, {0}, {{0}}, "its asymptote"},
+       {"mish(x)", of(UnaryKind::Mish), {1000}, 1000, {1}, {{0}}, "no exponential overflows"},
+       {"mish(x)", of(UnaryKind::Mish), {-1000}, 0, {0}, {{0}}, "its asymptote"},
+       {"mish(x)", of(UnaryKind::Mish), {-Inf}, 0, {0}, {{0}}, "x is kept within bounds: no inf·0"},
+       {"softsign(x)", of(UnaryKind::Softsign), {0}, 0, {1}, {{0}}, "the slopes' mean of ∓2"},
+       {"softsign(x)", of(UnaryKind::Softsign), {1e200}, 1, {0}, {{0}}, "saturated"},
+       {"softsign(x)", of(UnaryKind::Softsign), {-Inf}, -1, {0}, {{0}}, "its limit, no inf/inf"},
        {"silu(x)", silu_of, {0}, 0, {0.5}, {{0.5}}, "smooth"},
        {"silu(x)", silu_of, {1000}, 1000, {1}, {{0}}, "its asymptote"},
        {"silu(x)", silu_of, {-1000}, 0, {0}, {{0}}, "its asymptote"},
@@ -296,6 +311,8 @@ SingularSection not_a_number() {
   add(UnaryKind::Neg, -1, 0, "its slope is constant");
   add(UnaryKind::Round, 1, 0, "straight through");
   add(UnaryKind::Square, NaN, 2, "its second derivative is constant");
+  add(UnaryKind::HardSigmoid, NaN, 0, "straight on either side");
+  add(UnaryKind::HardSwish, NaN, 0, "its slope is straight");
   for (const UnaryKind k : {UnaryKind::Sign, UnaryKind::Floor, UnaryKind::Ceil, UnaryKind::Trunc}) {
     add(k, 0, 0, "constant on either side");
   }
@@ -307,6 +324,7 @@ SingularSection not_a_number() {
         UnaryKind::Log1p,     UnaryKind::Exp2,       UnaryKind::Log2,     UnaryKind::Sinh,
         UnaryKind::Cosh,      UnaryKind::Asin,       UnaryKind::Acos,     UnaryKind::Asinh,
         UnaryKind::Acosh,     UnaryKind::Atanh,      UnaryKind::Softplus, UnaryKind::LogSigmoid,
+        UnaryKind::Mish,      UnaryKind::Softsign,   UnaryKind::Elu,      UnaryKind::Selu,
         UnaryKind::Reciprocal}) {
     add(k, NaN, NaN, "nothing hides it");
   }

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <random>
 
+#include "rule/activation_constants.h"
 #include "rule/tables/eval_rules.h"
 
 namespace ricci::testing {
@@ -26,6 +27,13 @@ Extended gated(Extended x, Extended v) {
   return x == -std::numeric_limits<Extended>::infinity() ? Extended(-0.0) : x * sigmoid(v);
 }
 
+Extended hard_sigmoid(Extended x) { return x <= -3 ? 0 : (x >= 3 ? 1 : (x + 3) / 6); }
+
+Extended mish(Extended x) {
+  return x == -std::numeric_limits<Extended>::infinity() ? Extended(-0.0)
+                                                         : x * std::tanh(softplus(x));
+}
+
 Extended gelu(Extended x) {
   if (x == -std::numeric_limits<Extended>::infinity()) return -0.0L;
   return 0.5L * x * std::erfc(-x / std::numbers::sqrt2_v<Extended>);
@@ -36,19 +44,21 @@ Extended gelu(Extended x) {
 const std::vector<UnaryRow>& unary_rows() {
   using K = UnaryKind;
   static const std::vector<UnaryRow> rows{
-      {K::Exp, {2, 1}, 110},     {K::Exp2, {2, 2}, 160},       {K::Expm1, {1, 2}, 40},
-      {K::Sigmoid, {2, 2}, 110}, {K::Silu, {2, 2}, 110},       {K::GeluApprox, {2, 2}, 12},
-      {K::Gelu, {5, 5}, 12},     {K::Tanh, {2, 2}, 10},        {K::Sinh, {1, 2}, 20},
-      {K::Cosh, {1, 2}, 20},     {K::Log, {2, 1}, 20},         {K::Log2, {1, 1}, 20},
-      {K::Log1p, {1, 1}, 20},    {K::Softplus, {1, 2}, 50},    {K::LogSigmoid, {1, 2}, 50},
-      {K::Asinh, {1, 2}, 20},    {K::Acosh, {1, 2}, 20},       {K::Atanh, {1, 2}, 1},
-      {K::Sin, {2, 1}, 50},      {K::Cos, {2, 1}, 50},         {K::Tan, {1, 1}, 50},
-      {K::Atan, {1, 1}, 10},     {K::Asin, {1, 1}, 1},         {K::Acos, {1, 1}, 1},
-      {K::Erf, {2, 2}, 5},       {K::Erfc, {1, 3}, 12},        {K::Rsqrt, {2, 0}, 100},
-      {K::Sqrt, {0, 0}, 100},    {K::Reciprocal, {0, 0}, 100}, {K::Square, {0, 0}, 100},
-      {K::Neg, {0, 0}, 100},     {K::Abs, {0, 0}, 100},        {K::Relu, {0, 0}, 100},
-      {K::Sign, {0, 0}, 100},    {K::Round, {0, 0}, 100},      {K::Floor, {0, 0}, 100},
-      {K::Ceil, {0, 0}, 100},    {K::Trunc, {0, 0}, 100},      {K::Conjugate, {0, 0}, 100},
+      {K::Exp, {2, 1}, 110},      {K::Exp2, {2, 2}, 160},       {K::Expm1, {1, 2}, 40},
+      {K::Sigmoid, {2, 2}, 110},  {K::Silu, {2, 2}, 110},       {K::GeluApprox, {2, 2}, 12},
+      {K::Gelu, {5, 5}, 12},      {K::Tanh, {2, 2}, 10},        {K::Sinh, {1, 2}, 20},
+      {K::Cosh, {1, 2}, 20},      {K::Log, {2, 1}, 20},         {K::Log2, {1, 1}, 20},
+      {K::Log1p, {1, 1}, 20},     {K::Softplus, {1, 2}, 50},    {K::LogSigmoid, {1, 2}, 50},
+      {K::Elu, {1, 2}, 40},       {K::Selu, {1, 4}, 40},        {K::Mish, {1, 4}, 50},
+      {K::Softsign, {2, 2}, 100}, {K::HardSigmoid, {1, 1}, 5},  {K::HardSwish, {2, 2}, 5},
+      {K::Asinh, {1, 2}, 20},     {K::Acosh, {1, 2}, 20},       {K::Atanh, {1, 2}, 1},
+      {K::Sin, {2, 1}, 50},       {K::Cos, {2, 1}, 50},         {K::Tan, {1, 1}, 50},
+      {K::Atan, {1, 1}, 10},      {K::Asin, {1, 1}, 1},         {K::Acos, {1, 1}, 1},
+      {K::Erf, {2, 2}, 5},        {K::Erfc, {1, 3}, 12},        {K::Rsqrt, {2, 0}, 100},
+      {K::Sqrt, {0, 0}, 100},     {K::Reciprocal, {0, 0}, 100}, {K::Square, {0, 0}, 100},
+      {K::Neg, {0, 0}, 100},      {K::Abs, {0, 0}, 100},        {K::Relu, {0, 0}, 100},
+      {K::Sign, {0, 0}, 100},     {K::Round, {0, 0}, 100},      {K::Floor, {0, 0}, 100},
+      {K::Ceil, {0, 0}, 100},     {K::Trunc, {0, 0}, 100},      {K::Conjugate, {0, 0}, 100},
   };
   return rows;
 }
@@ -81,6 +91,14 @@ Extended exact_unary(UnaryKind kind, Extended x) {
     case UnaryKind::Log1p: return std::log1p(x);
     case UnaryKind::Softplus: return softplus(x);
     case UnaryKind::LogSigmoid: return -softplus(-x);
+    case UnaryKind::Elu: return x > 0 ? x : std::expm1(x);
+    case UnaryKind::Selu:
+      return Extended(rule::SeluScale) * (x > 0 ? x : Extended(rule::SeluAlpha) * std::expm1(x));
+    case UnaryKind::Mish: return mish(x);
+    case UnaryKind::Softsign:
+      return std::isinf(x) ? std::copysign(Extended(1), x) : x / (1 + std::fabs(x));
+    case UnaryKind::HardSigmoid: return hard_sigmoid(x);
+    case UnaryKind::HardSwish: return x <= -3 ? Extended(-0.0) : x * hard_sigmoid(x);
     case UnaryKind::Asinh: return std::asinh(x);
     case UnaryKind::Acosh: return std::acosh(x);
     case UnaryKind::Atanh: return std::atanh(x);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "ricci/op/table.h"
+#include "ricci/quant/format.h"
 #include "ricci/support/limits.h"
 
 #include "support/every_device.h"
@@ -54,6 +55,18 @@ TEST(Docs, LimitsAreTheOnesPublished) {
                                     {"type", MostTypeBytes}}) {
     const std::string row = std::string("| ") + name + " | " + std::to_string(value) + " |";
     EXPECT_NE(page.find(row), std::string::npos) << row;
+  }
+}
+
+TEST(Docs, FormatsAreTheOnesPublished) {
+  const std::string page = read_text(RICCI_SOURCE_DIR "/docs/GGUF.md");
+  for (const quant::FormatInfo& f : quant::all_formats()) {
+    const std::string name(f.name);
+    const std::string row =
+        "| `" + name + "` | " + (f.gguf_type ? std::to_string(*f.gguf_type) : "-") + " | " +
+        std::to_string(f.block_length) + " | " + std::to_string(f.block_bytes) + " | ";
+    EXPECT_NE(page.find(row), std::string::npos) << row;
+    EXPECT_NE(page.find(" | " + std::string(f.help) + " |\n"), std::string::npos) << name;
   }
 }
 

@@ -6,16 +6,15 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "ricci/device/backend.h"
 #include "ricci/ir/text.h"
 #include "ricci/op/table.h"
-#include "ricci/runtime/device.h"
 #include "ricci/schedule/program.h"
 #include "ricci/schedule/verify.h"
 
 #include "ops/cases.h"
 #include "schedule/archive.h"
 #include "schedule/program_bytes.h"
+#include "support/claiming_target.h"
 
 namespace ricci::testing {
 namespace {
@@ -90,8 +89,7 @@ TEST_P(ScheduleBytes, KeepProgramsOfEveryOp) {
     SCOPED_TRACE(fmt::format("{} case '{}'", d.info->name, c.name));
     const BuiltCase built = build_case(c, *dtype);
     if (!built.graph.symbols().empty()) continue;
-    const Program program =
-        make_program(built.graph, {.fuse = true, .target = &Device::standard().backend().target()});
+    const Program program = make_program(built.graph, {.fuse = true, .target = &claiming_target()});
     const std::vector<std::byte> bytes = to_bytes(program);
     const Program again = program_from_bytes(bytes);
     expect_same(program, again);
@@ -121,7 +119,7 @@ graph @varied {
   return %y, %u
 }
 )"),
-                      {.fuse = true, .target = &Device::standard().backend().target()});
+                      {.fuse = true, .target = &claiming_target()});
 }
 
 TEST(ScheduleVerify, FindsWhatIsWrong) {
@@ -253,8 +251,7 @@ graph @one {
 // What the runner takes for granted about loops, branches and calls: each change makes it read or
 // write where nothing is.
 TEST(ScheduleVerify, FindsWhatTheRunnerReliesOn) {
-  const Program loops =
-      make_program(parse_graph(R"(
+  const Program loops = make_program(parse_graph(R"(
 graph @loops {
   %x = input "x" : f32[4, 4]
   %rows = input "rows" : f32[3, 4, 4]
@@ -268,7 +265,7 @@ graph @loops {
   return %s, %ys
 }
 )"),
-                   {.fuse = false, .target = &Device::standard().backend().target()});
+                                     {.fuse = false, .target = &claiming_target()});
   ASSERT_EQ(find_fault(loops), std::nullopt);
   const auto control_of = [](Program& p) -> ControlStep& {
     const auto step = std::ranges::find_if(

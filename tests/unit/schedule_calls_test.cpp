@@ -12,9 +12,9 @@
 #include "ricci/schedule/program.h"
 #include "ricci/schedule/target.h"
 
-#include "backend/cpu/run/target.h"
 #include "ops/cases.h"
 #include "schedule/program_bytes.h"
+#include "support/claiming_target.h"
 
 namespace ricci::testing {
 namespace {
@@ -69,11 +69,12 @@ std::set<std::string_view> all_roles(std::index_sequence<I...> /*of all*/) {
   return {std::variant_alternative_t<I, loop::Call>::role...};
 }
 
-// Every role is what some op becomes on the CPU, says so in the text, and comes back from bytes.
+// Every role is what some op becomes where all are claimed, says so in the text, and comes back
+// from bytes.
 TEST(ScheduleCalls, EveryRoleIsPrintedAndKept) {
   std::set<std::string_view> seen{loop::HostCall::role};
   for (const OpDescriptor& d : all_ops()) {
-    for (const Program& program : programs_for(d, cpu::target())) {
+    for (const Program& program : programs_for(d, claiming_target())) {
       const std::vector<std::byte> bytes = schedule::to_bytes(program);
       const Program again = schedule::program_from_bytes(bytes);
       for (std::size_t s = 0; s < program.steps.size(); ++s) {
@@ -119,7 +120,7 @@ graph @f {
   return %y
 }
 )");
-  const Program native = make_program(graph, {.target = &cpu::target()});
+  const Program native = make_program(graph, {.target = &claiming_target()});
   const Program host = make_program(graph, {.target = &schedule::plain_target()});
   EXPECT_EQ(estimate_cost(native).flops, 2.0 * 2 * 8 * 16 * 4);
   EXPECT_EQ(estimate_cost(host).flops, estimate_cost(native).flops);

@@ -16,6 +16,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_compile(app, action);
   add_bench(app, action);
   add_show(app, action);
+  add_inspect(app, action);
   add_doc(app, action);
 }
 

@@ -17,9 +17,11 @@ void declare_device(CLI::App& command, std::string& device) {
     known.push_back(l.name);
   }
   device = Device::all().front().name;
+  CLI::IsMember is_known(known);
+  is_known.description("");  // the option's own text says which there are
   command.add_option("--device", device, fmt::format("{}or reference (default {})", names, device))
       ->type_name("NAME")
-      ->check(CLI::IsMember(known));
+      ->check(is_known);
 }
 
 void require_device(const std::string& device) {

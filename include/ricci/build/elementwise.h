@@ -17,6 +17,23 @@ inline std::vector<Value> region_multi(const std::vector<Value>& inputs,
   return elementwise_region(inputs, std::move(attrs), loc);
 }
 
+/// x kept within [low, high]; a NaN stays. At a bound the gradient is shared with it, as max's is.
+Value clamp(Value x, Value low, Value high,
+            std::source_location loc = std::source_location::current());
+Value clamp(Value x, double low, double high,
+            std::source_location loc = std::source_location::current());
+
+/// x above 0, alpha·(e^x - 1) below.
+Value elu(Value x, double alpha, std::source_location loc = std::source_location::current());
+/// x above 0, alpha·(e^(x/alpha) - 1) below: smooth for every alpha.
+Value celu(Value x, double alpha = 1, std::source_location loc = std::source_location::current());
+
+/// re² + im² of a complex value, as a real one.
+Value complex_norm_sq(Value z, std::source_location loc = std::source_location::current());
+/// Its cotangent ∂L/∂z̄ for the real cotangent g: g·z.
+Value complex_norm_sq_backward(Value z, Value g,
+                               std::source_location loc = std::source_location::current());
+
 /// activation_backward with the function first.
 inline Value activation_backward(UnaryKind kind, Value x, Value dy,
                                  std::source_location loc = std::source_location::current()) {

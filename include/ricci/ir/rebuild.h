@@ -2,6 +2,7 @@
 // across and remembers where each old value went; the result is the id map passes hand back.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <vector>
@@ -25,7 +26,10 @@ class IdMap {
   [[nodiscard]] static IdMap identity(const Graph& graph);
 
  private:
-  std::vector<std::vector<std::optional<ValueId>>> map_;
+  [[nodiscard]] std::size_t place(ValueId old) const;
+
+  std::vector<std::size_t> first_;  // of each node, where its results begin; and the end of all
+  std::vector<ValueId> map_;        // of each result; a ValueId without a node where it is gone
 };
 
 class Rebuilder {

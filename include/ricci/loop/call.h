@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "ricci/op/attention.h"
+#include "ricci/op/indexing.h"
 #include "ricci/op/op.h"
 #include "ricci/op/reduce.h"
+#include "ricci/quant/scheme.h"
 #include "ricci/type/real.h"
 #include "ricci/type/type.h"
 
@@ -64,6 +66,47 @@ struct GroupedProduct {
   bool operator==(const GroupedProduct&) const = default;
 };
 
+/// x, parts of a weight -> y: products with a matrix Ŵ [depth, columns] in few bits, y = x Ŵ for x
+/// [rows, depth], or y = x Ŵᵀ for x [rows, columns]. With `experts` there are as many of them
+/// behind each other, of a block format, and a last operand of indices [rows, picks] that says with
+/// which of them each of a row's products is.
+struct PackedProduct {
+  static constexpr std::string_view role = "packed_product";
+  quant::Scheme scheme = {};
+  bool transposed = false;
+  bool int8_activations = false;  ///< x is rounded to 8 bits in blocks of 32
+  std::int64_t rows = 0;
+  std::int64_t depth = 0;
+  std::int64_t columns = 0;
+  std::int64_t experts = 0;  ///< 0: one matrix, and no indices
+  std::int64_t picks = 1;
+  bool operator==(const PackedProduct&) const = default;
+};
+
+/// How exact sums of products of codes become codes:
+///   clamp(rne(factor·Σ (x - x_zero)(w - w_zero)) + out_zero, low, high), in f64
+/// Zeros of w and factors are one for all, or one a column.
+struct Rescaling {
+  std::int64_t x_zero = 0;
+  std::vector<std::int64_t> w_zeros = {0};
+  std::int64_t out_zero = 0;
+  std::vector<double> factors = {};
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  bool operator==(const Rescaling&) const = default;
+};
+
+/// x [rows, depth] i8 or u8, w [depth, columns] i8, bias? [columns] i32 -> y; i32: the sums.
+struct IntegerProduct {
+  static constexpr std::string_view role = "integer_product";
+  Rescaling rescaling = {};
+  DType dtype = DType::I8;  ///< of y
+  std::int64_t rows = 0;
+  std::int64_t depth = 0;
+  std::int64_t columns = 0;
+  bool operator==(const IntegerProduct&) const = default;
+};
+
 /// Images [N, C, H, W]; of three arrays two are given: x, w -> y; dy, w -> dx; x, dy -> dw.
 struct Convolution {
   static constexpr std::string_view role = "convolution";
@@ -86,6 +129,15 @@ struct Convolution {
   [[nodiscard]] std::int64_t taps() const { return channels_in / groups * kernel[0] * kernel[1]; }
   [[nodiscard]] std::int64_t weights() const { return channels_out * taps(); }
   bool operator==(const Convolution&) const = default;
+};
+
+/// x, w, bias? -> y of codes, as a convolution whose columns are the channels of the result; what
+/// lies outside an image is x_zero.
+struct IntegerConvolution {
+  static constexpr std::string_view role = "integer_convolution";
+  Rescaling rescaling = {};
+  Convolution geometry = {};  ///< its dtype is y's
+  bool operator==(const IntegerConvolution&) const = default;
 };
 
 /// Windows over planes [H, W]: x -> y; of a maximum its gradient, x, dy -> dx; or what another
@@ -155,6 +207,20 @@ struct Solve {
   bool operator==(const Solve&) const = default;
 };
 
+/// a -> what a function of matrices gives, for every matrix [rows, columns] of a batch:
+///   Cholesky l; Lu lu, pivots, permutation; Qr q, r; Eigh w, v; Svd u, s, vh; Exponential and
+///   Adjugate one matrix. Signs and phases as the op of that name says.
+struct MatrixFunction {
+  static constexpr std::string_view role = "matrix_function";
+  enum class Of : std::uint8_t { Cholesky, Lu, Qr, Eigh, Svd, Exponential, Adjugate };
+  Of of = Of::Cholesky;
+  std::int64_t matrices = 1;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  [[nodiscard]] std::int64_t smaller() const { return rows < columns ? rows : columns; }
+  bool operator==(const MatrixFunction&) const = default;
+};
+
 /// x -> values, indices: the first `kept` of every row along an axis, in order; of equal elements
 /// the first comes first, NaN is above all numbers.
 struct Sort {
@@ -200,6 +266,16 @@ struct Scatter {
   std::int64_t added = 0;  ///< indices, or how many there are along the axis
   bool each = false;
   bool operator==(const Scatter&) const = default;
+};
+
+/// x, updates, indices -> out:   out = x, then out[indices[i], t] = kind(out[indices[i], t],
+/// updates[i, t]) for every i in order.
+struct ScatterInto {
+  static constexpr std::string_view role = "scatter_into";
+  ScatterKind kind = ScatterKind::Set;
+  AxisSplit out = {};
+  std::int64_t updates = 0;  ///< how many rows they are
+  bool operator==(const ScatterInto&) const = default;
 };
 
 /// x, start -> out, the slice; or x, update, start -> out, x with that slice replaced. A start that
@@ -258,9 +334,33 @@ struct GatedDelta {
   bool operator==(const GatedDelta&) const = default;
 };
 
-using Call = std::variant<HostCall, MatrixProduct, GroupedProduct, Convolution, Pooling, Attention,
-                          Solve, Sort, ArgReduce, Cumulative, Gather, Scatter, DynamicSlice, Sample,
-                          SelectiveScan, GatedDelta>;
+/// x -> y, along the middle of three axes [batch, length, inner]:
+///   y[k] = scale · Σ_n x[n] · e^(∓2πi·nk/length), + for the inverse
+struct FourierTransform {
+  static constexpr std::string_view role = "fourier_transform";
+  enum class Of : std::uint8_t {
+    Complex,
+    Blocks,      ///< real arrays; the axis has the real parts, behind them the imaginary ones
+    RealToHalf,  ///< x is real; of y there are the bins up to length / 2
+    HalfToReal,  ///< of x there are those bins, the others mirror them; y is real
+  };
+  Of of = Of::Complex;
+  std::int64_t batch = 1;
+  std::int64_t length = 0;
+  std::int64_t inner = 1;
+  bool inverse = false;
+  Real scale = 1;
+
+  [[nodiscard]] bool is_real() const { return of == Of::RealToHalf || of == Of::HalfToReal; }
+  [[nodiscard]] std::int64_t bins() const { return length / 2 + 1; }
+  bool operator==(const FourierTransform&) const = default;
+};
+
+using Call =
+    std::variant<HostCall, MatrixProduct, GroupedProduct, PackedProduct, IntegerProduct,
+                 Convolution, IntegerConvolution, Pooling, Attention, Solve, MatrixFunction, Sort,
+                 ArgReduce, Cumulative, Gather, Scatter, ScatterInto, DynamicSlice, Sample,
+                 SelectiveScan, GatedDelta, FourierTransform>;
 
 /// `matrix_product`
 [[nodiscard]] std::string_view role_of(const Call& call);

@@ -18,24 +18,50 @@
 
 #include "ricci/model/module.h"
 #include "ricci/model/optimizer.h"
+#include "ricci/rewrite/precision.h"
 #include "ricci/runtime/ahead_of_time.h"
 #include "ricci/runtime/session.h"
 
 namespace ricci {
 
+/// Small gradients in f16 vanish. The loss is multiplied by a scale before it is differentiated,
+/// and the gradients are divided by it in f32. A step whose gradients are not finite is skipped:
+/// params, state and count stay as they were, and the scale shrinks; after `interval` steps that
+/// were not, it grows.
+struct LossScaling {
+  double initial = 65536;
+  double growth = 2;  ///< 1: the scale stays as it is
+  double backoff = 0.5;
+  std::int64_t interval = 2000;
+};
+
+/// A param that takes the value of one of the model's outputs (not the loss) after each step:
+/// running statistics, counters, moving averages.
+struct UpdatedParam {
+  std::string param;
+  std::size_t output = 1;
+};
+
 struct TrainingOptions {
   Optimizer optimizer = AdamW{};
-  /// The params that are trained; empty means all. Others keep the value they are given.
+  /// The params that are trained; empty means all but those in `updates`. Others keep the value
+  /// they are given.
   std::vector<std::string> params = {};
+  /// Params that are not trained but follow outputs of the model.
+  std::vector<UpdatedParam> updates = {};
   /// The global norm of the gradients is brought down to this.
   std::optional<double> clip_norm = std::nullopt;
   /// The learning rate is fed with every step, as `learning_rate`, a scalar in f32: for schedules.
   bool learning_rate_input = false;
+  /// In which dtypes the model computes; its params, and what optimisers keep, stay as they are.
+  PrecisionPolicy precision = PrecisionPolicy::always_f32();
+  std::optional<LossScaling> loss_scaling = std::nullopt;
   CompileOptions compile = {};  ///< without donations: a step knows what it updates in place
 };
 
 /// The graph of a training step, for those who run it themselves: outputs
-/// `[loss, aux…, norm?, count, then for each trained param: it and its state]`.
+/// `[loss, aux…, norm?, count, then for each trained param: it and its state, then updated
+/// params]`.
 struct TrainingGraph {
   Graph graph;
   std::vector<Donation> donations;  ///< of the count, params and state
@@ -44,10 +70,15 @@ struct TrainingGraph {
     std::vector<std::string> state;  ///< params of the graph, as state_names lists them
   };
   std::vector<Trained> trained;
-  std::string count;          ///< the param (i32) that counts steps
-  std::string learning_rate;  ///< the input it is fed through; empty when it is fixed
-  std::size_t aux = 0;        ///< outputs of the model after the loss
+  std::vector<std::string> updated;  ///< params that follow outputs
+  std::string count;                 ///< the param (i32) that counts steps
+  std::string learning_rate;         ///< the input it is fed through; empty when it is fixed
+  std::size_t aux = 0;               ///< outputs of the model after the loss
   bool has_norm = false;
+  /// Params of the graph where the loss is scaled: the scale (f32; zero before the first step,
+  /// which takes the initial one) and how many steps it has been good for (i32). Otherwise empty.
+  std::string loss_scale = {};
+  std::string good_steps = {};
 };
 /// AutodiffError(wrong_stage) for a module that is a program already. A param the loss does not
 /// depend on gets a gradient of zeros.
@@ -78,7 +109,10 @@ class TrainingStep {
   /// The optimiser's state of a param, by its name in state_names; zeros at first.
   [[nodiscard]] Tensor state(std::string_view param, std::string_view name) const;
   void set_state(std::string_view param, std::string_view name, const Tensor& value);
+  /// Steps that were taken; those that were skipped do not count.
   [[nodiscard]] std::int64_t steps() const;
+  /// The scale the loss of the next step is multiplied by; 1 where it is not scaled.
+  [[nodiscard]] double loss_scale() const;
   /// Names of all params of the model, trained or not.
   [[nodiscard]] const std::vector<std::string>& params() const noexcept;
 

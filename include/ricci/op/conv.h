@@ -1,4 +1,5 @@
-// Convolutions and pooling over images [N, C, H, W]. Geometry comes in pairs [h, w].
+// Convolutions over grids [N, C, spatial…] with any number of spatial axes, and pooling over images
+// [N, C, H, W]. Geometry comes in lists with one entry a spatial axis.
 #pragma once
 
 #include <optional>
@@ -10,7 +11,7 @@
 
 namespace ricci {
 
-/// A height and a width.
+/// One number for every spatial axis: of an image a height and a width.
 using HeightWidth = std::vector<std::int64_t>;
 
 }  // namespace ricci
@@ -22,6 +23,7 @@ namespace ricci::op {
 ///   y[n, o, i, j] = Σ_{c,u,v} x[n, G(o)·C_in/groups + c, i·s + u·d - p, j·s + v·d - p]
 ///                           · w[o, c, u, v]
 ///   with G(o) = ⌊o / (C_out/groups)⌋ and H_out = ⌊(H + 2p - d(k - 1) - 1) / s⌋ + 1
+/// and so on with one spatial axis, with three, with more. Geometry left at its default fits any.
 struct Conv {
   std::optional<HeightWidth> kernel_size;  ///< absent: w's; a given one that agrees becomes absent
   HeightWidth stride = {1, 1};
@@ -34,21 +36,22 @@ struct Conv {
       .operands = "x, w",
       .results = "y",
       .traits = Trait::Multilinear,
-      .help = "two-dimensional convolution (cross-correlation) with groups",
+      .help = "convolution (cross-correlation) over any spatial axes, with groups",
       .formula = "x [N, C_in, H, W], w [C_out, C_in/groups, kH, kW]: "
                  "y[n, o, i, j] = Σ_{c,u,v} x[n, G(o)·C_in/groups + c, i·s + u·d - p, "
                  "j·s + v·d - p] · w[o, c, u, v], G(o) = ⌊o / (C_out/groups)⌋",
-      .constraints = "c1 shape: x and w have rank 4\n"
-                     "c2 dtype: x and w have one floating dtype\n"
-                     "c3 attr: stride, padding and dilation are pairs; strides and dilations are "
-                     "positive, paddings not negative\n"
-                     "c4 attr: kernel_size, when given, is w's height and width\n"
-                     "c5 shape: groups divides C_out, and w has C_in/groups channels\n"
-                     "c6 shape: the kernel is not empty and fits into the padded image\n"
-                     "c7 needs_static_dim: a symbolic size divides by its stride"};
+      .constraints =
+          "c1 shape: x and w have one rank, 3 or more\n"
+          "c2 dtype: x and w have one floating dtype\n"
+          "c3 attr: stride, padding and dilation have an entry a spatial axis; strides and "
+          "dilations are positive, paddings not negative\n"
+          "c4 attr: kernel_size, when given, is w's\n"
+          "c5 shape: groups divides C_out, and w has C_in/groups channels\n"
+          "c6 shape: the kernel is not empty and fits into the padded image\n"
+          "c7 needs_static_dim: a symbolic size divides by its stride"};
   static void fields(auto& self, auto&& f) {
-    f("kernel_size", self.kernel_size, "height and width of the kernel; absent: w's",
-      Presence::Defaulted, Range::Window);
+    f("kernel_size", self.kernel_size, "sizes of the kernel; absent: w's", Presence::Defaulted,
+      Range::Window);
     f("stride", self.stride, "steps between windows", Presence::Defaulted, Range::Window);
     f("padding", self.padding, "zeros on each side of the image", Presence::Defaulted,
       Range::Window);
@@ -79,19 +82,20 @@ struct Conv2dBackwardInput {
       .formula = "dy [N, C_out, H_out, W_out], w [C_out, C_in/groups, kH, kW]: "
                  "dx[n, c, a, b] = Σ dy[n, o, i, j] · w[o, c', u, v] over all o of c's group and "
                  "all i, j, u, v with a = i·s + u·d - p, b = j·s + v·d - p",
-      .constraints = "c1 shape: dy and w have rank 4\n"
-                     "c2 dtype: dy and w have one floating dtype\n"
-                     "c3 attr: input_size, stride, padding and dilation are pairs; strides and "
-                     "dilations are positive, paddings and sizes not negative\n"
-                     "c4 attr: kernel_size, when given, is w's height and width\n"
-                     "c5 shape: groups divides C_out, and dy has w's C_out channels\n"
-                     "c6 shape: the kernel is not empty and fits into the padded image\n"
-                     "c7 needs_static_dim: a symbolic size divides by its stride\n"
-                     "c8 shape: dy has the size conv gives for input_size"};
+      .constraints =
+          "c1 shape: dy and w have one rank, 3 or more\n"
+          "c2 dtype: dy and w have one floating dtype\n"
+          "c3 attr: input_size, stride, padding and dilation have an entry a spatial axis; "
+          "strides and dilations are positive, paddings and sizes not negative\n"
+          "c4 attr: kernel_size, when given, is w's\n"
+          "c5 shape: groups divides C_out, and dy has w's C_out channels\n"
+          "c6 shape: the kernel is not empty and fits into the padded image\n"
+          "c7 needs_static_dim: a symbolic size divides by its stride\n"
+          "c8 shape: dy has the size conv gives for input_size"};
   static void fields(auto& self, auto&& f) {
-    f("input_size", self.input_size, "height and width of the image", Presence::Required);
-    f("kernel_size", self.kernel_size, "height and width of the kernel; absent: w's",
-      Presence::Defaulted, Range::Window);
+    f("input_size", self.input_size, "spatial sizes of the image", Presence::Required);
+    f("kernel_size", self.kernel_size, "sizes of the kernel; absent: w's", Presence::Defaulted,
+      Range::Window);
     f("stride", self.stride, "steps between windows", Presence::Defaulted, Range::Window);
     f("padding", self.padding, "zeros on each side of the image", Presence::Defaulted,
       Range::Window);
@@ -121,16 +125,17 @@ struct Conv2dBackwardWeight {
       .help = "the gradient of conv in its weight",
       .formula = "x [N, C_in, H, W], dy [N, C_out, H_out, W_out]: dw[o, c, u, v] = Σ_{n,i,j} "
                  "x[n, G(o)·C_in/groups + c, i·s + u·d - p, j·s + v·d - p] · dy[n, o, i, j]",
-      .constraints = "c1 shape: x and dy have rank 4\n"
-                     "c2 dtype: x and dy have one floating dtype\n"
-                     "c3 attr: kernel_size, stride, padding and dilation are pairs; strides and "
-                     "dilations are positive, paddings not negative\n"
-                     "c4 shape: x and dy have one batch size\n"
-                     "c5 shape: groups divides C_in and C_out\n"
-                     "c6 shape: the kernel is not empty and fits into the padded image\n"
-                     "c7 needs_static_dim: a symbolic size divides by its stride, and C_in by "
-                     "groups\n"
-                     "c8 shape: dy has the size conv gives for x"};
+      .constraints =
+          "c1 shape: x and dy have one rank, 3 or more\n"
+          "c2 dtype: x and dy have one floating dtype\n"
+          "c3 attr: kernel_size, stride, padding and dilation have an entry a spatial axis; "
+          "strides and dilations are positive, paddings not negative\n"
+          "c4 shape: x and dy have one batch size\n"
+          "c5 shape: groups divides C_in and C_out\n"
+          "c6 shape: the kernel is not empty and fits into the padded image\n"
+          "c7 needs_static_dim: a symbolic size divides by its stride, and C_in by "
+          "groups\n"
+          "c8 shape: dy has the size conv gives for x"};
   static void fields(auto& self, auto&& f) {
     f("kernel_size", self.kernel_size, "height and width of the kernel", Presence::Required,
       Range::Window);
@@ -141,6 +146,7 @@ struct Conv2dBackwardWeight {
       Range::Window);
     f("groups", self.groups, "parts the channels fall into");
   }
+  void normalize(std::span<const Type> operands);
   bool operator==(const Conv2dBackwardWeight&) const = default;
 };
 

@@ -37,10 +37,17 @@ constexpr auto enumerator_names(CompareKind) {
   return std::to_array<std::string_view>({"eq", "ne", "lt", "le", "gt", "ge"});
 }
 
-/// What a member of an element-wise family accepts, gives and means; one row a kind.
+/// What a function of one element costs, in units of a simple machine instruction.
+struct ElementCost {
+  std::int64_t real = 1;
+  std::int64_t complex = real;
+};
+
+/// What a member of an element-wise family costs, accepts, gives and means; one row a kind.
 struct ElementwiseRow {
   std::string_view name;
-  DTypeSet dtypes;              ///< operand dtypes
+  ElementCost cost;
+  DTypeSet dtypes;              ///< operand dtypes; there is code for these and no others
   std::optional<DType> result;  ///< result dtype when it is not the operands'
   std::string_view formula;
   /// Operand dtypes for which every backend gives the same bits: the value is exact or rounded
@@ -136,7 +143,8 @@ struct Cast {
                                .results = "out",
                                .traits = Trait::Elementwise,
                                .help = "converts values to another dtype",
-                               .formula = "out[i] = x[i] as `to`"};
+                               .formula = "out[i] = x[i] as `to`",
+                               .numerics = Numerics::Boundary};
   static void fields(auto& self, auto&& f) {
     f("to", self.to, "dtype of the result", Presence::Required);
   }

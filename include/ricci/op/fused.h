@@ -22,7 +22,8 @@ struct FusedMatmulBiasAct {
                                .constraints = "c1 dtype: all operands have one floating dtype\n"
                                               "c2 shape: x and w multiply as matmul's operands do\n"
                                               "c3 shape: bias is [w.dim(-1)]\n"
-                                              "c4 dtype: the activation gives the dtype it takes"};
+                                              "c4 dtype: the activation gives the dtype it takes",
+                               .numerics = Numerics::Compute};
   static void fields(auto& self, auto&& f) {
     f("activation", self.activation, "function applied last; absent: none");
   }
@@ -92,7 +93,8 @@ struct FusedSwiglu {
                                .constraints =
                                    "c1 dtype: packed is floating\n"
                                    "c2 shape: packed has rank 1 or more and an even last size\n"
-                                   "c3 dtype: cast_to is floating"};
+                                   "c3 dtype: cast_to is floating",
+                               .numerics = Numerics::Elementwise};
   static void fields(auto& self, auto&& f) {
     f("cast_to", self.cast_to, "dtype of the result; absent: packed's");
     f("gate_first", self.gate_first, "the gate is the first half");
@@ -128,7 +130,8 @@ struct FusedAttentionBlock {
                      "c4 shape: hidden is [B, S, W] or [S, W], qkv_w [W, 3·H·D], out_w [H·D, O]\n"
                      "c5 shape: qkv_b is [3·H·D] and out_b is [O]\n"
                      "c6 shape: rope tables are [S_max ≥ S, head_dim/2], for an even head_dim\n"
-                     "c7 shape: the mask is one attention takes"};
+                     "c7 shape: the mask is one attention takes",
+      .numerics = Numerics::Compute};
   static void fields(auto& self, auto&& f) {
     f("num_heads", self.num_heads, "heads", Presence::Required);
     f("head_dim", self.head_dim, "width of a head", Presence::Required);
@@ -178,7 +181,8 @@ struct FusedTransformerLayer {
           "fc1_w [W, I], fc2_w [I, W]\n"
           "c5 shape: qkv_b is [3·H·D], fc1_b [I], the other vectors [W]\n"
           "c6 shape: the mask is one attention takes\n"
-          "c7 dtype: the activation gives the dtype it takes"};
+          "c7 dtype: the activation gives the dtype it takes",
+      .numerics = Numerics::Compute};
   static void fields(auto& self, auto&& f) {
     f("num_heads", self.num_heads, "heads", Presence::Required);
     f("head_dim", self.head_dim, "width of a head", Presence::Required);

@@ -3,9 +3,22 @@
 // UserError(index_out_of_range) when the program runs.
 #pragma once
 
+#include <array>
 #include <span>
+#include <string_view>
 
 #include "ricci/op/fields.h"
+
+namespace ricci {
+
+/// How an update meets what is there already: it is added, multiplied, the larger or the smaller
+/// stays, or it takes the place.
+enum class ScatterKind : std::uint8_t { Add, Mul, Max, Min, Set };
+constexpr auto enumerator_names(ScatterKind) {
+  return std::to_array<std::string_view>({"add", "mul", "max", "min", "set"});
+}
+
+}  // namespace ricci
 
 namespace ricci::op {
 
@@ -77,6 +90,32 @@ struct ScatterAdd {
     f("out_dim", self.out_dim, "number of rows of the result", Presence::Required);
   }
   bool operator==(const ScatterAdd&) const = default;
+};
+
+/// Slices combined with the rows of x they name, one after the other in the order of the indices:
+/// of several that are set the last stays. A NaN makes max and min NaN. Ties of max and min share a
+/// gradient equally, and the product's is exact where factors are zero.
+struct Scatter {
+  ScatterKind kind = ScatterKind::Set;
+
+  static constexpr OpInfo info{
+      .name = "scatter",
+      .operands = "x, updates, indices",
+      .results = "out",
+      .traits = Trait::Faults,
+      .help = "combines slices with the rows that indices name",
+      .formula = "out = x; for k in order: out[indices[k], t…] = kind(out[indices[k], t…], "
+                 "updates[k…, t…])",
+      .constraints = "c1 dtype: indices are integers, or f32 or f64 holding integers\n"
+                     "c2 dtype: x and updates have one dtype, which kind is defined for: set takes "
+                     "any, max and min all but complex, add and mul all but bool\n"
+                     "c3 shape: x has rank 1 or more\n"
+                     "c4 shape: updates have the axes of indices, then those of x behind its first",
+      .no_gradient = "indices"};
+  static void fields(auto& self, auto&& f) {
+    f("kind", self.kind, "how an update meets what is there", Presence::Required);
+  }
+  bool operator==(const Scatter&) const = default;
 };
 
 /// One element along an axis for every index.

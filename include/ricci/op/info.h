@@ -35,6 +35,8 @@ enum class Trait : std::uint32_t {
   DataMovement = 32,  ///< moves elements without changing them; any dtype
   Commutative = 64,   ///< two operands that may be exchanged
   Faults = 128,       ///< looks at values a run may fault on, even where its results are empty
+  /// Its derivative is not that of its function, on purpose: rounding lets it pass.
+  StraightThrough = 256,
 };
 constexpr Trait operator|(Trait a, Trait b) noexcept {
   return static_cast<Trait>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
@@ -58,6 +60,17 @@ enum class RuleSource : std::uint8_t {
 
 [[nodiscard]] std::string_view name(RuleSource s) noexcept;
 
+/// What few bits do to an op: the classes a precision policy speaks of. `Default` is resolved from
+/// class and traits.
+enum class Numerics : std::uint8_t {
+  Default,
+  Boundary,      ///< keeps the dtype it has: leaves, random numbers, what has bodies
+  Compute,       ///< products that dominate a program's time
+  Reduction,     ///< sums over many elements, and what is made of them
+  Elementwise,   ///< functions of single elements
+  DataMovement,  ///< moves elements
+};
+
 struct OpInfo {
   std::string_view name;         ///< text mnemonic, builder name, documentation anchor
   std::string_view operands;     ///< `"x, gamma, beta?"`
@@ -68,11 +81,26 @@ struct OpInfo {
   std::string_view formula;  ///< the definition, with shapes
   std::string_view constraints = {};
   std::string_view no_gradient = {};  ///< operands that never carry a derivative: `"indices"`
+  /// Operands and results whose integers are codes of real numbers: they carry a derivative, in
+  /// f32.
+  std::string_view codes = {};
   RuleSource vjp = RuleSource::Default;
   RuleSource jvp = RuleSource::Default;
   RuleSource batch = RuleSource::Default;
   bool keeps_residuals = false;  ///< reverse mode runs a forward that keeps more than the results
+  Numerics numerics = Numerics::Default;
 };
+
+/// The numerics an op's class and traits give when it says nothing else.
+[[nodiscard]] constexpr Numerics numerics_of(OpClass c, const OpInfo& info) noexcept {
+  if (info.numerics != Numerics::Default) return info.numerics;
+  if (c == OpClass::Leaf || c == OpClass::Control || c == OpClass::Block) return Numerics::Boundary;
+  if (has(info.traits, Trait::Random)) return Numerics::Boundary;
+  if (has(info.traits, Trait::DataMovement)) return Numerics::DataMovement;
+  if (has(info.traits, Trait::Elementwise)) return Numerics::Elementwise;
+  const bool is_call = c == OpClass::Structured || c == OpClass::Custom;
+  return is_call ? Numerics::Compute : Numerics::Reduction;
+}
 
 /// The sources an op's class and traits give when it says nothing else.
 [[nodiscard]] constexpr RuleSource vjp_source(OpClass c, const OpInfo& info) noexcept {

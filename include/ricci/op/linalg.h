@@ -174,7 +174,8 @@ struct LoraMatmul {
       .formula = "x [.., k], w [k, n], a [k, r], b [r, n]: y = x·w + scale · (x·a)·b",
       .constraints = "c1 shape: x has rank 1 or more; w, a and b are matrices\n"
                      "c2 shape: w is [k, n], a is [k, r] and b is [r, n], with x's last size k\n"
-                     "c3 dtype: all operands have one floating dtype"};
+                     "c3 dtype: all operands have one floating dtype",
+      .numerics = Numerics::Compute};
   static void fields(auto& self, auto&& f) {
     f("scale", self.scale, "factor of the correction: alpha / rank", Presence::Required,
       Range::Factor);

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "ricci/op/elementwise.h"
+#include "ricci/op/op.h"
 
 namespace ricci {
 
@@ -45,6 +46,16 @@ struct RegionStep {
   bool operator==(const RegionStep&) const = default;
 };
 RICCI_DECLARE_CODEC(RegionStep);
+
+/// One op of a chain of image transforms, applied to inputs and earlier steps. Prints under the
+/// op's own name with the attributes that are not its defaults: `reverse(input(0), axes([3]))`,
+/// `resize(step(0), sizes([8, 8]), mode(linear))`, `sub(step(1), input(1))`.
+struct TransformStep {
+  Op op;
+  std::vector<RegionOperand> operands;
+  bool operator==(const TransformStep&) const = default;
+};
+RICCI_DECLARE_CODEC(TransformStep);
 
 }  // namespace ricci
 
@@ -100,11 +111,36 @@ struct BatchElementwiseRegion {
                      "c2 attr: there is a plane, and a step reads input(0) and steps before it\n"
                      "c3 dtype: a step's function is defined for its operands' dtypes\n"
                      "c4 shape: planes have rank ≥ 1, a first size ≥ 1 and equal other sizes\n"
-                     "c5 dtype: planes have one dtype"};
+                     "c5 dtype: planes have one dtype",
+      .numerics = Numerics::Elementwise};
   static void fields(auto& self, auto&& f) {
     f("chain", self.chain, "the steps, in order", Presence::Required);
   }
   bool operator==(const BatchElementwiseRegion&) const = default;
+};
+
+/// A chain of image transforms: resize, crop, flip, normalise, another layout, …. A step is any op
+/// that moves elements, works element by element or resizes, or one that is registered; each keeps
+/// its own parameters, type rule and derivative. f16 and bf16 are rounded at the end only.
+///   s_j = op_j(inputs, s_0 … s_{j-1});   out = the last step
+struct TransformRegion {
+  std::vector<TransformStep> steps;
+
+  static constexpr OpInfo info{
+      .name = "transform_region",
+      .operands = "inputs...",
+      .results = "out",
+      .help = "a chain of image transforms",
+      .formula = "s_j = op_j(inputs, s_0 … s_{j-1}); out = the last step",
+      .constraints = "c1 attr: there are steps\n"
+                     "c2 attr: a step reads inputs that exist and steps before it\n"
+                     "c3 attr: a step moves elements, works element by element or resizes, or is "
+                     "a registered op, and gives one result\n"
+                     "c4 shape: a step's op takes its operands"};
+  static void fields(auto& self, auto&& f) {
+    f("steps", self.steps, "the steps, in order", Presence::Required);
+  }
+  bool operator==(const TransformRegion&) const = default;
 };
 
 }  // namespace ricci::op

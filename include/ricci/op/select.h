@@ -34,7 +34,8 @@ struct Sort {
       .formula = "values[…, i, …] = x[…, indices[…, i, …], …], in order along axis",
       .constraints = "c1 dtype: x has an order: it is not complex\n"
                      "c2 dtype: index_dtype is i32, i64, u32 or f32",
-      .keeps_residuals = true};
+      .keeps_residuals = true,
+      .numerics = Numerics::Reduction};
   static void fields(auto& self, auto&& f) {
     f("axis", self.axis, "axis that is ordered");
     f("descending", self.descending, "largest first");
@@ -59,7 +60,8 @@ struct ArgReduce {
       .formula = "indices[kept] = the smallest i with x[…, i, …] = max_axis x (or min_axis x)",
       .constraints = "c1 dtype: x has an order: it is not complex\n"
                      "c2 dtype: index_dtype is i32, i64, u32 or f32\n"
-                     "c3 shape: the axis is not empty"};
+                     "c3 shape: the axis is not empty",
+      .numerics = Numerics::Reduction};
   static constexpr bool named_by_kind = true;
   static void fields(auto& self, auto&& f) {
     f("kind", self.kind, "which extreme");
@@ -85,7 +87,8 @@ struct TopK {
                      "c2 dtype: index_dtype is i32, i64, u32 or f32\n"
                      "c3 shape: x has rank 1 or more\n"
                      "c4 attr: 1 ≤ k ≤ the size of the last axis",
-      .keeps_residuals = true};
+      .keeps_residuals = true,
+      .numerics = Numerics::Reduction};
   static void fields(auto& self, auto&& f) {
     f("k", self.k, "how many elements are kept", Presence::Required);
     f("index_dtype", self.index_dtype, "dtype of indices");

@@ -23,7 +23,8 @@ struct SelectiveScan {
                      "c3 shape: a is [channels, state_size]\n"
                      "c4 shape: b and c are [batch, S, state_size]\n"
                      "c5 shape: h0 is [batch, channels, state_size], of x's dtype but at least f32",
-      .jvp = RuleSource::Expansion};
+      .jvp = RuleSource::Expansion,
+      .numerics = Numerics::Reduction};
   static void fields(auto& self, auto&& f) {
     f("state_size", self.state_size, "states per channel", Presence::Required);
   }
@@ -58,7 +59,8 @@ struct SelectiveScanBackward {
           "c7 shape: dy has the shape of x\n"
           "c8 shape: dh_final has the type of h0",
       .vjp = RuleSource::Expansion,
-      .jvp = RuleSource::Expansion};
+      .jvp = RuleSource::Expansion,
+      .numerics = Numerics::Reduction};
   static void fields(auto& self, auto&& f) {
     SelectiveScan::fields(self, f);
     f("has_initial_state", self.has_initial_state, "the operand h0 is given");
@@ -91,7 +93,8 @@ struct GatedDeltaNet {
           "c6 attr: the operand state is given exactly with carry_state\n"
           "c7 shape: state is [batch, heads, state_size, n_v], of q's dtype but at least "
           "f32",
-      .jvp = RuleSource::Expansion};
+      .jvp = RuleSource::Expansion,
+      .numerics = Numerics::Reduction};
   static void fields(auto& self, auto&& f) {
     f("state_size", self.state_size, "width n_k of a key", Presence::Required);
     f("carry_state", self.carry_state, "the state before the first step is an operand");
@@ -129,7 +132,8 @@ struct GatedDeltaNetBackward {
           "c8 shape: do has the shape of v\n"
           "c9 shape: dstate_final has the type of state",
       .vjp = RuleSource::Expansion,
-      .jvp = RuleSource::Expansion};
+      .jvp = RuleSource::Expansion,
+      .numerics = Numerics::Reduction};
   static void fields(auto& self, auto&& f) {
     GatedDeltaNet::fields(self, f);
     f("has_final_cotangent", self.has_final_cotangent, "the operand dstate_final is given");

@@ -86,6 +86,27 @@ struct Narrow {
   bool operator==(const Narrow&) const = default;
 };
 
+/// Every `stride`-th index of one axis, from the first on.   out[…, i, …] = x[…, i·stride, …]
+struct TakeEvery {
+  Axis axis = 0;
+  std::int64_t stride = 1;
+
+  static constexpr OpInfo info{
+      .name = "take_every",
+      .operands = "x",
+      .results = "out",
+      .traits = Trait::Linear | Trait::DataMovement,
+      .help = "every n-th index of one axis",
+      .formula = "out[…, i, …] = x[…, i·stride, …]; out.dim(axis) = ⌈x.dim(axis) / stride⌉",
+      .constraints = "c1 attr: stride is positive\n"
+                     "c2 needs_static_dim: a symbolic size divides by the stride"};
+  static void fields(auto& self, auto&& f) {
+    f("axis", self.axis, "axis that is thinned", Presence::Required);
+    f("stride", self.stride, "distance of the indices kept", Presence::Required);
+  }
+  bool operator==(const TakeEvery&) const = default;
+};
+
 /// Joins operands along one axis.   out = x_0 ++ x_1 ++ … along axis
 struct Concat {
   Axis axis = 0;

@@ -25,8 +25,9 @@ struct PassResult {
 };
 
 enum class PassKind : std::uint8_t {
-  CleanUp,   ///< takes every graph, and keeps every value to the bit
-  Lowering,  ///< writes ops out in others: may need bounds or sizes, and rounds as the dtype does
+  CleanUp,    ///< takes every graph, and keeps every value to the bit
+  Lowering,   ///< writes ops out in others: may need bounds or sizes, and rounds as the dtype does
+  Precision,  ///< computes in other dtypes: values change as far as those round
 };
 
 struct Pass {

@@ -8,9 +8,9 @@
 
 namespace ricci {
 
-/// Writes batch regions as one region per plane and a concat.
+/// Writes batch regions as one region per plane and a concat, and transform regions step by step.
 ///   Before: any well-formed graph.
-///   After: there is no `batch_elementwise_region`.
+///   After: there is no `batch_elementwise_region` and no `transform_region`.
 [[nodiscard]] PassResult decompose_fusion_regions(const Graph& graph);
 
 /// What a region may have at most; larger ones are taken apart.

@@ -9,7 +9,7 @@
 
 namespace ricci {
 
-/// One per result, each of its result's type; invalid where the tangent is zero.
+/// One per result, each of its result's `tangent_type`; invalid where the tangent is zero.
 using Tangents = std::vector<Value>;
 
 class JvpContext {

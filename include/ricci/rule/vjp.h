@@ -12,7 +12,7 @@
 
 namespace ricci {
 
-/// One per operand, each of its operand's type; invalid where an operand gets nothing.
+/// One per operand, each of its operand's `tangent_type`; invalid where an operand gets nothing.
 using Cotangents = std::vector<Value>;
 
 /// What a forward that keeps more than its results hands to the reverse rule.
@@ -90,9 +90,12 @@ class VjpContext {
 };
 
 /// Whether operand k of a node can carry a derivative at all: its dtype has one and the op does not
-/// declare it constant.
+/// declare it constant. Integers have one where the op takes them as codes, and where it only moves
+/// them.
 [[nodiscard]] bool carries_derivative(const Registry& registry, const Node& node, std::size_t k,
                                       const Type& operand);
+/// The same for result r.
+[[nodiscard]] bool gives_derivative(const Node& node, std::size_t r);
 
 /// Runs a node's written rule. UserError(refused) when there is none.
 [[nodiscard]] Cotangents apply_vjp(const VjpContext& context);

@@ -55,6 +55,8 @@ class Target {
   [[nodiscard]] virtual bool runs_in_parts(const loop::Call& /*call*/) const { return false; }
   /// Is a kernel too small to keep the device busy, so that it gains by running beside others?
   [[nodiscard]] virtual bool gains_company(const loop::Kernel& /*kernel*/) const { return true; }
+  /// Is a scatter better off as loops that compare every index with the number of every row?
+  [[nodiscard]] virtual bool compares_indices(const loop::Scatter& scatter) const;
   /// Is a loop small enough to be written out, rather than run body by body?
   [[nodiscard]] virtual bool writes_out(const loop::WrittenLoop& loop) const;
 

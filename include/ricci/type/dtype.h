@@ -45,6 +45,9 @@ inline constexpr std::array IntDTypes = {DType::I64, DType::I32, DType::I16,
 [[nodiscard]] bool is_complex(DType dtype) noexcept;
 /// Float or complex: dtypes that can carry a gradient.
 [[nodiscard]] bool is_differentiable(DType dtype) noexcept;
+/// What a tangent or cotangent is held in: the dtype itself, f32 for integers, which have one where
+/// they are codes of real numbers.
+[[nodiscard]] DType tangent_dtype(DType dtype) noexcept;
 /// c64 -> f32, c128 -> f64, everything else itself.
 [[nodiscard]] DType real_part_of(DType dtype) noexcept;
 

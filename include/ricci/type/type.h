@@ -39,6 +39,11 @@ struct Type {
   bool operator==(const Type&) const = default;
 };
 
+/// What a tangent or cotangent of a value has, if it has one.
+[[nodiscard]] inline Type tangent_type(const Type& type) {
+  return type.with(tangent_dtype(type.dtype));
+}
+
 [[nodiscard]] inline Type f64(Dims dims = {}) { return {DType::F64, std::move(dims)}; }
 [[nodiscard]] inline Type f32(Dims dims = {}) { return {DType::F32, std::move(dims)}; }
 [[nodiscard]] inline Type f16(Dims dims = {}) { return {DType::F16, std::move(dims)}; }

@@ -1,5 +1,6 @@
 #include "backend/lir/executable.h"
 
+#include "backend/lir/loop.h"
 #include "backend/lir/run.h"
 
 namespace ricci::lir {
@@ -27,12 +28,14 @@ Executable::Executable(std::shared_ptr<const Program> program, Memory& memory, P
   }
 }
 
-// Of results that nobody wants, in loops and branches.
+// Of results that nobody wants, in loops and branches, and of the arrays of written-out loops.
 std::int64_t Executable::spare_bytes() const {
   std::int64_t bytes = 0;
   for (std::size_t s = 0; s < steps_.size(); ++s) {
     const auto* control = std::get_if<ControlStep>(&program_->steps[s].what);
     if (control != nullptr) bytes += device::control_spare_bytes(*control);
+    const auto* loop = std::get_if<LoopStep>(&program_->steps[s].what);
+    if (loop != nullptr) bytes += loop_room_bytes(loop->loop);
     for (const auto& body : steps_[s].bodies) bytes += body->spare_bytes();
   }
   return bytes;
@@ -56,7 +59,11 @@ Frame Executable::make_frame(std::byte* arena, std::byte* seed) const {
   }
   frame.bodies.resize(steps_.size());
   frame.control.resize(steps_.size());
+  frame.loops.resize(steps_.size());
   for (std::size_t s = 0; s < steps_.size(); ++s) {
+    if (const auto* loop = std::get_if<LoopStep>(&program_->steps[s].what)) {
+      frame.loops[s] = device::Array(memory_, loop_room_bytes(loop->loop));
+    }
     const auto* control = std::get_if<ControlStep>(&program_->steps[s].what);
     if (control == nullptr) continue;
     frame.control[s] = device::make_control_room(*control, memory_);

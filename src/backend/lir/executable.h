@@ -29,6 +29,7 @@ struct Frame {
   std::vector<device::Array> apart;          ///< temporaries with arrays of their own
   std::vector<std::vector<Frame>> bodies;    ///< per step, per body
   std::vector<device::ControlRoom> control;  ///< per step
+  std::vector<device::Array> loops;          ///< per step: the arrays of a written-out loop
 };
 
 /// Room for one run at a time, and what the run has met.

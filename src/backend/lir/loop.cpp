@@ -10,6 +10,7 @@
 #include "ricci/support/error.h"
 
 #include "backend/lir/number.h"
+#include "support/align.h"
 #include "support/stop_flag.h"
 
 namespace ricci::lir {
@@ -19,19 +20,60 @@ using loop::StorageId;
 using loop::WrittenBody;
 using loop::WrittenItem;
 
+// Which arrays of a body are its own: constants are read where they lie, and inputs from `carries`
+// on where the loop's operands have them.
+std::vector<bool> own_arrays(const WrittenBody& body, std::size_t carries) {
+  std::vector<bool> own;
+  for (const loop::Storage& s : body.storages) own.push_back(!s.constant);
+  for (std::size_t k = carries; k < body.inputs.size(); ++k) {
+    own[static_cast<std::size_t>(body.inputs[k])] = false;
+  }
+  return own;
+}
+
+std::int64_t bytes_of(const loop::Storage& s) { return s.elements * size_of(s.dtype); }
+
+std::int64_t own_bytes(const WrittenBody& body, std::size_t carries) {
+  const std::vector<bool> own = own_arrays(body, carries);
+  std::int64_t bytes = 0;
+  for (std::size_t s = 0; s < own.size(); ++s)
+    bytes += own[s] ? aligned(bytes_of(body.storages[s])) : 0;
+  return bytes;
+}
+
 // The arrays of a body, and what fills them.
 class BodyRun {
  public:
-  explicit BodyRun(const WrittenBody& body) : body_(body) {
-    for (const loop::Storage& s : body.storages) {
-      std::vector<std::byte>& bytes = arrays_.emplace_back();
-      bytes.assign(static_cast<std::size_t>(s.elements * size_of(s.dtype)), Unwritten);
-      if (s.constant) std::ranges::copy(s.constant->contiguous().bytes(), bytes.begin());
+  /// Its own arrays lie in `room`, one behind the other.
+  BodyRun(const WrittenBody& body, std::size_t carries, std::span<std::byte> room)
+      : body_(body), own_(own_arrays(body, carries)) {
+    std::ranges::fill(room, Unwritten);
+    for (std::size_t s = 0; s < own_.size(); ++s) {
+      const loop::Storage& storage = body.storages[s];
+      const auto bytes = static_cast<std::size_t>(bytes_of(storage));
+      if (storage.constant) {
+        const std::span<const std::byte> elements =
+            constants_.emplace_back(storage.constant->contiguous()).bytes();
+        arrays_.emplace_back(const_cast<std::byte*>(elements.data()), bytes);  // never stored to
+      } else if (own_[s]) {
+        arrays_.push_back(room.first(bytes));
+        room = room.subspan(static_cast<std::size_t>(aligned(bytes_of(storage))));
+      } else {
+        arrays_.emplace_back();
+      }
     }
   }
 
   [[nodiscard]] std::span<std::byte> input(std::size_t k) { return array(body_.inputs[k]); }
   [[nodiscard]] std::span<std::byte> output(std::size_t r) { return array(body_.outputs[r]); }
+  [[nodiscard]] std::size_t input_bytes(std::size_t k) const {
+    return static_cast<std::size_t>(
+        bytes_of(body_.storages[static_cast<std::size_t>(body_.inputs[k])]));
+  }
+  /// From now on an input that is no carry is what lies there.
+  void read_input(std::size_t k, std::span<std::byte> from) {
+    arrays_[static_cast<std::size_t>(body_.inputs[k])] = from;
+  }
 
   void run() {
     for (const WrittenItem& item : body_.items) {
@@ -58,6 +100,10 @@ class BodyRun {
 
   [[nodiscard]] std::span<std::byte> array(StorageId s) {
     return arrays_[static_cast<std::size_t>(s)];
+  }
+  [[nodiscard]] std::byte* own_address(StorageId s, std::int64_t place) {
+    check_internal(own_[static_cast<std::size_t>(s)], "a written-out loop fills what is not its");
+    return address(s, place);
   }
   [[nodiscard]] std::byte* address(StorageId s, std::int64_t place) {
     const loop::Storage& storage = body_.storages[static_cast<std::size_t>(s)];
@@ -89,7 +135,7 @@ class BodyRun {
     for_each_index(item.dims, [&](const StaticDims& index) {
       std::vector<Number> in;
       for (const loop::Read& read : item.reads) in.push_back(value(read, index));
-      store(item.instr.dtype, address(item.storage, place(item.to, index)), compute(item, in));
+      store(item.instr.dtype, own_address(item.storage, place(item.to, index)), compute(item, in));
     });
   }
 
@@ -126,7 +172,7 @@ class BodyRun {
       total = reduced_with(item.reduce, dtype, total, value(item.reads[0], index));
     });
     for (const auto& [at, total] : totals) {
-      store(item.instr.dtype, address(item.storage, at), total);
+      store(item.instr.dtype, own_address(item.storage, at), total);
     }
   }
 
@@ -138,20 +184,30 @@ class BodyRun {
         sum += std::get<double>(value(item.reads[0], {index[0], j})) *
                std::get<double>(value(item.reads[1], {j, index[1]}));
       }
-      store(item.instr.dtype, address(item.storage, index[0] * n + index[1]), sum);
+      store(item.instr.dtype, own_address(item.storage, index[0] * n + index[1]), sum);
     });
   }
 
   const WrittenBody& body_;
-  std::vector<std::vector<std::byte>> arrays_;
+  std::vector<bool> own_;
+  std::vector<Tensor> constants_;
+  std::vector<std::span<std::byte>> arrays_;
 };
 
 class LoopRun {
  public:
   LoopRun(const loop::WrittenLoop& loop, std::span<const KernelArgument> operands,
-          std::span<const KernelArgument> results)
-      : plan_(loop.plan), operands_(operands), results_(results), body_(loop.body) {
-    if (loop.condition) condition_.emplace(*loop.condition);
+          std::span<const KernelArgument> results, std::span<std::byte> room)
+      : plan_(loop.plan),
+        operands_(operands),
+        results_(results),
+        body_(loop.body, plan_.carries.size(), room.first(body_bytes(loop))) {
+    if (loop.condition) {
+      condition_.emplace(*loop.condition, plan_.carries.size(), room.subspan(body_bytes(loop)));
+    }
+  }
+  static std::size_t body_bytes(const loop::WrittenLoop& loop) {
+    return static_cast<std::size_t>(own_bytes(loop.body, loop.plan.carries.size()));
   }
 
   void run() {
@@ -203,8 +259,8 @@ class LoopRun {
       kept_.push_back({carry.kept ? carry.kept->pace.start : 0, 0});
     }
     for (std::size_t k = 0; k < plan_.wholes.size(); ++k) {
-      const std::span<std::byte> to = body_.input(plan_.carries.size() + k);
-      copy(row(operands_, plan_.wholes[k], 0, to.size()), to);
+      const std::size_t input = plan_.carries.size() + k;
+      body_.read_input(input, row(operands_, plan_.wholes[k], 0, body_.input_bytes(input)));
     }
   }
 
@@ -219,8 +275,9 @@ class LoopRun {
   void run_trip(std::int64_t trip) {
     const std::size_t carries = plan_.carries.size();
     for (std::size_t k = 0; k < plan_.xs.size(); ++k) {
-      const std::span<std::byte> to = body_.input(carries + plan_.wholes.size() + k);
-      copy(row(operands_, plan_.xs[k].array, plan_.xs[k].rows.row(trip), to.size()), to);
+      const std::size_t input = carries + plan_.wholes.size() + k;
+      body_.read_input(input, row(operands_, plan_.xs[k].array, plan_.xs[k].rows.row(trip),
+                                  body_.input_bytes(input)));
     }
     body_.run();
     for (std::size_t k = 0; k < carries; ++k) keep(k);
@@ -249,9 +306,16 @@ class LoopRun {
 
 }  // namespace
 
+std::int64_t loop_room_bytes(const loop::WrittenLoop& loop) {
+  const std::size_t carries = loop.plan.carries.size();
+  return own_bytes(loop.body, carries) + (loop.condition ? own_bytes(*loop.condition, carries) : 0);
+}
+
 void run_loop(const loop::WrittenLoop& loop, std::span<const KernelArgument> operands,
-              std::span<const KernelArgument> results) {
-  LoopRun(loop, operands, results).run();
+              std::span<const KernelArgument> results, std::span<std::byte> room) {
+  check_internal(static_cast<std::int64_t>(room.size()) >= loop_room_bytes(loop),
+                 "a written-out loop has no room for its arrays");
+  LoopRun(loop, operands, results, room).run();
 }
 
 }  // namespace ricci::lir

@@ -33,7 +33,7 @@ void Runner::run_step(const Executable& e, std::size_t s, Frame& frame) {
   } else if (std::holds_alternative<CallStep>(step.what)) {
     call(e, s, frame);
   } else if (const auto* l = std::get_if<LoopStep>(&step.what)) {
-    loop(*l, frame);
+    loop(*l, frame, frame.loops[s]);
   } else {
     control(e, s, frame);
   }
@@ -79,7 +79,7 @@ void Runner::call(const Executable& e, std::size_t s, const Frame& frame) {
   if (call.after) launch(*e.program_, *call.after, frame);
 }
 
-void Runner::loop(const LoopStep& step, const Frame& frame) {
+void Runner::loop(const LoopStep& step, const Frame& frame, const device::Array& room) {
   const auto arrays = [&](const std::vector<BufferView>& views) {
     std::vector<KernelArgument> out;
     for (const BufferView& v : views) {
@@ -87,7 +87,8 @@ void Runner::loop(const LoopStep& step, const Frame& frame) {
     }
     return out;
   };
-  run_loop(step.loop, arrays(step.operands), arrays(step.results));
+  run_loop(step.loop, arrays(step.operands), arrays(step.results),
+           {room.data(), static_cast<std::size_t>(room.bytes())});
 }
 
 // A loop or branch: what it asks for is done at once.

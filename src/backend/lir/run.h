@@ -19,7 +19,7 @@ class Runner {
   void run_step(const Executable& executable, std::size_t step, Frame& frame);
   void launch(const Program& program, const Launch& launch, const Frame& frame);
   void call(const Executable& executable, std::size_t step, const Frame& frame);
-  void loop(const LoopStep& step, const Frame& frame);
+  void loop(const LoopStep& step, const Frame& frame, const device::Array& room);
   void control(const Executable& executable, std::size_t step, Frame& frame);
 
   Context& context_;

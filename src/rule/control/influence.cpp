@@ -62,7 +62,7 @@ class Ways {
     }
     Places out(results.begin(), results.end());
     for (std::size_t r = 0; r < out.size(); ++r) {
-      if (!is_differentiable(node.types[r].dtype)) out[r] = places_++;
+      if (!gives_derivative(node, r)) out[r] = places_++;
     }
     if (node.op.is<op::If>()) {
       add_body(*node.body("then"), std::span(in).subspan(1), out);
@@ -165,7 +165,7 @@ std::vector<bool> reached_results(const Graph& graph, const Node& node,
     any = operands[k] && carries(graph, node, k);
   }
   for (std::size_t r = 0; r < out.size() && any; ++r) {
-    out[r] = is_differentiable(node.types[r].dtype);
+    out[r] = gives_derivative(node, r);
   }
   return out;
 }
@@ -176,7 +176,7 @@ std::vector<bool> leading_operands(const Graph& graph, const Node& node,
   std::vector<bool> out(node.operands.size(), false);
   bool any = false;
   for (std::size_t r = 0; r < results.size() && lets_pass(node) && !any; ++r) {
-    any = results[r] && is_differentiable(node.types[r].dtype);
+    any = results[r] && gives_derivative(node, r);
   }
   for (std::size_t k = 0; k < out.size() && any; ++k) out[k] = carries(graph, node, k);
   return out;

@@ -4,6 +4,8 @@
 #include <numbers>
 #include <optional>
 
+#include "rule/activation_constants.h"
+
 namespace ricci::rule {
 namespace {
 
@@ -75,6 +77,34 @@ E relu_slope() {
   return select(less(0, X), 1, select(is_nan, E(UnaryKind::Sign, X), 0));
 }
 
+// `right` above 0, left·e^x elsewhere.
+E exponential_below(double right, double left) {
+  const E above = less(0, X);
+  return select(above, right, left * exp(select(above, 0, X)));
+}
+
+// `inside` between -3 and 3, 0 below and `right` above; the corners belong to the outside.
+E within_three(const E& inside, double right) {
+  const E is_nan(CompareKind::Ne, X, X);
+  const E below = select(is_nan, E(UnaryKind::Sign, X), 0);
+  return select(less(-3, X), select(less(X, 3), inside, right), below);
+}
+
+E mish_slope() {
+  // t + x·(1 - t²)·σ(x) with t = n·r, n = w(w + 2), w = e^x, r = 1/(n + 2), and
+  // (1 - t²)·σ(x) = 4·wr·(1 + w)r; the second term is 0 in f64 beyond these bounds.
+  const E z(BinaryKind::Max, E(BinaryKind::Min, X, 30), -800);
+  const E w = exp(z);
+  const E n = w * (w + 2);
+  const E r = 1 / (n + 2);
+  return n * r + 4 * z * ((w * r) * ((1 + w) * r));
+}
+
+E softsign_slope() {
+  const E r = 1 / (1 + E(UnaryKind::Abs, X));
+  return r * r;
+}
+
 E sqrt_slope() {
   return unless(equal(X, 0), X, [](const E& x) { return 0.5 / sqrt(x); });
 }
@@ -119,6 +149,12 @@ std::optional<E> slope_of(UnaryKind kind) {
     case UnaryKind::Atanh: return 1 / ((1 - X) * (1 + X));
     case UnaryKind::Softplus: return sigmoid(X);
     case UnaryKind::LogSigmoid: return sigmoid(-X);
+    case UnaryKind::Elu: return exponential_below(1, 1);
+    case UnaryKind::Selu: return exponential_below(SeluScale, SeluScale * SeluAlpha);
+    case UnaryKind::HardSigmoid: return within_three(E(1) / 6, 0);
+    case UnaryKind::HardSwish: return within_three((2 * X + 3) / 6, 1);
+    case UnaryKind::Mish: return mish_slope();
+    case UnaryKind::Softsign: return softsign_slope();
     case UnaryKind::Square: return 2 * X;
     case UnaryKind::Reciprocal: return -(Y * Y);
     case UnaryKind::Sign:

@@ -95,7 +95,7 @@ std::vector<bool> JvpContext::live() const {
 }
 
 Value JvpContext::tangent_or_zero(std::size_t k) const {
-  return live(k) ? tangent(k) : filled(graph_, operands_[k].type(), 0);
+  return live(k) ? tangent(k) : filled(graph_, tangent_type(operands_[k].type()), 0);
 }
 
 const std::vector<Value>& JvpContext::results() {
@@ -155,7 +155,7 @@ Tangents apply_jvp(JvpContext& c) {
   for (std::size_t r = 0; r < out.size(); ++r) {
     if (!out[r].valid()) continue;
     rule::require_graph(c.node(), "forward", out[r], c.graph());
-    if (out[r].type() == c.node().types[r]) continue;
+    if (out[r].type() == tangent_type(c.node().types[r])) continue;
     rule::fail_rule(c.node(),
                     fmt::format("the forward rule of {} gives {} for a result of type {}",
                                 rule::name_in_messages(c.node()), out[r].type().to_string(),

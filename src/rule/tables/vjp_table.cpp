@@ -62,7 +62,7 @@ void check_cotangents(const VjpContext& c, const Cotangents& given) {
   for (std::size_t k = 0; k < given.size(); ++k) {
     if (!given[k].valid()) continue;
     rule::require_graph(c.node(), "reverse", given[k], c.graph());
-    if (given[k].type() == c[k].type()) continue;
+    if (given[k].type() == tangent_type(c[k].type())) continue;
     fail(fmt::format("gives {} for operand {}, which is {}", given[k].type().to_string(), k,
                      c[k].type().to_string()));
   }
@@ -79,9 +79,42 @@ Perturbations& perturbations() {
 
 }  // namespace rule
 
+namespace {
+
+// Is a name in a list such as `"x, w"`?
+bool lists(std::string_view list, std::string_view name) {
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    if (list.substr(0, comma) == name) return true;
+    list.remove_prefix(std::min(comma + 2, list.size()));
+  }
+  return false;
+}
+
+// [int-op-float-grads] integers that stand for real numbers, or are moved on their way
+bool carries_code(const Node& node, std::size_t k, const Type& operand) {
+  if (!is_int(operand.dtype)) return false;
+  const OpDescriptor& d = descriptor(node.op.kind());
+  const std::string name = parameter_name(d.operands, k, node.operands.size());
+  if (node.op.has(Trait::DataMovement)) {
+    return node.types[0].dtype == operand.dtype && name != d.info->no_gradient;
+  }
+  return lists(d.info->codes, name);
+}
+
+}  // namespace
+
+bool gives_derivative(const Node& node, std::size_t r) {
+  if (!is_int(node.types[r].dtype)) return is_differentiable(node.types[r].dtype);
+  if (node.op.has(Trait::DataMovement)) return true;
+  const OpDescriptor& d = descriptor(node.op.kind());
+  return !d.info->codes.empty() &&
+         lists(d.info->codes, parameter_name(d.results, r, node.types.size()));
+}
+
 bool carries_derivative(const Registry& registry, const Node& node, std::size_t k,
                         const Type& operand) {
-  if (!is_differentiable(operand.dtype)) return false;
+  if (!is_differentiable(operand.dtype)) return carries_code(node, k, operand);
   if (const auto* custom = node.op.as<op::Custom>()) {
     const auto entry = registry.find_or_throw(custom->name, custom->version);
     return call_custom(*custom, "differentiable", [&] { return entry->differentiable(k); });
@@ -102,7 +135,7 @@ bool carries_derivative(const Registry& registry, const Node& node, std::size_t 
 
 Value VjpContext::cotangent_or_zero(std::size_t r) const {
   if (cotangents_[r].valid()) return cotangents_[r];
-  return filled(graph_, node_.types[r], 0);
+  return filled(graph_, tangent_type(node_.types[r]), 0);
 }
 
 Cotangents VjpContext::through(const Rewriting& build) const {

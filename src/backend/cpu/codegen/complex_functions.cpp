@@ -134,6 +134,11 @@ Value* ComplexLanes::quotient(Value* x, Value* y) {
     Value* over = b_.CreateSelect(large, f.number(0.5), both);
     both = b_.CreateSelect(large, f.number(1), both);
     back = b_.CreateSelect(large, f.number(2), back);
+    // Over a small divisor a large number must not become infinite: parts that are zero stay so.
+    Value* far = b_.CreateAnd(b_.CreateAnd(small, above(top, 0x1p800)),
+                              b_.CreateAnd(f.is_finite(n.real), f.is_finite(n.imaginary)));
+    over = b_.CreateSelect(far, f.number(1), over);
+    back = b_.CreateSelect(far, f.number(0x1p130), back);
     d = {b_.CreateFMul(d.real, both), b_.CreateFMul(d.imaginary, both)};
     m = {b_.CreateFMul(m.real, over), b_.CreateFMul(m.imaginary, over)};
   }
@@ -144,8 +149,10 @@ Value* ComplexLanes::quotient(Value* x, Value* y) {
   Value* size = b_.CreateFAdd(major, b_.CreateFMul(minor, ratio));
   // (a + ib)/(c + id) with r = d/c: (a + br, b - ar)/(c + dr); else with r = c/d: (ar + b, br - a).
   const auto times = [&](Value* v) {
-    // A ratio that has lost digits: the other order of the same product.
-    Value* lost = b_.CreateFCmpOLT(f.size(ratio), f.number(std::numeric_limits<double>::min()));
+    // A ratio that has lost digits: the other order of the same product. That of 0 has none.
+    Value* lost =
+        b_.CreateAnd(b_.CreateFCmpOLT(f.size(ratio), f.number(std::numeric_limits<double>::min())),
+                     b_.CreateFCmpONE(minor, f.number(0)));
     Value* other = b_.CreateFMul(minor, b_.CreateFDiv(v, major));
     return b_.CreateSelect(lost, other, b_.CreateFMul(v, ratio));
   };

@@ -1,6 +1,7 @@
 // Convolutions in plain loops and wide numbers, for what no library takes and as a check on it.
 // Every result element is summed in one place, so rows of the result go to any thread.
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "backend/cpu/host/kernels.h"
@@ -9,7 +10,7 @@
 namespace ricci::cpu {
 namespace {
 
-using Shape = std::span<const std::int64_t>;
+using Shape = std::array<std::int64_t, 4>;  // as images, whatever the array's own axes
 
 // The results [first, last] a step apart that keep start + i·step inside [0, size).
 struct Range {
@@ -26,6 +27,12 @@ struct Range {
 // What conv and its gradients have in common. Products pair x[n, c, a, b], w[o, c', u, v] and
 // y[n, o, i, j] with a = i·s + u·d - p and c = the group of o times w's channels plus c'.
 struct Geometry {
+  explicit Geometry(const loop::Convolution& r)
+      : role(r),
+        x{r.images, r.channels_in, r.size_in[0], r.size_in[1]},
+        w{r.channels_out, r.channels_in / r.groups, r.kernel[0], r.kernel[1]},
+        y{r.images, r.channels_out, r.size_out[0], r.size_out[1]} {}
+
   const loop::Convolution& role;
   Shape x;
   Shape w;
@@ -45,7 +52,7 @@ struct Geometry {
   }
 };
 
-std::int64_t at(Shape dims, std::int64_t i, std::int64_t j, std::int64_t k) {
+std::int64_t at(const Shape& dims, std::int64_t i, std::int64_t j, std::int64_t k) {
   return ((i * dims[1] + j) * dims[2] + k) * dims[3];
 }
 
@@ -60,10 +67,9 @@ class ConvKernel {
 
   // Calls `f(n, c, row, sums)` for every row of the result; `sums` start as zeros.
   template <class F>
-  void for_each_row(std::int64_t cost, const F& f) const {
+  void for_each_row(const Shape& out, std::int64_t cost, const F& f) const {
     left_.pack(call_.pool);
     right_.pack(call_.pool);
-    const Shape out = call_.results[0].dims;
     parallel_for(call_.pool, out[0] * out[1] * out[2], grain_for(cost * out[3]),
                  [&](std::int64_t begin, std::int64_t end) {
                    std::vector<double> sums(static_cast<std::size_t>(out[3]));
@@ -86,8 +92,8 @@ class Conv : ConvKernel {
   Conv(const HostArguments& call, Scratch& scratch) : ConvKernel(call, scratch) {}
 
   void run() const {
-    const Geometry g{role_, call_.operands[0].dims, call_.operands[1].dims, call_.results[0].dims};
-    for_each_row(g.w[1] * g.w[2] * g.w[3],
+    const Geometry g(role_);
+    for_each_row(g.y, g.w[1] * g.w[2] * g.w[3],
                  [&](std::int64_t n, std::int64_t o, std::int64_t i, double* sums) {
                    for (std::int64_t c = 0; c < g.w[1]; ++c) {
                      for (std::int64_t u = 0; u < g.w[2]; ++u) {
@@ -112,9 +118,9 @@ class BackwardInput : ConvKernel {
   BackwardInput(const HostArguments& call, Scratch& scratch) : ConvKernel(call, scratch) {}
 
   void run() const {
-    const Geometry g{role_, call_.results[0].dims, call_.operands[1].dims, call_.operands[0].dims};
+    const Geometry g(role_);
     const std::int64_t outputs = g.group_outputs();
-    for_each_row(outputs * g.w[2] * g.w[3],
+    for_each_row(g.x, outputs * g.w[2] * g.w[3],
                  [&](std::int64_t n, std::int64_t channel, std::int64_t row, double* sums) {
                    const std::int64_t first_output = channel / g.w[1] * outputs;
                    for (std::int64_t o = first_output; o < first_output + outputs; ++o) {
@@ -141,23 +147,24 @@ class BackwardWeight : ConvKernel {
   BackwardWeight(const HostArguments& call, Scratch& scratch) : ConvKernel(call, scratch) {}
 
   void run() const {
-    const Geometry g{role_, call_.operands[0].dims, call_.results[0].dims, call_.operands[1].dims};
-    for_each_row(g.y[0] * g.y[2] * g.y[3], [&](std::int64_t o, std::int64_t c, std::int64_t u,
-                                               double* sums) {
-      for (std::int64_t n = 0; n < g.y[0]; ++n) {
-        const auto [first_row, last_row] = g.windows(0, u);
-        for (std::int64_t i = first_row; i < last_row; ++i) {
-          const double* x = left_.data() + at(g.x, n, g.first_channel(o) + c, g.place(0, i, u));
-          const double* dy = right_.data() + at(g.y, n, o, i);
-          for (std::int64_t v = 0; v < g.w[3]; ++v) {
-            const auto [first, last] = g.windows(1, v);
-            for (std::int64_t j = first; j < last; ++j) {
-              sums[v] += x[g.place(1, j, v)] * dy[j];
-            }
-          }
-        }
-      }
-    });
+    const Geometry g(role_);
+    for_each_row(g.w, g.y[0] * g.y[2] * g.y[3],
+                 [&](std::int64_t o, std::int64_t c, std::int64_t u, double* sums) {
+                   for (std::int64_t n = 0; n < g.y[0]; ++n) {
+                     const auto [first_row, last_row] = g.windows(0, u);
+                     for (std::int64_t i = first_row; i < last_row; ++i) {
+                       const double* x =
+                           left_.data() + at(g.x, n, g.first_channel(o) + c, g.place(0, i, u));
+                       const double* dy = right_.data() + at(g.y, n, o, i);
+                       for (std::int64_t v = 0; v < g.w[3]; ++v) {
+                         const auto [first, last] = g.windows(1, v);
+                         for (std::int64_t j = first; j < last; ++j) {
+                           sums[v] += x[g.place(1, j, v)] * dy[j];
+                         }
+                       }
+                     }
+                   }
+                 });
   }
 };
 

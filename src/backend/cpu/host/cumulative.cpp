@@ -68,6 +68,7 @@ class Cumulate {
     using N = Wide<T>;
     constexpr std::int64_t Columns = 64;
     const AxisSplit s = role_.x;
+    if (s.inner == 1) return cumulate_rows<Kind, T>();
     const std::int64_t blocks = (s.inner + Columns - 1) / Columns;
     const std::int64_t cost = s.size * std::min(s.inner, Columns);
     parallel_for(call_.pool, s.outer * blocks, grain_for(cost),
@@ -83,6 +84,49 @@ class Cumulate {
                  });
   }
 
+  // Every row is a chain of sums, each of which waits for the one before it: several rows at a time
+  // keep the machine busy. They lie a power of two apart often: more would not fit into a set of
+  // the cache.
+  template <CumulativeKind Kind, class T>
+  void cumulate_rows() const {
+    constexpr std::int64_t Together = 4;
+    const std::int64_t size = role_.x.size;
+    parallel_for(call_.pool, (role_.x.outer + Together - 1) / Together, grain_for(Together * size),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t i = begin; i < end; ++i) {
+                     const std::int64_t row = i * Together;
+                     const std::int64_t rows = std::min(Together, role_.x.outer - row);
+                     if (rows == Together) {
+                       walk_rows<Kind, T, Together>(row * size);
+                     } else {
+                       for (std::int64_t r = row; r < row + rows; ++r)
+                         walk_rows<Kind, T, 1>(r * size);
+                     }
+                   }
+                 });
+  }
+
+  template <CumulativeKind Kind, class T, std::int64_t Rows>
+  void walk_rows(std::int64_t first) const {
+    using N = Wide<T>;
+    const std::int64_t size = role_.x.size;
+    const T* x = x_.as<T>() + first;
+    T* out = call_.results[0].as<T>() + first;
+    const bool exclusive = role_.exclusive;
+    const bool from_end = role_.from_end;
+    std::array<N, static_cast<std::size_t>(Rows)> totals;
+    totals.fill(total_of_nothing<Kind, T>());
+    for (std::int64_t i = 0; i < size; ++i) {
+      const std::int64_t at = from_end ? size - 1 - i : i;
+      for (std::int64_t r = 0; r < Rows; ++r) {
+        N& total = totals[static_cast<std::size_t>(r)];
+        const N before = total;
+        total = combine<Kind>(before, load_as<N>(x + r * size + at));
+        out[r * size + at] = element_cast<T>(exclusive ? before : total);
+      }
+    }
+  }
+
   template <CumulativeKind Kind, class T>
   void walk(const AxisSplit& s, std::int64_t top, std::int64_t columns, Wide<T>* totals) const {
     using N = Wide<T>;
@@ -91,16 +135,6 @@ class Cumulate {
     const std::int64_t step = role_.from_end ? -s.inner : s.inner;
     std::int64_t row = role_.from_end ? (s.size - 1) * s.inner : 0;
     const bool exclusive = role_.exclusive;
-    if (columns == 1) {
-      N total = totals[0];
-      for (std::int64_t i = 0; i < s.size; ++i, row += step) {
-        const N after = combine<Kind>(total, load_as<N>(x + row));
-        out[row] = element_cast<T>(exclusive ? total : after);
-        total = after;
-      }
-      return;
-    }
-
     vectorised([&]() RICCI_INLINE {
       for (std::int64_t i = 0; i < s.size; ++i, row += step) {
         for (std::int64_t c = 0; c < columns; ++c) {

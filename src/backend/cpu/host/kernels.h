@@ -17,6 +17,9 @@ namespace ricci::cpu {
 [[nodiscard]] HostKernel scatter_kernel() noexcept;
 [[nodiscard]] HostKernel scatter_each_kernel() noexcept;
 
+// scatter_into.cpp
+[[nodiscard]] HostKernel scatter_into_kernel() noexcept;
+
 // cumulative.cpp
 [[nodiscard]] HostKernel cumulative_kernel() noexcept;
 
@@ -31,9 +34,24 @@ namespace ricci::cpu {
 [[nodiscard]] HostKernel dense_solve_kernel() noexcept;
 [[nodiscard]] HostKernel triangular_solve_kernel() noexcept;
 
+// factorization.cpp, spectral.cpp, matrix_function.cpp
+[[nodiscard]] HostKernel cholesky_kernel() noexcept;
+[[nodiscard]] HostKernel lu_kernel() noexcept;
+[[nodiscard]] HostKernel qr_kernel() noexcept;
+[[nodiscard]] HostKernel eigh_kernel() noexcept;
+[[nodiscard]] HostKernel svd_kernel() noexcept;
+[[nodiscard]] HostKernel exponential_kernel() noexcept;
+[[nodiscard]] HostKernel adjugate_kernel() noexcept;
+
 // grouped_matmul.cpp
 [[nodiscard]] HostKernel grouped_product_kernel() noexcept;
 [[nodiscard]] HostKernel grouped_product_backward_kernel() noexcept;
+
+// packed_product.cpp, integer_product.cpp
+[[nodiscard]] HostKernel packed_product_kernel() noexcept;
+[[nodiscard]] HostKernel packed_experts_kernel() noexcept;
+[[nodiscard]] HostKernel integer_product_kernel() noexcept;
+[[nodiscard]] HostKernel integer_convolution_kernel() noexcept;
 
 // selective_scan.cpp, gated_delta_net.cpp
 [[nodiscard]] HostKernel selective_scan_kernel() noexcept;

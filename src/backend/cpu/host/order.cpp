@@ -4,6 +4,7 @@
 
 #include "backend/cpu/host/kernels.h"
 #include "backend/cpu/host/scratch.h"
+#include "backend/cpu/host/shared_sort.h"
 #include "backend/cpu/host/simd.h"
 #include "backend/cpu/host/sort_keys.h"
 
@@ -11,7 +12,7 @@ namespace ricci::cpu {
 namespace {
 
 // Rows along an axis, sorted whole or in their first elements only. A tile sorts some rows in room
-// of its own.
+// of its own; few long rows are sorted one after the other, each by all threads.
 class OrderRows {
  public:
   OrderRows(const HostArguments& call, Scratch& scratch)
@@ -20,11 +21,15 @@ class OrderRows {
         split_(call.as<loop::Sort>().x),
         kept_(call.as<loop::Sort>().kept),
         partial_(4 * kept_ < split_.size),
+        shared_(!partial_ && split_.size >= LongRow && split_.size <= 0xFFFFFFFF &&
+                split_.outer * split_.inner < FewRows),
+        shares_(split_.size),
         rows_(split_.outer * split_.inner),
-        room_(partial_ ? 2 * kept_ + 256 : 2 * split_.size),
+        room_(partial_ ? least_items_room(kept_) : 2 * split_.size),
         x_(call, 0, scratch) {
     const std::int64_t item = size_of(call.operands[0].dtype) <= 4 ? 8 : 16;
-    items_ = scratch.take<std::byte>(rows_.tiles * room_ * item);
+    items_ = scratch.take<std::byte>((shared_ ? 1 : rows_.tiles) * room_ * item);
+    if (shared_) counts_ = scratch.take<SharedSort::Counts>(shares_.parts());
   }
 
   void run() const {
@@ -33,44 +38,98 @@ class OrderRows {
       if constexpr (!ricci::detail::is_complex_type<T>) {
         check_internal(!has_narrow_key<T> || split_.size < (std::int64_t{1} << 32),
                        "a row is too long to be sorted");
-        rows_.run(call_.pool, [&](std::int64_t row, std::int64_t tile) {
-          order_row<T>(row, reinterpret_cast<ItemOf<T>*>(items_) + tile * room_);
-        });
+        auto* items = reinterpret_cast<ItemOf<T>*>(items_);
+        if (shared_) {
+          for (std::int64_t row = 0; row < rows_.items; ++row) order_together<T>(row, items);
+        } else {
+          rows_.run(call_.pool, [&](std::int64_t row, std::int64_t tile) {
+            order_row<T>(row, items + tile * room_);
+          });
+        }
       }
     });
   }
 
  private:
+  static constexpr std::int64_t LongRow = 1 << 16;
+  static constexpr std::int64_t FewRows = 16;
+
+  [[nodiscard]] std::int64_t row_start(std::int64_t row, std::int64_t size) const {
+    return row / split_.inner * size * split_.inner + row % split_.inner;
+  }
+
   template <class T>
   void order_row(std::int64_t row, ItemOf<T>* room) const {
-    const std::int64_t outer = row / split_.inner;
-    const std::int64_t column = row % split_.inner;
-    const T* x = x_.as<T>() + outer * split_.size * split_.inner + column;
+    const T* x = x_.as<T>() + row_start(row, split_.size);
     const auto item = [&](std::int64_t i) {
       return item_of(load_as<T>(x + i * split_.inner), i, descending_);
     };
     ItemOf<T>* sorted = room;
     if (partial_) {
-      least_items(room, split_.size, kept_, item);
+      least_items(room, split_.size, kept_, item, [&](std::int64_t begin, std::uint64_t key) {
+        return split_.inner == 1 ? next_below(x, begin, key) : begin;
+      });
     } else {
       for (std::int64_t i = 0; i < split_.size; ++i) room[i] = item(i);
       sorted = sort_items(room, room + split_.size, static_cast<std::size_t>(split_.size));
     }
-    const std::int64_t first = outer * kept_ * split_.inner + column;
+    write_row<T>(row, sorted, 0, kept_);
+  }
+
+  template <class T>
+  void order_together(std::int64_t row, ItemOf<T>* room) const {
+    const T* x = x_.as<T>() + row_start(row, split_.size);
+    call_.pool.run(shares_.parts(), [&](std::int64_t part) {
+      for (std::int64_t i = shares_.begin(part); i < shares_.end(part); ++i) {
+        room[i] = item_of(load_as<T>(x + i * split_.inner), i, descending_);
+      }
+    });
+    const ItemOf<T>* sorted = shares_.run(call_.pool, room, room + split_.size, counts_);
+    call_.pool.run(shares_.parts(), [&](std::int64_t part) {
+      write_row<T>(row, sorted, std::min(kept_, shares_.begin(part)),
+                   std::min(kept_, shares_.end(part)));
+    });
+  }
+
+  // Where the first run of a contiguous row from `begin` on starts that has a key below this one.
+  template <class T>
+  [[nodiscard]] std::int64_t next_below(const T* x, std::int64_t begin, std::uint64_t key) const {
+    std::int64_t found = 0;
+    vectorised([&, size = split_.size, descending = descending_,
+                limit = static_cast<KeyOf<T>>(key)]() RICCI_INLINE {
+      std::int64_t i = begin;
+      for (; i + LeastItemsRun <= size; i += LeastItemsRun) {
+        KeyOf<T> any = 0;
+        for (std::int64_t j = 0; j < LeastItemsRun; ++j) {
+          const KeyOf<T> here = ordered_key(load_as<T>(x + i + j), descending);
+          any |= static_cast<KeyOf<T>>(here < limit ? 1 : 0);
+        }
+        if (any != 0) break;
+      }
+      found = i;
+    });
+    return found;
+  }
+
+  // Elements [begin, end) of a row's results.
+  template <class T>
+  void write_row(std::int64_t row, const ItemOf<T>* sorted, std::int64_t begin,
+                 std::int64_t end) const {
+    const T* x = x_.as<T>() + row_start(row, split_.size);
+    const std::int64_t first = row_start(row, kept_);
     if (call_.results[0].data != nullptr) {
       T* values = call_.results[0].as<T>() + first;
-      for (std::int64_t i = 0; i < kept_; ++i) {
+      for (std::int64_t i = begin; i < end; ++i) {
         values[i * split_.inner] = x[position_of(sorted[i]) * split_.inner];
       }
     }
-    if (call_.results[1].data != nullptr) {
-      with_element_type(call_.results[1].dtype, [&]<class I>() {
-        I* indices = call_.results[1].as<I>() + first;
-        for (std::int64_t i = 0; i < kept_; ++i) {
-          indices[i * split_.inner] = element_cast<I>(position_of(sorted[i]));
-        }
-      });
-    }
+    if (call_.results[1].data == nullptr) return;
+    with_element_type(call_.results[1].dtype, [&]<class I>() {
+      I* indices = call_.results[1].as<I>() + first;
+      for (std::int64_t i = begin; i < end; ++i) {
+        indices[i * split_.inner] = element_cast<I>(position_of(sorted[i]));
+      }
+    });
   }
 
   const HostArguments& call_;
@@ -78,10 +137,13 @@ class OrderRows {
   AxisSplit split_;
   std::int64_t kept_;
   bool partial_;
+  bool shared_;
+  SharedSort shares_;
   Slots rows_;
   std::int64_t room_;
   DenseOperand x_;
   std::byte* items_;
+  SharedSort::Counts* counts_ = nullptr;
 };
 
 // The first position of the extreme of a contiguous row: first what it is, then where.

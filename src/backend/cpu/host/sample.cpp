@@ -40,7 +40,7 @@ class Sample {
   };
 
   [[nodiscard]] bool is_cut() const { return role_.top_k > 0 || role_.top_p < 1; }
-  [[nodiscard]] std::int64_t room() const { return 2 * width_ + 256; }
+  [[nodiscard]] std::int64_t room() const { return least_items_room(width_); }
 
   [[nodiscard]] PhiloxStream stream() const {
     return {call_.seed, stream_key(call_, role_.key, role_.key_operand)};
@@ -70,7 +70,8 @@ class Sample {
     const std::int64_t kept = role_.top_k > 0 ? std::min(role_.top_k, width_) : width_;
     const ItemOf<K>* order = row.items;
     if (kept < width_) {
-      least_items(row.items, width_, kept, item);
+      least_items(row.items, width_, kept, item,
+                  [](std::int64_t begin, std::uint64_t /*key*/) { return begin; });
     } else {
       for (std::int64_t i = 0; i < width_; ++i) row.items[i] = item(i);
       order = sort_items(row.items, row.items + width_, static_cast<std::size_t>(width_));

@@ -1,6 +1,7 @@
 // Adding slices or elements to the places indices name. Every place of the result belongs to one
 // tile, and what is added to it comes in the order of the operand: no atomics, the same bits on any
 // number of threads.
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -54,9 +55,19 @@ void sum_rows(T* out, const T* rows, std::int64_t row_size, const std::int64_t* 
   }
 }
 
+// What a result takes in the numbers it is summed in.
+std::int64_t wide_bytes(const ArrayView& result) {
+  return with_element_type(result.dtype, [&]<class T>() -> std::int64_t {
+    return count_of(result.dims) * static_cast<std::int64_t>(sizeof(Wide<T>));
+  });
+}
+
 // out[o, r, t] = Σ_{k: indices[k] = r} updates[o, k, t]: the updates of a row are found by a
 // counting sort, then every row of the result is written once, summed or zero.
 class ScatterRows {
+  // Rows of a few elements: to find what is added to each costs more than to add it.
+  static constexpr std::int64_t Few = 8;
+
  public:
   ScatterRows(const HostArguments& call, Scratch& scratch)
       : call_(call),
@@ -65,20 +76,51 @@ class ScatterRows {
         count_(call.as<loop::Scatter>().added),
         indices_(call, 1, scratch),
         updates_(call, 0, scratch),
-        starts_(scratch.take<std::int64_t>(empty_ ? 0 : split_.size + 1)),
-        order_(scratch.take<std::int64_t>(count_)) {}
+        narrow_(!empty_ && split_.inner <= Few && split_.outer >= Few),
+        starts_(scratch.take<std::int64_t>(empty_ || narrow_ ? 0 : split_.size + 1)),
+        order_(scratch.take<std::int64_t>(narrow_ ? 0 : count_)),
+        sums_(scratch.take<std::byte>(narrow_ ? wide_bytes(call.results[0]) : 0)) {}
 
   void run() const {
     indices_.read(split_.size);
     if (empty_) return;
     updates_.pack(call_.pool);
-    sort_by_row();
+    if (!narrow_) sort_by_row();
     with_element_type(call_.results[0].dtype, [&]<class T>() {
-      if constexpr (!std::is_same_v<T, bool>) write_rows<T>();
+      if constexpr (!std::is_same_v<T, bool>) narrow_ ? write_slabs<T>() : write_rows<T>();
     });
   }
 
  private:
+  // All rows of an o at once, in numbers wide enough for any number of updates.
+  template <class T>
+  void write_slabs() const {
+    using N = Wide<T>;
+    const std::int64_t size = split_.size * split_.inner;
+    const std::int64_t added = count_ * split_.inner;
+    auto* const all = reinterpret_cast<N*>(sums_);
+    parallel_for(call_.pool, split_.outer, grain_for(size + added),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t o = begin; o < end; ++o) {
+                     N* const sums = all + o * size;
+                     std::fill_n(sums, size, N{});
+                     add_slab(sums, updates_.template as<T>() + o * added);
+                     write_numbers(call_.results[0], o * size, size, sums);
+                   }
+                 });
+  }
+
+  template <class N, class T>
+  void add_slab(N* sums, const T* updates) const {
+    const std::int64_t width = split_.inner;
+    for (std::int64_t k = 0; k < count_; ++k) {
+      N* const row = sums + indices_.data()[k] * width;
+      for (std::int64_t t = 0; t < width; ++t) {
+        row[t] = add_wrapping(row[t], element_cast<N>(updates[k * width + t]));
+      }
+    }
+  }
+
   // order_[starts_[r] … starts_[r + 1]) are the k with indices[k] = r, ascending.
   void sort_by_row() const {
     const std::int64_t* indices = indices_.data();
@@ -141,8 +183,10 @@ class ScatterRows {
   std::int64_t count_;
   IndexOperand indices_;
   DenseOperand updates_;
+  bool narrow_;
   std::int64_t* starts_;
   std::int64_t* order_;
+  std::byte* sums_;
 };
 
 // out[o, indices[o, k, t], t] += updates[o, k, t], summed in wide numbers: nobody knows how many
@@ -155,7 +199,7 @@ class ScatterEach {
         from_{to_.outer, call.as<loop::Scatter>().added, to_.inner},
         indices_(call, 1, scratch),
         updates_(call, 0, scratch),
-        sums_(scratch.take<std::byte>(count_of(call.results[0].dims) * wide_size())) {}
+        sums_(scratch.take<std::byte>(wide_bytes(call.results[0]))) {}
 
   void run() const {
     indices_.read(to_.size);
@@ -167,11 +211,6 @@ class ScatterEach {
   }
 
  private:
-  [[nodiscard]] std::int64_t wide_size() const {
-    return with_element_type(call_.results[0].dtype,
-                             []<class T>() -> std::int64_t { return sizeof(Wide<T>); });
-  }
-
   template <class T>
   void scatter() const {
     using N = Wide<T>;

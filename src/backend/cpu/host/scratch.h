@@ -99,7 +99,18 @@ class NumberOperand {
   bool copied_ = false;
 };
 
-/// The kernel a class of the kind above makes.
+/// What each thread keeps for a class of the kind above: its `thread_bytes`, if it has any.
+template <class K>
+[[nodiscard]] std::int64_t thread_bytes_of(const HostArguments& call) {
+  if constexpr (requires(const K& k) { k.thread_bytes(); }) {
+    Scratch scratch;
+    return K(call, scratch).thread_bytes();
+  } else {
+    return 0;
+  }
+}
+
+/// The kernel such a class makes.
 template <class K>
 [[nodiscard]] HostKernel kernel_of() noexcept {
   return {.run =
@@ -112,7 +123,8 @@ template <class K>
                 Scratch scratch;
                 (void)K(call, scratch);
                 return scratch.used();
-              }};
+              },
+          .thread_bytes = thread_bytes_of<K>};
 }
 
 /// The same for a class template on the numbers it computes with: `choose(call, f)` calls
@@ -126,6 +138,10 @@ template <template <class N> class K, auto Choose>
           .scratch =
               [](const HostArguments& call) {
                 return Choose(call, [&]<class N>() { return kernel_of<K<N>>().scratch(call); });
+              },
+          .thread_bytes =
+              [](const HostArguments& call) {
+                return Choose(call, [&]<class N>() { return thread_bytes_of<K<N>>(call); });
               }};
 }
 

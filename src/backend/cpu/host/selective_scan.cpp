@@ -1,11 +1,7 @@
-// The state-space scan and its derivative. Channels are independent, so a unit of work is one batch
-// row and LaneCount channels side by side, with its state [state size][LaneCount] at hand. The
-// derivative keeps a state every √S steps and computes those between them again.
-#include <cmath>
-
+// The state-space scan and its derivative, in blocks of channels: see recurrence.h.
 #include "backend/cpu/host/element.h"
 #include "backend/cpu/host/kernels.h"
-#include "backend/cpu/host/lanes.h"
+#include "backend/cpu/host/recurrence.h"
 #include "backend/cpu/host/scratch.h"
 
 namespace ricci::cpu {
@@ -24,7 +20,7 @@ struct Scan : loop::SelectiveScan {
 
   Scan(const HostArguments& call, Scratch& scratch)
       : loop::SelectiveScan(call.as<loop::SelectiveScan>()),
-        blocks((channels + LaneCount - 1) / LaneCount),
+        blocks(column_blocks(channels)),
         x(call, 0, scratch),
         delta(call, 1, scratch),
         a(call, 2, scratch),
@@ -40,23 +36,23 @@ struct Scan : loop::SelectiveScan {
     if (h0) h0->pack(pool);
   }
   // Numbers in the state of a unit.
-  [[nodiscard]] std::int64_t unit_size() const { return states * LaneCount; }
+  [[nodiscard]] std::int64_t unit_size() const { return states * RecurrenceColumns; }
 };
 
-// One batch row and some channels.
+// One batch row and a block of its channels.
 template <class N>
-struct Unit {
+struct ScanUnit {
   const Scan<N>& in;
   std::int64_t row;
   std::int64_t first;  // channel
   std::int64_t width;  // channels
-  N* a;                // [states][LaneCount]
+  N* a;                // [states][Columns]
 
-  Unit(const Scan<N>& scan, std::int64_t unit, N* a_room)
+  ScanUnit(const Scan<N>& scan, std::int64_t batch_row, std::int64_t block, N* a_room)
       : in(scan),
-        row(unit / scan.blocks),
-        first(unit % scan.blocks * LaneCount),
-        width(std::min(LaneCount, scan.channels - first)),
+        row(batch_row),
+        first(block * RecurrenceColumns),
+        width(std::min(RecurrenceColumns, scan.channels - first)),
         a(a_room) {
     load_turned(scan.a.data() + first * scan.states, a);
   }
@@ -72,53 +68,49 @@ struct Unit {
   // Where this unit is in [batch, channels, states].
   [[nodiscard]] std::int64_t at_unit() const { return (row * in.channels + first) * in.states; }
 
-  // [width, states] to [states][LaneCount] and back.
+  // [width, states] to [states][Columns] and back.
   void load_turned(const N* from, N* to) const {
     std::fill_n(to, in.unit_size(), N(0));
     for (std::int64_t l = 0; l < width; ++l) {
-      for (std::int64_t m = 0; m < in.states; ++m) to[m * LaneCount + l] = from[l * in.states + m];
+      for (std::int64_t m = 0; m < in.states; ++m) {
+        to[m * RecurrenceColumns + l] = from[l * in.states + m];
+      }
     }
   }
   void write_turned(const N* from, const ArrayView& to) const {
     for (std::int64_t l = 0; l < width; ++l) {
       for (std::int64_t m = 0; m < in.states; ++m) {
-        write_numbers(to, at_unit() + l * in.states + m, 1, from + m * LaneCount + l);
+        write_numbers(to, at_unit() + l * in.states + m, 1, from + m * RecurrenceColumns + l);
       }
     }
   }
-  void load_initial(N* h) const {
-    if (in.h0) {
-      load_turned(in.h0->data() + at_unit(), h);
+  // A state of [batch, channels, states], or zero.
+  void load_state(const std::optional<NumberOperand<N>>& from, N* h) const {
+    if (from) {
+      load_turned(from->data() + at_unit(), h);
     } else {
       std::fill_n(h, in.unit_size(), N(0));
     }
   }
+  void write_steps(const ArrayView& to, std::int64_t t, std::int64_t count, const N* from) const {
+    if (to.data == nullptr) return;
+    for (std::int64_t i = 0; i < count; ++i) {
+      write_numbers(to, at_channel(t + i), width, from + i * RecurrenceColumns);
+    }
+  }
 
-  // H_t from H_{t-1}; `decays` (e^(Δ_t a)) and `y` may be null. `before` and `h` may be one.
-  void step(std::int64_t t, const N* before, N* h, N* decays, Lanes<N>* y) const {
-    const Lanes<N> x = load_lanes(in.x.data() + at_channel(t), width);
-    const Lanes<N> delta = load_lanes(in.delta.data() + at_channel(t), width);
-    const N* b = in.b.data() + at_state(t);
-    const N* c = in.c.data() + at_state(t);
-    Lanes<N> total{};
-    vectorised([&]() RICCI_INLINE {
-      for (std::int64_t m = 0; m < in.states; ++m) {
-        const std::int64_t at = m * LaneCount;
-        const N bm = b[m];
-        const N cm = c[m];
-        Lanes<N> state = load_lanes(before + at, LaneCount);
-        Lanes<N> decay = load_lanes(static_cast<const N*>(a) + at, LaneCount);
-        for (std::size_t l = 0; l < state.size(); ++l) decay[l] *= delta[l];
-        exp_lanes(decay);
-        for (std::size_t l = 0; l < state.size(); ++l) {
-          state[l] = decay[l] * state[l] + delta[l] * bm * x[l];
-          total[l] += cm * state[l];
-        }
-        std::copy(state.begin(), state.end(), h + at);
-        if (decays != nullptr) std::copy(decay.begin(), decay.end(), decays + at);
-      }
-    });
-    if (y != nullptr) *y = total;
+  // `count` steps from step t on, with the state in its place.
+  [[nodiscard]] ScanSteps<N> steps(std::int64_t t, std::int64_t count, N* h) const {
+    return {.steps = count,
+            .states = in.states,
+            .channels = in.channels,
+            .width = width,
+            .x = in.x.data() + at_channel(t),
+            .delta = in.delta.data() + at_channel(t),
+            .b = in.b.data() + at_state(t),
+            .c = in.c.data() + at_state(t),
+            .a = a,
+            .h = h};
   }
 };
 
@@ -129,32 +121,38 @@ class SelectiveScan {
       : call_(call),
         in_(call, scratch),
         units_(in_.batch * in_.blocks),
-        room_(scratch.take<N>(units_.tiles * 2 * in_.unit_size())) {}
+        room_size_(2 * in_.unit_size() + Piece * RecurrenceColumns),
+        room_(scratch.take<N>(units_.tiles * room_size_)) {}
 
   void run() const {
     in_.pack(call_.pool);
     units_.run(call_.pool, [&](std::int64_t i, std::int64_t tile) {
-      N* h = room_ + tile * 2 * in_.unit_size();
-      const Unit<N> unit(in_, i, h + in_.unit_size());
-      unit.load_initial(h);
-      for (std::int64_t t = 0; t < in_.steps; ++t) {
-        Lanes<N> y;
-        unit.step(t, h, h, nullptr, &y);
-        if (call_.results[0].data == nullptr) continue;
-        write_numbers(call_.results[0], unit.at_channel(t), unit.width, y.data());
+      N* const h = room_ + tile * room_size_;
+      N* const y = h + 2 * in_.unit_size();
+      const ScanUnit<N> unit(in_, i / in_.blocks, i % in_.blocks, h + in_.unit_size());
+      unit.load_state(in_.h0, h);
+      for (std::int64_t t = 0; t < in_.steps; t += Piece) {
+        ScanSteps<N> steps = unit.steps(t, std::min(Piece, in_.steps - t), h);
+        if (call_.results[0].data != nullptr) steps.y = y;
+        recurrence_kernels<N>().scan(steps);
+        unit.write_steps(call_.results[0], t, steps.steps, y);
       }
       if (call_.results[1].data != nullptr) unit.write_turned(h, call_.results[1]);
     });
   }
 
  private:
+  static constexpr std::int64_t Piece = 64;  // steps between two writes of y
+
   const HostArguments& call_;
   Scan<N> in_;
   Slots units_;
+  std::int64_t room_size_;
   N* room_;
 };
 
-// Sums over channels (dB, dC) and over rows (da) are kept per unit and added up in the end.
+// Sums over channels (dB, dC) are kept per part of a row's blocks, sums over rows (da) per unit;
+// they are added up in the end.
 template <class N>
 class SelectiveScanBackward {
  public:
@@ -162,14 +160,14 @@ class SelectiveScanBackward {
       : call_(call),
         in_(call, scratch),
         dy_(call, cotangent(), scratch),
-        units_(in_.batch * in_.blocks),
-        chunk_(std::max<std::int64_t>(
-            1, static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(in_.steps)))))),
-        chunks_((in_.steps + chunk_ - 1) / chunk_),
-        room_size_((chunks_ + 2 * chunk_ + 5) * in_.unit_size()),
-        room_(scratch.take<N>(units_.tiles * room_size_)),
-        db_(scratch.take<N>(in_.blocks * row_states())),
-        dc_(scratch.take<N>(in_.blocks * row_states())),
+        parts_(in_.blocks),
+        tasks_(in_.batch * parts_.count),
+        chunks_(in_.steps),
+        room_size_((chunks_.count + 2 * chunks_.length + 4) * in_.unit_size() +
+                   2 * chunks_.length * RecurrenceColumns),
+        room_(scratch.take<N>(tasks_.tiles * room_size_)),
+        db_(scratch.take<N>(std::max<std::int64_t>(1, parts_.count) * row_states())),
+        dc_(scratch.take<N>(std::max<std::int64_t>(1, parts_.count) * row_states())),
         da_(scratch.take<N>(in_.batch * in_.blocks * in_.unit_size())) {
     if (in_.has_final_cotangent) dlast_.emplace(call, cotangent() + 1, scratch);
   }
@@ -178,10 +176,11 @@ class SelectiveScanBackward {
     in_.pack(call_.pool);
     dy_.pack(call_.pool);
     if (dlast_) dlast_->pack(call_.pool);
-    units_.run(call_.pool,
-               [&](std::int64_t i, std::int64_t tile) { run_unit(i, room_ + tile * room_size_); });
-    add_blocks(db_, 3);
-    add_blocks(dc_, 4);
+    tasks_.run(call_.pool, [&](std::int64_t i, std::int64_t tile) {
+      run_part(i / parts_.count, i % parts_.count, room_ + tile * room_size_);
+    });
+    add_parts(db_, 3);
+    add_parts(dc_, 4);
     add_rows();
   }
 
@@ -189,111 +188,90 @@ class SelectiveScanBackward {
   [[nodiscard]] std::size_t cotangent() const { return in_.has_initial_state ? 6 : 5; }
   [[nodiscard]] std::int64_t row_states() const { return in_.batch * in_.steps * in_.states; }
 
-  void run_unit(std::int64_t i, N* room) const {
-    const std::int64_t size = in_.unit_size();
-    N* const kept = room;                     // the state before every chunk
-    N* const states = kept + chunks_ * size;  // of one chunk, from the one before it
-    N* const decays = states + (chunk_ + 1) * size;
-    N* const later = decays + chunk_ * size;  // ā_{t+1}·G_{t+1}
-    N* const chunk_da = later + size;
-    const Unit<N> unit(in_, i, chunk_da + size);
-    N* const da = da_ + i * size;
-    std::fill_n(da, size, N(0));
-    unit.load_initial(states);
-    for (std::int64_t k = 0; k < chunks_; ++k) {
-      std::copy_n(states, size, kept + k * size);
-      const std::int64_t end = std::min(in_.steps, (k + 1) * chunk_);
-      for (std::int64_t t = k * chunk_; t < end; ++t)
-        unit.step(t, states, states, nullptr, nullptr);
-    }
-    if (dlast_) {
-      unit.load_turned(dlast_->data() + unit.at_unit(), later);
-    } else {
-      std::fill_n(later, size, N(0));
-    }
-    for (std::int64_t k = chunks_; k-- > 0;) {
-      const std::int64_t start = k * chunk_;
-      const std::int64_t count = std::min(chunk_, in_.steps - start);
-      std::copy_n(kept + k * size, size, states);
-      for (std::int64_t t = 0; t < count; ++t) {
-        unit.step(start + t, states + t * size, states + (t + 1) * size, decays + t * size,
-                  nullptr);
-      }
-      std::fill_n(chunk_da, size, N(0));
-      for (std::int64_t t = count; t-- > 0;) {
-        step_back(unit, i % in_.blocks, start + t,
-                  {states + t * size, states + (t + 1) * size, decays + t * size, later, chunk_da});
-      }
-      for (std::int64_t e = 0; e < size; ++e) da[e] += chunk_da[e];
-    }
-    if (in_.has_initial_state && call_.results[5].data != nullptr) {
-      unit.write_turned(later, call_.results[5]);
-    }
-  }
+  // What a unit works in.
+  struct Room {
+    N* a;
+    N* later;   // ā_{t+1}·G_{t+1}
+    N* da;      // of one chunk
+    N* kept;    // the state before every chunk
+    N* states;  // of one chunk, from the one before it
+    N* decays;  // of one chunk
+    N* dx;      // of one chunk
+    N* ddelta;
 
-  struct StepState {
-    const N* before;
-    const N* after;
-    const N* decays;
-    N* later;
-    N* da;
+    Room(N* room, const Chunks& chunks, std::int64_t size)
+        : a(room),
+          later(a + size),
+          da(later + size),
+          kept(da + size),
+          states(kept + chunks.count * size),
+          decays(states + (chunks.length + 1) * size),
+          dx(decays + chunks.length * size),
+          ddelta(dx + chunks.length * RecurrenceColumns) {}
   };
 
-  void step_back(const Unit<N>& unit, std::int64_t block, std::int64_t t, StepState s) const {
-    const Lanes<N> x = load_lanes(in_.x.data() + unit.at_channel(t), unit.width);
-    const Lanes<N> delta = load_lanes(in_.delta.data() + unit.at_channel(t), unit.width);
-    const Lanes<N> dy = load_lanes(dy_.data() + unit.at_channel(t), unit.width);
-    const N* b = in_.b.data() + unit.at_state(t);
-    const N* c = in_.c.data() + unit.at_state(t);
-    N* db = db_ + block * row_states() + unit.at_state(t);
-    N* dc = dc_ + block * row_states() + unit.at_state(t);
-    Lanes<N> dx{};
-    Lanes<N> ddelta{};
-    vectorised([&]() RICCI_INLINE {
-      for (std::int64_t m = 0; m < in_.states; ++m) {
-        const std::int64_t at = m * LaneCount;
-        const N bm = b[m];
-        const N cm = c[m];
-        const Lanes<N> decay = load_lanes(s.decays + at, LaneCount);
-        const Lanes<N> before = load_lanes(s.before + at, LaneCount);
-        const Lanes<N> after = load_lanes(s.after + at, LaneCount);
-        const Lanes<N> am = load_lanes(static_cast<const N*>(unit.a) + at, LaneCount);
-        Lanes<N> later = load_lanes(static_cast<const N*>(s.later) + at, LaneCount);
-        Lanes<N> da = load_lanes(static_cast<const N*>(s.da) + at, LaneCount);
-        Lanes<N> to_b;
-        Lanes<N> to_c;
-        for (std::size_t l = 0; l < dx.size(); ++l) {
-          const N kept = decay[l] * before[l];
-          const N g = dy[l] * cm + later[l];
-          to_c[l] = dy[l] * after[l];
-          to_b[l] = g * delta[l] * x[l];
-          dx[l] += g * delta[l] * bm;
-          ddelta[l] += g * (am[l] * kept + bm * x[l]);
-          da[l] += g * delta[l] * kept;
-          later[l] = decay[l] * g;
-        }
-        std::copy(later.begin(), later.end(), s.later + at);
-        std::copy(da.begin(), da.end(), s.da + at);
-        db[m] = sum_lanes(to_b);
-        dc[m] = sum_lanes(to_c);
-      }
-    });
-    write_wanted(0, unit.at_channel(t), unit.width, dx.data());
-    write_wanted(1, unit.at_channel(t), unit.width, ddelta.data());
+  void run_part(std::int64_t row, std::int64_t part, N* memory) const {
+    const Room room(memory, chunks_, in_.unit_size());
+    const std::int64_t own = part * row_states();
+    const std::int64_t at = own + row * in_.steps * in_.states;
+    std::fill_n(db_ + at, in_.steps * in_.states, N(0));
+    std::fill_n(dc_ + at, in_.steps * in_.states, N(0));
+    for (std::int64_t block = parts_.begin(part); block < parts_.end(part); ++block) {
+      const ScanUnit<N> unit(in_, row, block, room.a);
+      run_forward(unit, room);
+      run_back(unit, room, own, da_ + (row * in_.blocks + block) * in_.unit_size());
+    }
   }
 
-  void write_wanted(std::size_t r, std::int64_t at, std::int64_t count, const N* from) const {
-    if (call_.results[r].data != nullptr) write_numbers(call_.results[r], at, count, from);
+  // Keeps the state before every chunk.
+  void run_forward(const ScanUnit<N>& unit, const Room& room) const {
+    const std::int64_t size = in_.unit_size();
+    unit.load_state(in_.h0, room.states);
+    for (std::int64_t k = 0; k < chunks_.count; ++k) {
+      std::copy_n(room.states, size, room.kept + k * size);
+      if (k + 1 == chunks_.count) break;
+      recurrence_kernels<N>().scan(unit.steps(chunks_.first(k), chunks_.size(k), room.states));
+    }
   }
 
-  // result r = Σ over blocks of channels
-  void add_blocks(N* sums, std::size_t r) const {
+  // The last chunk first. `own` is where the part's sums over channels start.
+  void run_back(const ScanUnit<N>& unit, const Room& room, std::int64_t own, N* da) const {
+    const std::int64_t size = in_.unit_size();
+    std::fill_n(da, size, N(0));
+    unit.load_state(dlast_, room.later);
+    for (std::int64_t k = chunks_.count; k-- > 0;) {
+      const std::int64_t t = chunks_.first(k);
+      ScanSteps<N> steps = unit.steps(t, chunks_.size(k), room.states);
+      steps.h_step = size;
+      steps.decays = room.decays;
+      std::copy_n(room.kept + k * size, size, room.states);
+      recurrence_kernels<N>().scan(steps);
+      steps.dy = dy_.data() + unit.at_channel(t);
+      steps.later = room.later;
+      steps.da = room.da;
+      steps.dx = room.dx;
+      steps.ddelta = room.ddelta;
+      steps.db = db_ + own + unit.at_state(t);
+      steps.dc = dc_ + own + unit.at_state(t);
+      std::fill_n(room.da, size, N(0));
+      recurrence_kernels<N>().scan_backward(steps);
+      for (std::int64_t e = 0; e < size; ++e) da[e] += room.da[e];
+      unit.write_steps(call_.results[0], t, steps.steps, room.dx);
+      unit.write_steps(call_.results[1], t, steps.steps, room.ddelta);
+    }
+    if (in_.has_initial_state && call_.results[5].data != nullptr) {
+      unit.write_turned(room.later, call_.results[5]);
+    }
+  }
+
+  // result r = Σ over parts of the channels
+  void add_parts(N* sums, std::size_t r) const {
     if (call_.results[r].data == nullptr) return;
-    if (in_.blocks == 0) std::fill_n(sums, row_states(), N(0));
-    parallel_for(call_.pool, row_states(), grain_for(in_.blocks),
+    if (parts_.count == 0) std::fill_n(sums, row_states(), N(0));
+    parallel_for(call_.pool, row_states(), grain_for(parts_.count),
                  [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t block = 1; block < in_.blocks; ++block) {
-                     const N* more = sums + block * row_states();
+                   for (std::int64_t part = 1; part < parts_.count; ++part) {
+                     const N* more = sums + part * row_states();
                      for (std::int64_t i = begin; i < end; ++i) sums[i] += more[i];
                    }
                    write_numbers(call_.results[r], begin, end - begin, sums + begin);
@@ -307,12 +285,12 @@ class SelectiveScanBackward {
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t i = begin; i < end; ++i) {
                      const std::int64_t j = i / in_.states;
-                     const std::int64_t m = i % in_.states;
+                     const std::int64_t at =
+                         (j / RecurrenceColumns * in_.states + i % in_.states) * RecurrenceColumns +
+                         j % RecurrenceColumns;
                      N total(0);
                      for (std::int64_t row = 0; row < in_.batch; ++row) {
-                       total +=
-                           da_[((row * in_.blocks + j / LaneCount) * in_.states + m) * LaneCount +
-                               j % LaneCount];
+                       total += da_[row * in_.blocks * in_.unit_size() + at];
                      }
                      write_numbers(call_.results[2], i, 1, &total);
                    }
@@ -323,9 +301,9 @@ class SelectiveScanBackward {
   Scan<N> in_;
   NumberOperand<N> dy_;
   std::optional<NumberOperand<N>> dlast_;
-  Slots units_;
-  std::int64_t chunk_;
-  std::int64_t chunks_;
+  Parts parts_;
+  Slots tasks_;
+  Chunks chunks_;
   std::int64_t room_size_;
   N* room_;
   N* db_;

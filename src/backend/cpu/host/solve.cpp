@@ -1,39 +1,16 @@
 // Linear systems: LU with partial pivoting from LAPACK, substitution from BLAS, one system a call
-// and any number of calls at once. Small systems are solved in f64 whatever their dtype: it costs
-// nothing there and gives what the reference gives.
+// and any number of calls at once.
 #include <array>
-#include <complex>
-#include <mutex>
 
-#include <cblas.h>
 #include <fmt/format.h>
 
 #include "backend/cpu/host/element.h"
 #include "backend/cpu/host/kernels.h"
+#include "backend/cpu/host/lapack.h"
 #include "backend/cpu/host/scratch.h"
-#include "support/fork.h"
-
-// LAPACK comes without a header of its own.
-extern "C" {
-// NOLINTBEGIN(bugprone-macro-parentheses): a type takes none.
-#define RICCI_LAPACK(prefix, T)                                                                \
-  void prefix##getrf_(const blasint* rows, const blasint* columns, T* a, const blasint* lda,   \
-                      blasint* pivots, blasint* info);                                         \
-  void prefix##getrs_(const char* trans, const blasint* n, const blasint* columns, const T* a, \
-                      const blasint* lda, const blasint* pivots, T* b, const blasint* ldb,     \
-                      blasint* info)
-// NOLINTEND(bugprone-macro-parentheses)
-RICCI_LAPACK(s, float);
-RICCI_LAPACK(d, double);
-RICCI_LAPACK(c, void);
-RICCI_LAPACK(z, void);
-#undef RICCI_LAPACK
-}
 
 namespace ricci::cpu {
 namespace {
-
-constexpr std::int64_t SmallSystem = 64;
 
 [[noreturn]] void fail_singular(const HostArguments& c, std::int64_t system, std::int64_t row) {
   c.fail(ErrorCode::SingularMatrix,
@@ -49,50 +26,17 @@ OwnedView with_last_axes_swapped(const ArrayView& v) {
       [rank](std::size_t k) { return k + 2 < rank ? k : 2 * rank - 3 - k; });
 }
 
-// The serial library keeps buffers of its own and must not run twice at a time.
-[[nodiscard]] std::unique_lock<ForkMutex> alone() {
-  static ForkMutex mutex;
-  return std::unique_lock(mutex);
+template <class F>
+void factor(F* a, blasint n, blasint* pivots, blasint* info) {
+  const auto lock = alone();
+  RICCI_BY_NUMBER(F, getrf)(&n, &n, a, &n, pivots, info);
 }
 
-void factor(float* a, blasint n, blasint* pivots, blasint* info) {
-  const auto lock = alone();
-  sgetrf_(&n, &n, a, &n, pivots, info);
-}
-void factor(double* a, blasint n, blasint* pivots, blasint* info) {
-  const auto lock = alone();
-  dgetrf_(&n, &n, a, &n, pivots, info);
-}
-void factor(std::complex<float>* a, blasint n, blasint* pivots, blasint* info) {
-  const auto lock = alone();
-  cgetrf_(&n, &n, a, &n, pivots, info);
-}
-void factor(std::complex<double>* a, blasint n, blasint* pivots, blasint* info) {
-  const auto lock = alone();
-  zgetrf_(&n, &n, a, &n, pivots, info);
-}
-
-void substitute(const float* a, blasint n, const blasint* pivots, float* b, blasint columns) {
+template <class F>
+void substitute(const F* a, blasint n, const blasint* pivots, F* b, blasint columns) {
   const auto lock = alone();
   blasint info = 0;
-  sgetrs_("N", &n, &columns, a, &n, pivots, b, &n, &info);
-}
-void substitute(const double* a, blasint n, const blasint* pivots, double* b, blasint columns) {
-  const auto lock = alone();
-  blasint info = 0;
-  dgetrs_("N", &n, &columns, a, &n, pivots, b, &n, &info);
-}
-void substitute(const std::complex<float>* a, blasint n, const blasint* pivots,
-                std::complex<float>* b, blasint columns) {
-  const auto lock = alone();
-  blasint info = 0;
-  cgetrs_("N", &n, &columns, a, &n, pivots, b, &n, &info);
-}
-void substitute(const std::complex<double>* a, blasint n, const blasint* pivots,
-                std::complex<double>* b, blasint columns) {
-  const auto lock = alone();
-  blasint info = 0;
-  zgetrs_("N", &n, &columns, a, &n, pivots, b, &n, &info);
+  RICCI_BY_NUMBER(F, getrs)("N", &n, &columns, a, &n, pivots, b, &n, &info);
 }
 
 template <class F>
@@ -230,22 +174,8 @@ class TriangularSolve {
   F* x_;
 };
 
-// Calls `f.template operator()<F>()` with what systems of these sizes and dtype are solved in.
-template <class F>
-decltype(auto) with_field(const HostArguments& call, F&& f) {
-  const ArrayView& a = call.operands[0];
-  const bool narrow =
-      a.dims.back() > SmallSystem && a.dtype != DType::F64 && a.dtype != DType::C128;
-  if (is_complex(a.dtype)) {
-    if (narrow) return f.template operator()<std::complex<float>>();
-    return f.template operator()<std::complex<double>>();
-  }
-  if (narrow) return f.template operator()<float>();
-  return f.template operator()<double>();
-}
-
 constexpr auto ByField = [](const HostArguments& call, const auto& f) {
-  return with_field(call, f);
+  return with_field(call.operands[0].dtype, call.operands[0].dims.back(), f);
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "backend/cpu/host/element.h"
+#include "backend/cpu/host/simd.h"
 
 namespace ricci::cpu {
 
@@ -28,17 +29,24 @@ inline constexpr bool has_narrow_key = sizeof(T) <= 4;
 template <class T>
 using ItemOf = std::conditional_t<has_narrow_key<T>, std::uint64_t, WideItem>;
 
-/// An unsigned integer in the order of the element: NaN above all numbers, -0.0 equal to 0.0.
+/// What orders elements: an unsigned integer.
 template <class T>
-[[nodiscard]] auto ascending_key(T v) noexcept {
-  using Bits = std::conditional_t<has_narrow_key<T>, std::uint32_t, std::uint64_t>;
-  constexpr Bits Top = Bits{1} << (std::numeric_limits<Bits>::digits - 1);
+using KeyOf = std::conditional_t<has_narrow_key<T>, std::uint32_t, std::uint64_t>;
+
+/// An unsigned integer in the order of the element: NaN above all numbers, -0.0 equal to 0.0. No
+/// branch, so that loops over it have a vector form.
+template <class T>
+[[nodiscard]] RICCI_INLINE inline KeyOf<T> ascending_key(T v) noexcept {
+  using Bits = KeyOf<T>;
+  constexpr int Last = std::numeric_limits<Bits>::digits - 1;
+  constexpr Bits Top = Bits{1} << Last;
   if constexpr (is_any_float<T>) {
     using F = Number<T>;
-    const auto wide = element_cast<F>(v) + F(0);  // -0.0 becomes 0.0
-    if (wide != wide) return std::numeric_limits<Bits>::max();
-    const auto bits = std::bit_cast<Bits>(wide);
-    return static_cast<Bits>((bits & Top) != 0 ? ~bits : bits | Top);
+    constexpr Bits Infinity = std::bit_cast<Bits>(std::numeric_limits<F>::infinity());
+    const auto bits = std::bit_cast<Bits>(element_cast<F>(v) + F(0));  // -0.0 becomes 0.0
+    const auto ordered = static_cast<Bits>(bits ^ ((Bits{0} - (bits >> Last)) | Top));
+    const auto nan = static_cast<Bits>((bits & ~Top) > Infinity ? 1 : 0);
+    return static_cast<Bits>(ordered | (Bits{0} - nan));
   } else if constexpr (std::is_signed_v<T>) {
     return static_cast<Bits>(static_cast<Bits>(v) ^ Top);
   } else {
@@ -46,15 +54,20 @@ template <class T>
   }
 }
 
+/// The same, turned round where the largest comes first.
+template <class T>
+[[nodiscard]] RICCI_INLINE inline KeyOf<T> ordered_key(T v, bool descending) noexcept {
+  return static_cast<KeyOf<T>>(ascending_key(v) ^ (KeyOf<T>{0} - KeyOf<T>{descending}));
+}
+
 template <class T>
 [[nodiscard]] ItemOf<T> item_of(T v, std::int64_t position, bool descending) noexcept {
-  const auto key = ascending_key(v);
-  const auto ordered = static_cast<decltype(key)>(descending ? ~key : key);
+  const auto key = ordered_key(v, descending);
   const auto at = static_cast<std::uint64_t>(position);
   if constexpr (has_narrow_key<T>) {
-    return (std::uint64_t{ordered} << 32) | at;
+    return (std::uint64_t{key} << 32) | at;
   } else {
-    return {ordered, at};
+    return {key, at};
   }
 }
 
@@ -65,10 +78,10 @@ template <class T>
   return static_cast<std::int64_t>(item.position);
 }
 
-namespace detail {
 [[nodiscard]] inline std::uint64_t key_of(std::uint64_t item) noexcept { return item >> 32; }
 [[nodiscard]] inline std::uint64_t key_of(const WideItem& item) noexcept { return item.key; }
 
+namespace detail {
 // A stable radix sort by digits of some bits, lowest first; digits all items share are left out.
 template <int DigitBits, class Item>
 Item* radix_sort(Item* items, Item* spare, std::size_t count) {
@@ -109,26 +122,39 @@ template <class Item>
   return detail::radix_sort<11>(items, spare, count);
 }
 
+/// How many items `least_items` looks at together, and room it needs.
+inline constexpr std::int64_t LeastItemsRun = 16;
+[[nodiscard]] constexpr std::int64_t least_items_room(std::int64_t kept) {
+  return 2 * kept + LeastItemsRun;
+}
+
 /// Brings the `kept` least of the items `make(0) … make(count - 1)` to the front of `room`, in
-/// order. There is room for 2·kept + 256.
-template <class Item, class Make>
-void least_items(Item* room, std::int64_t count, std::int64_t kept, const Make& make) {
-  const std::int64_t most = 2 * kept + 256;
+/// order. `next(begin, key)` gives where the first run from `begin` on starts that may have a key
+/// below that one: it may skip whole runs, and no others.
+template <class Item, class Make, class Next>
+void least_items(Item* room, std::int64_t count, std::int64_t kept, const Make& make,
+                 const Next& next) {
+  const std::int64_t most = least_items_room(kept);
   std::int64_t held = 0;
-  bool full = false;  // room[kept - 1] is then the largest that may stay
+  bool full = false;  // `limit` is then the largest that may stay
   Item limit{};
   const auto drop = [&] {
     std::nth_element(room, room + kept - 1, room + held);
     held = kept;
   };
-  for (std::int64_t i = 0; i < count; ++i) {
-    const Item item = make(i);
-    if (full && limit < item) continue;
-    room[held++] = item;
-    if (held < most) continue;
-    drop();
-    limit = room[kept - 1];
-    full = true;
+  for (std::int64_t begin = 0; begin < count; begin += LeastItemsRun) {
+    // Behind the limit, an item with its key is larger.
+    if (full) begin = next(begin, key_of(limit));
+    const std::int64_t end = std::min(count, begin + LeastItemsRun);
+    for (std::int64_t i = begin; i < end; ++i) {
+      const Item item = make(i);
+      if (full && limit < item) continue;
+      room[held++] = item;
+      if (held < most) continue;
+      drop();
+      limit = room[kept - 1];
+      full = true;
+    }
   }
   if (held > kept) drop();
   std::sort(room, room + held);

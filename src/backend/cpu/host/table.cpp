@@ -10,9 +10,17 @@ HostKernel kernel(const loop::HostCall& /*c*/) noexcept { return {}; }
 HostKernel kernel(const loop::MatrixProduct& /*c*/) noexcept { return {}; }
 HostKernel kernel(const loop::Pooling& /*c*/) noexcept { return {}; }
 HostKernel kernel(const loop::Attention& /*c*/) noexcept { return {}; }
+HostKernel kernel(const loop::FourierTransform& /*c*/) noexcept { return {}; }
 
 HostKernel kernel(const loop::GroupedProduct& c) noexcept {
   return c.pass == Pass::Forward ? grouped_product_kernel() : grouped_product_backward_kernel();
+}
+HostKernel kernel(const loop::PackedProduct& c) noexcept {
+  return c.experts == 0 ? packed_product_kernel() : packed_experts_kernel();
+}
+HostKernel kernel(const loop::IntegerProduct& /*c*/) noexcept { return integer_product_kernel(); }
+HostKernel kernel(const loop::IntegerConvolution& /*c*/) noexcept {
+  return integer_convolution_kernel();
 }
 HostKernel kernel(const loop::Convolution& c) noexcept {
   switch (c.of) {
@@ -25,6 +33,19 @@ HostKernel kernel(const loop::Convolution& c) noexcept {
 HostKernel kernel(const loop::Solve& c) noexcept {
   return c.matrix == loop::Solve::Matrix::Dense ? dense_solve_kernel() : triangular_solve_kernel();
 }
+HostKernel kernel(const loop::MatrixFunction& c) noexcept {
+  using Of = loop::MatrixFunction::Of;
+  switch (c.of) {
+    case Of::Cholesky: return cholesky_kernel();
+    case Of::Lu: return lu_kernel();
+    case Of::Qr: return qr_kernel();
+    case Of::Eigh: return eigh_kernel();
+    case Of::Svd: return svd_kernel();
+    case Of::Exponential: return exponential_kernel();
+    case Of::Adjugate: return adjugate_kernel();
+  }
+  return {};
+}
 HostKernel kernel(const loop::Sort& /*c*/) noexcept { return sort_kernel(); }
 HostKernel kernel(const loop::ArgReduce& /*c*/) noexcept { return arg_reduce_kernel(); }
 HostKernel kernel(const loop::Cumulative& /*c*/) noexcept { return cumulative_kernel(); }
@@ -34,6 +55,7 @@ HostKernel kernel(const loop::Gather& c) noexcept {
 HostKernel kernel(const loop::Scatter& c) noexcept {
   return c.each ? scatter_each_kernel() : scatter_kernel();
 }
+HostKernel kernel(const loop::ScatterInto& /*c*/) noexcept { return scatter_into_kernel(); }
 HostKernel kernel(const loop::DynamicSlice& c) noexcept {
   return c.replaces ? dynamic_update_kernel() : dynamic_slice_kernel();
 }

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "backend/cpu/kernels/recurrence_kernels.h"
+
 namespace ricci::cpu {
 
 /// C = A B, or C += A B, for C [m, n] with neighbouring columns. Strides count elements.
@@ -86,6 +88,127 @@ struct ScoreKernels {
                    const float* slope) = nullptr;
 };
 
+/// Complex numbers in memory: [row, column] at row · `row` + column · `column`, in real numbers.
+template <class T>
+struct FourierView {
+  T* re = nullptr;
+  T* im = nullptr;  ///< null when read: all zero
+  std::int64_t row = 0;
+  std::int64_t column = 0;
+};
+
+/// A step of a transform: `radix` parts of `apart` rows become one.
+template <class T>
+struct FourierStage {
+  std::int64_t radix = 1;
+  std::int64_t apart = 1;
+  const T* roots = nullptr;  ///< [apart, radix - 1, 2]: what row k of each later part is turned by
+  const T* turns = nullptr;  ///< [radix, 2]: cosines and sines
+};
+
+/// A transform of rows, each of `lanes` real and as many imaginary numbers: one for every column.
+template <class T>
+struct FourierRows {
+  std::int64_t rows = 1;
+  const FourierStage<T>* stages = nullptr;
+  std::int64_t count = 0;
+};
+
+/// to[place of j] = from[j] · factors[j] for j < given, and 0 for the other places below `total`.
+template <class T>
+struct FourierSpread {
+  const T* from = nullptr;
+  std::int64_t given = 0;
+  std::int64_t total = 0;
+  const T* factors = nullptr;            ///< [given, 2]
+  const std::int32_t* places = nullptr;  ///< null: j
+  std::int64_t apart = 0;                ///< elements from row to row of `to`
+  bool swap = false;                     ///< real and imaginary parts change places
+  T* to = nullptr;
+};
+
+/// Fourier transforms, e^(-2πi·nk/N), of columns side by side. Blocks of rows are 64-aligned.
+template <class T>
+struct FourierKernels {
+  std::int64_t lanes = 0;
+  /// In place. Row j of the input lies at its place, which reverses the digits of j.
+  void (*transform)(const FourierRows<T>&, T* data) = nullptr;
+  /// Rows of a view, at their places; `count` columns, the others are 0.
+  void (*load)(const FourierView<const T>&, std::int64_t rows, std::int64_t count,
+               const std::int32_t* places, T* data) = nullptr;
+  void (*store)(const T* data, std::int64_t rows, std::int64_t count, T scale,
+                const FourierView<T>&) = nullptr;
+  /// A transform and `store` of all its rows; `joins`: only the last step is left to do.
+  void (*finish)(const FourierRows<T>&, bool joins, T* data, std::int64_t count, T scale,
+                 const FourierView<T>&) = nullptr;
+  void (*spread)(const FourierSpread<T>&) = nullptr;
+  /// Row k, column c times fine[k, c] · coarse[k], columns as rows: lanes k of column c go to row c
+  /// of their block, blocks `apart` elements from each other.
+  void (*twist)(const T* data, std::int64_t rows, std::int64_t count, const T* fine,
+                const T* coarse, T* to, std::int64_t apart) = nullptr;
+  /// Rows of the transform of pairs of real numbers become `half` + 1 bins; roots[k] =
+  /// e^(-πi·k/half). And back, to their places, twice as large and with their parts exchanged.
+  void (*split_rows)(T* data, std::int64_t half, const T* roots) = nullptr;
+  void (*join_rows)(const T* from, std::int64_t half, const T* roots, const std::int32_t* places,
+                    T* to) = nullptr;
+  /// The same for one line of interleaved numbers, bins [begin, end) and their mirror images;
+  /// end ≤ half / 2 + 1. Nothing is exchanged.
+  void (*split_line)(const T* z, std::int64_t half, const T* cosines, const T* sines,
+                     std::int64_t begin, std::int64_t end, T scale, T* bins) = nullptr;
+  void (*join_line)(const T* bins, std::int64_t half, const T* cosines, const T* sines,
+                    std::int64_t begin, std::int64_t end, T* z) = nullptr;
+};
+
+/// Weights in few bits (ricci/quant) to floats.
+struct PackedKernels {
+  /// `count` blocks that lie behind each other.
+  using Blocks = void (*)(const std::uint8_t* blocks, std::int64_t count, float* to);
+  Blocks q4_0 = nullptr;
+  Blocks q8_0 = nullptr;
+  Blocks q4_k = nullptr;
+  Blocks q5_k = nullptr;
+  Blocks q6_k = nullptr;
+  /// A row of `count` blocks with a row of x, decoded in registers; null where there is none.
+  /// `sums`: of 16 neighbours of x each.
+  using Dot = float (*)(const std::uint8_t* blocks, std::int64_t count, const float* x,
+                        const float* sums);
+  struct Dots {
+    Dot q4_0 = nullptr;
+    Dot q8_0 = nullptr;
+    Dot q4_k = nullptr;
+    Dot q5_k = nullptr;
+    Dot q6_k = nullptr;
+  };
+  Dots dots = {};
+  void (*sum_sixteens)(const float* x, std::int64_t count, float* sums) = nullptr;
+  /// acc[j] += Σ_r x[r]·codes[r][j]
+  void (*add_int8_rows)(const std::int8_t* codes, std::int64_t stride, const float* x,
+                        std::int64_t rows, std::int64_t count, float* acc) = nullptr;
+  /// (code - zero)·scale of a row; zeros may be null.
+  void (*int8)(const std::int8_t* codes, const float* scales, const float* zeros,
+               std::int64_t count, float* to) = nullptr;
+  /// The same for codes of 4 bits, two to a byte, from the low half of the first one on.
+  void (*int4)(const std::uint8_t* codes, const float* scales, const float* zeros,
+               std::int64_t count, float* to) = nullptr;
+  /// FP8 times scale, of a row; scales may be null.
+  void (*e4m3)(const std::uint8_t* codes, const float* scales, std::int64_t count,
+               float* to) = nullptr;
+  void (*e5m2)(const std::uint8_t* codes, const float* scales, std::int64_t count,
+               float* to) = nullptr;
+};
+
+/// Products of u8 and i8, four at a time, in sums that wrap in 32 bits.
+struct IntegerKernels {
+  static constexpr std::int64_t Columns = 64;  ///< of w in a strip
+  /// Columns of w [depth, columns], read with any strides, as strips [depth/4][Columns][4]: depth
+  /// is rounded up, and what is missing is 0. `sums` gets Σ_depth of each column.
+  void (*pack)(const std::int8_t* w, std::int64_t row, std::int64_t column, std::int64_t columns,
+               std::int64_t depth, std::int8_t* to, std::int32_t* sums) = nullptr;
+  /// c [rows, Columns] = x [rows, depth rounded up to 4] · one strip.
+  void (*multiply)(const std::uint8_t* x, std::int64_t x_row, const std::int8_t* strip,
+                   std::int64_t rows, std::int64_t depth, std::int32_t* c) = nullptr;
+};
+
 struct VectorKernels {
   const char* name = nullptr;
   ProductKernels<float> f32;
@@ -93,6 +216,12 @@ struct VectorKernels {
   ProductKernels<std::uint32_t> u32;
   ProductKernels<std::uint64_t> u64;
   ScoreKernels scores;
+  FourierKernels<float> fourier_f32;
+  FourierKernels<double> fourier_f64;
+  PackedKernels packed;
+  IntegerKernels integers;
+  RecurrenceKernels<float> recurrence_f32;
+  RecurrenceKernels<double> recurrence_f64;
   /// Maxima of windows of two by two, side by side in two rows of an image; and the rows' gradient,
   /// which has dy at every window's first maximum.
   void (*max_of_pairs)(const float* upper, const float* lower, std::int64_t count,

@@ -2,15 +2,26 @@
 // namespace) and RICCI_VECTOR_BYTES defined. It must not use inline functions of other headers:
 // the linker keeps one copy of those, and it might be the one with the wrong instructions.
 #if defined(__x86_64__)
+#if defined(__GNUC__) && !defined(__clang__)
+// GCC 12 says so of the lanes that its own intrinsics leave open.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
 #endif
 
+#include "backend/cpu/kernels/vector_butterflies.h"
+#include "backend/cpu/kernels/vector_fourier.h"
+#include "backend/cpu/kernels/vector_integers.h"
 #include "backend/cpu/kernels/vector_kernels.h"
 #include "backend/cpu/kernels/vector_lanes.h"
 #include "backend/cpu/kernels/vector_narrow.h"
+#include "backend/cpu/kernels/vector_packed.h"
+#include "backend/cpu/kernels/vector_packed_dots.h"
 #include "backend/cpu/kernels/vector_panels.h"
 #include "backend/cpu/kernels/vector_pool.h"
 #include "backend/cpu/kernels/vector_product.h"
+#include "backend/cpu/kernels/vector_recurrence.h"
 #include "backend/cpu/kernels/vector_scores.h"
 
 namespace ricci::cpu::RICCI_VECTOR_TARGET {
@@ -25,6 +36,23 @@ const VectorKernels kernels = {
     .u32 = product_kernels<std::uint32_t>(),
     .u64 = product_kernels<std::uint64_t>(),
     .scores = {take_scores, exp_shifted, cap_scores, add_products, score_gradient},
+    .fourier_f32 = fourier_kernels<float>(),
+    .fourier_f64 = fourier_kernels<double>(),
+    .packed = {.q4_0 = decode_q4_0,
+               .q8_0 = decode_q8_0,
+               .q4_k = decode_q4_k,
+               .q5_k = decode_q5_k,
+               .q6_k = decode_q6_k,
+               .dots = PackedDots,
+               .sum_sixteens = sum_sixteens,
+               .add_int8_rows = add_int8_rows,
+               .int8 = decode_int8,
+               .int4 = decode_int4,
+               .e4m3 = decode_e4m3,
+               .e5m2 = decode_e5m2},
+    .integers = {.pack = pack_integers, .multiply = multiply_integers},
+    .recurrence_f32 = recurrence_kernels<float>(),
+    .recurrence_f64 = recurrence_kernels<double>(),
     .max_of_pairs = max_of_pairs,
     .max_of_pairs_backward = max_of_pairs_backward,
     .exp = exp_all,

@@ -76,6 +76,12 @@ llvm::Value* emit_unary(llvm::IRBuilderBase& builder, UnaryKind kind, llvm::Valu
     case UnaryKind::Atanh: return vm::atanh(x).v;
     case UnaryKind::Softplus: return vm::softplus(x).v;
     case UnaryKind::LogSigmoid: return (-vm::softplus(-x)).v;
+    case UnaryKind::Elu: return vm::elu(x).v;
+    case UnaryKind::Selu: return vm::selu(x).v;
+    case UnaryKind::HardSigmoid: return vm::hard_sigmoid(x).v;
+    case UnaryKind::HardSwish: return vm::hard_swish(x).v;
+    case UnaryKind::Mish: return vm::mish(x).v;
+    case UnaryKind::Softsign: return vm::softsign(x).v;
     case UnaryKind::Square: return (x * x).v;
     case UnaryKind::Reciprocal: return (1.0 / x).v;
     case UnaryKind::Sign: return vm::sign(x).v;

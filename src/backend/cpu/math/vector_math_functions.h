@@ -41,6 +41,14 @@ struct ExpParts {
 [[nodiscard]] Real sinh(Real x);
 [[nodiscard]] Real cosh(Real x);
 
+// vector_math_gates.cpp
+[[nodiscard]] Real elu(Real x);
+[[nodiscard]] Real selu(Real x);
+[[nodiscard]] Real hard_sigmoid(Real x);
+[[nodiscard]] Real hard_swish(Real x);
+[[nodiscard]] Real mish(Real x);
+[[nodiscard]] Real softsign(Real x);
+
 // vector_math_log.cpp
 /// x = (1 + f)·2ᵏ with 1 + f in [√½, √2); x is positive and finite.
 struct LogParts {

@@ -14,8 +14,8 @@
 #include "backend/cpu/structured/thread_scratch.h"
 #include "device/faults.h"
 #include "support/align.h"
-#include "support/float_environment.h"
 #include "support/stop_flag.h"
+#include "support/vector_environment.h"
 
 namespace ricci::cpu {
 namespace {
@@ -45,7 +45,7 @@ struct Executable::ReadyLaunch {
   KernelCode code;
   std::vector<std::int64_t> locals;  ///< where each local argument lies in a tile's room
   std::int64_t local_bytes = 0;
-  std::size_t first_argument = 0;  ///< among those of the step
+  std::size_t first_argument = 0;  ///< among those of the frame
 };
 
 /// Launches that run at the same time.
@@ -78,19 +78,19 @@ Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code,
     throw_if_stopped();
     Ready ready;
     if (const auto* step_kernels = std::get_if<KernelStep>(&step.what)) {
-      ready.kernels = prepare(step_kernels->launches, kernels, 0);
+      ready.kernels = prepare(step_kernels->launches, kernels);
     } else if (const auto* call = std::get_if<CallStep>(&step.what)) {
       AttachedKernels attached;
       if (call->before) {
-        ready.before = prepare({&*call->before, 1}, kernels, 0);
+        ready.before = prepare({&*call->before, 1}, kernels);
         attached.before = &program_->kernels[call->before->kernel];
       }
       if (call->after) {
-        const std::size_t first = call->before ? call->before->buffers.size() : 0;
-        ready.after = prepare({&*call->after, 1}, kernels, first);
+        ready.after = prepare({&*call->after, 1}, kernels);
         attached.after = &program_->kernels[call->after->kernel];
       }
       ready.call = make_call_kernel(*call, registry, attached);
+      only_compiled_ = false;
       scratch_bytes_ = std::max(scratch_bytes_, ready.call->scratch_bytes());
       thread_bytes_ = std::max(thread_bytes_, thread_scratch_bytes(ready.call->thread_bytes()));
     } else if (const auto* l = std::get_if<LoopStep>(&step.what)) {
@@ -103,6 +103,7 @@ Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code,
         scratch_bytes_ = std::max(scratch_bytes_, b.scratch_bytes_);
         thread_bytes_ = std::max(thread_bytes_, b.thread_bytes_);
         inside += b.spare_bytes_;
+        only_compiled_ = only_compiled_ && b.only_compiled_;
       }
       spare_bytes_ += device::control_spare_bytes(std::get<ControlStep>(step.what)) + inside;
     }
@@ -122,13 +123,11 @@ Executable::ReadyLaunch Executable::prepare(const Launch& launch, const KernelCo
 }
 
 Executable::ReadyLaunches Executable::prepare(std::span<const Launch> launches,
-                                              std::span<const KernelCode> code,
-                                              std::size_t first_argument) {
+                                              std::span<const KernelCode> code) {
   // Arguments times elements: what kernels of one tile each do within some 100 µs is done before
   // another thread, which may have to be woken, would have been of use.
   constexpr std::int64_t LittleWork = 1 << 20;
   std::int64_t work = 0;
-  std::size_t arguments = first_argument;
   ReadyLaunches ready{.alone = true};
   for (const Launch& launch : launches) {
     const loop::Kernel& k = program_->kernels[launch.kernel];
@@ -137,13 +136,12 @@ Executable::ReadyLaunches Executable::prepare(std::span<const Launch> launches,
       ready.tiles.push_back({tile_range(k, tiles, t), ready.launches.size()});
     }
     ready.launches.push_back(prepare(launch, code[launch.kernel]));
-    ready.launches.back().first_argument = arguments;
-    arguments += launch.buffers.size();
+    ready.launches.back().first_argument = arguments_;
+    arguments_ += launch.buffers.size();
     work += k.rows() * k.row_elements() * static_cast<std::int64_t>(k.arguments.size());
     if (tiles > 1 || work > LittleWork) ready.alone = false;
   }
   if (ready.tiles.size() == 1) ready.alone = true;
-  most_arguments_ = std::max(most_arguments_, arguments);
   return ready;
 }
 
@@ -184,7 +182,7 @@ void Executable::prepare_frame(Frame& frame, std::byte* arena, std::byte* seed) 
     if (b.role == Buffer::Role::Seed) at = seed;
     frame.buffers.push_back(at);
   }
-  frame.arguments.resize(most_arguments_);
+  frame.arguments.resize(arguments_);
   for (const Step& step : program_->steps) {
     std::visit(
         [&]<class S>(const S& s) {
@@ -262,9 +260,10 @@ class Runner {
     }
   }
 
-  // What each launch is given.
+  // What each launch is given; it stays until the frame is given other buffers.
   static void set_arguments(const Executable::ReadyLaunches& ready,
                             std::span<const Launch> launches, Frame& frame) {
+    if (frame.arguments_hold) return;
     for (std::size_t l = 0; l < launches.size(); ++l) {
       void** next = frame.arguments.data() + ready.launches[l].first_argument;
       const std::vector<std::int64_t>& starts = ready.launches[l].code.starts;
@@ -437,18 +436,33 @@ class Runner {
 };
 
 void Executable::start(device::Context& given, const device::RunArguments& arguments) const {
-  const DefaultFloatEnvironment floats;
   auto& context = static_cast<Context&>(given);
+  if (only_compiled_ && arguments.observer == nullptr) {
+    const DefaultVectorEnvironment floats;
+    run(context, arguments);
+  } else {
+    const DefaultFloatEnvironment floats;
+    run(context, arguments);
+  }
+}
+
+void Executable::run(Context& context, const device::RunArguments& arguments) const {
   context.set_seed(arguments.seed);
   Frame& frame = context.frame();
+  const auto give = [&](BufferId buffer, std::byte* at) {
+    std::byte*& held = frame.buffers[static_cast<std::size_t>(buffer)];
+    if (held == at) return;
+    held = at;
+    frame.arguments_hold = false;
+  };
   for (std::size_t k = 0; k < program_->inputs.size(); ++k) {
-    frame.buffers[static_cast<std::size_t>(program_->inputs[k])] =
-        const_cast<std::byte*>(arguments.inputs[k]);
+    give(program_->inputs[k], const_cast<std::byte*>(arguments.inputs[k]));
   }
   for (std::size_t k = 0; k < program_->outputs.size(); ++k) {
-    frame.buffers[static_cast<std::size_t>(program_->outputs[k])] = arguments.outputs[k];
+    give(program_->outputs[k], arguments.outputs[k]);
   }
   Runner(context, pool_, arguments).run(*this, frame);
+  frame.arguments_hold = true;  // all steps have been taken; those of bodies get others each time
 }
 
 }  // namespace ricci::cpu

@@ -26,7 +26,8 @@ class Executable;
 /// The buffers of one program in one context, and what its launches are handed.
 struct Frame {
   std::vector<std::byte*> buffers;
-  std::vector<void*> arguments;              ///< room for those of any step
+  std::vector<void*> arguments;              ///< of all launches
+  bool arguments_hold = false;               ///< they are those of the buffers
   std::vector<std::byte*> operands;          ///< room for the operands and results of any call
   std::vector<std::vector<Frame>> bodies;    ///< per step, per body
   std::vector<device::ControlRoom> control;  ///< per step
@@ -76,18 +77,19 @@ class Executable final : public device::Executable {
   struct ReadyLaunches;
   struct Ready;
   ReadyLaunch prepare(const Launch& launch, const KernelCode& code);
-  ReadyLaunches prepare(std::span<const Launch> launches, std::span<const KernelCode> code,
-                        std::size_t first_argument);
+  ReadyLaunches prepare(std::span<const Launch> launches, std::span<const KernelCode> code);
   void prepare_frame(Frame& frame, std::byte* arena, std::byte* seed) const;
   void reserve_threads() const;
+  void run(Context& context, const device::RunArguments& arguments) const;
 
   std::shared_ptr<const Program> program_;
   ThreadPool& pool_;
   std::vector<Ready> steps_;
   std::int64_t scratch_bytes_ = 0;
-  std::int64_t thread_bytes_ = 0;   ///< each thread needs for the rows of kernels
-  std::int64_t spare_bytes_ = 0;    ///< control flow needs for results nobody wants
-  std::size_t most_arguments_ = 0;  ///< of one step
+  std::int64_t thread_bytes_ = 0;  ///< each thread needs for the rows of kernels
+  std::int64_t spare_bytes_ = 0;   ///< control flow needs for results nobody wants
+  std::size_t arguments_ = 0;      ///< of all launches
+  bool only_compiled_ = true;      ///< all steps, those of bodies included, are compiled kernels
 };
 
 }  // namespace ricci::cpu

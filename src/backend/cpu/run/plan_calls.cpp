@@ -8,13 +8,16 @@
 
 #include "ricci/support/error.h"
 
+#include "backend/cpu/kernels/vector_kernels.h"
 #include "backend/cpu/run/host_call.h"
 #include "backend/cpu/run/reference_call.h"
 #include "backend/cpu/structured/attention.h"
 #include "backend/cpu/structured/conv.h"
+#include "backend/cpu/structured/fourier.h"
 #include "backend/cpu/structured/pooling.h"
 #include "backend/cpu/structured/strided_copy.h"
 #include "support/align.h"
+#include "type/small_dtype.h"
 
 namespace ricci::cpu {
 namespace {
@@ -322,6 +325,57 @@ class AttentionCall final : public RowMajorCall {
   OddOperands odd_;
 };
 
+// Floats narrower than f32 are widened before and rounded after.
+template <class T>
+class FourierCall final : public RowMajorCall {
+ public:
+  FourierCall(const CallStep& step, const loop::FourierTransform& role)
+      : RowMajorCall(step),
+        plan_(role),
+        from_(step.operands[0].type.dtype),
+        to_(step.results[0].type.dtype),
+        operands_(is_small_float(from_) ? *step.operands[0].type.numel() : 0),
+        results_(is_small_float(to_) ? *step.results[0].type.numel() : 0) {}
+  [[nodiscard]] std::string_view how() const override { return "fourier"; }
+  [[nodiscard]] std::int64_t thread_bytes() const override { return plan_.thread_bytes(); }
+
+ private:
+  void run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
+                std::span<std::byte* const> out, std::byte* scratch,
+                const RunWith&) const override {
+    std::byte* wide_in = scratch;
+    std::byte* wide_out = wide_in + bytes_of(operands_);
+    auto* room = reinterpret_cast<T*>(wide_out + bytes_of(results_));
+    const T* x = reinterpret_cast<const T*>(operands_ > 0 ? wide_in : in[0]);
+    T* y = reinterpret_cast<T*>(results_ > 0 ? wide_out : out[0]);
+    if (operands_ > 0) widen(in[0], reinterpret_cast<float*>(wide_in));
+    plan_.run(pool, x, y, room);
+    if (results_ > 0) narrow(reinterpret_cast<const float*>(wide_out), out[0]);
+  }
+  void widen(const std::byte* x, float* to) const {
+    const VectorKernels& k = vector_kernels();
+    const auto* from = reinterpret_cast<const std::uint16_t*>(x);
+    (from_ == DType::F16 ? k.widen_f16 : k.widen_bf16)(from, to, operands_);
+  }
+  void narrow(const float* y, std::byte* out) const {
+    const VectorKernels& k = vector_kernels();
+    auto* to = reinterpret_cast<std::uint16_t*>(out);
+    (to_ == DType::F16 ? k.narrow_f16 : k.narrow_bf16)(y, to, results_);
+  }
+  static std::int64_t bytes_of(std::int64_t floats) {
+    return aligned(floats * static_cast<std::int64_t>(sizeof(float)));
+  }
+  [[nodiscard]] std::int64_t plan_bytes() const override {
+    return bytes_of(operands_) + bytes_of(results_) +
+           plan_.scratch_elements() * static_cast<std::int64_t>(sizeof(T));
+  }
+  FourierPlan<T> plan_;
+  DType from_;
+  DType to_;
+  std::int64_t operands_;  ///< that are widened
+  std::int64_t results_;   ///< that are rounded
+};
+
 }  // namespace
 
 std::unique_ptr<CallKernel> make_plan_call(const CallStep& step, const AttachedKernels& attached) {
@@ -330,6 +384,13 @@ std::unique_ptr<CallKernel> make_plan_call(const CallStep& step, const AttachedK
   }
   if (const auto* pool = std::get_if<loop::Pooling>(&step.call)) {
     return std::make_unique<PoolCall>(step, *pool);
+  }
+  if (const auto* fourier = std::get_if<loop::FourierTransform>(&step.call)) {
+    const DType dtype = step.operands[0].type.dtype;
+    if (dtype == DType::F64 || dtype == DType::C128) {
+      return std::make_unique<FourierCall<double>>(step, *fourier);
+    }
+    return std::make_unique<FourierCall<float>>(step, *fourier);
   }
   const auto* attention = std::get_if<loop::Attention>(&step.call);
   if (attention != nullptr && step.operands[0].type.dtype == DType::F32) {

@@ -1,0 +1,332 @@
+// Products and convolutions of codes: exact sums of small products, scaled and rounded once.
+//
+// Sums are of x' w, where x' = x + 128 for signed x, so that one factor has no sign; zero points
+// are taken out afterwards: Σ (x' - p)(w - z) = Σ x' w - p Σ w - z Σ x' + K p z.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "backend/cpu/host/kernels.h"
+#include "backend/cpu/host/scratch.h"
+#include "backend/cpu/kernels/vector_kernels.h"
+#include "backend/cpu/structured/thread_scratch.h"
+
+namespace ricci::cpu {
+namespace {
+
+constexpr std::int64_t StripWidth = IntegerKernels::Columns;
+// Sums of so many products of 8 bits fit into 32; longer ones are added up in 64.
+constexpr std::int64_t LongestSum = std::int64_t{1} << 15;
+constexpr std::int64_t RowsAtOnce = 96;
+
+// Rows of x' and their sums.
+struct CodeRows {
+  const std::uint8_t* codes = nullptr;
+  std::int64_t stride = 0;
+  const std::int64_t* sums = nullptr;
+};
+
+// A weight as strips for every piece of the depth.
+class CodeWeight {
+ public:
+  CodeWeight(std::int64_t depth, std::int64_t columns, Scratch& scratch)
+      : depth_(depth),
+        columns_(columns),
+        strips_((columns + StripWidth - 1) / StripWidth),
+        pieces_(std::max<std::int64_t>(1, (depth + LongestSum - 1) / LongestSum)),
+        packed_(scratch.take<std::int8_t>(pieces_ * strips_ * StripWidth *
+                                          ((std::min(depth, LongestSum) + 3) / 4 * 4))),
+        sums_(scratch.take<std::int32_t>(pieces_ * strips_ * StripWidth)) {}
+
+  void pack(ThreadPool& pool, const std::int8_t* w, std::int64_t row, std::int64_t column) const {
+    pool.run(pieces_ * strips_, [&](std::int64_t i) {
+      const std::int64_t piece = i / strips_;
+      const std::int64_t n = i % strips_ * StripWidth;
+      vector_kernels().integers.pack(w + piece * LongestSum * row + n * column, row, column,
+                                     std::min(StripWidth, columns_ - n), depth_of(piece),
+                                     const_cast<std::int8_t*>(strip(piece, i % strips_)),
+                                     sums_ + i * StripWidth);
+    });
+  }
+  [[nodiscard]] std::int64_t depth() const { return depth_; }
+  [[nodiscard]] std::int64_t columns() const { return columns_; }
+  [[nodiscard]] std::int64_t strips() const { return strips_; }
+  [[nodiscard]] std::int64_t pieces() const { return pieces_; }
+  [[nodiscard]] std::int64_t depth_of(std::int64_t piece) const {
+    return std::min(LongestSum, depth_ - piece * LongestSum);
+  }
+  [[nodiscard]] const std::int8_t* strip(std::int64_t piece, std::int64_t s) const {
+    const std::int64_t room = StripWidth * ((std::min(depth_, LongestSum) + 3) / 4 * 4);
+    return packed_ + (piece * strips_ + s) * room;
+  }
+  /// Σ w of a column.
+  [[nodiscard]] std::int64_t sum(std::int64_t column) const {
+    std::int64_t total = 0;
+    for (std::int64_t p = 0; p < pieces_; ++p) total += sums_[p * strips_ * StripWidth + column];
+    return total;
+  }
+
+ private:
+  std::int64_t depth_;
+  std::int64_t columns_;
+  std::int64_t strips_;
+  std::int64_t pieces_;
+  std::int8_t* packed_;
+  std::int32_t* sums_;
+};
+
+// How exact sums become results.
+class Rescale {
+ public:
+  Rescale(const loop::Rescaling& r, DType dtype, bool is_signed, const std::int32_t* bias)
+      : r_(r), dtype_(dtype), x_zero_(r.x_zero + (is_signed ? 128 : 0)), bias_(bias) {}
+
+  /// The same for columns that are counted from `first` on.
+  [[nodiscard]] Rescale from(std::int64_t first) const {
+    Rescale out = *this;
+    out.first_ = first;
+    return out;
+  }
+
+  /// What one column adds to a sum, and what a row's sum counts.
+  struct Column {
+    std::int64_t constant = 0;
+    std::int64_t w_zero = 0;
+    double factor = 1;
+  };
+  [[nodiscard]] Column column(std::int64_t at, std::int64_t w_sum, std::int64_t depth) const {
+    const auto entry = [&](const auto& list) {
+      return list[list.size() == 1 ? 0 : static_cast<std::size_t>(first_ + at)];
+    };
+    const std::int64_t z = entry(r_.w_zeros);
+    const std::int64_t bias = bias_ == nullptr ? 0 : bias_[first_ + at];
+    return {bias - x_zero_ * w_sum + depth * x_zero_ * z, z, entry(r_.factors)};
+  }
+  void store(std::int64_t sum, double factor, std::byte* to) const {
+    if (dtype_ == DType::I32) {
+      const auto wrapped = static_cast<std::int32_t>(sum);
+      std::memcpy(to, &wrapped, sizeof wrapped);
+      return;
+    }
+    const double code =
+        std::nearbyint(static_cast<double>(sum) * factor) + static_cast<double>(r_.out_zero);
+    const double held =
+        std::min(std::max(code, static_cast<double>(r_.low)), static_cast<double>(r_.high));
+    const auto whole = static_cast<int>(held);
+    *to = static_cast<std::byte>(whole);
+  }
+  [[nodiscard]] std::int64_t size() const { return size_of(dtype_); }
+  [[nodiscard]] std::int64_t x_zero() const { return x_zero_; }
+
+ private:
+  const loop::Rescaling& r_;
+  DType dtype_;
+  std::int64_t x_zero_;
+  const std::int32_t* bias_;
+  std::int64_t first_ = 0;
+};
+
+// What a block of rows and a strip need.
+constexpr std::int64_t SumsBytes = RowsAtOnce * StripWidth * 12;
+
+// Rows [row0, row1) times one strip. Element (r, n) goes to `to(r, n)`.
+template <class To>
+void multiply_strip(const CodeRows& x, const CodeWeight& w, const Rescale& rescale,
+                    std::int64_t row0, std::int64_t row1, std::int64_t strip, std::byte* room,
+                    const To& to) {
+  const std::int64_t rows = row1 - row0;
+  auto* sums = reinterpret_cast<std::int64_t*>(room);
+  auto* part = reinterpret_cast<std::int32_t*>(sums + RowsAtOnce * StripWidth);
+  std::fill_n(sums, rows * StripWidth, 0);
+  for (std::int64_t p = 0; p < w.pieces(); ++p) {
+    vector_kernels().integers.multiply(x.codes + row0 * x.stride + p * LongestSum, x.stride,
+                                       w.strip(p, strip), rows, w.depth_of(p), part);
+    for (std::int64_t i = 0; i < rows * StripWidth; ++i) sums[i] += part[i];
+  }
+  const std::int64_t n0 = strip * StripWidth;
+  const std::int64_t n1 = std::min(w.columns(), n0 + StripWidth);
+  for (std::int64_t n = n0; n < n1; ++n) {
+    const Rescale::Column column = rescale.column(n, w.sum(n), w.depth());
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const std::int64_t sum =
+          sums[r * StripWidth + n - n0] + column.constant - column.w_zero * x.sums[row0 + r];
+      rescale.store(sum, column.factor, to(row0 + r, n));
+    }
+  }
+}
+
+const std::int32_t* bias_of(const HostArguments& call, const DenseOperand* bias) {
+  if (bias == nullptr) return nullptr;
+  bias->pack(call.pool);
+  return bias->as<std::int32_t>();
+}
+
+class IntegerProduct {
+ public:
+  IntegerProduct(const HostArguments& call, Scratch& scratch)
+      : role_(call.as<loop::IntegerProduct>()),
+        call_(call),
+        stride_((role_.depth + 3) / 4 * 4),
+        x_(call, 0, scratch),
+        w_(call, 1, scratch),
+        weight_(role_.depth, role_.columns, scratch),
+        codes_(scratch.take<std::uint8_t>(role_.rows * stride_)),
+        sums_(scratch.take<std::int64_t>(role_.rows)) {
+    if (call.operands.size() > 2) bias_.emplace(call, 2, scratch);
+  }
+
+  [[nodiscard]] static std::int64_t thread_bytes() { return SumsBytes; }
+  void run() const {
+    x_.pack(call_.pool);
+    w_.pack(call_.pool);
+    const bool is_signed = call_.operands[0].dtype == DType::I8;
+    read_rows(is_signed ? 0x80 : 0);
+    weight_.pack(call_.pool, w_.as<std::int8_t>(), role_.columns, 1);
+    const Rescale rescale(role_.rescaling, role_.dtype, is_signed,
+                          bias_of(call_, bias_ ? &*bias_ : nullptr));
+    const CodeRows rows{codes_, stride_, sums_};
+    const std::int64_t blocks = (role_.rows + RowsAtOnce - 1) / RowsAtOnce;
+    std::byte* out = call_.results[0].data;
+    call_.pool.run(blocks * weight_.strips(), [&](std::int64_t i) {
+      const std::int64_t row0 = i % blocks * RowsAtOnce;
+      multiply_strip(rows, weight_, rescale, row0, std::min(role_.rows, row0 + RowsAtOnce),
+                     i / blocks, thread_scratch(SumsBytes), [&](std::int64_t r, std::int64_t n) {
+                       return out + (r * role_.columns + n) * rescale.size();
+                     });
+    });
+  }
+
+ private:
+  // x' is x with its sign bit the other way round.
+  void read_rows(unsigned flip) const {
+    const auto* from = x_.as<std::uint8_t>();
+    parallel_for(call_.pool, role_.rows, grain_for(role_.depth),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t r = begin; r < end; ++r) {
+                     std::uint8_t* to = codes_ + r * stride_;
+                     std::int64_t total = 0;
+                     for (std::int64_t k = 0; k < role_.depth; ++k) {
+                       to[k] = static_cast<std::uint8_t>(from[r * role_.depth + k] ^ flip);
+                       total += to[k];
+                     }
+                     std::fill(to + role_.depth, to + stride_, std::uint8_t{0});
+                     sums_[r] = total;
+                   }
+                 });
+  }
+
+  const loop::IntegerProduct& role_;
+  const HostArguments& call_;
+  std::int64_t stride_;
+  DenseOperand x_;
+  DenseOperand w_;
+  std::optional<DenseOperand> bias_;
+  CodeWeight weight_;
+  std::uint8_t* codes_;
+  std::int64_t* sums_;
+};
+
+// Windows are the rows of a product, block by block; channels of the result its columns.
+class IntegerConvolution {
+ public:
+  IntegerConvolution(const HostArguments& call, Scratch& scratch)
+      : role_(call.as<loop::IntegerConvolution>()),
+        g_(role_.geometry),
+        call_(call),
+        outputs_(g_.channels_out / g_.groups),
+        stride_((g_.taps() + 3) / 4 * 4),
+        x_(call, 0, scratch),
+        w_(call, 1, scratch) {
+    for (std::int64_t i = 0; i < g_.groups; ++i)
+      weights_.emplace_back(g_.taps(), outputs_, scratch);
+    if (call.operands.size() > 2) bias_.emplace(call, 2, scratch);
+  }
+
+  [[nodiscard]] std::int64_t thread_bytes() const { return SumsBytes + RowsAtOnce * (8 + stride_); }
+  void run() const {
+    x_.pack(call_.pool);
+    w_.pack(call_.pool);
+    for (std::int64_t i = 0; i < g_.groups; ++i) {
+      weights_[static_cast<std::size_t>(i)].pack(
+          call_.pool, w_.as<std::int8_t>() + i * outputs_ * g_.taps(), 1, g_.taps());
+    }
+    const bool is_signed = call_.operands[0].dtype == DType::I8;
+    const Rescale rescale(role_.rescaling, g_.dtype, is_signed,
+                          bias_of(call_, bias_ ? &*bias_ : nullptr));
+    const std::int64_t plane = g_.size_out[0] * g_.size_out[1];
+    const std::int64_t blocks = (plane + RowsAtOnce - 1) / RowsAtOnce;
+    call_.pool.run(g_.images * g_.groups * blocks, [&](std::int64_t i) {
+      const std::int64_t first = i % blocks * RowsAtOnce;
+      run_block(rescale, is_signed, i / blocks / g_.groups, i / blocks % g_.groups, first,
+                std::min(plane, first + RowsAtOnce));
+    });
+  }
+
+ private:
+  // Windows [first, last) of one image and one group.
+  void run_block(const Rescale& rescale, bool is_signed, std::int64_t image, std::int64_t group,
+                 std::int64_t first, std::int64_t last) const {
+    std::byte* room = thread_scratch(thread_bytes());
+    auto* sums = reinterpret_cast<std::int64_t*>(room + SumsBytes);
+    auto* codes = reinterpret_cast<std::uint8_t*>(sums + RowsAtOnce);
+    const unsigned flip = is_signed ? 0x80 : 0;
+    const auto outside = static_cast<std::uint8_t>(rescale.x_zero());
+    for (std::int64_t at = first; at < last; ++at) {
+      std::uint8_t* to = codes + (at - first) * stride_;
+      sums[at - first] = read_window(image, group, at, flip, outside, to);
+      std::fill(to + g_.taps(), to + stride_, std::uint8_t{0});
+    }
+    const CodeWeight& weight = weights_[static_cast<std::size_t>(group)];
+    const std::int64_t plane = g_.size_out[0] * g_.size_out[1];
+    std::byte* out = call_.results[0].data +
+                     (image * g_.channels_out + group * outputs_) * plane * rescale.size();
+    for (std::int64_t s = 0; s < weight.strips(); ++s) {
+      multiply_strip(CodeRows{codes, stride_, sums}, weight, rescale.from(group * outputs_), 0,
+                     last - first, s, room, [&](std::int64_t r, std::int64_t n) {
+                       return out + (n * plane + first + r) * rescale.size();
+                     });
+    }
+  }
+  std::int64_t read_window(std::int64_t image, std::int64_t group, std::int64_t at, unsigned flip,
+                           std::uint8_t outside, std::uint8_t* to) const {
+    const std::int64_t channels = g_.channels_in / g_.groups;
+    const std::int64_t i = at / g_.size_out[1] * g_.stride[0] - g_.padding[0];
+    const std::int64_t j = at % g_.size_out[1] * g_.stride[1] - g_.padding[1];
+    std::int64_t total = 0;
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const auto* plane = x_.as<std::uint8_t>() + (image * g_.channels_in + group * channels + c) *
+                                                      g_.size_in[0] * g_.size_in[1];
+      for (std::int64_t u = 0; u < g_.kernel[0]; ++u) {
+        const std::int64_t row = i + u * g_.dilation[0];
+        for (std::int64_t v = 0; v < g_.kernel[1]; ++v) {
+          const std::int64_t column = j + v * g_.dilation[1];
+          const bool inside =
+              row >= 0 && row < g_.size_in[0] && column >= 0 && column < g_.size_in[1];
+          *to = inside ? static_cast<std::uint8_t>(plane[row * g_.size_in[1] + column] ^ flip)
+                       : outside;
+          total += *to++;
+        }
+      }
+    }
+    return total;
+  }
+
+  const loop::IntegerConvolution& role_;
+  const loop::Convolution& g_;
+  const HostArguments& call_;
+  std::int64_t outputs_;
+  std::int64_t stride_;
+  DenseOperand x_;
+  DenseOperand w_;
+  std::optional<DenseOperand> bias_;
+  std::vector<CodeWeight> weights_;
+};
+
+}  // namespace
+
+HostKernel integer_product_kernel() noexcept { return kernel_of<IntegerProduct>(); }
+HostKernel integer_convolution_kernel() noexcept { return kernel_of<IntegerConvolution>(); }
+
+}  // namespace ricci::cpu

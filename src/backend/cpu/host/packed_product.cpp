@@ -1,0 +1,223 @@
+// Products with weights in few bits, of one matrix or of the experts that rows pick.
+#include "backend/cpu/structured/packed_product.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "backend/cpu/host/indices.h"
+#include "backend/cpu/host/kernels.h"
+
+namespace ricci::cpu {
+namespace {
+
+constexpr std::int64_t ActivationBlock = 32;
+
+// x rounded to 8 bits, block by block.
+template <class N>
+void round_activations(ThreadPool& pool, N* x, std::int64_t rows, std::int64_t columns) {
+  parallel_for(pool, rows, grain_for(columns), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      for (std::int64_t first = 0; first < columns; first += ActivationBlock) {
+        N* block = x + r * columns + first;
+        const std::int64_t count = std::min(ActivationBlock, columns - first);
+        N largest = 0;
+        for (std::int64_t i = 0; i < count; ++i) {
+          const N size = std::fabs(block[i]);
+          largest = size > largest || std::isnan(size) ? size : largest;
+        }
+        const N scale = largest / 127;
+        for (std::int64_t i = 0; i < count; ++i) {
+          block[i] = scale == 0 ? 0 : std::nearbyint(block[i] / scale) * scale;
+        }
+      }
+    }
+  });
+}
+
+PackedShape shape_of(const loop::PackedProduct& p, std::int64_t rows) {
+  return {
+      .scheme = p.scheme, .rows = rows, .k = p.depth, .n = p.columns, .transposed = p.transposed};
+}
+
+// The operands in rows of numbers, and a place for the result.
+template <class N>
+class Rows {
+ public:
+  Rows(const HostArguments& call, Scratch& scratch)
+      : role_(call.as<loop::PackedProduct>()),
+        call_(call),
+        in_(shape_of(role_, role_.rows).depth()),
+        out_(shape_of(role_, role_.rows).columns()),
+        products_(role_.rows * role_.picks),
+        x_(call, 0, scratch),
+        own_x_(role_.int8_activations ? scratch.take<N>(role_.rows * in_) : nullptr),
+        own_y_(call.results[0].dtype == dtype_of<N> ? nullptr : scratch.take<N>(products_ * out_)) {
+  }
+
+  [[nodiscard]] const N* x() const {
+    x_.pack(call_.pool);
+    if (own_x_ == nullptr) return x_.data();
+    std::memcpy(own_x_, x_.data(), static_cast<std::size_t>(role_.rows * in_) * sizeof(N));
+    round_activations(call_.pool, own_x_, role_.rows, in_);
+    return own_x_;
+  }
+  [[nodiscard]] N* y() const { return own_y_ != nullptr ? own_y_ : call_.results[0].as<N>(); }
+  void store() const {
+    if (own_y_ == nullptr) return;
+    parallel_for(call_.pool, products_ * out_, grain_for(1),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   write_numbers(call_.results[0], begin, end - begin, own_y_ + begin);
+                 });
+  }
+  [[nodiscard]] std::int64_t in() const { return in_; }
+  [[nodiscard]] std::int64_t out() const { return out_; }
+  [[nodiscard]] std::int64_t products() const { return products_; }
+
+ private:
+  const loop::PackedProduct& role_;
+  const HostArguments& call_;
+  std::int64_t in_;
+  std::int64_t out_;
+  std::int64_t products_;
+  NumberOperand<N> x_;
+  N* own_x_;
+  N* own_y_;
+};
+
+template <class N>
+class OneWeight {
+ public:
+  OneWeight(const HostArguments& call, Scratch& scratch)
+      : role_(call.as<loop::PackedProduct>()),
+        call_(call),
+        rows_(call, scratch),
+        codes_(call, 1, scratch),
+        plan_(shape_of(role_, role_.rows)),
+        room_(scratch.take<std::byte>(plan_.scratch_bytes())) {
+    if (call.operands.size() > 2) scales_.emplace(call, 2, scratch);
+    if (call.operands.size() > 3) offsets_.emplace(call, 3, scratch);
+  }
+
+  [[nodiscard]] std::int64_t thread_bytes() const { return plan_.thread_bytes(); }
+  void run() const {
+    codes_.pack(call_.pool);
+    if (scales_) scales_->pack(call_.pool);
+    if (offsets_) offsets_->pack(call_.pool);
+    StoredWeight::Parts parts{.codes = codes_.as<std::uint8_t>()};
+    const bool fp8 = role_.scheme.scale_is_fp8();
+    if (scales_ && fp8) parts.fp8_scales = scales_->as<std::uint8_t>();
+    if (scales_ && !fp8) parts.scales = scales_->as<float>();
+    if (offsets_ && fp8) parts.global = *offsets_->as<float>();
+    if (offsets_ && !fp8) parts.zeros = offsets_->as<float>();
+    const StoredWeight weight(role_.scheme, role_.depth, role_.columns, parts);
+    plan_.run(call_.pool, rows_.x(), weight, rows_.y(), room_);
+    rows_.store();
+  }
+
+ private:
+  const loop::PackedProduct& role_;
+  const HostArguments& call_;
+  Rows<N> rows_;
+  DenseOperand codes_;
+  std::optional<DenseOperand> scales_;
+  std::optional<DenseOperand> offsets_;
+  PackedProductPlan<N> plan_;
+  std::byte* room_;
+};
+
+// Rows are brought together by expert; each expert that has some is one product.
+template <class N>
+class Experts {
+ public:
+  Experts(const HostArguments& call, Scratch& scratch)
+      : role_(call.as<loop::PackedProduct>()),
+        call_(call),
+        rows_(call, scratch),
+        codes_(call, 1, scratch),
+        indices_(call, 2, scratch),
+        order_(scratch.take<std::int64_t>(rows_.products())),
+        sorted_(scratch.take<N>(rows_.products() * rows_.in())),
+        sums_(scratch.take<N>(rows_.products() * rows_.out())),
+        room_(scratch.take<std::byte>(most([](const Plan& p) { return p.scratch_bytes(); }))) {}
+
+  [[nodiscard]] std::int64_t thread_bytes() const {
+    return most([](const Plan& p) { return p.thread_bytes(); });
+  }
+  void run() const {
+    codes_.pack(call_.pool);
+    indices_.read(role_.experts);
+    const std::int64_t count = rows_.products();
+    for (std::int64_t r = 0; r < count; ++r) order_[r] = r;
+    const std::int64_t* expert = indices_.data();
+    std::stable_sort(order_, order_ + count,
+                     [&](std::int64_t a, std::int64_t b) { return expert[a] < expert[b]; });
+    const N* x = rows_.x();
+    copy_rows(rows_.in(), [&](std::int64_t place) {
+      return std::pair(sorted_ + place * rows_.in(), x + order_[place] / role_.picks * rows_.in());
+    });
+    for (std::int64_t first = 0; first < count;) {
+      std::int64_t last = first + 1;
+      while (last < count && expert[order_[last]] == expert[order_[first]]) ++last;
+      multiply(expert[order_[first]], first, last);
+      first = last;
+    }
+    N* y = rows_.y();
+    copy_rows(rows_.out(), [&](std::int64_t place) {
+      return std::pair(y + order_[place] * rows_.out(), sums_ + place * rows_.out());
+    });
+    rows_.store();
+  }
+
+ private:
+  using Plan = PackedProductPlan<N>;
+  // The most that an expert may need: methods change with the number of its rows.
+  template <class F>
+  [[nodiscard]] std::int64_t most(const F& bytes) const {
+    constexpr std::int64_t LastChange = 9;
+    std::int64_t out = bytes(Plan(shape_of(role_, rows_.products())));
+    for (std::int64_t n = 1; n <= std::min(LastChange, rows_.products()); ++n) {
+      out = std::max(out, bytes(Plan(shape_of(role_, n))));
+    }
+    return out;
+  }
+
+  template <class F>
+  void copy_rows(std::int64_t columns, const F& places) const {
+    const auto bytes = static_cast<std::size_t>(columns) * sizeof(N);
+    parallel_for(call_.pool, columns == 0 ? 0 : rows_.products(), grain_for(columns),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t p = begin; p < end; ++p) {
+                     const auto [to, from] = places(p);
+                     std::memcpy(to, from, bytes);
+                   }
+                 });
+  }
+  void multiply(std::int64_t expert, std::int64_t first, std::int64_t last) const {
+    const quant::FormatInfo& format = quant::info(role_.scheme.format);
+    const std::int64_t bytes =
+        role_.depth / format.block_length * format.block_bytes * role_.columns;
+    const StoredWeight weight(role_.scheme, role_.depth, role_.columns,
+                              {.codes = codes_.as<std::uint8_t>() + expert * bytes});
+    const Plan plan(shape_of(role_, last - first));
+    plan.run(call_.pool, sorted_ + first * rows_.in(), weight, sums_ + first * rows_.out(), room_);
+  }
+
+  const loop::PackedProduct& role_;
+  const HostArguments& call_;
+  Rows<N> rows_;
+  DenseOperand codes_;
+  IndexOperand indices_;
+  std::int64_t* order_;
+  N* sorted_;
+  N* sums_;
+  std::byte* room_;
+};
+
+}  // namespace
+
+HostKernel packed_product_kernel() noexcept { return kernel_of_float<OneWeight>(); }
+HostKernel packed_experts_kernel() noexcept { return kernel_of_float<Experts>(); }
+
+}  // namespace ricci::cpu

@@ -1,0 +1,72 @@
+// Fourier transforms as calls ask for them: complex numbers, real and imaginary blocks, real
+// numbers and half of their bins, along any axis of a row-major array.
+//
+//   const FourierPlan<float> plan(role);
+//   plan.run(pool, in, out, scratch);              // scratch: plan.scratch_elements(), 64-aligned
+//
+// Real numbers of an even length are transformed as half as many complex ones. How work is cut
+// depends on shapes alone. Plans are immutable and keep their roots.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "ricci/device/thread_pool.h"
+#include "ricci/loop/call.h"
+
+#include "backend/cpu/structured/fourier_line.h"
+
+namespace ricci::cpu {
+
+template <class T>
+class FourierPlan {
+ public:
+  explicit FourierPlan(const loop::FourierTransform& role,
+                       const FourierKernels<T>& kernels = fourier_kernels<T>());
+
+  /// Numbers of type T.
+  [[nodiscard]] std::int64_t scratch_elements() const { return scratch_; }
+  [[nodiscard]] std::int64_t thread_bytes() const {
+    return thread_ * static_cast<std::int64_t>(sizeof(T));
+  }
+  void run(ThreadPool& pool, const T* in, T* out, T* scratch) const;
+
+ private:
+  using Kind = loop::FourierTransform::Of;
+
+  void run_columns(ThreadPool& pool, const T* in, T* out) const;
+  void run_tile(const T* in, T* out, std::int64_t count, T* a, T* b) const;
+  void run_real_tile(const T* in, T* out, std::int64_t count, T* a, T* b) const;
+  /// From bins in b, the conjugates of all, at their places in a.
+  void mirror_rows(const T* b, T* a) const;
+  void run_lines(ThreadPool& pool, const T* in, T* out, T* scratch) const;
+  template <class Each, class Own>
+  void run_line(const Each& each, const T* in, T* out, T* shared, const Own& own) const;
+  template <class Each, class Own>
+  void run_real_line(const Each& each, const T* in, T* out, T* shared, const Own& own) const;
+  void run_turned(ThreadPool& pool, const T* in, T* out, T* scratch) const;
+  [[nodiscard]] T* own_room() const;
+
+  [[nodiscard]] bool is_even_real() const { return role_.is_real() && role_.length % 2 == 0; }
+
+  const FourierKernels<T>& kernels_;
+  loop::FourierTransform role_;
+  std::int64_t n_;    ///< complex numbers that are transformed at a time
+  std::int64_t in_;   ///< real numbers of a line of the operand
+  std::int64_t out_;  ///< of the result
+  T scale_;
+  std::int64_t scratch_ = 0;
+  std::int64_t thread_ = 0;
+  bool shares_lines_ = false;  ///< threads work on one line together
+  std::vector<std::int32_t> in_order_;
+  std::vector<T> roots_;  ///< of an even real length: pairs; for lines cosines, then sines
+  std::unique_ptr<RowTransform<T>> rows_;
+  std::unique_ptr<LineTransform<T>> line_;
+  std::unique_ptr<FourierPlan> turned_;  ///< along the last axis instead
+};
+
+extern template class FourierPlan<float>;
+extern template class FourierPlan<double>;
+
+}  // namespace ricci::cpu

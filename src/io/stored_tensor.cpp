@@ -1,0 +1,104 @@
+#include "ricci/io/stored_tensor.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "ricci/support/checked.h"
+#include "ricci/support/text.h"
+
+#include "io/fault.h"
+#include "io/tensor_directory.h"
+
+namespace ricci::io {
+namespace {
+
+std::string shown_name(std::string_view name) { return quote(shortened(name)); }
+
+bool is_aligned(const std::byte* at, DType dtype) {
+  const std::int64_t align = size_of(real_part_of(dtype));
+  return reinterpret_cast<std::uintptr_t>(at) % static_cast<std::uintptr_t>(align) == 0;
+}
+
+void check_bools(const StoredTensor& t) {
+  if (t.type.dtype != DType::Bool) return;
+  const auto odd = std::ranges::find_if(t.bytes, [](std::byte b) { return b > std::byte{1}; });
+  if (odd == t.bytes.end()) return;
+  file_fault("tensor_bool",
+             fmt::format("tensor {} holds the byte {}", shown_name(t.name),
+                         std::to_integer<unsigned>(*odd)),
+             t.offset + static_cast<std::size_t>(odd - t.bytes.begin()),
+             "bools are stored as 0 or 1");
+}
+
+}  // namespace
+
+std::int64_t StoredTensor::numel() const {
+  std::int64_t count = 1;
+  for (const std::int64_t d : dims) count = checked_mul(count, d);
+  return count;
+}
+
+// Zero sizes count as one on the way, so that no product of a part of them overflows either.
+std::optional<std::int64_t> stored_bytes(const StoredType& type, const StaticDims& dims) {
+  if ((dims.empty() ? 1 : dims.back()) % type.block_length != 0) return std::nullopt;
+  std::optional<std::int64_t> count = 1;
+  bool empty = false;
+  for (const std::int64_t d : dims) {
+    empty = empty || d == 0;
+    if (count) count = try_mul(*count, std::max<std::int64_t>(d, 1));
+  }
+  if (count) count = try_mul((*count - 1) / type.block_length + 1, type.block_bytes);
+  if (count && !try_mul(*count, 4)) return std::nullopt;
+  return count && empty ? std::optional<std::int64_t>(0) : count;
+}
+
+Tensor load(const StoredTensor& stored, const std::shared_ptr<const void>& owner) {
+  const Type type = {stored.type.dtype.value_or(DType::F32),
+                     Dims(stored.dims.begin(), stored.dims.end())};
+  if (!stored.type.can_be_read()) {
+    file_fault("tensor_type",
+               fmt::format("tensor {} has elements of type {}, which cannot be decoded",
+                           shown_name(stored.name), stored.type.name),
+               stored.offset, "convert the file to another type first");
+  }
+  if (stored.type.dtype) {
+    check_bools(stored);
+    if (owner && !stored.bytes.empty() && is_aligned(stored.bytes.data(), type.dtype)) {
+      return Tensor::borrow(type, stored.bytes.data(), row_major_strides(stored.dims), owner);
+    }
+    return Tensor::from_bytes(type, stored.bytes);
+  }
+  Tensor out = Tensor::zeros(type);
+  if (out.numel() != 0) {
+    quant::decode(
+        *stored.type.format, stored.bytes,
+        {reinterpret_cast<float*>(out.mutable_data()), static_cast<std::size_t>(out.numel())});
+  }
+  return out;
+}
+
+void check_directory(std::span<const StoredTensor> tensors) {
+  std::unordered_set<std::string_view> names;
+  std::vector<const StoredTensor*> order;
+  for (const StoredTensor& t : tensors) {
+    if (!names.insert(t.name).second) {
+      file_fault("tensor_duplicate", fmt::format("two tensors are named {}", shown_name(t.name)),
+                 t.offset);
+    }
+    if (!t.bytes.empty()) order.push_back(&t);
+  }
+  std::ranges::sort(order, {}, &StoredTensor::offset);
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    const StoredTensor& before = *order[i - 1];
+    if (before.offset + before.bytes.size() > order[i]->offset) {
+      file_fault("tensor_overlap",
+                 fmt::format("tensors {} and {} overlap", shown_name(before.name),
+                             shown_name(order[i]->name)),
+                 order[i]->offset);
+    }
+  }
+}
+
+}  // namespace ricci::io

@@ -1,0 +1,263 @@
+#include "ricci/rewrite/precision.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "ricci/op/elementwise.h"
+#include "ricci/support/error.h"
+#include "ricci/support/text.h"
+
+namespace ricci {
+namespace {
+
+// Whether a text is what a pattern with '*' and '?' describes: the last '*' takes one character
+// more whenever what follows it does not fit.
+bool matches(std::string_view pattern, std::string_view text) {
+  std::size_t p = 0;
+  std::size_t t = 0;
+  std::size_t star = std::string_view::npos;
+  std::size_t taken = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      taken = t;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++taken;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+bool is_meant(const PrecisionPolicy::Rule& rule, const Node& node) {
+  if (matches(rule.pattern, node.op.mnemonic())) return true;
+  for (const std::string& name : node.names) {
+    if (!name.empty() && matches(rule.pattern, name)) return true;
+  }
+  return node.provenance && !node.provenance->label.empty() &&
+         matches(rule.pattern, node.provenance->label);
+}
+
+void require_sense(const PrecisionPolicy& policy) {
+  const auto require = [](DType dtype, std::string_view what) {
+    if (dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16) return;
+    throw UserError(ErrorCode::Attr,
+                    fmt::format("a precision policy wants {} in {}", what, name(dtype)),
+                    "ops on f32 values compute in f32, f16 or bf16");
+  };
+  require(policy.compute, "products");
+  require(policy.reduction, "reductions");
+  require(policy.elementwise, "element-wise functions");
+  require(policy.data_movement, "moves");
+  for (const PrecisionPolicy::Rule& r : policy.rules) require(r.dtype, "'" + r.pattern + "'");
+}
+
+// One graph under a policy. Every old value has a place in the new graph, in the dtype it was
+// computed in, and is cast where it is read in another.
+class Mixer {
+ public:
+  Mixer(const Graph& graph, const PrecisionPolicy& policy)
+      : from_(graph), policy_(policy), rebuild_(graph) {}
+
+  PassResult run() {
+    for (NodeId id = 0; id < from_.size(); ++id) {
+      const Node& node = from_.nodes()[id];
+      const DType dtype = dtype_of(node);
+      if (dtype == DType::F32 || !lower(id, dtype)) keep(id);
+    }
+    if (!changed_) return unchanged(from_);
+    for (const ValueId v : from_.outputs()) rebuild_.map(v, in_dtype(v, from_.type(v).dtype));
+    IdMap map = kept_values();
+    Graph out = rebuild_.finish();
+    return {std::move(out), std::move(map), true};
+  }
+
+ private:
+  [[nodiscard]] DType dtype_of(const Node& node) const {
+    const Numerics numerics = numerics_of(node.op.op_class(), node.op.info());
+    if (numerics == Numerics::Boundary) return DType::F32;
+    for (auto rule = policy_.rules.rbegin(); rule != policy_.rules.rend(); ++rule) {
+      if (is_meant(*rule, node)) return rule->dtype;
+    }
+    switch (numerics) {
+      case Numerics::Compute: return policy_.compute;
+      case Numerics::Reduction: return policy_.reduction;
+      case Numerics::Elementwise: return policy_.elementwise;
+      case Numerics::DataMovement: return policy_.data_movement;
+      case Numerics::Default:
+      case Numerics::Boundary: break;
+    }
+    return DType::F32;
+  }
+
+  // The node in another dtype; false where no operand is f32, or the op does not take it.
+  bool lower(NodeId id, DType dtype) {
+    const Node& node = from_.nodes()[id];
+    std::vector<Type> types;
+    bool any = false;
+    for (const ValueId v : node.operands) {
+      types.push_back(from_.type(v));
+      if (types.back().dtype != DType::F32) continue;
+      types.back().dtype = dtype;
+      any = true;
+    }
+    if (!any || !takes(node, types)) return false;
+    NodeSpec spec{.op = node.op,
+                  .operands = {},
+                  .bodies = {},
+                  .wanted = node.wanted,
+                  .names = node.names,
+                  .provenance = node.provenance ? *node.provenance : Provenance{}};
+    for (std::size_t k = 0; k < node.operands.size(); ++k) {
+      spec.operands.push_back(in_dtype(node.operands[k], types[k].dtype).id());
+    }
+    const NodeId now = rebuild_.to().add(std::move(spec));
+    for (std::uint32_t r = 0; r < node.types.size(); ++r) rebuild_.map({id, r}, ValueId{now, r});
+    changed_ = true;
+    return true;
+  }
+
+  // Results may have the other dtype in the place of f32, and none but that.
+  [[nodiscard]] bool takes(const Node& node, const std::vector<Type>& types) const {
+    try {
+      const std::vector<Type> results = infer_types(node.op, types, {}, &from_.registry()).types;
+      if (results.size() != node.types.size()) return false;
+      for (std::size_t r = 0; r < results.size(); ++r) {
+        const bool same =
+            results[r].dims == node.types[r].dims &&
+            (results[r].dtype == node.types[r].dtype || node.types[r].dtype == DType::F32);
+        if (!same) return false;
+      }
+      return true;
+    } catch (const Rejection&) {
+      return false;
+    } catch (const UserError&) {
+      return false;  // an op registered at run time
+    }
+  }
+
+  // The node as it was, with the bodies it has under the policy.
+  void keep(NodeId id) {
+    const Node& node = from_.nodes()[id];
+    std::vector<Body> bodies =
+        map_bodies(node, [&](const Graph& body) { return Mixer(body, policy_).run(); }, changed_);
+    // What the node reads is in its old dtype while it is copied.
+    std::vector<std::pair<ValueId, ValueId>> before;
+    for (const ValueId v : node.operands) {
+      before.emplace_back(v, rebuild_(v));
+      rebuild_.map(v, in_dtype(v, from_.type(v).dtype));
+    }
+    rebuild_.copy(id, std::move(bodies));
+    for (auto back = before.rbegin(); back != before.rend(); ++back) {
+      rebuild_.map(back->first, back->second);
+    }
+  }
+
+  Value in_dtype(ValueId old, DType dtype) {
+    const Value now = rebuild_.value(old);
+    if (now.dtype() == dtype) return now;
+    const auto known = casts_.find({now.id(), dtype});
+    if (known != casts_.end()) return rebuild_.to().value(known->second);
+    const ProvenanceScope scope(rebuild_.to(), {"", {}, "mixed precision"});
+    const Value made =
+        rebuild_.to().add_node(Op(op::Cast{.to = dtype}), std::span(&now, 1)).front();
+    casts_.emplace(std::pair(now.id(), dtype), made.id());
+    return made;
+  }
+
+  // Where old values are: those that have become values of another dtype are gone.
+  IdMap kept_values() {
+    IdMap map = rebuild_.id_map();
+    for (NodeId id = 0; id < from_.size(); ++id) {
+      for (std::uint32_t r = 0; r < from_.nodes()[id].types.size(); ++r) {
+        const std::optional<ValueId> now = map({id, r});
+        if (now && rebuild_.to().type(*now) != from_.nodes()[id].types[r]) map.drop({id, r});
+      }
+    }
+    return map;
+  }
+
+  const Graph& from_;
+  const PrecisionPolicy& policy_;
+  Rebuilder rebuild_;
+  std::map<std::pair<ValueId, DType>, ValueId> casts_;
+  bool changed_ = false;
+};
+
+constexpr std::string_view Solves = "*solve*";
+
+}  // namespace
+
+bool PrecisionPolicy::keeps_all() const {
+  const auto keeps = [](DType dtype) { return dtype == DType::F32; };
+  return keeps(compute) && keeps(reduction) && keeps(elementwise) && keeps(data_movement) &&
+         std::ranges::all_of(rules, keeps, &Rule::dtype);
+}
+
+PrecisionPolicy PrecisionPolicy::always_f32() { return {}; }
+
+PrecisionPolicy PrecisionPolicy::always_f16() {
+  return {DType::F16, DType::F16, DType::F16, DType::F16, {}};
+}
+
+PrecisionPolicy PrecisionPolicy::auto_mixed() {
+  PrecisionPolicy policy = always_f16();
+  policy.rules = {{std::string(Solves), DType::F32}};
+  return policy;
+}
+
+PrecisionPolicy PrecisionPolicy::auto_mixed_conservative() {
+  PrecisionPolicy policy = auto_mixed();
+  policy.reduction = DType::F32;
+  for (const char* sensitive : {"exp*", "log*", "pow", "div", "reciprocal", "rsqrt", "square"}) {
+    policy.rules.push_back({sensitive, DType::F32});
+  }
+  return policy;
+}
+
+PrecisionPolicy PrecisionPolicy::auto_mixed_bf16() {
+  return {DType::BF16, DType::BF16, DType::BF16, DType::BF16, {{std::string(Solves), DType::F32}}};
+}
+
+std::span<const NamedPolicy> precision_policies() {
+  static constexpr std::array<NamedPolicy, 5> Policies = {{
+      {"always_f32", "computes as it is", PrecisionPolicy::always_f32},
+      {"always_f16", "computes f32 values in f16", PrecisionPolicy::always_f16},
+      {"auto_mixed_f16", "computes f32 values in f16, solves in f32", PrecisionPolicy::auto_mixed},
+      {"auto_mixed_conservative",
+       "computes f32 values in f16; reductions, exponentials, logarithms and quotients in f32",
+       PrecisionPolicy::auto_mixed_conservative},
+      {"auto_mixed_bf16", "computes f32 values in bf16, solves in f32",
+       PrecisionPolicy::auto_mixed_bf16},
+  }};
+  return Policies;
+}
+
+PrecisionPolicy precision_policy_named(std::string_view name) {
+  std::vector<std::string> names;
+  for (const NamedPolicy& p : precision_policies()) {
+    if (p.name == name) return p.make();
+    names.emplace_back(p.name);
+  }
+  const auto close = nearest(name, names);
+  throw UserError(ErrorCode::Name, fmt::format("no precision policy is named '{}'", name),
+                  close ? fmt::format("did you mean '{}'?", *close)
+                        : fmt::format("the policies are: {}", join(names, ", ")));
+}
+
+PassResult auto_mixed_precision(const Graph& graph, const PrecisionPolicy& policy) {
+  require_sense(policy);
+  if (policy.keeps_all()) return unchanged(graph);
+  return Mixer(graph, policy).run();
+}
+
+}  // namespace ricci

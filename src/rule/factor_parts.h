@@ -1,0 +1,18 @@
+// What the rules of factorisations share: all results of a node, wanted or not.
+#pragma once
+
+#include <vector>
+
+#include "ricci/rule/jvp.h"
+#include "ricci/rule/vjp.h"
+
+namespace ricci::rule {
+
+/// The node with every result computed: those it asks for, and all of them as residuals.
+[[nodiscard]] ForwardResults keeping_all_results(const ForwardContext& c);
+/// The same in forward mode.
+[[nodiscard]] std::vector<Value> all_results(JvpContext& c);
+/// Zeros of a value's type.
+[[nodiscard]] Value zeros_like(Value v);
+
+}  // namespace ricci::rule

@@ -1,0 +1,139 @@
+// Products with weights in few bits, and products of codes, on every device: sizes that are no
+// multiple of anything, few rows and many.
+#include <cmath>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "ricci/build/build.h"
+#include "ricci/build/quant.h"
+#include "ricci/quant/scheme.h"
+
+#include "backend/agreement.h"
+#include "support/compare.h"
+
+namespace ricci::testing {
+namespace {
+
+// Bytes of blocks with ordinary scales.
+Tensor packed(quant::Format format, std::int64_t k, std::int64_t n) {
+  std::vector<float> numbers;
+  for (std::int64_t i = 0; i < k * n; ++i) {
+    numbers.push_back(static_cast<float>(std::sin(0.7 * static_cast<double>(i))));
+  }
+  std::vector<std::byte> bytes(static_cast<std::size_t>(quant::packed_bytes(format, k * n)));
+  quant::encode(format, numbers, bytes);
+  std::vector<double> values;
+  for (const std::byte b : bytes) values.push_back(std::to_integer<std::uint8_t>(b));
+  return Tensor::from_numbers<double>(u8({Dim(std::ssize(bytes))}), values);
+}
+
+TEST(BackendPackedProduct, BlockFormatsAgree) {
+  for (const quant::FormatInfo& f : quant::all_formats()) {
+    if (f.block_length == 1) continue;
+    const std::int64_t k = 3 * f.block_length;
+    const std::int64_t n = 29;
+    const Tensor w = packed(f.format, k, n);
+    for (const std::int64_t rows : {1, 6, 13}) {
+      for (const bool transposed : {false, true}) {
+        SCOPED_TRACE(fmt::format("{} rows {} transposed {}", f.name, rows, transposed));
+        Graph g("packed");
+        const Type x = f32({rows, transposed ? n : k});
+        g.set_outputs({dequant_matmul(g.input("x", x), g.param("w", w.type()),
+                                      {.scheme = std::string(f.name), .transpose = transposed})});
+        expect_agreement_everywhere(g, {{"x", random_tensor(1, x)}, {"w", w}});
+      }
+    }
+  }
+}
+
+TEST(BackendPackedProduct, SchemesWithPartsAgree) {
+  constexpr std::int64_t K = 37;
+  constexpr std::int64_t N = 75;
+  for (const std::string name : {"int8_block_8", "int8_block_asym_8", "int4_block_8"}) {
+    const bool nibbles = name.starts_with("int4");
+    const Type codes = nibbles ? u8({(K * N + 1) / 2}) : i8({K, N});
+    const Type blocks = f32({5, N});
+    for (const std::int64_t rows : {1, 5, 11}) {
+      for (const bool transposed : {false, true}) {
+        SCOPED_TRACE(fmt::format("{} rows {} transposed {}", name, rows, transposed));
+        Graph g("packed");
+        const Type x = f32({rows, transposed ? N : K});
+        op::DequantMatmul op{.scheme = name, .transpose = transposed};
+        if (transposed) op.depth = K;
+        g.set_outputs({dequant_matmul(g.input("x", x), g.param("w", codes), g.param("s", blocks),
+                                      g.param("z", blocks), op)});
+        expect_agreement_everywhere(g, {{"x", random_tensor(1, x)},
+                                        {"w", random_tensor(2, codes, nibbles ? 0 : -128, 127)},
+                                        {"s", random_tensor(3, blocks, 0.1, 0.5)},
+                                        {"z", random_tensor(4, blocks, -3, 3)}});
+      }
+    }
+  }
+}
+
+TEST(BackendPackedProduct, ExpertsAgree) {
+  const Tensor w = packed(quant::Format::Q4K, 512, 7 * 4);
+  Graph g("experts");
+  const Value x = g.input("x", f32({23, 512}));
+  const Value i = g.input("i", i32({23, 2}));
+  g.set_outputs({dequant_grouped_matmul(x, g.param("w", w.type()), i, {.scheme = "q4_k", .n = 7})});
+  expect_agreement_everywhere(g, {{"x", random_tensor(1, f32({23, 512}))},
+                                  {"i", random_tensor(2, i32({23, 2}), 0, 4)},
+                                  {"w", w}});
+}
+
+TEST(BackendIntegerProduct, CodesAgreeToTheBit) {
+  for (const DType dtype : {DType::I8, DType::U8}) {
+    for (const std::int64_t rows : {1, 7, 101}) {
+      for (const std::int64_t depth : {1, 30, 259}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", name(dtype), rows, depth));
+        Graph g("codes");
+        const Type x{dtype, {rows, depth}};
+        g.set_outputs(
+            {q_matmul(g.input("x", x), g.param("w", i8({depth, 67})), g.param("b", i32({67})),
+                      {.x_zp = 17, .w_zp = {-5}, .out_zp = 3, .mult = {0.0037}})});
+        expect_agreement_everywhere(g,
+                                    {{"x", random_tensor(1, x, dtype == DType::I8 ? -128 : 0, 127)},
+                                     {"w", random_tensor(2, i8({depth, 67}), -128, 127)},
+                                     {"b", random_tensor(3, i32({67}), -5000, 5000)}});
+      }
+    }
+  }
+}
+
+TEST(BackendIntegerProduct, ConvolutionsOfCodesAgreeToTheBit) {
+  Graph g("codes");
+  const Type x = u8({2, 6, 13, 11});
+  const Type w = i8({10, 3, 3, 2});
+  std::vector<Real> factors;
+  for (int i = 1; i <= 10; ++i) factors.emplace_back(0.0005 * i);
+  g.set_outputs({q_conv2d(g.input("x", x), g.param("w", w), g.param("b", i32({10})),
+                          {.stride = {2, 1},
+                           .padding = {1, 2},
+                           .dilation = {1, 2},
+                           .groups = 2,
+                           .x_zp = 100,
+                           .w_zp = {3},
+                           .mult = factors})});
+  expect_agreement_everywhere(g, {{"x", random_tensor(1, x, 0, 255)},
+                                  {"w", random_tensor(2, w, -128, 127)},
+                                  {"b", random_tensor(3, i32({10}), -5000, 5000)}});
+}
+
+// A chain that is trained: forward and gradient on every device.
+TEST(BackendIntegerProduct, QuantisedTrainingStepAgrees) {
+  Graph g("qat");
+  const Value x = g.input("x", f32({5, 33}));
+  const Value w = g.param("w", f32({33, 9}));
+  const Value s = g.param("s", f32({9}));
+  const Value y = matmul(fake_quantize(x, {.bits = 8, .ste = SteKind::ClippedIdentity}),
+                         fake_quantize_lsq(w, s, {.bits = 4, .axis = 1}));
+  g.set_outputs({sum(y * y)});
+  expect_agreement_everywhere(g, {{"x", random_tensor(1, f32({5, 33}))},
+                                  {"w", random_tensor(2, f32({33, 9}))},
+                                  {"s", random_tensor(3, f32({9}), 0.2, 0.4)}});
+}
+
+}  // namespace
+}  // namespace ricci::testing

@@ -1,0 +1,12 @@
+// Any bytes are a model or refused, within the memory that is promised.
+#include <cstdint>
+
+#include "fuzz/gguf_model.h"
+#include "fuzz/largest_allocation.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  constexpr std::int64_t MostDecoded = 1 << 14;
+  const ricci::testing::LargestAllocation largest(ricci::testing::gguf_room(size, MostDecoded));
+  ricci::testing::read_any_gguf(std::as_bytes(std::span(data, size)), MostDecoded);
+  return 0;
+}

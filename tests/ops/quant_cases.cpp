@@ -1,0 +1,407 @@
+// Cases of quantising ops and products of codes.
+#include "ops/cases.h"
+
+namespace ricci::testing {
+namespace {
+
+// Away from the middles between codes of step 0.25, where f32 and f64 may round apart.
+In spread_out(Dims dims) { return T(std::move(dims)).between(-1.9, 1.9); }
+
+In codes(Dims dims, DType dtype = DType::I8) {
+  return Fixed(dtype, std::move(dims)).between(dtype == DType::U8 ? 0 : -20, 20);
+}
+
+const Dim N = Symbol;
+
+}  // namespace
+
+Cases cases(const op::Quantize*) {
+  const In x = T({5}).with({-1000, -0.3, 0, 0.26, 31.9});
+  return cases_of<op::Quantize>({
+      {.name = "one_scale", .in = {x}, .op = {.scales = {0.25}}, .out = {{-128, -1, 0, 1, 127}}},
+      {.name = "ties_to_even", .in = {T({4}).with({0.5, 1.5, -0.5, -2.5})}, .out = {{0, 2, 0, -2}}},
+      {.name = "zero_point",
+       .in = {x},
+       .op = {.scales = {0.25}, .zero_points = {3}},
+       .out = {{-128, 2, 3, 4, 127}}},
+      {.name = "u8",
+       .in = {x},
+       .op = {.scales = {0.25}, .zero_points = {128}, .to = CodeKind::U8},
+       .out = {{0, 127, 128, 129, 255}}},
+      {.name = "i16", .in = {x}, .op = {.scales = {0.0625}, .to = CodeKind::I16}},
+      {.name = "i4",
+       .in = {x},
+       .op = {.scales = {0.25}, .to = CodeKind::I4},
+       .out = {{-8, -1, 0, 1, 7}}},
+      {.name = "u4", .in = {x}, .op = {.scales = {2}, .zero_points = {8}, .to = CodeKind::U4}},
+      {.name = "e4m3",
+       .in = {T({6}).with({1, -2, 0, 500, 0.0009765625, 1.0625})},
+       .op = {.to = CodeKind::E4m3},
+       .out = {{56, 192, 0, 126, 0, 56}}},
+      {.name = "e4m3_small",
+       .in = {T({5}).with({0.001953125, -0.0146484375, 0.015625, 0.0175, 17})},
+       .op = {.to = CodeKind::E4m3}},
+      {.name = "e5m2",
+       .in = {T({5}).with({1, -2, 0, 6e4, 1.125})},
+       .op = {.to = CodeKind::E5m2},
+       .out = {{60, 192, 0, 123, 60}}},
+      {.name = "e5m2_special",
+       .in = {T({3}).with({Inf, -Inf, NaN})},
+       .op = {.to = CodeKind::E5m2},
+       .dtypes = {DType::F32, DType::F64},
+       .out = {{124, 252, 126}}},
+      {.name = "channels",
+       .in = {spread_out({2, 3, 4})},
+       .op = {.axis = 1, .scales = {0.25, 0.5, 0.125}, .zero_points = {1, -2, 0}}},
+      {.name = "last_axis", .in = {spread_out({3, 2})}, .op = {.axis = -1, .scales = {0.5, 0.25}}},
+      {.name = "clipped", .in = {x}, .op = {.scales = {0.25}, .clip = true}},
+      {.name = "clipped_e4m3", .in = {x}, .op = {.to = CodeKind::E4m3, .clip = true}},
+      {.name = "not_a_number",
+       .in = {T({3}).with({NaN, Inf, -Inf})},
+       .dtypes = {DType::F32, DType::F64},
+       .out = {{0, 127, -128}}},
+      {.name = "empty", .in = {T({0, 3})}, .op = {.axis = 1, .scales = {1, 1, 2}}},
+      {.name = "scalar", .in = {T({}).with({2.4})}, .out = {{2}}},
+      {.name = "long", .in = {spread_out({67})}, .op = {.scales = {0.25}}},
+      {.name = "symbolic", .in = {T({N, 2})}, .op = {.axis = 1, .scales = {1, 2}}},
+      {.name = "ints", .in = {T({2})}, .dtypes = dtypes::ints, .rejects = "c1"},
+      {.name = "too_few", .in = {T({2, 3})}, .op = {.axis = 1, .scales = {1, 1}}, .rejects = "c2"},
+      {.name = "points_missing",
+       .in = {T({2})},
+       .op = {.axis = 0, .scales = {1, 1}, .zero_points = {0}},
+       .rejects = "c2"},
+      {.name = "negative", .in = {T({2})}, .op = {.scales = {-1}}, .rejects = "c3"},
+      {.name = "no_code", .in = {T({2})}, .op = {.zero_points = {200}}, .rejects = "c3"},
+      {.name = "floating_with_zero",
+       .in = {T({2})},
+       .op = {.zero_points = {0}, .to = CodeKind::E4m3},
+       .rejects = "c4"},
+  });
+}
+
+Cases cases(const op::Dequantize*) {
+  const DTypeSet once = {DType::F64};
+  return cases_of<op::Dequantize>({
+      {.name = "one_scale",
+       .in = {Fixed(DType::I8, {3}).with({-128, 0, 5})},
+       .op = {.scales = {0.25}},
+       .dtypes = once,
+       .out = {{-32, 0, 1.25}}},
+      {.name = "zero_point",
+       .in = {Fixed(DType::U8, {3}).with({0, 128, 255})},
+       .op = {.scales = {0.5}, .zero_points = {128}},
+       .dtypes = once,
+       .out = {{-64, 0, 63.5}}},
+      {.name = "to_f64", .in = {codes({3, 2})}, .op = {.to = DType::F64}, .dtypes = once},
+      {.name = "to_bf16",
+       .in = {codes({5}, DType::I16)},
+       .op = {.scales = {0.125}, .to = DType::BF16},
+       .dtypes = once},
+      {.name = "channels",
+       .in = {codes({2, 3, 4})},
+       .op = {.axis = 1, .scales = {0.1, 0.5, 0.3}, .zero_points = {1, -2, 0}},
+       .dtypes = once},
+      {.name = "e4m3",
+       .in = {Fixed(DType::U8, {4}).with({56, 192, 126, 1})},
+       .op = {.from = CodeKind::E4m3},
+       .dtypes = once,
+       .out = {{1, -2, 448, 0.001953125}}},
+      {.name = "e5m2",
+       .in = {Fixed(DType::U8, {4}).with({60, 124, 123, 1})},
+       .op = {.scales = {2}, .from = CodeKind::E5m2},
+       .dtypes = once,
+       .out = {{2, Inf, 114688, 0.000030517578125}}},
+      {.name = "i4", .in = {codes({4})}, .op = {.from = CodeKind::I4}, .dtypes = once},
+      {.name = "empty", .in = {codes({0})}, .dtypes = once},
+      {.name = "scalar", .in = {codes({})}, .dtypes = once},
+      {.name = "long", .in = {codes({67})}, .op = {.scales = {0.1}}, .dtypes = once},
+      {.name = "i32", .in = {codes({2}, DType::I32)}, .dtypes = once, .rejects = "c1"},
+      {.name = "wrong_kind",
+       .in = {codes({2})},
+       .op = {.from = CodeKind::E4m3},
+       .dtypes = once,
+       .rejects = "c1"},
+      {.name = "too_many",
+       .in = {codes({2})},
+       .op = {.scales = {1, 1}},
+       .dtypes = once,
+       .rejects = "c2"},
+      {.name = "zero_scale",
+       .in = {codes({2})},
+       .op = {.scales = {0}},
+       .dtypes = once,
+       .rejects = "c3"},
+      {.name = "floating_with_zero",
+       .in = {codes({2}, DType::U8)},
+       .op = {.zero_points = {0}, .from = CodeKind::E5m2},
+       .dtypes = once,
+       .rejects = "c4"},
+      {.name = "to_ints",
+       .in = {codes({2})},
+       .op = {.to = DType::I32},
+       .dtypes = once,
+       .rejects = "c5"},
+  });
+}
+
+Cases cases(const op::FakeQuantize*) {
+  const In x = T({4}).with({-1.27, -0.304, 0.502, 1.27});
+  const auto ste = [](SteKind kind) { return op::FakeQuantize{.bits = 4, .axis = 0, .ste = kind}; };
+  const ScaleMode ema = ScaleMode::Ema;
+  const ScaleMode fixed = ScaleMode::Fixed;
+  return cases_of<op::FakeQuantize>({
+      {.name = "per_batch", .in = {x}, .out = {{-1.27, -0.3, 0.5, 1.27}}},
+      {.name = "ternary",
+       .in = {T({4}).with({-1, -0.4, 0.6, 1})},
+       .op = {.bits = 2},
+       .out = {{-1, 0, 1, 1}}},
+      {.name = "channels", .in = {spread_out({2, 3, 4})}, .op = {.bits = 5, .axis = 1}},
+      {.name = "identity", .in = {spread_out({3, 5})}, .op = ste(SteKind::Identity)},
+      {.name = "clipped", .in = {spread_out({3, 5})}, .op = ste(SteKind::ClippedIdentity)},
+      {.name = "tanh", .in = {spread_out({3, 5})}, .op = ste(SteKind::Tanh)},
+      {.name = "hard_tanh", .in = {spread_out({3, 5})}, .op = ste(SteKind::HardTanh)},
+      {.name = "groups", .in = {spread_out({2, 6})}, .op = {.bits = 4, .axis = 1, .group = 3}},
+      {.name = "ema",
+       .in = {x, T({1}).with({0.02})},
+       .op = {.ste = SteKind::ClippedIdentity, .scale_mode = ema, .decay = 0.5},
+       .wanted = {true, true}},
+      {.name = "ema_cold",
+       .in = {T({2}).with({0.5, 1.27}), T({1}).with({0})},
+       .op = {.scale_mode = ema},
+       .wanted = {true, true},
+       .out = {{0.5, 1.27}, {0.01}}},
+      {.name = "fixed",
+       .in = {T({3}).with({-1, 0.3, 9}), T({1}).with({0.25})},
+       .op = {.bits = 3, .ste = SteKind::ClippedIdentity, .scale_mode = fixed},
+       .out = {{-0.75, 0.25, 0.75}}},
+      {.name = "fixed_channels",
+       .in = {spread_out({3, 4}), T({4}).between(0.1, 0.3)},
+       .op = {.bits = 6, .axis = 1, .ste = SteKind::Tanh, .scale_mode = fixed}},
+      {.name = "fixed_groups",
+       .in = {spread_out({4, 3}), T({2, 3}).between(0.1, 0.3)},
+       .op = {.axis = 0, .group = 2, .scale_mode = fixed}},
+      {.name = "asymmetric",
+       .in = {T({3}).with({0, 0.5, 3})},
+       .op = {.bits = 2, .asymmetric = true},
+       .wanted = {true, true},
+       .out = {{0, 0, 3}, {0, 3}}},
+      {.name = "asymmetric_channels",
+       .in = {spread_out({3, 4})},
+       .op = {.bits = 7, .axis = 0, .ste = SteKind::ClippedIdentity, .asymmetric = true}},
+      {.name = "asymmetric_ema",
+       .in = {spread_out({3, 4}), T({2, 3}).with({-1, 0, -2, 1, 0, 1})},
+       .op = {.axis = 0, .scale_mode = ema, .asymmetric = true},
+       .wanted = {true, true}},
+      {.name = "asymmetric_fixed",
+       .in = {spread_out({6}), T({2, 1}).with({-0.5, 0.75})},
+       .op = {.bits = 4, .ste = SteKind::ClippedIdentity, .scale_mode = fixed, .asymmetric = true}},
+      {.name = "zeros", .in = {T({3}).with({0, 0, 0})}, .out = {{0, 0, 0}}},
+      {.name = "scalar", .in = {T({}).with({2})}, .op = {.bits = 16}, .out = {{2}}},
+      {.name = "empty", .in = {T({0, 3})}, .op = {.axis = 1}, .wanted = {true, true}},
+      {.name = "long", .in = {spread_out({4, 33})}, .op = {.axis = 0}},
+      {.name = "nan",
+       .in = {T({2, 2}).with({NaN, 1, 2, 1})},
+       .op = {.bits = 3, .axis = 0},
+       .dtypes = {DType::F32, DType::F64}},
+      {.name = "dtypes",
+       .in = {T({2}), Fixed(DType::I8, {1})},
+       .op = {.scale_mode = fixed},
+       .rejects = "c1"},
+      {.name = "one_bit", .in = {T({2})}, .op = {.bits = 1}, .rejects = "c2"},
+      {.name = "no_state", .in = {T({2})}, .op = {.scale_mode = ema}, .rejects = "c3"},
+      {.name = "needless_state", .in = {T({2}), T({1})}, .rejects = "c3"},
+      {.name = "decay", .in = {T({2})}, .op = {.decay = 1.5}, .rejects = "c4"},
+      {.name = "group_alone", .in = {T({2})}, .op = {.group = 2}, .rejects = "c5"},
+      {.name = "group_uneven", .in = {T({3})}, .op = {.axis = 0, .group = 2}, .rejects = "c5"},
+      {.name = "state_size", .in = {T({3}), T({3})}, .op = {.scale_mode = fixed}, .rejects = "c6"},
+  });
+}
+
+Cases cases(const op::FakeQuantizeBackward*) {
+  const auto ste = [](SteKind kind) {
+    return op::FakeQuantizeBackward{.bits = 4, .axis = 0, .ste = kind};
+  };
+  const In x = spread_out({3, 5});
+  const In s = T({3}).between(0.1, 0.3);
+  return cases_of<op::FakeQuantizeBackward>({
+      {.name = "identity", .in = {x, s, T({3, 5})}, .op = ste(SteKind::Identity)},
+      {.name = "clipped",
+       .in = {T({4}).with({-2, -0.5, 0.5, 2}), T({1}).with({0.125}), T({4}).with({1, 2, 3, 4})},
+       .op = {.bits = 4, .ste = SteKind::ClippedIdentity},
+       .out = {{0, 2, 3, 0}}},
+      {.name = "tanh", .in = {x, s, T({3, 5})}, .op = ste(SteKind::Tanh)},
+      {.name = "hard_tanh", .in = {x, s, T({3, 5})}, .op = ste(SteKind::HardTanh)},
+      {.name = "groups",
+       .in = {spread_out({2, 6}), T({2, 2}).between(0.1, 0.3), T({2, 6})},
+       .op = {.bits = 3, .axis = 1, .group = 3, .ste = SteKind::HardTanh}},
+      {.name = "asymmetric",
+       .in = {T({4}).with({-2, -0.4, 0.7, 2}), T({2, 1}).with({-0.5, 1}), T({4})},
+       .op = {.bits = 2, .ste = SteKind::ClippedIdentity, .asymmetric = true}},
+      {.name = "empty", .in = {T({0}), T({1}), T({0})}, .op = {.ste = SteKind::Tanh}},
+      {.name = "dtypes", .in = {T({2}), Fixed(DType::I8, {1}), T({2})}, .rejects = "c1"},
+      {.name = "bits", .in = {T({2}), T({1}), T({2})}, .op = {.bits = 17}, .rejects = "c2"},
+      {.name = "group", .in = {T({2}), T({1}), T({2})}, .op = {.group = 2}, .rejects = "c3"},
+      {.name = "scales", .in = {T({2}), T({2}), T({2})}, .rejects = "c4"},
+      {.name = "dy", .in = {T({2}), T({1}), T({3})}, .rejects = "c5"},
+  });
+}
+
+Cases cases(const op::FakeQuantizeLsq*) {
+  return cases_of<op::FakeQuantizeLsq>({
+      {.name = "one_scale",
+       .in = {T({4}).with({-2, -0.3, 0.4, 9}), T({1}).with({0.25})},
+       .op = {.bits = 3},
+       .out = {{-0.75, -0.25, 0.5, 0.75}}},
+      {.name = "channels",
+       .in = {spread_out({2, 3, 4}), T({3}).between(0.1, 0.3)},
+       .op = {.bits = 4, .axis = 1}},
+      {.name = "grad_scale",
+       .in = {spread_out({3, 5}), T({3}).between(0.1, 0.3)},
+       .op = {.bits = 4, .axis = 0, .grad_scale = true}},
+      {.name = "least_scale", .in = {T({2}).with({0, 1e-12}), T({1}).with({-1})}},
+      {.name = "empty", .in = {T({0}), T({1}).between(0.1, 0.3)}},
+      {.name = "dtypes", .in = {T({2}), Fixed(DType::I8, {1})}, .rejects = "c1"},
+      {.name = "bits", .in = {T({2}), T({1})}, .op = {.bits = 0}, .rejects = "c2"},
+      {.name = "scales", .in = {T({2}), T({2})}, .rejects = "c3"},
+  });
+}
+
+Cases cases(const op::FakeQuantizeLsqBackward*) {
+  return cases_of<op::FakeQuantizeLsqBackward>({
+      {.name = "one_scale",
+       .in = {T({3}).with({-2, -0.3, 0.4}), T({1}).with({0.25}), T({3}).with({1, 2, 3})},
+       .op = {.bits = 3},
+       .out = {{0, 2, 3}, {-3 + 2 * 0.2 + 3 * 0.4}}},
+      {.name = "channels",
+       .in = {spread_out({2, 3, 4}), T({3}).between(0.1, 0.3), T({2, 3, 4})},
+       .op = {.bits = 4, .axis = 1}},
+      {.name = "grad_scale",
+       .in = {spread_out({3, 5}), T({5}).between(0.1, 0.3), T({3, 5})},
+       .op = {.bits = 4, .axis = 1, .grad_scale = true}},
+      {.name = "only_dx",
+       .in = {spread_out({7}), T({1}).between(0.1, 0.3), T({7})},
+       .wanted = {true, false}},
+      {.name = "empty", .in = {T({0, 2}), T({2}).between(0.1, 0.3), T({0, 2})}, .op = {.axis = 1}},
+      {.name = "dtypes", .in = {T({2}), Fixed(DType::I8, {1}), T({2})}, .rejects = "c1"},
+      {.name = "bits", .in = {T({2}), T({1}), T({2})}, .op = {.bits = 20}, .rejects = "c2"},
+      {.name = "scales", .in = {T({2}), T({2}), T({2})}, .rejects = "c3"},
+      {.name = "dy", .in = {T({2}), T({1}), T({1})}, .rejects = "c4"},
+  });
+}
+
+Cases cases(const op::QMatmul*) {
+  const DTypeSet once = {DType::F64};
+  const In x = codes({3, 5});
+  const In w = codes({5, 4});
+  const In bias = Fixed(DType::I32, {4}).between(-50, 50);
+  const std::vector<std::int64_t> zeros = {1, -2, 3, 0};
+  const std::vector<Real> factors = {0.1, 0.02, 0.3, 0.05};
+  return cases_of<op::QMatmul>({
+      {.name = "values",
+       .in = {Fixed(DType::I8, {1, 2}).with({3, 5}), Fixed(DType::I8, {2, 2}).with({1, -2, 4, 7}),
+              Fixed(DType::I32, {2}).with({10, -1000})},
+       .op = {.x_zp = 1, .w_zp = {2}, .out_zp = 3, .mult = {0.5}},
+       .dtypes = once,
+       .out = {{11, -128}}},
+      {.name = "plain", .in = {x, w}, .op = {.mult = {0.1}}, .dtypes = once},
+      {.name = "per_column",
+       .in = {x, w, bias},
+       .op = {.x_zp = -3, .w_zp = zeros, .out_zp = 7, .mult = factors},
+       .dtypes = once},
+      {.name = "u8",
+       .in = {codes({3, 5}, DType::U8), w, bias},
+       .op = {.x_zp = 10, .out_zp = 100, .mult = {0.2}, .to = DType::U8},
+       .dtypes = once},
+      {.name = "sums", .in = {x, w, bias}, .op = {.w_zp = {3}, .to = DType::I32}, .dtypes = once},
+      {.name = "range",
+       .in = {x, w, bias},
+       .op = {.mult = {0.1}, .low = 0, .high = 6, .clip = true},
+       .dtypes = once},
+      {.name = "clipped", .in = {x, w}, .op = {.mult = {1.5}, .clip = true}, .dtypes = once},
+      {.name = "batched", .in = {codes({2, 3, 5}), w, bias}, .op = {.mult = {0.1}}, .dtypes = once},
+      {.name = "batched_weights",
+       .in = {codes({2, 3, 5}), codes({2, 5, 4})},
+       .op = {.mult = {0.1}},
+       .dtypes = once},
+      {.name = "bias_by_row",
+       .in = {x, w, Fixed(DType::I32, {3, 1}).between(-9, 9)},
+       .op = {.mult = {0.1}},
+       .dtypes = once},
+      {.name = "no_depth",
+       .in = {codes({2, 0}), codes({0, 3})},
+       .dtypes = once,
+       .out = {{0, 0, 0, 0, 0, 0}}},
+      {.name = "no_rows", .in = {codes({0, 3}), codes({3, 2})}, .dtypes = once},
+      {.name = "wide",
+       .in = {codes({7, 67}), codes({67, 70})},
+       .op = {.mult = {0.01}},
+       .dtypes = once},
+      {.name = "vectors", .in = {codes({5}), w}, .dtypes = once, .rejects = "c1"},
+      {.name = "clash",
+       .in = {codes({2, 3, 5}), codes({3, 5, 4})},
+       .dtypes = once,
+       .rejects = "c1"},
+      {.name = "inner", .in = {x, codes({4, 4})}, .dtypes = once, .rejects = "c2"},
+      {.name = "floats", .in = {T({3, 5}), w}, .dtypes = once, .rejects = "c3"},
+      {.name = "bias_size", .in = {x, w, Fixed(DType::I32, {3})}, .dtypes = once, .rejects = "c4"},
+      {.name = "too_few_zeros",
+       .in = {x, w},
+       .op = {.w_zp = {1, 2}},
+       .dtypes = once,
+       .rejects = "c5"},
+      {.name = "to_f32", .in = {x, w}, .op = {.to = DType::F32}, .dtypes = once, .rejects = "c6"},
+      {.name = "scaled_sums",
+       .in = {x, w},
+       .op = {.mult = {2}, .to = DType::I32},
+       .dtypes = once,
+       .rejects = "c7"},
+      {.name = "zero_outside", .in = {x, w}, .op = {.x_zp = 128}, .dtypes = once, .rejects = "c8"},
+  });
+}
+
+Cases cases(const op::QConv2d*) {
+  const DTypeSet once = {DType::F64};
+  const In x = codes({2, 4, 5, 6});
+  const In w = codes({6, 4, 3, 3});
+  const In bias = Fixed(DType::I32, {6}).between(-50, 50);
+  const std::vector<Real> factors = {0.01, 0.02, 0.03, 0.04, 0.05, 0.06};
+  return cases_of<op::QConv2d>({
+      {.name = "values",
+       .in = {Fixed(DType::I8, {1, 1, 2, 2}).with({1, 2, 3, 4}),
+              Fixed(DType::I8, {1, 1, 2, 2}).with({1, 1, 1, 2})},
+       .op = {.x_zp = 1, .mult = {0.5}},
+       .dtypes = once,
+       .out = {{4}}},
+      {.name = "padded",
+       .in = {x, w, bias},
+       .op = {.padding = {1, 1}, .x_zp = 5, .w_zp = {-2}, .out_zp = 3, .mult = {0.02}},
+       .dtypes = once},
+      {.name = "channels",
+       .in = {x, w, bias},
+       .op = {.stride = {2, 1},
+              .padding = {1, 0},
+              .w_zp = {1, 2, 3, -1, -2, -3},
+              .mult = factors,
+              .clip = true},
+       .dtypes = once},
+      {.name = "groups",
+       .in = {codes({1, 4, 5, 5}, DType::U8), codes({6, 2, 2, 2}), bias},
+       .op = {.dilation = {2, 2}, .groups = 2, .x_zp = 9, .mult = factors, .to = DType::U8},
+       .dtypes = once},
+      {.name = "sums", .in = {x, w}, .op = {.x_zp = 1, .to = DType::I32}, .dtypes = once},
+      {.name = "rank", .in = {codes({4, 5, 6}), w}, .dtypes = once, .rejects = "c1"},
+      {.name = "too_large", .in = {codes({1, 4, 2, 2}), w}, .dtypes = once, .rejects = "c2"},
+      {.name = "floats", .in = {T({2, 4, 5, 6}), w}, .dtypes = once, .rejects = "c3"},
+      {.name = "bias_size", .in = {x, w, Fixed(DType::I32, {4})}, .dtypes = once, .rejects = "c4"},
+      {.name = "factors", .in = {x, w}, .op = {.mult = {1, 2}}, .dtypes = once, .rejects = "c5"},
+      {.name = "to_i64", .in = {x, w}, .op = {.to = DType::I64}, .dtypes = once, .rejects = "c6"},
+      {.name = "moved_sums",
+       .in = {x, w},
+       .op = {.out_zp = 1, .to = DType::I32},
+       .dtypes = once,
+       .rejects = "c7"},
+      {.name = "range", .in = {x, w}, .op = {.low = 5, .high = 4}, .dtypes = once, .rejects = "c8"},
+  });
+}
+
+}  // namespace ricci::testing

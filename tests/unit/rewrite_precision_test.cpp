@@ -1,0 +1,163 @@
+// Graphs in mixed precision: what changes its dtype, what does not, and that values stay close.
+#include <gtest/gtest.h>
+
+#include "ricci/build/build.h"
+#include "ricci/build/control.h"
+#include "ricci/interp/interpreter.h"
+#include "ricci/ir/text.h"
+#include "ricci/ir/verify.h"
+#include "ricci/op/elementwise.h"
+#include "ricci/rewrite/precision.h"
+#include "ricci/transform/grad.h"
+
+#include "support/compare.h"
+
+namespace ricci::testing {
+namespace {
+
+Graph product() {
+  Graph g("product");
+  const Value x = g.input("x", f32({3, 4}));
+  const Value w = g.param("w", f32({4, 2}));
+  g.set_outputs({matmul(x, w)});
+  return g;
+}
+
+std::size_t count_of(const Graph& graph, std::string_view mnemonic) {
+  std::size_t count = 0;
+  for (const Node& node : graph.nodes()) count += node.op.mnemonic() == mnemonic ? 1 : 0;
+  return count;
+}
+
+const Node& first_of(const Graph& graph, std::string_view mnemonic) {
+  for (const Node& node : graph.nodes()) {
+    if (node.op.mnemonic() == mnemonic) return node;
+  }
+  throw std::logic_error("there is no " + std::string(mnemonic));
+}
+
+Graph mixed(const Graph& graph, const PrecisionPolicy& policy) {
+  PassResult result = auto_mixed_precision(graph, policy);
+  verify(result.graph);
+  return std::move(result.graph);
+}
+
+TEST(RewritePrecision, CastsOperandsAndOutputsOfAProduct) {
+  const Graph g = mixed(product(), PrecisionPolicy::auto_mixed());
+  EXPECT_EQ(g.size(), 6U) << print(g);
+  EXPECT_EQ(count_of(g, "cast"), 3U);
+  EXPECT_EQ(first_of(g, "matmul").types[0].dtype, DType::F16);
+  EXPECT_EQ(g.type(g.outputs()[0]), f32({3, 2}));
+}
+
+TEST(RewritePrecision, AlwaysF32ChangesNothing) {
+  const PassResult result = auto_mixed_precision(product(), PrecisionPolicy::always_f32());
+  EXPECT_FALSE(result.changed);
+  EXPECT_EQ(result.graph, product());
+}
+
+TEST(RewritePrecision, CastsAValueOnceForAllThatReadIt) {
+  Graph g("shared");
+  const Value x = g.input("x", f32({4, 4}));
+  g.set_outputs({matmul(x, x), matmul(x, transpose(x, {.perm = {1, 0}}))});
+  const Graph m = mixed(g, PrecisionPolicy::auto_mixed_bf16());
+  EXPECT_EQ(count_of(m, "cast"), 3U) << print(m);  // x once, and two outputs
+}
+
+// [amp-types] What is no f32 is nobody's to change: indices, labels, masks, f64, complex numbers,
+// casts.
+TEST(RewritePrecision, LeavesOtherDtypesAlone) {
+  Graph g("others");
+  const Value table = g.param("table", f32({5, 3}));
+  const Value rows = g.input("rows", Type{DType::I32, {2}});
+  const Value wide = g.input("wide", f64({3}));
+  const Value picked = gather(table, rows, {.axis = 0});
+  const Value above = gt(picked, filled(g, f32({}), 0.5));
+  const Value to_f64 = cast(sum(picked, {0}), {.to = DType::F64});
+  g.set_outputs({above, to_f64 * wide, exp(wide)});
+  const Graph m = mixed(g, PrecisionPolicy::auto_mixed());
+  EXPECT_EQ(m.type(m.outputs()[0]).dtype, DType::Bool);
+  EXPECT_EQ(m.type(m.outputs()[1]).dtype, DType::F64);
+  EXPECT_EQ(first_of(m, "gather").types[0].dtype, DType::F16);
+  EXPECT_EQ(m.type(first_of(m, "gather").operands[1]).dtype, DType::I32);
+  EXPECT_EQ(first_of(m, "exp").types[0].dtype, DType::F64);
+}
+
+TEST(RewritePrecision, ConservativeKeepsReductionsAndExponentials) {
+  Graph g("conservative");
+  const Value x = g.input("x", f32({4, 8}));
+  g.set_outputs({softmax(exp(tanh(x)))});
+  const Graph m = mixed(g, PrecisionPolicy::auto_mixed_conservative());
+  EXPECT_EQ(first_of(m, "tanh").types[0].dtype, DType::F16);
+  EXPECT_EQ(first_of(m, "exp").types[0].dtype, DType::F32);
+  EXPECT_EQ(first_of(m, "softmax").types[0].dtype, DType::F32);
+}
+
+TEST(RewritePrecision, TheLastRuleThatMatchesHolds) {
+  Graph g("rules");
+  const Value x = g.input("x", f32({4, 4}));
+  const Value a = tanh(x).named("first_layer");
+  const Value b = tanh(a).named("second_layer");
+  g.set_outputs({b});
+  PrecisionPolicy policy = PrecisionPolicy::auto_mixed();
+  policy.rules = {{"*_layer", DType::F32}, {"second*", DType::BF16}};
+  const Graph m = mixed(g, policy);
+  EXPECT_EQ(m.node(m.find_or_throw("x")).types[0].dtype, DType::F32);
+  EXPECT_EQ(first_of(m, "tanh").types[0].dtype, DType::F32);
+  EXPECT_EQ(m.type(m.node(m.outputs()[0].node).operands[0]).dtype, DType::BF16) << print(m);
+}
+
+TEST(RewritePrecision, TwiceIsOnce) {
+  Graph g = product();
+  const Graph gradient = value_and_grad(mixed(g, PrecisionPolicy::auto_mixed()), {"w"}).graph;
+  for (const NamedPolicy& policy : precision_policies()) {
+    const Graph once = mixed(gradient, policy.make());
+    EXPECT_EQ(auto_mixed_precision(once, policy.make()).graph, once) << policy.name;
+  }
+}
+
+// The carry of a loop keeps its dtype; what a step does with it changes.
+TEST(RewritePrecision, BodiesComputeInItAndKeepTheirSignature) {
+  Graph g("loop");
+  const Value x = g.input("x", f32({4}));
+  const Value w = g.param("w", f32({4, 4}));
+  Graph body("body");
+  const Value h = body.input("h", f32({4}));
+  body.set_outputs({tanh(sum(body.input("w", f32({4, 4})) * h, {1}))});
+  g.set_outputs(scan(std::vector{x}, {.bcasts = {w}, .length = 3}, body));
+  const Graph m = mixed(g, PrecisionPolicy::auto_mixed_bf16());
+  const Node& loop = first_of(m, "scan");
+  EXPECT_EQ(first_of(*loop.bodies[0].graph, "tanh").types[0].dtype, DType::BF16);
+  const Feeds feeds{{"x", random_tensor(1, f32({4}), -1, 1)},
+                    {"w", random_tensor(2, f32({4, 4}), -1, 1)}};
+  const Tensor expected = interpret(g, feeds)[0];
+  const Tensor actual = interpret(m, feeds)[0];
+  for (std::int64_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(actual.numbers<double>()[static_cast<std::size_t>(i)],
+                expected.numbers<double>()[static_cast<std::size_t>(i)], 0.03);
+  }
+}
+
+TEST(RewritePrecision, OpsThatDoNotTakeItStayInF32) {
+  Graph g("solve");
+  const Value a = g.input("a", f32({3, 3}));
+  const Value b = g.input("b", f32({3}));
+  g.set_outputs({dense_solve(a, b)});
+  const Graph m = mixed(g, PrecisionPolicy::auto_mixed());
+  EXPECT_EQ(m, g);
+}
+
+TEST(RewritePrecision, RefusesOtherDtypes) {
+  PrecisionPolicy policy;
+  policy.compute = DType::I8;
+  try {
+    (void)auto_mixed_precision(product(), policy);
+    FAIL() << "accepted";
+  } catch (const UserError& e) {
+    EXPECT_NE(std::string(e.what()).find("f32, f16 or bf16"), std::string::npos) << e.what();
+  }
+  EXPECT_THROW((void)precision_policy_named("auto_mixed_bf61"), UserError);
+}
+
+}  // namespace
+}  // namespace ricci::testing

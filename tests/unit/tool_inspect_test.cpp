@@ -1,0 +1,93 @@
+// `ricci inspect`: what it lists, and tensors it takes out of files.
+#include <gtest/gtest.h>
+
+#include "ricci/io/gguf.h"
+#include "ricci/io/npy.h"
+#include "ricci/support/file.h"
+
+#include "support/scratch_folder.h"
+#include "support/tool.h"
+#include "test_paths.h"
+
+namespace ricci {
+namespace {
+
+using testing::run_tool;
+
+const std::string Fixture = RICCI_SOURCE_DIR "/tests/data/gguf/version3.gguf";
+
+TEST(ToolInspect, ListsKeysAndTensors) {
+  const auto run = run_tool("inspect " + Fixture);
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(run.out, R"(GGUF version 3, alignment 32, 15 keys, 6 tensors of 224 bytes
+
+key           kind       value
+general.name  string     "tiny"
+general.u8    u8         255
+general.i8    i8         -1
+general.u16   u16        65535
+general.i16   i16        -2
+general.u32   u32        7
+general.i32   i32        -7
+general.f32   f32        0.5
+general.yes   bool       true
+general.u64   u64        9223372036854775808
+general.i64   i64        -9223372036854775808
+general.f64   f64        1e-300
+tokens        string[3]  ["a", "", "größe"]
+scores        f32[2]     [0.25, -1.5]
+table         array[2]   [[1, 2], []]
+
+tensor  type    shape    bytes  at
+x       f32     [2, 3]   24     736
+h       f16     [2]      4      768
+w       q8_0    [1, 32]  34     800
+k       q4_k    [256]    144    864
+i       iq4_nl  [32]     18     1024
+n       i32     [0]      0      -
+)");
+  const auto piped = run_tool("inspect -", testing::read_text(Fixture));
+  EXPECT_EQ(piped.out, run.out) << piped.err;
+  const auto empty = run_tool("inspect " RICCI_SOURCE_DIR "/tests/data/gguf/empty.gguf");
+  EXPECT_EQ(empty.out, "GGUF version 3, alignment 32, 0 keys, 0 tensors of 0 bytes\n");
+}
+
+TEST(ToolInspect, TakesATensorOut) {
+  const testing::ScratchFolder scratch;
+  const auto shown = run_tool("inspect " + Fixture + " --tensor x");
+  EXPECT_EQ(shown.out, "f32[2, 3] : [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]\n") << shown.err;
+  const auto run = run_tool("inspect " + Fixture + " --tensor w --out " + scratch.file("w.npy"));
+  EXPECT_EQ(run.status, 0) << run.err;
+  const Tensor w = io::read_npy(scratch.file("w.npy"));
+  EXPECT_EQ(w.type(), f32({1, 32}));
+  EXPECT_EQ(w.elements<float>().front(), -8.0F);
+}
+
+TEST(ToolInspect, SaysWhatIsWrong) {
+  const auto missing = run_tool("inspect " + Fixture + " --tensor y");
+  EXPECT_EQ(missing.status, 1);
+  EXPECT_NE(missing.err.find("error[name]: there is no tensor \"y\""), std::string::npos)
+      << missing.err;
+  const auto unreadable = run_tool("inspect " + Fixture + " --tensor i");
+  EXPECT_EQ(unreadable.status, 1);
+  EXPECT_NE(unreadable.err.find("error[file.tensor_type]"), std::string::npos) << unreadable.err;
+  const auto other = run_tool("inspect " RICCI_SOURCE_DIR "/README.md");
+  EXPECT_EQ(other.status, 1);
+  EXPECT_NE(other.err.find("this is not a GGUF file"), std::string::npos) << other.err;
+  EXPECT_EQ(run_tool("inspect " + Fixture + " --out x.npy").status, 2);
+  EXPECT_EQ(run_tool("inspect " + Fixture + " --max-input-bytes 10").status, 1);
+}
+
+// A file's text is shown in a way that cannot move a terminal's cursor.
+TEST(ToolInspect, NamesAreEscaped) {
+  const testing::ScratchFolder scratch;
+  const io::Gguf gguf = {.metadata = {{"\x1b[2J", std::string("\x1b]0;x\a")}, {"", 1.0F}}};
+  io::write_gguf(scratch.file("odd.gguf"), gguf);
+  const auto run = run_tool("inspect " + scratch.file("odd.gguf"));
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(run.out.find('\x1b'), std::string::npos);
+  EXPECT_EQ(run.out.find('\a'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ricci
