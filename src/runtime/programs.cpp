@@ -49,7 +49,9 @@ BoundProgram::BoundProgram(std::shared_ptr<const Program> program, const Device&
           {.code_cache = options.code_cache, .code_cache_limit = options.code_cache_limit})),
       memory_limit_(options.memory_limit > 0 ? options.memory_limit
                                              : device.backend().memory().total_bytes()),
-      output_bytes_(sum_of_outputs(executable_->program())) {}
+      output_bytes_(sum_of_outputs(executable_->program())) {
+  idle_.reserve(MostIdle);  // giving back must not want memory
+}
 
 std::unique_ptr<device::Context> BoundProgram::make_context(std::int64_t besides) const {
   const std::int64_t needed = executable_->context_bytes();
@@ -69,7 +71,7 @@ std::unique_ptr<device::Context> BoundProgram::take_context(std::int64_t besides
   return make_context(besides);
 }
 
-void BoundProgram::give_back(std::unique_ptr<device::Context> context) {
+void BoundProgram::give_back(std::unique_ptr<device::Context> context) noexcept {
   const std::lock_guard lock(mutex_);
   if (idle_.size() < MostIdle) idle_.push_back(std::move(context));
 }

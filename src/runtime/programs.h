@@ -42,7 +42,7 @@ class BoundProgram {
   [[nodiscard]] std::unique_ptr<device::Context> make_context(std::int64_t besides = 0) const;
   /// The same, from those given back.
   [[nodiscard]] std::unique_ptr<device::Context> take_context(std::int64_t besides = 0);
-  void give_back(std::unique_ptr<device::Context> context);
+  void give_back(std::unique_ptr<device::Context> context) noexcept;
   void forget_contexts();
 
  private:

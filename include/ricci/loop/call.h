@@ -356,11 +356,10 @@ struct FourierTransform {
   bool operator==(const FourierTransform&) const = default;
 };
 
-using Call =
-    std::variant<HostCall, MatrixProduct, GroupedProduct, PackedProduct, IntegerProduct,
-                 Convolution, IntegerConvolution, Pooling, Attention, Solve, MatrixFunction, Sort,
-                 ArgReduce, Cumulative, Gather, Scatter, ScatterInto, DynamicSlice, Sample,
-                 SelectiveScan, GatedDelta, FourierTransform>;
+using Call = std::variant<HostCall, MatrixProduct, GroupedProduct, PackedProduct, IntegerProduct,
+                          Convolution, IntegerConvolution, Pooling, Attention, Solve,
+                          MatrixFunction, Sort, ArgReduce, Cumulative, Gather, Scatter, ScatterInto,
+                          DynamicSlice, Sample, SelectiveScan, GatedDelta, FourierTransform>;
 
 /// `matrix_product`
 [[nodiscard]] std::string_view role_of(const Call& call);
