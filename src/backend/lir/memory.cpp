@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -18,11 +19,12 @@ constexpr int FreshByte = 0xFF;  // a NaN, in any float
 std::int64_t Memory::total_bytes() const { return device::host_memory().total_bytes(); }
 
 std::byte* Memory::allocate(std::int64_t bytes) {
-  std::byte* at = device::host_memory().allocate(bytes);
-  scramble(at, bytes);
+  const auto back = [](std::byte* at) { device::host_memory().free(at); };
+  std::unique_ptr<std::byte, decltype(back)> fresh(device::host_memory().allocate(bytes), back);
+  scramble(fresh.get(), bytes);
   const std::lock_guard lock(mutex_);
-  arrays_.emplace(at, bytes);
-  return at;
+  arrays_.emplace(fresh.get(), bytes);  // may want memory itself
+  return fresh.release();
 }
 
 void Memory::free(std::byte* at) noexcept {
