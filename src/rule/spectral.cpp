@@ -1,5 +1,7 @@
 // Eigenvalues and singular values by rotations (Jacobi's method), slow and obvious.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "ricci/op/factorization.h"
@@ -45,13 +47,18 @@ struct Rotation {
   }
 };
 
-// Indices 0, 1, … in the order of their keys.
+// Indices 0, 1, … in the order of their keys; equal ones as they were, NaN as infinity.
 std::vector<std::int64_t> ordered(const std::vector<double>& keys, bool descending) {
   std::vector<std::int64_t> order(keys.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, [&](std::int64_t i, std::int64_t j) {
-    const double x = keys[static_cast<std::size_t>(i)];
-    const double y = keys[static_cast<std::size_t>(j)];
+  const auto key = [&](std::int64_t i) {
+    const double k = keys[static_cast<std::size_t>(i)];
+    return std::isnan(k) ? std::numeric_limits<double>::infinity() : k;
+  };
+  std::ranges::sort(order, [&](std::int64_t i, std::int64_t j) {
+    const double x = key(i);
+    const double y = key(j);
+    if (x == y) return i < j;
     return descending ? x > y : x < y;
   });
   return order;

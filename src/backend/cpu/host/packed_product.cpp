@@ -151,8 +151,10 @@ class Experts {
     const std::int64_t count = rows_.products();
     for (std::int64_t r = 0; r < count; ++r) order_[r] = r;
     const std::int64_t* expert = indices_.data();
-    std::stable_sort(order_, order_ + count,
-                     [&](std::int64_t a, std::int64_t b) { return expert[a] < expert[b]; });
+    // In place, which a stable sort is not: rows of one expert stay in order by their numbers.
+    std::sort(order_, order_ + count, [&](std::int64_t a, std::int64_t b) {
+      return expert[a] != expert[b] ? expert[a] < expert[b] : a < b;
+    });
     const N* x = rows_.x();
     copy_rows(rows_.in(), [&](std::int64_t place) {
       return std::pair(sorted_ + place * rows_.in(), x + order_[place] / role_.picks * rows_.in());
