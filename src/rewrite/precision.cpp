@@ -40,6 +40,7 @@ bool matches(std::string_view pattern, std::string_view text) {
 
 bool is_meant(const PrecisionPolicy::Rule& rule, const Node& node) {
   if (matches(rule.pattern, node.op.mnemonic())) return true;
+  if (rule.ops_only) return false;
   for (const std::string& name : node.names) {
     if (!name.empty() && matches(rule.pattern, name)) return true;
   }
@@ -211,7 +212,7 @@ PrecisionPolicy PrecisionPolicy::always_f16() {
 
 PrecisionPolicy PrecisionPolicy::auto_mixed() {
   PrecisionPolicy policy = always_f16();
-  policy.rules = {{std::string(Solves), DType::F32}};
+  policy.rules = {{std::string(Solves), DType::F32, true}};
   return policy;
 }
 
@@ -219,13 +220,17 @@ PrecisionPolicy PrecisionPolicy::auto_mixed_conservative() {
   PrecisionPolicy policy = auto_mixed();
   policy.reduction = DType::F32;
   for (const char* sensitive : {"exp*", "log*", "pow", "div", "reciprocal", "rsqrt", "square"}) {
-    policy.rules.push_back({sensitive, DType::F32});
+    policy.rules.push_back({sensitive, DType::F32, true});
   }
   return policy;
 }
 
 PrecisionPolicy PrecisionPolicy::auto_mixed_bf16() {
-  return {DType::BF16, DType::BF16, DType::BF16, DType::BF16, {{std::string(Solves), DType::F32}}};
+  return {DType::BF16,
+          DType::BF16,
+          DType::BF16,
+          DType::BF16,
+          {{std::string(Solves), DType::F32, true}}};
 }
 
 std::span<const NamedPolicy> precision_policies() {

@@ -93,6 +93,16 @@ TEST(RewritePrecision, ConservativeKeepsReductionsAndExponentials) {
   EXPECT_EQ(first_of(m, "softmax").types[0].dtype, DType::F32);
 }
 
+// `log*` speaks of logarithms, not of what someone calls logits.
+TEST(RewritePrecision, ListsOfSensitiveOpsDoNotLookAtNames) {
+  Graph g("names");
+  const Value x = g.input("x", f32({4}));
+  g.set_outputs({tanh(x).named("logits"), log(x).named("tanh")});
+  const Graph m = mixed(g, PrecisionPolicy::auto_mixed_conservative());
+  EXPECT_EQ(first_of(m, "tanh").types[0].dtype, DType::F16);
+  EXPECT_EQ(first_of(m, "log").types[0].dtype, DType::F32);
+}
+
 TEST(RewritePrecision, TheLastRuleThatMatchesHolds) {
   Graph g("rules");
   const Value x = g.input("x", f32({4, 4}));

@@ -32,6 +32,7 @@ struct PrecisionPolicy {
   struct Rule {
     std::string pattern;
     DType dtype = DType::F32;
+    bool ops_only = false;  ///< compared with the op's name alone
   };
   std::vector<Rule> rules = {};
 
