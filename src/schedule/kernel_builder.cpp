@@ -48,6 +48,16 @@ loop::Number number_of(const Tensor& value) {
   return value.numbers<std::int64_t>()[0];
 }
 
+// A long sum of f32 one row after the other loses digits with every row: it has room to be made in
+// blocks.
+std::int64_t local_elements(const Kernel& k, const loop::Accumulator& acc, std::int64_t length) {
+  constexpr std::int64_t ManyRows = 512;  // in a chunk
+  const DType wide = widened(acc.dtype);
+  const bool rounds = wide == DType::F32 || wide == DType::C64;
+  const bool adds = acc.kind == ReduceKind::Sum && !acc.running;
+  return rounds && adds && k.accumulated_rows() / k.chunks >= ManyRows ? 2 * length : length;
+}
+
 // Loads that are alike.
 struct LoadKey {
   bool each = false;
@@ -465,7 +475,8 @@ class Builder {
       const std::int64_t length = acc.per_element ? k.row_elements() : 1;
       // Smaller floats are summed in f32 and rounded once.
       const DType wide = widened(acc.dtype);
-      acc.local = add_argument({wide, loop::ArgumentRole::Local, length}, -1);
+      acc.local =
+          add_argument({wide, loop::ArgumentRole::Local, local_elements(k, acc, length)}, -1);
       if (acc.running) continue;
       const StorageId result = item(i).writes[0];
       if (k.chunks == 1) {

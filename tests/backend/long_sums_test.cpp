@@ -1,4 +1,6 @@
 // Sums of whole tensors, which are cut into rows: the cut must suit the tensor's own axes.
+#include <complex>
+
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
@@ -25,6 +27,23 @@ TEST(LongSums, AreCutWhereTheAxesAllow) {
     const Feeds feeds = {{"x", Tensor::from_numbers<double>(x.type(), numbers)}};
     EXPECT_EQ(compile(g).run(feeds)[0].item(), interpret(g, feeds)[0].item())
         << x.type().to_string();
+  }
+}
+
+// A sum down the columns, added up one row after the other, is 2000.03: each addition loses the
+// same part of a tenth.
+TEST(LongSums, OfF32KeepTheirDigits) {
+  for (const DType dtype : {DType::F32, DType::C64}) {
+    Graph g("columns");
+    const Value x = g.input("x", Type{dtype, {20000, 11}});
+    g.set_outputs({sum(x, {.axes = {0}})});
+    const Feeds feeds = {{"x", Tensor::splat(x.type(), 0.1)}};
+    const std::complex<double> expected = 20000.0 * static_cast<double>(0.1F);
+    for (const std::complex<double> total :
+         compile(g).run(feeds)[0].numbers<std::complex<double>>()) {
+      EXPECT_NEAR(total.real(), expected.real(), 4e-6 * expected.real()) << name(dtype);
+      EXPECT_EQ(total.imag(), 0) << name(dtype);
+    }
   }
 }
 

@@ -119,6 +119,8 @@ struct Reduction {
 /// Combines a value over the accumulated rows: element by element of the row, or once a row. The
 /// chunk writes `length` results (the row's elements, or 1) to `argument` at its own place. One
 /// that is running is read by its instruction row by row instead, and writes nothing in the end.
+/// Where its local argument has room for twice the length, a back end that rounds each addition
+/// adds up blocks of rows in the first half and the blocks in the second.
 struct Accumulator {
   ReduceKind kind = ReduceKind::Sum;
   DType dtype = DType::F32;

@@ -2,6 +2,7 @@
 #include "backend/cpu/codegen/kernel_code.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/LLVMContext.h>
@@ -83,9 +84,25 @@ void KernelEmitter::close(const Loop& loop) {
 
 void KernelEmitter::emit_accumulated(Value* kept_row) {
   for (const loop::Accumulator& acc : k_.accumulators) fill_local(acc);
-  Loop rows = open(range_field(2), range_field(3), 1, "accumulated");
-  emit_row(kept_row, rows.index);
-  close(rows);
+  const auto blocked = [&](const loop::Accumulator& acc) { return in_blocks(acc); };
+  if (std::ranges::any_of(k_.accumulators, blocked)) {
+    constexpr std::int64_t BlockRows = 128;
+    Value* end = range_field(3);
+    Loop blocks = open(range_field(2), end, BlockRows, "block");
+    Value* whole = b_.CreateAdd(blocks.index, number(BlockRows));
+    Value* to = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, whole, end);
+    Loop rows = open(blocks.index, to, 1, "accumulated");
+    emit_row(kept_row, rows.index);
+    close(rows);
+    for (const loop::Accumulator& acc : k_.accumulators | std::views::filter(blocked)) {
+      end_block(acc);
+    }
+    close(blocks);
+  } else {
+    Loop rows = open(range_field(2), range_field(3), 1, "accumulated");
+    emit_row(kept_row, rows.index);
+    close(rows);
+  }
   Value* chunk =
       b_.CreateAdd(b_.CreateMul(b_.CreateSub(kept_row, first_), number(k_.chunks)), range_field(4));
   for (const loop::Accumulator& acc : k_.accumulators) {
@@ -93,9 +110,31 @@ void KernelEmitter::emit_accumulated(Value* kept_row) {
   }
 }
 
+void KernelEmitter::end_block(const loop::Accumulator& acc) {
+  constexpr int Lanes = 8;
+  const DType held = widened(acc.dtype);
+  const std::int64_t length = length_of(acc);
+  const auto move = [&](std::int64_t from, std::int64_t to, int lanes) {
+    if (from == to) return;
+    Loop loop = open(number(from), number(to), lanes, "blocks");
+    Value* rows = element(argument(acc.local), loop.index, size_of(held));
+    Value* behind = b_.CreateAdd(loop.index, number(length));
+    Value* blocks = element(argument(acc.local), behind, size_of(held));
+    Value* sum = lanes_.combine(acc.kind, held, lanes_.load(held, blocks, lanes, nullptr),
+                                lanes_.load(held, rows, lanes, nullptr));
+    lanes_.store(held, sum, blocks, lanes, nullptr);
+    lanes_.store(held, lanes_.identity(acc.kind, held, lanes), rows, lanes, nullptr);
+    close(loop);
+  };
+  const std::int64_t whole = length - length % Lanes;
+  move(0, whole, Lanes);
+  move(whole, length, 1);
+}
+
 void KernelEmitter::fill_local(const loop::Accumulator& acc) {
   const DType held = widened(acc.dtype);
-  Loop loop = open(number(0), number(length_of(acc)), 1, "fill");
+  const std::int64_t all = in_blocks(acc) ? 2 * length_of(acc) : length_of(acc);
+  Loop loop = open(number(0), number(all), 1, "fill");
   Value* at = element(argument(acc.local), loop.index, size_of(held));
   lanes_.store(held, lanes_.identity(acc.kind, held, 1), at, 1, nullptr);
   close(loop);
@@ -106,7 +145,8 @@ void KernelEmitter::write_out(const loop::Accumulator& acc, Value* slot) {
   const DType out = k_.arguments[static_cast<std::size_t>(acc.argument)].dtype;
   Value* start = b_.CreateMul(slot, number(length_of(acc)));
   Loop loop = open(number(0), number(length_of(acc)), 1, "write");
-  Value* v = lanes_.load(held, element(argument(acc.local), loop.index, size_of(held)), 1, nullptr);
+  Value* from = in_blocks(acc) ? b_.CreateAdd(loop.index, number(length_of(acc))) : loop.index;
+  Value* v = lanes_.load(held, element(argument(acc.local), from, size_of(held)), 1, nullptr);
   Value* to = element(argument(acc.argument), b_.CreateAdd(start, loop.index), size_of(out));
   lanes_.store(out, v, to, 1, nullptr);
   close(loop);

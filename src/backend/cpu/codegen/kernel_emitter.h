@@ -70,6 +70,14 @@ class KernelEmitter {
 
   void fill_local(const loop::Accumulator& acc);
 
+  // Has it room for the sums of blocks of rows beside that of the rows of one?
+  bool in_blocks(const loop::Accumulator& acc) const {
+    return k_.arguments[static_cast<std::size_t>(acc.local)].elements >= 2 * length_of(acc);
+  }
+
+  // The sum of the rows of a block goes to that of the blocks before, and is 0 again.
+  void end_block(const loop::Accumulator& acc);
+
   void write_out(const loop::Accumulator& acc, Value* slot);
 
   Value* argument(std::int32_t a) { return arguments_[static_cast<std::size_t>(a)]; }
