@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "ricci/rewrite/cleanup.h"
 #include "ricci/support/error.h"
 
 #include "workloads/gradients.h"
@@ -115,6 +116,15 @@ Value Draft::input(const std::string& name, Type type, FeedRule rule) {
 Value Draft::param(const std::string& name, Type type, FeedRule rule) {
   feeds.emplace(name, rule);
   return graph.param(name, std::move(type));
+}
+
+Workload finished(std::string name, Draft draft, std::vector<std::string> outputs) {
+  return {.name = std::move(name),
+          .graph = dead_code_elimination(draft.graph).graph,
+          .outputs = std::move(outputs),
+          .donated = {},
+          .feeds = std::move(draft.feeds),
+          .settings = {}};
 }
 
 Feeds make_feeds(const Workload& workload) {
