@@ -337,6 +337,13 @@ TRANSFORMS = {"fft_65536": jnp.fft.fft, "fft_100000": jnp.fft.fft, "fft_512x512"
               "stft": stft}
 
 
+def experts(x, w, i):
+    """Rows in the order of their experts, one ragged product, and back."""
+    order = jnp.argsort(i)
+    y = lax.ragged_dot(x[order], w, jnp.bincount(i, length=w.shape[0]))
+    return jnp.zeros_like(y).at[order].set(y)
+
+
 def make_pure(workload, f):
     if workload == "fused_rows_fwd":
         arguments = [f[n] for n in ("x", "g", "b", "gamma", "beta")]
@@ -365,6 +372,10 @@ def make_pure(workload, f):
     if workload in ("cumsum_rows", "cumsum_columns"):
         axis = 1 if workload == "cumsum_rows" else 0
         return PureCase(lambda x: jnp.cumsum(x, axis=axis), (f["x"],), lambda y: {"y": y})
+    if workload in ("f32_row", "f32_rows"):
+        return PureCase(jnp.matmul, (f["x"], f["w"]), lambda y: {"y": y})
+    if workload == "f32_experts":
+        return PureCase(experts, (f["x"], f["w"], f["i"]), lambda y: {"y": y})
     if workload == "tiny_call":
         return PureCase(lambda x, a, b: jnp.tanh(x * a + b), (f["x"], f["a"], f["b"]),
                         lambda y: {"y": y})
