@@ -9,6 +9,7 @@
 #include "ricci/rewrite/cleanup.h"
 #include "ricci/rewrite/control_flow.h"
 #include "ricci/rewrite/legalize.h"
+#include "ricci/rewrite/loops.h"
 #include "ricci/rewrite/precision.h"
 #include "ricci/rewrite/prepare.h"
 #include "ricci/rewrite/unfuse.h"
@@ -48,6 +49,8 @@ std::vector<Pass> lowerings() {
       {"materialize_bcasts_for_ad", "repeats what every step of a scan sees whole, row by row",
        materialize_bcasts_for_ad},
       {"convert_scans_for_ad", "makes scans keep the carries of their steps", convert_scans_for_ad},
+      {"join_products", "makes one product of those that the steps of a scan make of rows",
+       join_products},
       {"decompose_fusion_regions", "writes batch regions as regions and a concat",
        decompose_fusion_regions},
       {"unfuse_elementwise_regions", "writes regions as one node per step",

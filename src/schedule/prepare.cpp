@@ -283,6 +283,7 @@ Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
   changes.apply(fold_constants(changes.graph()));
   changes.apply(move_invariants(changes.graph()));
   changes.apply(tidy(changes.graph()));
+  if (changes.apply(join_loop_products(changes.graph()))) changes.apply(tidy(changes.graph()));
   // What a checkpoint computes again must not be merged with what it computed first: no merging of
   // common subexpressions from here on.
   while (changes.apply(inline_checkpoints(changes.graph()))) {
