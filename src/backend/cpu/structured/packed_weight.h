@@ -44,6 +44,8 @@ class StoredWeight {
                 float* y) const;
 
  private:
+  /// The byte where the codes from an element on begin.
+  [[nodiscard]] std::int64_t code_place(std::int64_t row, std::int64_t column) const;
   void decode_row(std::int64_t row, std::int64_t column0, std::int64_t column1, float* to) const;
   void decode_blocks(std::int64_t row, std::int64_t column0, std::int64_t column1, float* to) const;
   void decode_nibbles(std::int64_t row, std::int64_t column0, std::int64_t count, float* to) const;
