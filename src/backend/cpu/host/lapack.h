@@ -7,6 +7,8 @@
 
 #include <cblas.h>
 
+#include "ricci/type/dtype.h"
+
 #include "support/fork.h"
 
 // LAPACK comes without a header of its own.
