@@ -325,6 +325,7 @@ def parse_options():
     parser.add_argument("--only-peers", action="store_true", help="the peers alone")
     parser.add_argument("--peers", default=",".join(PEERS), help="which peers (default all)")
     parser.add_argument("--check", action="store_true", help="compare results; time nothing")
+    parser.add_argument("--note", help="what else there is to say of the machine, such as other work")
     parser.add_argument("--update-readme", action="store_true", help=f"the table in {README.name}")
     options = parser.parse_args()
     if options.quick:
@@ -350,6 +351,8 @@ def main():
         if options.check:
             sys.exit(1 if check(workloads, peers, folder, log) else 0)
         results = {"machine": machine(peers, log), "workloads": []}
+        if options.note:
+            results["machine"]["note"] = options.note
         for workload in workloads:
             results["workloads"].append(measure(workload, peers, options, folder, log))
         if not options.workloads and not options.only_peers:

@@ -41,6 +41,13 @@ void block(const Product<T>& p, const T* a, const T* b, T* c, int last) {
   }
 }
 
+// Rows of the next block when so many are left: the last two share theirs, because one of a row or
+// two would wait for its sums.
+inline int next_rows(std::int64_t left) {
+  if (left >= 2 * RowBlock || left == RowBlock) return RowBlock;
+  return static_cast<int>(left > RowBlock ? (left + 1) / 2 : left);
+}
+
 template <class T, int Vectors, bool Partial>
 void block_of_rows(const Product<T>& p, int rows, const T* a, const T* b, T* c, int last) {
   switch (rows) {
@@ -67,9 +74,12 @@ void narrow_blocks(const Product<T>& p, std::int64_t n, int last) {
       block<T, Twice, 1, Partial>(p, a, b, c, last);
     }
   }
-  for (; m > 0; m -= RowBlock, a += RowBlock * p.a_row, c += RowBlock * p.c_row) {
-    const int rows = static_cast<int>(m < RowBlock ? m : RowBlock);
+  while (m > 0) {
+    const int rows = next_rows(m);
     block_of_rows<T, Vectors, Partial>(p, rows, a, b, c, last);
+    m -= rows;
+    a += rows * p.a_row;
+    c += rows * p.c_row;
   }
 }
 
@@ -85,23 +95,26 @@ void last_columns(const Product<T>& p, std::int64_t n) {
 }
 
 template <class T>
-void block_at(const Product<T>& p, std::int64_t m, std::int64_t n) {
-  const int rows = static_cast<int>(p.m - m < RowBlock ? p.m - m : RowBlock);
-  block_of_rows<T, ColumnVectors, false>(p, rows, p.a + m * p.a_row, p.b + n, p.c + m * p.c_row + n,
-                                         0);
-}
-
-template <class T>
 void product_in_blocks(const Product<T>& p) {
   constexpr std::int64_t Whole = ColumnVectors * LaneCount<T>;
   const std::int64_t whole = p.n / Whole * Whole;
+  const auto block_at = [&](std::int64_t m, int rows, std::int64_t n) {
+    block_of_rows<T, ColumnVectors, false>(p, rows, p.a + m * p.a_row, p.b + n,
+                                           p.c + m * p.c_row + n, 0);
+  };
   if (p.k <= 8) {  // C is most of the traffic: write it in order
-    for (std::int64_t m = 0; m < p.m; m += RowBlock) {
-      for (std::int64_t n = 0; n < whole; n += Whole) block_at(p, m, n);
+    for (std::int64_t m = 0; m < p.m;) {
+      const int rows = next_rows(p.m - m);
+      for (std::int64_t n = 0; n < whole; n += Whole) block_at(m, rows, n);
+      m += rows;
     }
   } else {
     for (std::int64_t n = 0; n < whole; n += Whole) {
-      for (std::int64_t m = 0; m < p.m; m += RowBlock) block_at(p, m, n);
+      for (std::int64_t m = 0; m < p.m;) {
+        const int rows = next_rows(p.m - m);
+        block_at(m, rows, n);
+        m += rows;
+      }
     }
   }
   last_columns(p, whole);

@@ -19,7 +19,9 @@ constexpr std::int64_t SmallSize = 32;              // m, n, k up to here: regis
 constexpr std::int64_t FewRows = 4;                 // read B once, row by row
 constexpr std::int64_t UnpackedRows = 12;           // B is read too seldom to be packed,
 constexpr std::int64_t NearRows = 36;               // or so if it stays in the second cache,
-constexpr std::int64_t NearBytes = 5 << 18;         // which has room for this much
+constexpr std::int64_t NearBytes = 5 << 18;         // which has room for this much,
+constexpr std::int64_t NearestBytes = 1 << 16;      // or all but stays in the first
+constexpr std::int64_t NearestDepth = 128;          // with the columns of a block
 constexpr std::int64_t TileWork = 8 << 20;          // enough to hide what a tile costs
 constexpr std::int64_t LeastWork = 1 << 21;         // less is not worth a second thread,
 constexpr std::int64_t LeastPacked = 1 << 15;       // nor are fewer elements to pack
@@ -162,7 +164,9 @@ void MatmulPlan::choose_method() {
   if (!native_) plan_copy(b_, complex_ ? 2 : 1);
   const MatmulLayout& b = b_.layout();
   method_ = Method::Panels;
-  const bool near = m_ <= NearRows && k_ * n_ * size_of_arithmetic(dtype_) <= NearBytes;
+  const std::int64_t bytes = k_ * n_ * size_of_arithmetic(dtype_);
+  const bool near =
+      (m_ <= NearRows && bytes <= NearBytes) || (k_ <= NearestDepth && bytes <= NearestBytes);
   if ((m_ <= UnpackedRows || near) && b.column == 1) method_ = Method::Blocks;
   if (m_ <= FewRows && b.column == 1) method_ = Method::Rows;
   if (m_ <= FewRows && b.column != 1 && b.row == 1 && a_.layout().column == 1) {
