@@ -196,7 +196,8 @@ TEST(BackendLargeEigenproblems, RepeatedClusteredAndSeparateValues) {
         {"identity", matrix([](auto i, auto j) { return i == j ? 1.0 : 0.0; })},
         {"ones", matrix([](auto, auto) { return 1.0; })},
         {"zero", matrix([](auto, auto) { return 0.0; })},
-        {"few values", matrix([](auto i, auto j) { return i == j ? 1.0 + i % 3 : 1e-3; })},
+        {"few values",
+         matrix([](auto i, auto j) { return i == j ? static_cast<double>(1 + i % 3) : 1e-3; })},
         {"cluster", matrix([&](auto i, auto j) { return (i == j ? 1 : 0) + 1e-6 * at(i, j); })},
         {"blocks", matrix([&](auto i, auto j) { return i / 40 == j / 40 ? at(i, j) : 0.0; })},
         {"chain", matrix([](auto i, auto j) { return i == j       ? 2.0

@@ -229,6 +229,9 @@ class TridiagonalVectors {
   }
 
   void sort(F* d, F* q) {
+    // Roots of neighbouring intervals may be rounded past each other.
+    std::stable_sort(order_, order_ + n_,
+                     [&](blasint a, blasint b) { return d[a - 1] < d[b - 1]; });
     for (blasint i = 0; i < n_; ++i) {
       const std::int64_t from = order_[i] - 1;
       z_[i] = d[from];
