@@ -120,6 +120,20 @@ double flops(const FourierTransform& f, const WantedResults& /*wanted*/) {
   return lines * (f.is_real() ? 2.5 : 5) * n * std::log2(std::max(n, 2.0));
 }
 
+// What a splat costs where it is seen is known; how many pixels see it is not. One in eight tiles
+// is about what scenes have that fill an image.
+double flops(const Splats& s, const WantedResults& /*wanted*/) {
+  constexpr double PerHit = 40;
+  const double forward = number(s.batch) * number(s.count) * number(s.pixels()) * PerHit / 8;
+  switch (s.stage) {
+    case Splats::Stage::Prepare: return number(s.batch) * number(s.count) * PerHit;
+    case Splats::Stage::Rasterize:
+    case Splats::Stage::Render: return forward;
+    case Splats::Stage::Backward: return 4 * forward;
+  }
+  return forward;
+}
+
 }  // namespace
 
 AxisSplit split_at(std::span<const std::int64_t> dims, std::size_t axis) {

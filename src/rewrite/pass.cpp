@@ -8,6 +8,7 @@
 #include "ricci/rewrite/canonicalize.h"
 #include "ricci/rewrite/cleanup.h"
 #include "ricci/rewrite/control_flow.h"
+#include "ricci/rewrite/fuse.h"
 #include "ricci/rewrite/legalize.h"
 #include "ricci/rewrite/precision.h"
 #include "ricci/rewrite/prepare.h"
@@ -68,6 +69,8 @@ std::vector<Pass> lowerings() {
        mark_batch_slice_regions},
       {"fuse_batch_preprocess", "joins equal regions over slices of a batch",
        fuse_batch_preprocess},
+      {"fuse_decomposed_gaussian_splat", "joins the two halves of an image of splats",
+       fuse_decomposed_gaussian_splat},
       {"prepare_for_autodiff", "everything a differentiator of primitives needs, to a fixpoint",
        prepare_for_autodiff},
   };

@@ -59,6 +59,10 @@ namespace ricci::cpu {
 [[nodiscard]] HostKernel gated_delta_kernel() noexcept;
 [[nodiscard]] HostKernel gated_delta_backward_kernel() noexcept;
 
+// splats.cpp, splats_backward.cpp
+[[nodiscard]] HostKernel splats_kernel(loop::Splats::Stage stage) noexcept;
+[[nodiscard]] HostKernel splats_backward_kernel() noexcept;
+
 // conv.cpp
 [[nodiscard]] HostKernel conv_image_kernel() noexcept;
 [[nodiscard]] HostKernel conv_image_gradient_kernel() noexcept;

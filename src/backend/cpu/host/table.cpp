@@ -66,6 +66,7 @@ HostKernel kernel(const loop::SelectiveScan& c) noexcept {
 HostKernel kernel(const loop::GatedDelta& c) noexcept {
   return c.pass == Pass::Forward ? gated_delta_kernel() : gated_delta_backward_kernel();
 }
+HostKernel kernel(const loop::Splats& c) noexcept { return splats_kernel(c.stage); }
 
 }  // namespace
 
