@@ -20,6 +20,7 @@ import gradients_everyday  # noqa: E402
 import gradients_models  # noqa: E402
 import gradients_nn  # noqa: E402
 import gradients_ops  # noqa: E402
+import gradients_splats  # noqa: E402
 import gradients_wrappers  # noqa: E402
 
 FOLDER = pathlib.Path(__file__).parent / "values"
@@ -40,6 +41,6 @@ if __name__ == "__main__":
                    factorizations.families])
     write(FOLDER / "gradients",
           [gradients_ops.families, gradients_nn.families, gradients_models.families,
-           gradients_wrappers.families, gradients_everyday.families,
+           gradients_wrappers.families, gradients_everyday.families, gradients_splats.families,
            families_spectrum.derivatives.families,
            factorizations.gradient_families])
