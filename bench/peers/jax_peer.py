@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jax_splats import splat_loss
 from worker import is_state, param_names, serve
 
 LEARNING_RATE, BETA1, BETA2, EPSILON, DECAY = 1e-3, 0.9, 0.999, 1e-8, 0.01
@@ -374,6 +375,7 @@ def make_pure(workload, f):
 VARIANTS = {
     "gpt_train": ["einsum", "dot_product_attention"],
     "cnn_train": ["nhwc", "nchw"],
+    "splat_step": ["tile_by_tile", "all_tiles", "entry_by_entry"],
     "attention_grad": ["einsum", "dot_product_attention"],
     "attention_2048": ["einsum", "dot_product_attention"],
     "attention_2048_grad": ["einsum", "dot_product_attention"],
@@ -405,6 +407,9 @@ class JaxPeer:
             loss = functools.partial(cnn_loss, layout=variant)
             layout = Nhwc(feeds) if variant == "nhwc" else None
             return TrainCase(train_step(loss, param_names(feeds)), feeds, layout)
+        if workload == "splat_step":
+            return TrainCase(train_step(splat_loss(variant, feeds, settings), param_names(feeds)),
+                             feeds)
         if workload in ("attention_grad", "attention_2048", "attention_2048_grad"):
             return make_attention(workload, variant, feeds)
         if workload in ("selective_scan_grad", "gated_delta_grad"):

@@ -355,6 +355,7 @@ def make_pure(workload, variant, t):
 VARIANTS = {
     **{name: ["eager"] for name in TRANSFORMS},
     "cnn_train": ["eager", "compile", "eager_channels_last", "compile_channels_last"],
+    "splat_step": [],
     "selective_scan_grad": ["eager", "chunks"],
     "gated_delta_grad": ["eager", "chunks"],
     "sort": ["stable", "unstable"],

@@ -68,6 +68,7 @@ constexpr WorkloadEntry Entries[] = {
     {"mlp_train", mlp_train},
     {"gpt_train", gpt_train},
     {"cnn_train", cnn_train},
+    {"splat_step", splat_step},
     {"fused_rows_fwd", fused_rows_fwd},
     {"fused_rows_grad", fused_rows_grad},
     {"softmax_ce_grad", softmax_ce_grad},
