@@ -20,12 +20,20 @@ namespace {
 // The most entries that lists are kept with when nobody says how many there are.
 constexpr std::int64_t MostEntries = std::int64_t{1} << 24;
 
-// Whether lists of all tiles are short enough to be kept.
-bool keeps_lists(const op::GaussianSplatRender& op, const Dim& count) {
+// Whether lists of all tiles of all images are short enough to be kept.
+bool keeps_lists(const op::GaussianSplatRender& op, std::span<const Value> operands) {
   if (op.max_list_entries > 0) return true;
-  const auto splats = count.try_value();
-  const auto tiles = [&](std::int64_t side) { return (side + op.tile_size - 1) / op.tile_size; };
-  return splats && *splats <= MostEntries / (tiles(op.width) * tiles(op.height));
+  const auto along = [&](std::int64_t side) { return (side + op.tile_size - 1) / op.tile_size; };
+  std::int64_t most = MostEntries / (along(op.width) * along(op.height));
+  for (const Value& v : operands) {
+    if (v.rank() != 2) continue;
+    const auto images = v.dims()[0].try_value();
+    if (!images) return false;
+    most /= std::max<std::int64_t>(*images, 1);
+    break;
+  }
+  const auto splats = operands[3].dims().back().try_value();
+  return splats && *splats <= most;
 }
 
 std::vector<Value> add_all(Graph& graph, Op op, std::span<const Value> operands,
@@ -38,7 +46,7 @@ std::vector<Value> add_all(Graph& graph, Op op, std::span<const Value> operands,
 // Keeps the projection, the tiles' lists, and where every pixel's way back begins.
 // [splat-backward-reuse]
 ForwardResults forward_keeping(const op::GaussianSplatRender& op, const ForwardContext& c) {
-  if (!keeps_lists(op, c.operands[3].dims().back())) {
+  if (!keeps_lists(op, c.operands)) {
     return {add_all(c.graph, Op(op), c.operands, 1), {}};
   }
   const std::vector<Value> prepared = add_all(c.graph, Op(prepare_of(op)), c.operands, 7);

@@ -33,6 +33,9 @@ struct BlockGradient {
   Lanes<N> ray_x{};
   Lanes<N> ray_y{};
   Lanes<N> ray_z{};
+  bool asks_rays;  // of those somebody wants to know
+
+  explicit BlockGradient(bool rays) : asks_rays(rays) {}
 
   // `u` is C + T·background of lane l, and `left` its T.
   void begin(std::size_t l, const Vec3<N>& u, N left, const Vec3<N>& background, N gamma,
@@ -102,10 +105,14 @@ struct BlockGradient {
       gx[l] = whole[l] * ex[l];
       gy[l] = whole[l] * ey[l];
       gz[l] = whole[l] * ez[l];
-      const N t = alpha[l] > 0 ? m.t[l] : N(0);
-      ray_x[l] -= t * (s.a[0] * gx[l] + s.a[3] * gy[l] + s.a[6] * gz[l]);
-      ray_y[l] -= t * (s.a[1] * gx[l] + s.a[4] * gy[l] + s.a[7] * gz[l]);
-      ray_z[l] -= t * (s.a[2] * gx[l] + s.a[5] * gy[l] + s.a[8] * gz[l]);
+    }
+    if (asks_rays) {
+      for (std::size_t l = 0; l < ex.size(); ++l) {
+        const N t = alpha[l] > 0 ? m.t[l] : N(0);
+        ray_x[l] -= t * (s.a[0] * gx[l] + s.a[3] * gy[l] + s.a[6] * gz[l]);
+        ray_y[l] -= t * (s.a[1] * gx[l] + s.a[4] * gy[l] + s.a[7] * gz[l]);
+        ray_z[l] -= t * (s.a[2] * gx[l] + s.a[5] * gy[l] + s.a[8] * gz[l]);
+      }
     }
     sums[0] = total(gx);
     sums[1] = total(gy);
@@ -241,10 +248,10 @@ class SplatsBackward {
     for (std::int64_t tile = group * groups_.per_tile; tile < end; ++tile) {
       const SplatIds ids = view_.list(tile, lists_ + room);
       view_.blocks_of(tile, [&](PixelBlock<N>& block) {
-        BlockGradient<N> d;
+        BlockGradient<N> d(call_.results[6].data != nullptr);
         begin(block, d, image, ids, camera, dcamera);
         go_back(block, d, ids, sums);
-        if (call_.results[6].data == nullptr) return;
+        if (!d.asks_rays) return;
         for (std::size_t l = 0; l < block.size; ++l) {
           dcamera.add_ray(camera, block.pixel[l] % view_.width, block.pixel[l] / view_.width,
                           {d.ray_x[l], d.ray_y[l], d.ray_z[l]});
