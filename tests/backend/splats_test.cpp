@@ -183,6 +183,51 @@ TEST(BackendSplats, SinglePrecisionIsEnough) {
   EXPECT_LE(off, expected.size() / 1000);
 }
 
+// Scenes, cameras and ways to see them, at random.
+TEST(BackendSplats, RandomScenes) {
+  for (std::uint64_t seed = 1; seed <= 24; ++seed) {
+    std::uint64_t state = seed * 977;
+    const auto draw = [&](double low, double high) {
+      state = state * 6364136223846793005U + 1442695040888963407U;
+      return low + (high - low) * static_cast<double>(state >> 11) * 0x1p-53;
+    };
+    const auto whole = [&](double low, double high) {
+      return static_cast<std::int64_t>(draw(low, high + 1));
+    };
+    SplatScene scene{.count = whole(0, 40), .coefficients = whole(1, 16)};
+    scene.smallest = draw(-9, -1);
+    scene.largest = scene.smallest + draw(0, 4);
+    scene.camera.position = {draw(-3, 3), draw(-1, 1), draw(-4, 1)};
+    scene.camera.field_of_view = draw(10, 140);
+    const GaussianSplatRenderParams params{
+        .width = whole(1, 40),
+        .height = whole(1, 30),
+        .tile_size = whole(1, 20),
+        .radius_scale = draw(0.5, 3),
+        .alpha_cutoff = draw(1e-4, 0.1),
+        .max_splat_steps = whole(0, 6),
+        .transmittance_threshold = whole(0, 1) == 0 ? 0 : draw(0.001, 0.5),
+        .opacity_space = whole(0, 1) == 0 ? OpacitySpace::Linear : OpacitySpace::Logit,
+        .color_source = whole(0, 2) == 0 ? SplatColor::Rgb : SplatColor::Sh,
+        .sh_band = whole(0, 3),
+        .view_from_splat = whole(0, 1) == 0,
+        .gamma = draw(0.6, 2.5)};
+    if (whole(0, 1) == 0) {
+      const double side = static_cast<double>(params.width);
+      scene.camera.lens = {.focal = {draw(0.5, 2) * side, draw(0.5, 2) * side},
+                           .principal_point = {draw(0.3, 0.7) * side, draw(0.3, 0.7) * side},
+                           .distortion = {draw(-0.1, 0.2), 0, draw(-0.02, 0.02), 0, 0.01, 0, 0, 0}};
+    }
+    const Graph g = step_of(scene, params);
+    const Feeds feeds = scene.feeds(seed);
+    const std::vector<Tensor> expected = interpret(g, feeds);
+    const std::vector<Tensor> actual = compile(g, Device::cpu(2)).run(feeds);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_TRUE(close(actual[i], expected[i], {1e-7, 1e-8})) << i << ", seed " << seed;
+    }
+  }
+}
+
 // Overflowing lists, and lists that are none, are errors on devices too. [splat-no-drop]
 TEST(BackendSplats, FaultsAreTold) {
   const SplatScene scene{.count = 4, .smallest = 0, .largest = 1};
