@@ -47,11 +47,12 @@ class Worker:
 
     alive = []  # to be ended with the benchmark, however it ends
 
-    def __init__(self, system, log):
+    def __init__(self, system, log, peer=None):
+        """A peer is a script and its arguments; absent, the one of the workloads."""
         self.system = system
         Worker.alive.append(self)
         command = [str(RUNNER)] if system == "ours" else [
-            str(PYTHON), str(ROOT / f"bench/peers/{system}_peer.py")]
+            str(PYTHON), *(peer or [str(ROOT / f"bench/peers/{system}_peer.py")])]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=log, text=True)
 
