@@ -166,7 +166,8 @@ for klass, shape, dtype in TRANSFORMS:
     case("rfft", klass, {"x": (real, shape)}, "%y = rfft %x", lambda x: jnp.fft.rfft(x),
          lambda x: torch.fft.rfft(x), wrt="x", compare_gradient=False)
     bins = shape[:-1] + (shape[-1] // 2 + 1,)
-    case("irfft", klass, {"x": (dtype, bins, complexes)}, f"%y = irfft %x {{n = {shape[-1]}}}",
+    case("irfft", klass, {"x": (dtype, bins, complexes)},
+         f"%y = irfft %x {{n = {shape[-1]}, norm = forward}}",
          lambda x, n=shape[-1]: jnp.fft.irfft(x, n), lambda x, n=shape[-1]: torch.fft.irfft(x, n),
          wrt="x", compare_gradient=False)
 case("fft", "permuted", {"x": ("c64", (1024, 64), complexes)}, "%y = fft %x {axis = 0}",

@@ -32,6 +32,7 @@ import coverage
 import table
 from run_bench import PYTHON, ROOT, RUNNER, Worker, install_peers, machine
 
+ISA = "ONEDNN_MAX_CPU_ISA"
 ANSWER_S = 120  # a process that says nothing for so long is ended
 SHORTEST_REP_MS = 0.3  # a shorter call is repeated within one measurement
 
@@ -41,6 +42,10 @@ class System(Worker):
 
     def __init__(self, name, log):
         super().__init__(name, log, [str(HERE / "peer.py"), name])
+
+    @property
+    def ended(self):
+        return self.process.poll() is not None
 
     def ask(self, **request):
         self.wake()
@@ -53,13 +58,10 @@ class System(Worker):
             line = ""
         if not line:
             self.process.kill()
+            self.process.wait()
             return {"error": "the process ended or gave no answer"}
         self.rest()
         return json.loads(line)
-
-    @property
-    def dead(self):
-        return self.process.poll() is not None or self.process.returncode is not None
 
 
 class Survey:
@@ -68,7 +70,7 @@ class Survey:
         self.systems = {name: System(name, log) for name in ["ours", *peers]}
 
     def system(self, name):
-        if self.systems[name].process.poll() is not None:
+        if self.systems[name].ended:
             Worker.alive.remove(self.systems[name])
             self.systems[name] = System(name, self.log)
         return self.systems[name]
@@ -89,19 +91,24 @@ class Survey:
         np.savez(path, **arrays)
         return path
 
+    def prepare_in(self, name, one, feeds):
+        if name == "ours":
+            return self.system(name).ask(cmd="prepare_text", text=one.text, feeds=feeds,
+                                         transforms=one.all_transforms)
+        variant = "compile" if self.options.torch_compile else "eager"
+        return self.system(name).ask(cmd="prepare", workload=one.id, feeds=feeds, variant=variant)
+
     def prepare(self, one, feeds):
         """Makes every system ready; gives those that are, and what stops the others."""
         ready, faults, first_ms = [], {}, {}
         for name in self.systems:
             if name != "ours" and getattr(one, name) is None:
                 continue
-            if name == "ours":
-                reply = self.system(name).ask(cmd="prepare_text", text=one.text, feeds=feeds,
-                                              transforms=one.all_transforms)
-            else:
-                reply = self.system(name).ask(
-                    cmd="prepare", workload=one.id, feeds=feeds,
-                    variant="compile" if self.options.torch_compile else "eager")
+            reply = self.prepare_in(name, one, feeds)
+            if self.systems[name].ended and name == "torch" and ISA not in os.environ:
+                # A machine may announce instructions that it does not let programs use.
+                os.environ[ISA] = "AVX512_CORE_BF16"
+                reply = self.prepare_in(name, one, feeds)
             if "error" in reply:
                 faults[name] = reply["error"].splitlines()[0][:200]
             else:
@@ -171,7 +178,7 @@ class Survey:
             row["faults"] = {"ours": str(error)}
             return row
         row |= {f"{name}_ms": statistics.median(m) for name, m in medians.items()}
-        row["compile_ms"] = first_ms["ours"]
+        row["first_call_ms"] = first_ms["ours"]
         peers = [n for n in ready if n != "ours"]
         if peers:
             best = min(peers, key=lambda n: row[f"{n}_ms"])
@@ -238,6 +245,7 @@ def parse_options():
     parser.add_argument("--threads", type=int, help="cores all systems are bound to (default all)")
     parser.add_argument("--peers", default="jax,torch", help="which peers (default jax,torch)")
     parser.add_argument("--torch-compile", action="store_true", help="PyTorch through its compiler")
+    parser.add_argument("--against", type=Path, help="an earlier run's file, to say what changed")
     parser.add_argument("--check", action="store_true", help="compare values; time nothing")
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     parser.add_argument("--print", metavar="NAME", help="print the text of a case")
@@ -272,6 +280,8 @@ def run(options, peers):
         about["other_work"] = round(others.share(survey.systems.values()), 3)
         about["cores_used"] = options.threads or os.cpu_count()
         about["rounds"] = options.rounds
+        if ISA in os.environ:
+            about["torch_limited_to"] = os.environ[ISA]
         about["finished"] = datetime.datetime.now().isoformat(" ", "minutes")
         survey.close()
     measured = {row["id"] for row in rows}
@@ -295,8 +305,11 @@ def main():
         os.execv(PYTHON, [str(PYTHON), *sys.argv])
     if options.threads:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:options.threads])
+    before = json.loads(options.against.read_text()) if options.against else None
     results = run(options, peers)
     table.print_results(results)
+    if before:
+        table.print_changes(results, before)
     if options.out:
         options.out.write_text(table.to_json(results))
     if options.check:

@@ -68,6 +68,21 @@ def print_results(results):
     print(*summary(results), sep="\n")
 
 
+def print_changes(results, before):
+    """What became faster or slower than in an earlier run, against the peers of each run, by more
+    than the noise of both."""
+    old = {row["id"]: row for row in before["cases"] if "ratio" in row}
+    found = []
+    for row in rated(results):
+        was = old.get(row["id"])
+        factor = row["ratio"] / was["ratio"] if was else 1.0
+        if was and abs(math.log(factor)) > math.log1p(row["noise"] + was["noise"] + 0.05):
+            found.append((factor, was["ratio"], row))
+    print(f"\n{len(found)} changed against {before['machine']['finished']}:")
+    for factor, was, row in sorted(found, key=lambda f: f[0]):
+        print(f"{number(factor):>6} times: {number(was)} before, {line(row)}")
+
+
 def rounded(value):
     """Six digits are more than a measurement has."""
     if isinstance(value, float):
