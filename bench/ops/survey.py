@@ -18,6 +18,7 @@ import os
 import random
 import re
 import select
+import signal
 import statistics
 import sys
 import tempfile
@@ -325,6 +326,8 @@ def status(results):
 
 
 if __name__ == "__main__":
+    # Told to end, it ends its processes too: one that rests would stay for ever.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         sys.exit(main())
     finally:
