@@ -35,7 +35,8 @@ PEERS = {"jax": ["jax", "numpy"], "torch": ["torch", "numpy"], "scipy": ["scipy"
 MEMORY_BOUND = {"fused_rows_fwd"}  # compared with copying memory, which takes turns with them
 # Compared with a workload of our own: the same product in f32.
 IN_F32 = {"q4_k_row": "f32_row", "q4_k_rows": "f32_rows", "int8_row": "f32_row",
-          "int8_rows": "f32_rows", "q4_k_experts": "f32_experts", "code_rows": "f32_rows"}
+          "int8_rows": "f32_rows", "q4_k_experts": "f32_experts", "code_row": "f32_row",
+          "code_rows": "f32_rows", "q4_k_int8_row": "f32_row"}
 TURN_MS = 500  # how long a system works before the next has its turn
 SHORTEST_REP_MS = 2.0  # a shorter call is repeated within one measurement
 CURVE_LAYERS = [1, 2, 4, 8, 12, 24]

@@ -23,13 +23,14 @@ Workload finished(Draft draft, Value y) {
           .settings = {}};
 }
 
-Workload q4_k(const char* name, std::int64_t rows, Scale scale) {
+Workload q4_k(const char* name, std::int64_t rows, Scale scale, bool int8 = false) {
   const std::int64_t k = width(scale);
   Draft draft(name);
   const Value x = draft.input("x", f32({rows, k}), FeedRule::normal(1));
   const std::int64_t bytes = quant::packed_bytes(quant::Format::Q4K, k * k);
   const Value w = draft.param("w", u8({bytes}), FeedRule::integer(TameByte));
-  return finished(std::move(draft), dequant_matmul(x, w, {.scheme = "q4_k"}));
+  return finished(std::move(draft),
+                  dequant_matmul(x, w, {.scheme = "q4_k", .int8_activations = int8}));
 }
 
 Workload int8(const char* name, std::int64_t rows, Scale scale) {
@@ -47,6 +48,14 @@ Workload plain(const char* name, std::int64_t rows, Scale scale) {
   const Value x = draft.input("x", f32({rows, k}), FeedRule::normal(1));
   const Value w = draft.param("w", f32({k, k}), FeedRule::normal(0.02));
   return finished(std::move(draft), matmul(x, w));
+}
+
+Workload codes(const char* name, std::int64_t rows, Scale scale) {
+  const std::int64_t k = width(scale);
+  Draft draft(name);
+  const Value x = draft.input("x", i8({rows, k}), FeedRule::integer(127));
+  const Value w = draft.param("w", i8({k, k}), FeedRule::integer(127));
+  return finished(std::move(draft), q_matmul(x, w, {.mult = {1e-6}}));
 }
 
 struct ExpertSizes {
@@ -86,12 +95,8 @@ Workload f32_experts(Scale scale) {
   return finished(std::move(draft), grouped_matmul(x, w, i));
 }
 
-Workload code_rows(Scale scale) {
-  const std::int64_t k = width(scale);
-  Draft draft("code_rows");
-  const Value x = draft.input("x", i8({64, k}), FeedRule::integer(127));
-  const Value w = draft.param("w", i8({k, k}), FeedRule::integer(127));
-  return finished(std::move(draft), q_matmul(x, w, {.mult = {1e-6}}));
-}
+Workload code_row(Scale scale) { return codes("code_row", 1, scale); }
+Workload code_rows(Scale scale) { return codes("code_rows", 64, scale); }
+Workload q4_k_int8_row(Scale scale) { return q4_k("q4_k_int8_row", 1, scale, true); }
 
 }  // namespace ricci::bench

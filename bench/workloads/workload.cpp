@@ -102,7 +102,9 @@ constexpr WorkloadEntry Entries[] = {
     {"f32_rows", f32_rows},
     {"q4_k_experts", q4_k_experts},
     {"f32_experts", f32_experts},
+    {"code_row", code_row},
     {"code_rows", code_rows},
+    {"q4_k_int8_row", q4_k_int8_row},
 };
 
 }  // namespace

@@ -45,7 +45,7 @@ double flops(const PackedProduct& p, const WantedResults& /*wanted*/) {
 }
 
 double flops(const IntegerProduct& p, const WantedResults& /*wanted*/) {
-  return 2 * number(p.rows) * number(p.depth) * number(p.columns);
+  return 2 * number(p.batch) * number(p.rows) * number(p.depth) * number(p.columns);
 }
 
 double flops(const Convolution& c, const WantedResults& /*wanted*/) {

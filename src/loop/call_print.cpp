@@ -94,6 +94,11 @@ std::string text(const PackedProduct& p) {
   return out;
 }
 
+std::string text(const PackedDecoding& p) {
+  return fmt::format("{}, {} of {} x {}", quant::to_string(p.scheme), p.matrices, p.depth,
+                     p.columns);
+}
+
 std::string text(const Rescaling& r) {
   std::string out =
       fmt::format("zeros {}, [{}], {}", r.x_zero, fmt::join(r.w_zeros, ", "), r.out_zero);
@@ -103,7 +108,8 @@ std::string text(const Rescaling& r) {
 }
 
 std::string text(const IntegerProduct& p) {
-  return fmt::format("{} x {} by {} x {}, {}", p.rows, p.depth, p.depth, p.columns,
+  const std::string batch = p.batch == 1 ? "" : fmt::format("{} of ", p.batch);
+  return fmt::format("{}{} x {} by {} x {}, {}", batch, p.rows, p.depth, p.depth, p.columns,
                      text(p.rescaling));
 }
 

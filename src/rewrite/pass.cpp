@@ -11,6 +11,7 @@
 #include "ricci/rewrite/legalize.h"
 #include "ricci/rewrite/precision.h"
 #include "ricci/rewrite/prepare.h"
+#include "ricci/rewrite/quantize.h"
 #include "ricci/rewrite/unfuse.h"
 #include "ricci/support/text.h"
 
@@ -55,6 +56,8 @@ std::vector<Pass> lowerings() {
       {"legalize_multi_axis_reduce", "reduces one axis at a time", legalize_multi_axis_reduce},
       {"unfuse_fused_for_autodiff", "writes out fused ops and sequence models",
        unfuse_fused_for_autodiff},
+      {"write_out_products", "writes fused ops and general products as matrix products",
+       write_out_products},
       {"lower_dot_general", "writes general products as matrix products", lower_dot_general},
       {"decompose_backward_ops", "writes out the ops of gradients that have an expansion",
        decompose_backward_ops},
@@ -83,6 +86,14 @@ std::vector<Pass> precisions() {
          [make = policy.make](const Graph& graph) { return auto_mixed_precision(graph, make()); },
          PassKind::Precision});
   }
+  passes.push_back({"propagate_fake_quantize", "takes away roundings of what is rounded already",
+                    [](const Graph& graph) { return propagate_fake_quantize(graph).result; },
+                    PassKind::Precision});
+  passes.push_back({"propagate_codes", "moves quantize up and dequantize down, and cancels them",
+                    propagate_codes, PassKind::Precision});
+  passes.push_back({"convert_to_codes",
+                    "writes products of what dequantize gave as products of codes",
+                    convert_to_codes, PassKind::Precision});
   return passes;
 }
 

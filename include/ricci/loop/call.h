@@ -83,6 +83,17 @@ struct PackedProduct {
   bool operator==(const PackedProduct&) const = default;
 };
 
+/// w -> y [matrices, depth, columns] f32: matrices of a block format behind each other, written
+/// out.
+struct PackedDecoding {
+  static constexpr std::string_view role = "packed_decoding";
+  quant::Scheme scheme = {};
+  std::int64_t matrices = 0;
+  std::int64_t depth = 0;
+  std::int64_t columns = 0;
+  bool operator==(const PackedDecoding&) const = default;
+};
+
 /// How exact sums of products of codes become codes:
 ///   clamp(rne(factor·Σ (x - x_zero)(w - w_zero)) + out_zero, low, high), in f64
 /// Zeros of w and factors are one for all, or one a column.
@@ -96,11 +107,13 @@ struct Rescaling {
   bool operator==(const Rescaling&) const = default;
 };
 
-/// x [rows, depth] i8 or u8, w [depth, columns] i8, bias? [columns] i32 -> y; i32: the sums.
+/// x [batch, rows, depth] i8 or u8, w [batch, depth, columns] i8, bias? [columns] i32 -> y; i32:
+/// the sums.
 struct IntegerProduct {
   static constexpr std::string_view role = "integer_product";
   Rescaling rescaling = {};
   DType dtype = DType::I8;  ///< of y
+  std::int64_t batch = 1;
   std::int64_t rows = 0;
   std::int64_t depth = 0;
   std::int64_t columns = 0;
@@ -356,10 +369,11 @@ struct FourierTransform {
   bool operator==(const FourierTransform&) const = default;
 };
 
-using Call = std::variant<HostCall, MatrixProduct, GroupedProduct, PackedProduct, IntegerProduct,
-                          Convolution, IntegerConvolution, Pooling, Attention, Solve,
-                          MatrixFunction, Sort, ArgReduce, Cumulative, Gather, Scatter, ScatterInto,
-                          DynamicSlice, Sample, SelectiveScan, GatedDelta, FourierTransform>;
+using Call =
+    std::variant<HostCall, MatrixProduct, GroupedProduct, PackedProduct, PackedDecoding,
+                 IntegerProduct, Convolution, IntegerConvolution, Pooling, Attention, Solve,
+                 MatrixFunction, Sort, ArgReduce, Cumulative, Gather, Scatter, ScatterInto,
+                 DynamicSlice, Sample, SelectiveScan, GatedDelta, FourierTransform>;
 
 /// `matrix_product`
 [[nodiscard]] std::string_view role_of(const Call& call);

@@ -50,6 +50,7 @@ namespace ricci::cpu {
 // packed_product.cpp, integer_product.cpp
 [[nodiscard]] HostKernel packed_product_kernel() noexcept;
 [[nodiscard]] HostKernel packed_experts_kernel() noexcept;
+[[nodiscard]] HostKernel packed_decoding_kernel() noexcept;
 [[nodiscard]] HostKernel integer_product_kernel() noexcept;
 [[nodiscard]] HostKernel integer_convolution_kernel() noexcept;
 

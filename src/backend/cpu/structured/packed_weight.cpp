@@ -35,6 +35,18 @@ PackedKernels::Dot dot_for(Format format) {
   }
 }
 
+Int8Dots::Dot int8_dot_for(Format format) {
+  const Int8Dots& d = int8_dots();
+  switch (format) {
+    case Format::Q4_0: return d.q4_0;
+    case Format::Q8_0: return d.q8_0;
+    case Format::Q4K: return d.q4_k;
+    case Format::Q5K: return d.q5_k;
+    case Format::Q6K: return d.q6_k;
+    default: return nullptr;
+  }
+}
+
 }  // namespace
 
 StoredWeight::StoredWeight(const quant::Scheme& scheme, std::int64_t k, std::int64_t n,
@@ -55,6 +67,16 @@ float StoredWeight::dot(std::int64_t row, const float* x, const float* sums) con
   const quant::FormatInfo& format = quant::info(scheme_.format);
   const std::int64_t count = columns_ / format.block_length;
   return dot_for(scheme_.format)(parts_.codes + row * count * format.block_bytes, count, x, sums);
+}
+
+bool StoredWeight::has_int8_dots(const quant::Scheme& scheme) {
+  return scheme.is_packed() && int8_dot_for(scheme.format) != nullptr;
+}
+
+float StoredWeight::dot(std::int64_t row, const Int8Row& x) const {
+  const quant::FormatInfo& format = quant::info(scheme_.format);
+  const std::int64_t count = columns_ / format.block_length;
+  return int8_dot_for(scheme_.format)(parts_.codes + row * count * format.block_bytes, count, x);
 }
 
 bool StoredWeight::has_row_sums(const quant::Scheme& scheme) {
