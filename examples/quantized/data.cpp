@@ -10,7 +10,7 @@ namespace {
 constexpr std::array<unsigned, Classes> Segments = {0b1110111, 0b0100100, 0b1011101, 0b1101101,
                                                     0b0101110, 0b1101011, 0b1111011, 0b0100101,
                                                     0b1111111, 0b1101111};
-constexpr double Noise = 0.4;
+constexpr double Noise = 0.28;
 
 bool is_lit(unsigned segments, std::int64_t row, std::int64_t column) {
   const bool inner = column >= 1 && column <= 3;

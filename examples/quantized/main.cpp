@@ -198,7 +198,7 @@ int run(const Plan& plan, bool check) {
 int main(int argc, char** argv) {
   const bool check = argc > 1 && std::string_view(argv[1]) == "--check";
   try {
-    return run(check ? Plan{800, 400} : Plan{}, check);
+    return run(check ? Plan{1500, 500} : Plan{}, check);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 1;

@@ -46,7 +46,7 @@ class CodeWeight {
   // Some strips together, a few rows at a time, so that rows are read along.
   void pack(ThreadPool& pool, const std::int8_t* w, std::int64_t row, std::int64_t column) const {
     constexpr std::int64_t StripsAtOnce = 16;
-    constexpr std::int64_t DepthAtOnce = 64;
+    constexpr std::int64_t DepthAtOnce = 16;
     const std::int64_t groups = (strips_ + StripsAtOnce - 1) / StripsAtOnce;
     pool.run(pieces_ * groups, [&](std::int64_t i) {
       const std::int64_t piece = i / groups;
@@ -56,13 +56,11 @@ class CodeWeight {
       std::fill(sums + first * StripWidth, sums + last * StripWidth, 0);
       for (std::int64_t k = 0; k < depth_of(piece); k += DepthAtOnce) {
         for (std::int64_t s = first; s < last; ++s) {
-          std::int32_t here[StripWidth];
           const std::int64_t n = s * StripWidth;
-          integer_kernels().pack(w + (piece * LongestSum + k) * row + n * column, row, column,
-                                 std::min(StripWidth, columns_ - n),
-                                 std::min(DepthAtOnce, depth_of(piece) - k),
-                                 const_cast<std::int8_t*>(strip(piece, s)) + k * StripWidth, here);
-          for (std::int64_t j = 0; j < StripWidth; ++j) sums[n + j] += here[j];
+          integer_kernels().pack(
+              w + (piece * LongestSum + k) * row + n * column, row, column,
+              std::min(StripWidth, columns_ - n), std::min(DepthAtOnce, depth_of(piece) - k),
+              const_cast<std::int8_t*>(strip(piece, s)) + k * StripWidth, sums + n);
         }
       }
     });

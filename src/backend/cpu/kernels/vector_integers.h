@@ -105,7 +105,6 @@ void pack_integers(const std::int8_t* w, std::int64_t row, std::int64_t column,
                    std::int64_t columns, std::int64_t depth, std::int8_t* to, std::int32_t* sums) {
   for (std::int64_t n = 0; n < columns; n += StripWidth, sums += StripWidth) {
     const std::int64_t width = columns - n < StripWidth ? columns - n : StripWidth;
-    for (std::int64_t j = 0; j < StripWidth; ++j) sums[j] = 0;
     for (std::int64_t k = 0; k < depth; k += 4, to += 4 * StripWidth) {
       const std::int64_t four = depth - k < 4 ? depth - k : 4;
       const std::int8_t* from = w + k * row + n * column;

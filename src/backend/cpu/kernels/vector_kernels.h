@@ -235,7 +235,8 @@ struct IntegerSweep {
 struct IntegerKernels {
   static constexpr std::int64_t Columns = 64;  ///< of w in a strip
   /// Columns of w [depth, columns], read with any strides, as strips [depth/4][Columns][4]: depth
-  /// is rounded up, and what is missing is 0. `sums` gets Σ_depth of each column.
+  /// is rounded up, and what is missing is 0. Σ_depth of each column is added to `sums`, which has
+  /// room for whole strips.
   void (*pack)(const std::int8_t* w, std::int64_t row, std::int64_t column, std::int64_t columns,
                std::int64_t depth, std::int8_t* to, std::int32_t* sums) = nullptr;
   /// c [rows, Columns] = x [rows, depth rounded up to 4] · one strip.

@@ -38,12 +38,20 @@ inline float sum_of(__m256 v) {
 }
 // Scales and offsets of 6 bits in a block of q4_k or q5_k, a byte each.
 inline void six_bit_parts(const std::uint8_t* s, std::uint8_t* scales, std::uint8_t* leasts) {
-  for (int j = 0; j < 4; ++j) {
-    scales[j] = static_cast<std::uint8_t>(s[j] & 63);
-    leasts[j] = static_cast<std::uint8_t>(s[j + 4] & 63);
-    scales[j + 4] = static_cast<std::uint8_t>((s[j + 8] & 15) | ((s[j] >> 6) << 4));
-    leasts[j + 4] = static_cast<std::uint8_t>((s[j + 8] >> 4) | ((s[j + 4] >> 6) << 4));
-  }
+  std::uint32_t a;
+  std::uint32_t b;
+  std::uint32_t c;
+  __builtin_memcpy(&a, s, 4);
+  __builtin_memcpy(&b, s + 4, 4);
+  __builtin_memcpy(&c, s + 8, 4);
+  const std::uint32_t low_scales = a & 0x3F3F3F3FU;
+  const std::uint32_t low_leasts = b & 0x3F3F3F3FU;
+  const std::uint32_t high_scales = (c & 0x0F0F0F0FU) | ((a >> 6 & 0x03030303U) << 4);
+  const std::uint32_t high_leasts = (c >> 4 & 0x0F0F0F0FU) | ((b >> 6 & 0x03030303U) << 4);
+  __builtin_memcpy(scales, &low_scales, 4);
+  __builtin_memcpy(scales + 4, &high_scales, 4);
+  __builtin_memcpy(leasts, &low_leasts, 4);
+  __builtin_memcpy(leasts + 4, &high_leasts, 4);
 }
 
 #define RICCI_INT8_NAME(name) name##_pairs
