@@ -2,7 +2,6 @@
 //
 //   #include <ricci/array.h>
 //
-//
 //   auto loss = [](const Net& net, const Batch& b) { return cross_entropy(net(b.x), b.y); };
 //   auto step = jit(value_and_grad(loss));
 #pragma once
