@@ -1,4 +1,5 @@
 // A convolutional network that tells shapes apart: crosses, boxes, bars, in noise.
+#include <filesystem>
 #include <iostream>
 
 #include "ricci/array.h"
@@ -52,8 +53,9 @@ int main() {
       std::cout << i << "  loss " << value << "  test " << accuracy(net, test) << "\n";
     }
   }
-  save("cnn.npz", net);
-  const Net again = load("cnn.npz", Net{});
+  const std::string file = std::filesystem::temp_directory_path() / "ricci_cnn.npz";
+  save(file, net);
+  const Net again = load(file, Net{});
   std::cout << "loaded: " << accuracy(again, test) << "\n";
   return accuracy(again, test) > 0.9 ? 0 : 1;
 }
