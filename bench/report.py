@@ -52,7 +52,8 @@ def footnotes(results):
     bandwidth = machine["copy_bytes_per_second"]
     names = [machine[s] for s in ("jax", "torch", "scipy") if machine.get(s)]
     notes = [f"{machine['cpu']}, {machine['cores']} cores, {machine['date']}"
-             + (f"; {', '.join(names)}" if names else ""),
+             + (f"; {', '.join(names)}" if names else "")
+             + (f"; {machine['note']}" if machine.get("note") else ""),
              f"copying memory: {bandwidth / 1e9:.1f} GB/s read and written"]
     for row in results["workloads"]:
         if row["workload"] == "fused_rows_fwd" and row["ours_ms"]:

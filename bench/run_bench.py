@@ -35,7 +35,8 @@ PEERS = {"jax": ["jax", "numpy"], "torch": ["torch", "numpy"], "scipy": ["scipy"
 MEMORY_BOUND = {"fused_rows_fwd"}  # compared with copying memory, which takes turns with them
 # Compared with a workload of our own: the same product in f32.
 IN_F32 = {"q4_k_row": "f32_row", "q4_k_rows": "f32_rows", "int8_row": "f32_row",
-          "int8_rows": "f32_rows", "q4_k_experts": "f32_experts", "code_rows": "f32_rows"}
+          "int8_rows": "f32_rows", "q4_k_experts": "f32_experts", "code_row": "f32_row",
+          "code_rows": "f32_rows", "q4_k_int8_row": "f32_row"}
 TURN_MS = 500  # how long a system works before the next has its turn
 SHORTEST_REP_MS = 2.0  # a shorter call is repeated within one measurement
 CURVE_LAYERS = [1, 2, 4, 8, 12, 24]
@@ -47,11 +48,12 @@ class Worker:
 
     alive = []  # to be ended with the benchmark, however it ends
 
-    def __init__(self, system, log):
+    def __init__(self, system, log, peer=None):
+        """A peer is a script and its arguments; absent, the one of the workloads."""
         self.system = system
         Worker.alive.append(self)
         command = [str(RUNNER)] if system == "ours" else [
-            str(PYTHON), str(ROOT / f"bench/peers/{system}_peer.py")]
+            str(PYTHON), *(peer or [str(ROOT / f"bench/peers/{system}_peer.py")])]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=log, text=True)
 
@@ -325,6 +327,7 @@ def parse_options():
     parser.add_argument("--only-peers", action="store_true", help="the peers alone")
     parser.add_argument("--peers", default=",".join(PEERS), help="which peers (default all)")
     parser.add_argument("--check", action="store_true", help="compare results; time nothing")
+    parser.add_argument("--note", help="what else there is to say of the machine, such as other work")
     parser.add_argument("--update-readme", action="store_true", help=f"the table in {README.name}")
     options = parser.parse_args()
     if options.quick:
@@ -350,6 +353,8 @@ def main():
         if options.check:
             sys.exit(1 if check(workloads, peers, folder, log) else 0)
         results = {"machine": machine(peers, log), "workloads": []}
+        if options.note:
+            results["machine"]["note"] = options.note
         for workload in workloads:
             results["workloads"].append(measure(workload, peers, options, folder, log))
         if not options.workloads and not options.only_peers:

@@ -3,7 +3,9 @@
 # example_<name>_arguments.
 
 set(example_gpt_arguments --steps 3)
-set(cpu_examples gpt) # what only machine code is fast enough for
+set(example_splats_arguments --steps 20 --out "${PROJECT_BINARY_DIR}/examples")
+set(example_quantized_arguments --check)
+set(cpu_examples gpt quantized splats) # what only machine code is fast enough for
 
 file(GLOB example_mains CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*/main.cpp")
 foreach(main IN LISTS example_mains)

@@ -12,7 +12,7 @@ endif()
 
 set(tests_dir "${PROJECT_SOURCE_DIR}/tests")
 set(sources "")
-set(RICCI_TEST_FOLDERS unit ops property golden errors reference backend runtime fuzz
+set(RICCI_TEST_FOLDERS unit ops property golden errors reference backend runtime array fuzz
     CACHE STRING "Which folders of tests are built: fewer are built sooner")
 mark_as_advanced(RICCI_TEST_FOLDERS)
 foreach(folder ${RICCI_TEST_FOLDERS} support)
@@ -75,7 +75,7 @@ if(sources)
   foreach(group ops:OpCases:ops transforms:OpTransforms:ops mutations:OpMutations:ops
                 property:Property:property golden:Golden:golden errors:Diagnostics:errors
                 reference:Reference:reference backend:Backend:backend runtime:Runtime:runtime
-                fuzz_corpus:FuzzCorpus:fuzz)
+                array:Array:array fuzz_corpus:FuzzCorpus:fuzz)
     string(REPLACE ":" ";" parts "${group}")
     list(GET parts 0 name)
     list(GET parts 1 prefix)
@@ -101,6 +101,14 @@ foreach(snippet IN LISTS snippets)
   add_test(NAME compile_fail.${name}.accepted COMMAND ${compile} -DRICCI_EXPECT_OK)
   set_tests_properties(compile_fail.${name}.refused PROPERTIES WILL_FAIL ON LABELS none)
   set_tests_properties(compile_fail.${name}.accepted PROPERTIES LABELS none)
+  # Mistakes in calls of the user's surface are refused in a few lines.
+  if(name MATCHES "^array_")
+    list(JOIN compile "|" command)
+    add_test(NAME compile_fail.${name}.short
+             COMMAND "${CMAKE_COMMAND}" "-DCOMMAND=${command}" -DMOST_LINES=35 -P
+                     "${tests_dir}/compile_fail/count_lines.cmake")
+    set_tests_properties(compile_fail.${name}.short PROPERTIES LABELS none)
+  endif()
 endforeach()
 
 # What is installed works for others. They compile without the options of a sanitizer or of

@@ -11,13 +11,13 @@ from pathlib import Path
 
 FOLDERS = (
     "support type quant op ir build loop rule interp rewrite transform schedule device backend "
-    "runtime io model"
+    "runtime io model array"
 ).split()
 RANK = {folder: rank for rank, folder in enumerate(FOLDERS)}
 SUFFIXES = {".h", ".cpp", ".def"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 STANDARD = re.compile(r"[a-z_0-9]+")
-NEUTRAL = {"loop", "schedule", "runtime", "io", "model", "tools"}  # know no device
+NEUTRAL = {"loop", "schedule", "runtime", "io", "model", "array", "tools"}  # know no device
 ONE_BACKEND = re.compile(r"backend/\w+/")
 NAMES_BACKEND = re.compile(r"(?<![\w:])(cpu|lir|cuda)::")
 NAMES_OP = re.compile(r"(?<![\w:])(ricci::)?op::\w|(?<!\w)op_of\(")

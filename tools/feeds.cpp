@@ -1,6 +1,7 @@
 #include "feeds.h"
 
 #include <cmath>
+#include <set>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -77,17 +78,21 @@ bool fits(const Graph& graph, const std::string& name, const Type& type,
 
 // Arrays are unpacked only where the graph can take them. One that does not fit costs nothing: a
 // single number of its type stands for it, and is refused with the message for wrong feeds.
-void read_archive(const Graph& graph, const FeedOptions& options, RunValues& values) {
+void read_archive(const Graph& graph, const std::string& archive, const FeedOptions& options,
+                  std::set<std::string>& archived, RunValues& values) {
   Feeds& feeds = values.feeds;
   const auto wanted = [&](const std::string& name, const Type& type) {
     (void)graph.find_or_throw(name);
+    if (!archived.insert(name).second) {
+      throw UserError(ErrorCode::Name, fmt::format("'{}' is in two archives", name));
+    }
     if (feeds.contains(name)) return false;  // --input comes first
     if (fits(graph, name, type, values.symbols)) return true;
     feeds.emplace(name, Tensor::splat(type, std::int64_t{0}));
     return false;
   };
   for (auto& [name, value] :
-       io::read_npz(options.archive, {.max_total_bytes = options.max_bytes, .wanted = wanted})) {
+       io::read_npz(archive, {.max_total_bytes = options.max_bytes, .wanted = wanted})) {
     feeds.emplace(name, as_declared(graph, name, std::move(value)));
   }
 }
@@ -131,8 +136,13 @@ void FeedOptions::declare(CLI::App& command) {
       ->type_name("NAME=FILE.npy")
       ->check(check_assignment)
       ->allow_extra_args(false);
-  command.add_option("--inputs", archive, "values by name; --input comes first")
-      ->type_name("FILE.npz");
+  command.add_option("--inputs", archives, "values by name (repeatable); --input comes first")
+      ->type_name("FILE.npz")
+      ->allow_extra_args(false);
+  declare_rest(command);
+}
+
+void FeedOptions::declare_rest(CLI::App& command) {
   command
       .add_option("--max-input-bytes", max_bytes,
                   "bytes that arrays from a file may take (default: 64 GiB; of an archive 64 times "
@@ -147,7 +157,7 @@ void FeedOptions::declare(CLI::App& command) {
 }
 
 bool FeedOptions::any() const {
-  return !arrays.empty() || !archive.empty() || !sizes.empty() || random_seed.has_value();
+  return !arrays.empty() || !archives.empty() || !sizes.empty() || random_seed.has_value();
 }
 
 std::optional<std::pair<std::string, std::string>> split_assignment(const std::string& text) {
@@ -169,7 +179,10 @@ RunValues make_values(const Graph& graph, const FeedOptions& options) {
       throw UserError(ErrorCode::Name, fmt::format("'{}' is given twice", name));
     }
   }
-  if (!options.archive.empty()) read_archive(graph, options, values);
+  std::set<std::string> archived;
+  for (const std::string& archive : options.archives) {
+    read_archive(graph, archive, options, archived, values);
+  }
   if (options.random_seed) fill_randomly(graph, *options.random_seed, values);
   return values;
 }

@@ -16,13 +16,15 @@ namespace ricci::tool {
 
 struct FeedOptions {
   std::vector<std::string> arrays;           ///< name=file.npy
-  std::string archive;                       ///< file.npz; empty: none
+  std::vector<std::string> archives;         ///< file.npz
   std::vector<std::string> sizes;            ///< symbol=size
   std::optional<std::int64_t> max_bytes;     ///< of the arrays of a file; absent: the defaults
   std::optional<std::uint64_t> random_seed;  ///< fills whatever no file gives
 
   /// Declares --input, --inputs, --max-input-bytes, --random and --size.
   void declare(CLI::App& command);
+  /// The same without --input and --inputs.
+  void declare_rest(CLI::App& command);
   /// Was any of them given?
   [[nodiscard]] bool any() const;
 };

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jax_splats import splat_loss
 from worker import is_state, param_names, serve
 
 LEARNING_RATE, BETA1, BETA2, EPSILON, DECAY = 1e-3, 0.9, 0.999, 1e-8, 0.01
@@ -337,6 +338,13 @@ TRANSFORMS = {"fft_65536": jnp.fft.fft, "fft_100000": jnp.fft.fft, "fft_512x512"
               "stft": stft}
 
 
+def experts(x, w, i):
+    """Rows in the order of their experts, one ragged product, and back."""
+    order = jnp.argsort(i)
+    y = lax.ragged_dot(x[order], w, jnp.bincount(i, length=w.shape[0]))
+    return jnp.zeros_like(y).at[order].set(y)
+
+
 def make_pure(workload, f):
     if workload == "fused_rows_fwd":
         arguments = [f[n] for n in ("x", "g", "b", "gamma", "beta")]
@@ -365,6 +373,10 @@ def make_pure(workload, f):
     if workload in ("cumsum_rows", "cumsum_columns"):
         axis = 1 if workload == "cumsum_rows" else 0
         return PureCase(lambda x: jnp.cumsum(x, axis=axis), (f["x"],), lambda y: {"y": y})
+    if workload in ("f32_row", "f32_rows"):
+        return PureCase(jnp.matmul, (f["x"], f["w"]), lambda y: {"y": y})
+    if workload == "f32_experts":
+        return PureCase(experts, (f["x"], f["w"], f["i"]), lambda y: {"y": y})
     if workload == "tiny_call":
         return PureCase(lambda x, a, b: jnp.tanh(x * a + b), (f["x"], f["a"], f["b"]),
                         lambda y: {"y": y})
@@ -374,6 +386,7 @@ def make_pure(workload, f):
 VARIANTS = {
     "gpt_train": ["einsum", "dot_product_attention"],
     "cnn_train": ["nhwc", "nchw"],
+    "splat_step": ["tile_by_tile", "all_tiles", "entry_by_entry"],
     "attention_grad": ["einsum", "dot_product_attention"],
     "attention_2048": ["einsum", "dot_product_attention"],
     "attention_2048_grad": ["einsum", "dot_product_attention"],
@@ -405,6 +418,9 @@ class JaxPeer:
             loss = functools.partial(cnn_loss, layout=variant)
             layout = Nhwc(feeds) if variant == "nhwc" else None
             return TrainCase(train_step(loss, param_names(feeds)), feeds, layout)
+        if workload == "splat_step":
+            return TrainCase(train_step(splat_loss(variant, feeds, settings), param_names(feeds)),
+                             feeds)
         if workload in ("attention_grad", "attention_2048", "attention_2048_grad"):
             return make_attention(workload, variant, feeds)
         if workload in ("selective_scan_grad", "gated_delta_grad"):

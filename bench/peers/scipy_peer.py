@@ -1,4 +1,5 @@
-"""The transforms in NumPy and SciPy, each on as many threads as it has."""
+"""The transforms in NumPy and SciPy, each on as many threads as it has; and products with weights in
+few bits, decoded first: their values are compared, their times are not."""
 
 import os
 
@@ -6,9 +7,11 @@ import numpy as np
 import scipy
 import scipy.fft
 
+from packed import decoded
 from worker import serve
 
 FRAME, HOP = 512, 128
+PACKED = ("q4_k", "int8", "code_rows")
 
 
 class PureCase:
@@ -36,14 +39,28 @@ def stft(x, rfft):
     return lambda: rfft(frames * window)
 
 
+def product(workload, feeds):
+    x, w = feeds["x"], decoded(workload, feeds)
+    if workload == "code_rows":
+        sums = x.astype(np.int32) @ w.astype(np.int32)
+        return lambda: np.clip(np.rint(sums * 1e-6), -128, 127).astype(np.int8)
+    if workload == "q4_k_experts":
+        return lambda: np.stack([row @ w[e] for row, e in zip(x, feeds["i"])])
+    return lambda: x @ w.reshape(w.shape[-2:])
+
+
 class ScipyPeer:
     def version(self):
         return "SciPy " + scipy.__version__
 
     def variants(self, workload):
+        if workload.startswith(PACKED):
+            return ["numpy"]
         return ["numpy", "scipy", "scipy_threads"] if workload.startswith(("fft", "stft")) else []
 
     def make(self, workload, variant, feeds, settings):
+        if workload.startswith(PACKED):
+            return PureCase(product(workload, feeds))
         x = feeds["x"]
         module = np.fft if variant == "numpy" else scipy.fft
         options = {"workers": os.cpu_count()} if variant == "scipy_threads" else {}

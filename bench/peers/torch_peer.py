@@ -310,6 +310,14 @@ def make_spectral(workload, a, compiled):
     return PureCase(forward)
 
 
+def experts(x, w, i):
+    """Rows in the order of their experts, a product for each, and back."""
+    order = torch.argsort(i)
+    counts = torch.bincount(i, minlength=w.shape[0]).tolist()
+    parts = [part @ w[e] for e, part in enumerate(x[order].split(counts))]
+    return x.new_empty(x.shape[0], w.shape[2]).index_copy_(0, order, torch.cat(parts))
+
+
 def make_pure(workload, variant, t):
     compiled = variant == "compile"
     if workload == "fused_rows_fwd":
@@ -346,6 +354,10 @@ def make_pure(workload, variant, t):
     if workload in ("cumsum_rows", "cumsum_columns"):
         axis = 1 if workload == "cumsum_rows" else 0
         return make_forward(lambda x: torch.cumsum(x, axis), [t["x"]], compiled)
+    if workload in ("f32_row", "f32_rows"):
+        return make_forward(torch.matmul, [t["x"], t["w"]], compiled)
+    if workload == "f32_experts":
+        return make_forward(experts, [t["x"], t["w"], t["i"]], compiled)
     if workload == "tiny_call":
         tiny = lambda x, a, b: torch.tanh(torch.addcmul(b, x, a))
         return make_forward(tiny, [t[n] for n in ("x", "a", "b")], compiled)
@@ -355,8 +367,10 @@ def make_pure(workload, variant, t):
 VARIANTS = {
     **{name: ["eager"] for name in TRANSFORMS},
     "cnn_train": ["eager", "compile", "eager_channels_last", "compile_channels_last"],
+    "splat_step": [],
     "selective_scan_grad": ["eager", "chunks"],
     "gated_delta_grad": ["eager", "chunks"],
+    "f32_experts": ["eager"],
     "sort": ["stable", "unstable"],
     "top_k": ["eager"],
     "rng_normal": ["eager"],

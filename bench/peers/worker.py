@@ -87,7 +87,7 @@ def serve(peer):
         replies.flush()
 
 
-TRAIN_DATA = {"x", "ids", "labels"}
+TRAIN_DATA = {"x", "ids", "labels", "target"}
 
 
 def is_state(name):

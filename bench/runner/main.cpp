@@ -2,6 +2,9 @@
 //
 //   {"cmd": "feeds", "workload": "mlp_train", "scale": "full", "path": "feeds.npz"}
 //   {"cmd": "prepare", "workload": "mlp_train", "scale": "full"}
+//   {"cmd": "types_of_text", "text": "graph @f { … }", "transforms": []}
+//   {"cmd": "prepare_text", "text": "graph @f { … }", "feeds": "feeds.npz",
+//    "transforms": [["grad", ["x", "w"]]]}
 //   {"cmd": "time", "reps": 5, "inner": 1}
 //   {"cmd": "outputs", "path": "outputs.npz"}
 //   {"cmd": "bandwidth"}        {"cmd": "list"}        {"cmd": "compile_gpt2", "layers": 12}
@@ -13,12 +16,15 @@
 #include <iostream>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "runner/bandwidth.h"
 #include "runner/executor.h"
+#include "runner/leaves.h"
 #include "runner/program.h"
+#include "runner/text.h"
 #include "workloads/training.h"
 
 namespace ricci::bench {
@@ -33,6 +39,8 @@ class Server {
     if (command == "list") return list();
     if (command == "feeds") return feeds(request);
     if (command == "prepare") return prepare(request);
+    if (command == "types_of_text") return types_of_text(request);
+    if (command == "prepare_text") return prepare_text(request);
     if (command == "time") return time(request);
     if (command == "outputs") return outputs(request);
     if (command == "compile_gpt2") return compile_gpt2(request);
@@ -46,6 +54,26 @@ class Server {
   }
   static const WorkloadEntry& entry_of(const json& request) {
     return find_workload(request.at("workload").get<std::string>());
+  }
+
+  static Workload text_of(const json& request) {
+    return workload_of_text(
+        request.at("text"),
+        request.value("transforms", json::array()).get<std::vector<TransformRequest>>());
+  }
+  static json type_of(const Type& type) {
+    return {{"dtype", name(type.dtype)}, {"shape", type.static_dims()}};
+  }
+
+  static json types_of_text(const json& request) {
+    const Workload workload = text_of(request);
+    json inputs = json::object();
+    json outputs = json::array();
+    for (const Leaf& leaf : leaves_of(workload.graph)) inputs[leaf.name] = type_of(leaf.type);
+    for (const ValueId id : workload.graph.outputs()) {
+      outputs.push_back(type_of(workload.graph.type(id)));
+    }
+    return {{"inputs", inputs}, {"outputs", outputs}};
   }
 
   static json list() {
@@ -64,7 +92,19 @@ class Server {
 
   json prepare(const json& request) {
     program_.reset();
-    program_.emplace(entry_of(request), scale_of(request));
+    program_.emplace([&] { return entry_of(request).build(scale_of(request)); });
+    return about_prepared();
+  }
+
+  json prepare_text(const json& request) {
+    program_.reset();
+    const io::NamedTensors arrays = io::read_npz(request.at("feeds"));
+    program_.emplace([&] { return text_of(request); },
+                     [&](const Workload& workload) { return feeds_from(workload.graph, arrays); });
+    return about_prepared();
+  }
+
+  [[nodiscard]] json about_prepared() const {
     return {{"variant", program_->executor().name()},
             {"first_call_ms", program_->first_call_ms()},
             {"compile_ms", program_->compile_ms()},

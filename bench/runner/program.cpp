@@ -22,15 +22,15 @@ void Program::Free::operator()(std::byte* p) const {
   ::operator delete(p, std::align_val_t(BufferAlignment));
 }
 
-Program::Program(const WorkloadEntry& entry, Scale scale) : executor_(make_executor()) {
+Program::Program(const Build& build, const Numbers& numbers) : executor_(make_executor()) {
   const Clock::time_point start = Clock::now();
-  workload_ = std::make_unique<const Workload>(entry.build(scale));
+  workload_ = std::make_unique<const Workload>(build());
   const Clock::time_point built = Clock::now();
   executor_->compile(*workload_);
   compile_ms_ = milliseconds_since(built);
   const double before_run = milliseconds_since(start);
 
-  make_buffers();
+  make_buffers(numbers(*workload_));
   reset();
   const Clock::time_point first_run = Clock::now();
   executor_->bind(leaves_, outputs_);
@@ -45,8 +45,7 @@ std::byte* Program::allocate(std::size_t bytes) {
   return buffers_.back().get();
 }
 
-void Program::make_buffers() {
-  const Feeds feeds = make_feeds(*workload_);
+void Program::make_buffers(const Feeds& feeds) {
   const std::vector<Leaf> leaves = leaves_of(workload_->graph);
   for (const Leaf& leaf : leaves) {
     first_values_.push_back(feeds.at(leaf.name).contiguous());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -14,7 +15,11 @@ namespace ricci::bench {
 
 class Program {
  public:
-  Program(const WorkloadEntry& entry, Scale scale);
+  /// Building is part of the first call.
+  using Build = std::function<Workload()>;
+  using Numbers = std::function<Feeds(const Workload&)>;
+
+  explicit Program(const Build& build, const Numbers& numbers = make_feeds);
 
   [[nodiscard]] const Workload& workload() const { return *workload_; }
   [[nodiscard]] const Executor& executor() const { return *executor_; }
@@ -35,7 +40,7 @@ class Program {
   using Buffer = std::unique_ptr<std::byte, Free>;
 
   [[nodiscard]] std::byte* allocate(std::size_t bytes);
-  void make_buffers();
+  void make_buffers(const Feeds& feeds);
   /// Puts the first numbers back into every leaf.
   void reset();
 

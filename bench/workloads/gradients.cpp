@@ -7,22 +7,12 @@
 #include "ricci/build/control.h"
 #include "ricci/build/recurrent.h"
 #include "ricci/op/leaf.h"
-#include "ricci/rewrite/cleanup.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/higher_order.h"
 
 #include "workloads/training.h"
 
 namespace ricci::bench {
-
-Workload finished(std::string name, Draft draft, std::vector<std::string> outputs) {
-  return {.name = std::move(name),
-          .graph = dead_code_elimination(draft.graph).graph,
-          .outputs = std::move(outputs),
-          .donated = {},
-          .feeds = std::move(draft.feeds),
-          .settings = {}};
-}
 
 namespace {
 
@@ -100,23 +90,6 @@ Workload softmax_ce_grad(Scale scale) {
   const Value labels = draft.input("labels", i32({rows}), FeedRule::integer(classes));
   draft.graph.set_outputs({mean(softmax_cross_entropy_with_logits(logits, labels))});
   return loss_and_gradients("softmax_ce_grad", std::move(draft), {"logits"});
-}
-
-Workload attention_grad(Scale scale) {
-  const bool full = scale == Scale::Full;
-  const std::int64_t heads = full ? 8 : 2;
-  const std::int64_t head_size = full ? 64 : 4;
-  const Type type = f32({2, heads, full ? 512 : 7, head_size});
-  Draft draft("attention");
-  const Value q = draft.input("q", type, FeedRule::normal(1));
-  const Value k = draft.input("k", type, FeedRule::normal(1));
-  const Value v = draft.input("v", type, FeedRule::normal(1));
-  draft.graph.set_outputs({attention(q, k, v,
-                                     {.num_heads = heads,
-                                      .head_dim = head_size,
-                                      .mask_kind = MaskKind::causal(),
-                                      .layout = AttentionLayout::Bhsd})});
-  return gradients("attention_grad", std::move(draft), {"q", "k", "v"});
 }
 
 Workload scan_fwd(Scale scale) { return finished("scan_fwd", recurrence(scale), {"c"}); }

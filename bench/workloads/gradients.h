@@ -5,8 +5,6 @@
 
 namespace ricci::bench {
 
-/// A draft as a workload, without what its outputs do not need.
-[[nodiscard]] Workload finished(std::string name, Draft draft, std::vector<std::string> outputs);
 /// The gradients of the draft's only output, whose cotangent is a new input.
 [[nodiscard]] Workload gradients(std::string name, Draft draft,
                                  const std::vector<std::string>& wrt);
@@ -17,8 +15,6 @@ namespace ricci::bench {
 [[nodiscard]] Workload fused_rows_grad(Scale scale);
 /// Mean softmax cross-entropy of 512x32000 logits, and its gradient in them.
 [[nodiscard]] Workload softmax_ce_grad(Scale scale);
-/// Gradients of causal attention in q, k and v: batch 2, 8 heads, length 512, head 64.
-[[nodiscard]] Workload attention_grad(Scale scale);
 /// 10,000 steps of c += 0.01 tanh(c A + x_t), width 16: the last c.
 [[nodiscard]] Workload scan_fwd(Scale scale);
 /// The sum of the last c, and its gradients in A, xs and c0.

@@ -12,24 +12,19 @@ constexpr std::int64_t Block = 32;
 
 std::int64_t width(Scale scale) { return scale == Scale::Full ? 4096 : 256; }
 
-Workload finished(Draft draft, Value y) {
+Workload product(Draft& draft, Value y) {
   draft.graph.set_outputs({y});
   std::string name = draft.graph.name();
-  return {.name = std::move(name),
-          .graph = std::move(draft.graph),
-          .outputs = {"y"},
-          .donated = {},
-          .feeds = std::move(draft.feeds),
-          .settings = {}};
+  return finished(std::move(name), std::move(draft), {"y"});
 }
 
-Workload q4_k(const char* name, std::int64_t rows, Scale scale) {
+Workload q4_k(const char* name, std::int64_t rows, Scale scale, bool int8 = false) {
   const std::int64_t k = width(scale);
   Draft draft(name);
   const Value x = draft.input("x", f32({rows, k}), FeedRule::normal(1));
   const std::int64_t bytes = quant::packed_bytes(quant::Format::Q4K, k * k);
   const Value w = draft.param("w", u8({bytes}), FeedRule::integer(TameByte));
-  return finished(std::move(draft), dequant_matmul(x, w, {.scheme = "q4_k"}));
+  return product(draft, dequant_matmul(x, w, {.scheme = "q4_k", .int8_activations = int8}));
 }
 
 Workload int8(const char* name, std::int64_t rows, Scale scale) {
@@ -38,7 +33,7 @@ Workload int8(const char* name, std::int64_t rows, Scale scale) {
   const Value x = draft.input("x", f32({rows, k}), FeedRule::normal(1));
   const Value w = draft.param("w", i8({k, k}), FeedRule::integer(127));
   const Value s = draft.param("s", f32({k / Block, k}), FeedRule::uniform(0.01, 0.02));
-  return finished(std::move(draft), dequant_matmul(x, w, s, {.scheme = "int8_block_32"}));
+  return product(draft, dequant_matmul(x, w, s, {.scheme = "int8_block_32"}));
 }
 
 Workload plain(const char* name, std::int64_t rows, Scale scale) {
@@ -46,7 +41,15 @@ Workload plain(const char* name, std::int64_t rows, Scale scale) {
   Draft draft(name);
   const Value x = draft.input("x", f32({rows, k}), FeedRule::normal(1));
   const Value w = draft.param("w", f32({k, k}), FeedRule::normal(0.02));
-  return finished(std::move(draft), matmul(x, w));
+  return product(draft, matmul(x, w));
+}
+
+Workload codes(const char* name, std::int64_t rows, Scale scale) {
+  const std::int64_t k = width(scale);
+  Draft draft(name);
+  const Value x = draft.input("x", i8({rows, k}), FeedRule::integer(127));
+  const Value w = draft.param("w", i8({k, k}), FeedRule::integer(127));
+  return product(draft, q_matmul(x, w, {.mult = {1e-6}}));
 }
 
 struct ExpertSizes {
@@ -73,8 +76,7 @@ Workload q4_k_experts(Scale scale) {
   const Value i = draft.input("i", i32({e.rows}), FeedRule::integer(e.experts));
   const std::int64_t bytes = quant::packed_bytes(quant::Format::Q4K, e.experts * e.width * e.width);
   const Value w = draft.param("w", u8({bytes}), FeedRule::integer(TameByte));
-  return finished(std::move(draft),
-                  dequant_grouped_matmul(x, w, i, {.scheme = "q4_k", .n = e.width}));
+  return product(draft, dequant_grouped_matmul(x, w, i, {.scheme = "q4_k", .n = e.width}));
 }
 
 Workload f32_experts(Scale scale) {
@@ -83,15 +85,11 @@ Workload f32_experts(Scale scale) {
   const Value x = draft.input("x", f32({e.rows, e.width}), FeedRule::normal(1));
   const Value i = draft.input("i", i32({e.rows}), FeedRule::integer(e.experts));
   const Value w = draft.param("w", f32({e.experts, e.width, e.width}), FeedRule::normal(0.02));
-  return finished(std::move(draft), grouped_matmul(x, w, i));
+  return product(draft, grouped_matmul(x, w, i));
 }
 
-Workload code_rows(Scale scale) {
-  const std::int64_t k = width(scale);
-  Draft draft("code_rows");
-  const Value x = draft.input("x", i8({64, k}), FeedRule::integer(127));
-  const Value w = draft.param("w", i8({k, k}), FeedRule::integer(127));
-  return finished(std::move(draft), q_matmul(x, w, {.mult = {1e-6}}));
-}
+Workload code_row(Scale scale) { return codes("code_row", 1, scale); }
+Workload code_rows(Scale scale) { return codes("code_rows", 64, scale); }
+Workload q4_k_int8_row(Scale scale) { return q4_k("q4_k_int8_row", 1, scale, true); }
 
 }  // namespace ricci::bench

@@ -9,11 +9,11 @@
 namespace ricci::bench {
 namespace {
 
-Draft long_attention(Scale scale) {
+Draft causal_attention(Scale scale, std::int64_t batch, std::int64_t length) {
   const bool full = scale == Scale::Full;
   const std::int64_t heads = full ? 8 : 2;
   const std::int64_t head_size = full ? 64 : 4;
-  const Type type = f32({1, heads, full ? 2048 : 9, head_size});
+  const Type type = f32({batch, heads, full ? length : 9, head_size});
   Draft draft("attention");
   const Value q = draft.input("q", type, FeedRule::normal(1));
   const Value k = draft.input("k", type, FeedRule::normal(1));
@@ -69,12 +69,16 @@ Workload gated_delta_grad(Scale scale) {
   return gradients("gated_delta_grad", std::move(draft), {"q", "k", "v", "g", "beta"});
 }
 
+Workload attention_grad(Scale scale) {
+  return gradients("attention_grad", causal_attention(scale, 2, 512), {"q", "k", "v"});
+}
+
 Workload attention_2048(Scale scale) {
-  return finished("attention_2048", long_attention(scale), {"y"});
+  return finished("attention_2048", causal_attention(scale, 1, 2048), {"y"});
 }
 
 Workload attention_2048_grad(Scale scale) {
-  return gradients("attention_2048_grad", long_attention(scale), {"q", "k", "v"});
+  return gradients("attention_2048_grad", causal_attention(scale, 1, 2048), {"q", "k", "v"});
 }
 
 Workload sort_million(Scale scale) {

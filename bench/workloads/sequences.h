@@ -10,6 +10,8 @@ namespace ricci::bench {
 [[nodiscard]] Workload selective_scan_grad(Scale scale);
 /// Gradients of gated_delta_net in q, k, v, g, beta: batch 1, length 256, 4 heads of 64.
 [[nodiscard]] Workload gated_delta_grad(Scale scale);
+/// Gradients of causal attention in q, k and v: batch 2, 8 heads, length 512, head 64.
+[[nodiscard]] Workload attention_grad(Scale scale);
 /// Causal attention: batch 1, 8 heads, length 2048, head 64.
 [[nodiscard]] Workload attention_2048(Scale scale);
 /// Its gradients in q, k and v.

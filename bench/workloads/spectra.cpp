@@ -5,20 +5,11 @@
 namespace ricci::bench {
 namespace {
 
-Workload computed(std::string name, Draft draft, Value y) {
-  draft.graph.set_outputs({y});
-  return {.name = std::move(name),
-          .graph = std::move(draft.graph),
-          .outputs = {"y"},
-          .donated = {},
-          .feeds = std::move(draft.feeds),
-          .settings = {}};
-}
-
 Workload line(std::string name, std::int64_t n) {
   Draft draft(name);
   const Value x = draft.input("x", Type{DType::C64, {n}}, FeedRule::normal(1));
-  return computed(std::move(name), std::move(draft), fft(x));
+  draft.graph.set_outputs({fft(x)});
+  return finished(std::move(name), std::move(draft), {"y"});
 }
 
 }  // namespace
@@ -30,7 +21,8 @@ Workload fft_512x512(Scale scale) {
   const std::int64_t n = scale == Scale::Full ? 512 : 12;
   Draft draft("fft_512x512");
   const Value x = draft.input("x", Type{DType::C64, {n, n}}, FeedRule::normal(1));
-  return computed("fft_512x512", std::move(draft), fftn(x, {0, 1}));
+  draft.graph.set_outputs({fftn(x, {0, 1})});
+  return finished("fft_512x512", std::move(draft), {"y"});
 }
 
 Workload stft_8x160000(Scale scale) {
@@ -38,8 +30,8 @@ Workload stft_8x160000(Scale scale) {
   Draft draft("stft");
   const Value x = draft.input("x", f32({full ? 8 : 2, full ? 160000 : 1100}), FeedRule::normal(1));
   const Value window = window_of(draft.graph, Window::Hann, 512, DType::F32);
-  const Value y = stft(x, {.frame_len = 512, .hop = 128, .window = window});
-  return computed("stft", std::move(draft), y);
+  draft.graph.set_outputs({stft(x, {.frame_len = 512, .hop = 128, .window = window})});
+  return finished("stft", std::move(draft), {"y"});
 }
 
 }  // namespace ricci::bench

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ricci/build/build.h"
+#include "ricci/build/gaussian_splat.h"
 #include "ricci/model/optimizer.h"
 #include "ricci/op/leaf.h"
 #include "ricci/rewrite/cleanup.h"
@@ -196,6 +197,39 @@ Workload cnn_train(Scale scale) {
       linear(draft, "dense", reshape_to(h, {s.batch, features}), features, s.classes);
   draft.graph.set_outputs({mean(softmax_cross_entropy_with_logits(logits, labels))});
   return train("cnn_train", std::move(draft));
+}
+
+Workload splat_step(Scale scale) {
+  const bool full = scale == Scale::Full;
+  const std::int64_t count = full ? 10'000 : 12;
+  const std::int64_t side = full ? 256 : 20;
+  const std::int64_t coefficients = 4;
+  const GaussianSplatRenderParams params = {.width = side,
+                                            .height = side,
+                                            .radius_scale = 1,
+                                            .max_splat_steps = 0,
+                                            .transmittance_threshold = 1e-4,
+                                            .max_list_entries = full ? 500'000 : 0,
+                                            .opacity_space = OpacitySpace::Logit};
+  Draft draft("splats");
+  const Value target = draft.input("target", f32({side * side * 4}), FeedRule::uniform(0, 1));
+  const double size = full ? -3.5 : -1.5;
+  const GaussianSplatInputs scene = {
+      .positions = draft.param("positions", f32({3 * count}), FeedRule::uniform(-1, 1)),
+      .scales = draft.param("scales", f32({3 * count}), FeedRule::normal(0.4, size)),
+      .rotations = draft.param("rotations", f32({4 * count}), FeedRule::normal(1)),
+      .opacities = draft.param("opacities", f32({count}), FeedRule::normal(1)),
+      .colors = filled(draft.graph, f32({3 * count}), 0),
+      .sh_coeffs = draft.param("sh", f32({3 * count * coefficients}), FeedRule::normal(0.3)),
+      .meta = gaussian_splat_render_meta(
+          draft.graph,
+          {.position = {0.3, 0.2, -4}, .field_of_view = 45, .background = {0.1, 0.2, 0.3}},
+          params)};
+  const Value image = gaussian_splat_render(scene, params);
+  draft.graph.set_outputs({mean(square(image - target))});
+  Workload workload = train("splat_step", std::move(draft));
+  workload.settings = {{"width", side}, {"height", side}, {"tile", params.tile_size}};
+  return workload;
 }
 
 }  // namespace ricci::bench

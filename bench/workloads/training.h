@@ -15,6 +15,8 @@ namespace ricci::bench {
 [[nodiscard]] Workload gpt2_train(std::int64_t layers);
 /// Three 3x3 convolutions 3-32-64-128 with relu and 2x2 max-pool on 32x32, dense to 10, batch 32.
 [[nodiscard]] Workload cnn_train(Scale scale);
+/// 10,000 Gaussian splats with two bands of harmonics on an image of 256x256, squared error.
+[[nodiscard]] Workload splat_step(Scale scale);
 
 /// The perceptron of mlp_train as a graph of its loss; mlp_hvp differentiates it twice.
 [[nodiscard]] Draft mlp_loss(Scale scale);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "ricci/rewrite/cleanup.h"
 #include "ricci/support/error.h"
 
 #include "workloads/gradients.h"
@@ -68,6 +69,7 @@ constexpr WorkloadEntry Entries[] = {
     {"mlp_train", mlp_train},
     {"gpt_train", gpt_train},
     {"cnn_train", cnn_train},
+    {"splat_step", splat_step},
     {"fused_rows_fwd", fused_rows_fwd},
     {"fused_rows_grad", fused_rows_grad},
     {"softmax_ce_grad", softmax_ce_grad},
@@ -102,7 +104,9 @@ constexpr WorkloadEntry Entries[] = {
     {"f32_rows", f32_rows},
     {"q4_k_experts", q4_k_experts},
     {"f32_experts", f32_experts},
+    {"code_row", code_row},
     {"code_rows", code_rows},
+    {"q4_k_int8_row", q4_k_int8_row},
 };
 
 }  // namespace
@@ -115,6 +119,15 @@ Value Draft::input(const std::string& name, Type type, FeedRule rule) {
 Value Draft::param(const std::string& name, Type type, FeedRule rule) {
   feeds.emplace(name, rule);
   return graph.param(name, std::move(type));
+}
+
+Workload finished(std::string name, Draft draft, std::vector<std::string> outputs) {
+  return {.name = std::move(name),
+          .graph = dead_code_elimination(draft.graph).graph,
+          .outputs = std::move(outputs),
+          .donated = {},
+          .feeds = std::move(draft.feeds),
+          .settings = {}};
 }
 
 Feeds make_feeds(const Workload& workload) {

@@ -66,6 +66,10 @@ struct Draft {
   Value param(const std::string& name, Type type, FeedRule rule);
 };
 
+/// A draft whose outputs are set as a workload, without what they do not need. Values of the
+/// draft's graph end with it: what is made of them is made before.
+[[nodiscard]] Workload finished(std::string name, Draft draft, std::vector<std::string> outputs);
+
 /// Numbers for every input and param; the same for the same workload, always.
 [[nodiscard]] Feeds make_feeds(const Workload& workload);
 

@@ -30,8 +30,12 @@ Value gate(Value gates, const Value& state, std::int64_t i) {
 
 std::vector<Value> run(std::vector<Value> carries, Value x, std::vector<Value> shared,
                        const RecurrentOptions& options, const BodyFunction& body) {
-  const ScanOptions scan_options{
-      .bcasts = std::move(shared), .xs = {x}, .reverse = options.reverse};
+  // A gradient keeps the products, as others' layers do: to make them again would cost as much as
+  // the forward pass, and a row of them is no larger than the row of x it is added to.
+  const ScanOptions scan_options{.bcasts = std::move(shared),
+                                 .xs = {x},
+                                 .reverse = options.reverse,
+                                 .saving = {.policy = ScanSave::Matmuls}};
   return scan(carries, scan_options, body);
 }
 

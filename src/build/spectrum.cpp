@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <complex>
 #include <numbers>
 #include <ranges>
 
 #include <fmt/format.h>
 
+#include "ricci/build/elementwise.h"
 #include "ricci/support/error.h"
 
 namespace ricci {
@@ -24,12 +24,6 @@ Axis last_axis(Value x) { return static_cast<std::int64_t>(x.rank()) - 1; }
 std::int64_t samples_of(Value x, const char* what) {
   if (x.rank() == 0) refuse(what, "a rank-0 value has no axis of samples");
   return x.dims().back().value();
-}
-
-DType complex_of(DType real) { return real == DType::F64 ? DType::C128 : DType::C64; }
-Value times_i(Value z, double sign, std::source_location loc) {
-  const Tensor i = Tensor::splat(Type{z.dtype(), {}}, std::complex<double>(0, sign));
-  return mul(z, z.graph().constant(i, loc), loc);
 }
 
 Value vector_constant(Graph& graph, const std::vector<double>& numbers, DType dtype,
@@ -145,8 +139,7 @@ Value ifftshift(Value x, Axes axes, std::source_location loc) {
 
 RealAndImaginary split_spectrum(Value spectrum, std::source_location loc) {
   if (is_complex(spectrum.dtype())) {
-    const DType real = real_part_of(spectrum.dtype());
-    return {cast_to(spectrum, real, loc), cast_to(times_i(spectrum, -1, loc), real, loc)};
+    return {real(spectrum, loc), imag(spectrum, loc)};
   }
   const std::int64_t half = samples_of(spectrum, "split_spectrum") / 2;
   const Axis axis = last_axis(spectrum);
@@ -155,8 +148,8 @@ RealAndImaginary split_spectrum(Value spectrum, std::source_location loc) {
 }
 
 Value join_spectrum(Value re, Value im, std::source_location loc) {
-  const DType dtype = complex_of(re.dtype());
-  return add(cast_to(re, dtype, loc), times_i(cast_to(im, dtype, loc), 1, loc), loc);
+  const DType part = real_part_of(complex_of(re.dtype()));
+  return make_complex(cast_to(re, part, loc), cast_to(im, part, loc), loc);
 }
 
 Value pad_last_axis_to_pow2(Value x, std::source_location loc) {

@@ -45,7 +45,7 @@ double flops(const PackedProduct& p, const WantedResults& /*wanted*/) {
 }
 
 double flops(const IntegerProduct& p, const WantedResults& /*wanted*/) {
-  return 2 * number(p.rows) * number(p.depth) * number(p.columns);
+  return 2 * number(p.batch) * number(p.rows) * number(p.depth) * number(p.columns);
 }
 
 double flops(const Convolution& c, const WantedResults& /*wanted*/) {
@@ -118,6 +118,20 @@ double flops(const FourierTransform& f, const WantedResults& /*wanted*/) {
   const double n = number(f.length);
   const double lines = number(f.batch) * number(f.inner);
   return lines * (f.is_real() ? 2.5 : 5) * n * std::log2(std::max(n, 2.0));
+}
+
+// What a splat costs where it is seen is known; how many pixels see it is not. One in eight tiles
+// is about what scenes have that fill an image.
+double flops(const Splats& s, const WantedResults& /*wanted*/) {
+  constexpr double PerHit = 40;
+  const double forward = number(s.batch) * number(s.count) * number(s.pixels()) * PerHit / 8;
+  switch (s.stage) {
+    case Splats::Stage::Prepare: return number(s.batch) * number(s.count) * PerHit;
+    case Splats::Stage::Rasterize:
+    case Splats::Stage::Render: return forward;
+    case Splats::Stage::Backward: return 4 * forward;
+  }
+  return forward;
 }
 
 }  // namespace

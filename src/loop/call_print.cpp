@@ -58,6 +58,16 @@ std::string_view word(MatrixFunction::Of of) {
   return "?";
 }
 
+std::string_view word(Splats::Stage stage) {
+  switch (stage) {
+    case Splats::Stage::Prepare: return "prepare";
+    case Splats::Stage::Rasterize: return "rasterize";
+    case Splats::Stage::Render: return "render";
+    case Splats::Stage::Backward: return "backward";
+  }
+  return "?";
+}
+
 std::string_view backward(Pass pass) { return pass == Pass::Backward ? "backward, " : ""; }
 std::string_view when(bool holds, std::string_view text) { return holds ? text : ""; }
 std::string pair(const HeightAndWidth& p) { return fmt::format("{} x {}", p[0], p[1]); }
@@ -94,6 +104,11 @@ std::string text(const PackedProduct& p) {
   return out;
 }
 
+std::string text(const PackedDecoding& p) {
+  return fmt::format("{}, {} of {} x {}", quant::to_string(p.scheme), p.matrices, p.depth,
+                     p.columns);
+}
+
 std::string text(const Rescaling& r) {
   std::string out =
       fmt::format("zeros {}, [{}], {}", r.x_zero, fmt::join(r.w_zeros, ", "), r.out_zero);
@@ -103,7 +118,8 @@ std::string text(const Rescaling& r) {
 }
 
 std::string text(const IntegerProduct& p) {
-  return fmt::format("{} x {} by {} x {}, {}", p.rows, p.depth, p.depth, p.columns,
+  const std::string batch = p.batch == 1 ? "" : fmt::format("{} of ", p.batch);
+  return fmt::format("{}{} x {} by {} x {}, {}", batch, p.rows, p.depth, p.depth, p.columns,
                      text(p.rescaling));
 }
 
@@ -209,6 +225,18 @@ std::string text(const GatedDelta& d) {
 std::string text(const FourierTransform& f) {
   return fmt::format("{}{}, {} x {} x {}, scale {}", word(f.of), when(f.inverse, " inverse"),
                      f.batch, f.length, f.inner, print_f64(f.scale));
+}
+
+std::string text(const Splats& s) {
+  return fmt::format("{}{}, {} images {} x {} of {} splats{}, {} coefficients to band {}, {}, "
+                     "{}{}, tiles of {}, {} "
+                     "entries, radius {}, cutoff {}, {} steps, threshold {}, gamma {}",
+                     word(s.stage), when(s.known, " from what is known"), s.batch, s.height,
+                     s.width, s.count, when(s.lens, " through a lens"), s.coefficients, s.degree,
+                     name_of(s.color_source), name_of(s.opacity_space),
+                     when(s.view_from_splat, ", seen from splats"), s.tile_size, s.entries,
+                     print_f64(s.radius_scale), print_f64(s.alpha_cutoff), s.max_steps,
+                     print_f64(s.transmittance_threshold), print_f64(s.gamma));
 }
 
 }  // namespace

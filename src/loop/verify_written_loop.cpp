@@ -141,7 +141,7 @@ class BodyChecker {
       require_plan(
           row.dtypes.has(type(item, 0)) && type(item, item.reads.size() - 1) == type(item, 0),
           "a function of a written-out loop is not defined for its operands");
-      return row.result.value_or(type(item, 0));
+      return row.result_dtype(type(item, 0));
     };
     switch (i.code) {
       case Code::Copy: takes(1); return type(item, 0);

@@ -180,7 +180,7 @@ void op::Conv2dBackwardWeight::normalize(std::span<const Type> operands) {
 
 Inferred infer(const op::Conv& op, const InferContext& in) {
   require_grids(in, op.info);
-  require_dtypes(in, "c2", 0, 2, dtypes::floats);
+  require_dtypes(in, "c2", 0, 2, dtypes::floats | dtypes::complexes);
   require_conv_geometry(op, in);
   require_no_kernel_size(in, op.kernel_size);
   const Dims& x = in[0].dims;
@@ -197,7 +197,7 @@ Inferred infer(const op::Conv& op, const InferContext& in) {
 
 Inferred infer(const op::Conv2dBackwardInput& op, const InferContext& in) {
   require_grids(in, op.info);
-  require_dtypes(in, "c2", 0, 2, dtypes::floats);
+  require_dtypes(in, "c2", 0, 2, dtypes::floats | dtypes::complexes);
   require_entries(in, "c3", "input_size", op.input_size.size(), in[0].rank() - 2);
   require_non_negative(in, "c3", op.input_size);
   require_conv_geometry(op, in);
@@ -218,7 +218,7 @@ Inferred infer(const op::Conv2dBackwardInput& op, const InferContext& in) {
 
 Inferred infer(const op::Conv2dBackwardWeight& op, const InferContext& in) {
   require_grids(in, op.info);
-  require_dtypes(in, "c2", 0, 2, dtypes::floats);
+  require_dtypes(in, "c2", 0, 2, dtypes::floats | dtypes::complexes);
   require_entries(in, "c3", "kernel_size", op.kernel_size.size(), in[0].rank() - 2);
   require_conv_geometry(op, in);
   const Dims& x = in[0].dims;
@@ -248,13 +248,18 @@ Inferred infer(const op::Conv2dBackwardWeight& op, const InferContext& in) {
 
 Inferred infer(const op::Pool& op, const InferContext& in) {
   require_rank_four(in, op.info, 1);
-  require_dtypes(in, "c2", 0, 1, dtypes::floats);
+  require_dtypes(in, "c2", 0, 1, dtypes::floats | dtypes::complexes);
   switch (op.kind) {
     case ReduceKind::Sum:
-    case ReduceKind::Mean:
+    case ReduceKind::Mean: break;
     case ReduceKind::Max:
     case ReduceKind::Min:
-    case ReduceKind::Prod: break;
+    case ReduceKind::Prod:
+      if (!is_complex(in[0].dtype)) break;
+      in.reject(
+          "c3",
+          fmt::format("windows of complex numbers cannot be combined by '{}'", name_of(op.kind)),
+          "use sum or mean");
     case ReduceKind::Any:
     case ReduceKind::All:
     case ReduceKind::LogSumExp:

@@ -13,12 +13,18 @@ using dtypes::ints;
 constexpr DTypeSet none;
 constexpr DTypeSet reals = floats | ints;
 constexpr DTypeSet numbers = reals | complexes;
+constexpr DTypeSet field_dtypes = floats | complexes;
+constexpr DTypeSet part_dtypes = {DType::F32, DType::F64};  // of complex numbers
 constexpr DTypeSet ordered = reals | booleans;
 
 constexpr ElementCost Simple{1};
 constexpr ElementCost Slow{4};  // an instruction that takes longer, or a few of them
 constexpr ElementCost Polynomial{12};
 constexpr ElementCost Longest{24};
+constexpr ElementCost Function{12, 60};
+constexpr ElementCost Rooted{4, 30};
+constexpr ElementCost Measured{1, 12};
+constexpr ElementCost Power{24, 120};
 constexpr ElementCost Multiplied{1, 4};
 constexpr ElementCost Divided{4, 24};
 
@@ -27,32 +33,41 @@ constexpr auto UnaryRows = std::to_array<ElementwiseRow>({
     {"gelu_approx", Polynomial, floats, {}, "x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³)))"},
     {"silu", Polynomial, floats, {}, "x·σ(x)"},
     {"relu", Simple, reals, {}, "max(x, 0); NaN stays NaN", reals},
-    {"sigmoid", Polynomial, floats, {}, "1/(1 + e^-x)"},
-    {"tanh", Polynomial, floats, {}, "tanh x"},
-    {"exp", Polynomial, floats | complexes, {}, "e^x"},
-    {"log", Polynomial, floats | complexes, {}, "ln x; -inf at 0, NaN below"},
-    {"sqrt", Slow, floats | complexes, {}, "√x; NaN below 0", floats},
-    {"rsqrt", Polynomial, floats, {}, "1/√x; NaN below 0"},
+    {"sigmoid", Function, field_dtypes, {}, "1/(1 + e^-x)"},
+    {"tanh", Function, field_dtypes, {}, "tanh x"},
+    {"exp", Function, field_dtypes, {}, "e^x"},
+    {"log",
+     Function,
+     field_dtypes,
+     {},
+     "ln x; -inf at 0, NaN below, of complex numbers the branch with |im| ≤ π"},
+    {"sqrt",
+     Rooted,
+     field_dtypes,
+     {},
+     "√x; NaN below 0, of complex numbers the root with re ≥ 0",
+     floats},
+    {"rsqrt", Function, field_dtypes, {}, "1/√x; NaN below 0"},
     {"neg", Simple, numbers, {}, "-x; integers wrap", numbers},
-    {"abs", Simple, reals, {}, "|x|; integers wrap", reals},
-    {"sin", Polynomial, floats, {}, "sin x"},
-    {"cos", Polynomial, floats, {}, "cos x"},
-    {"tan", Polynomial, floats, {}, "tan x"},
-    {"atan", Polynomial, floats, {}, "arctan x"},
+    {"abs", Measured, numbers, Gives::RealPart, "|x|; integers wrap", reals},
+    {"sin", Function, field_dtypes, {}, "sin x"},
+    {"cos", Function, field_dtypes, {}, "cos x"},
+    {"tan", Function, field_dtypes, {}, "tan x"},
+    {"atan", Function, field_dtypes, {}, "arctan x"},
     {"round", Slow, reals, {}, "nearest integer, ties to even", reals},
     {"erf", Polynomial, floats, {}, "2/√π ∫₀ˣ e^-t² dt"},
     {"erfc", Polynomial, floats, {}, "1 - erf x, without cancellation"},
-    {"expm1", Polynomial, floats, {}, "e^x - 1, without cancellation"},
-    {"log1p", Polynomial, floats, {}, "ln(1 + x), without cancellation"},
-    {"exp2", Polynomial, floats, {}, "2^x"},
-    {"log2", Polynomial, floats, {}, "log₂ x"},
-    {"sinh", Polynomial, floats, {}, "sinh x"},
-    {"cosh", Polynomial, floats, {}, "cosh x"},
-    {"asin", Polynomial, floats, {}, "arcsin x; NaN outside [-1, 1]"},
-    {"acos", Polynomial, floats, {}, "arccos x; NaN outside [-1, 1]"},
-    {"asinh", Polynomial, floats, {}, "arsinh x"},
-    {"acosh", Polynomial, floats, {}, "arcosh x; NaN below 1"},
-    {"atanh", Polynomial, floats, {}, "artanh x; ±inf at ±1, NaN outside"},
+    {"expm1", Function, field_dtypes, {}, "e^x - 1, without cancellation"},
+    {"log1p", Function, field_dtypes, {}, "ln(1 + x), without cancellation"},
+    {"exp2", Function, field_dtypes, {}, "2^x"},
+    {"log2", Function, field_dtypes, {}, "log₂ x"},
+    {"sinh", Function, field_dtypes, {}, "sinh x"},
+    {"cosh", Function, field_dtypes, {}, "cosh x"},
+    {"asin", Function, field_dtypes, {}, "arcsin x; NaN outside [-1, 1]"},
+    {"acos", Function, field_dtypes, {}, "arccos x; NaN outside [-1, 1]"},
+    {"asinh", Function, field_dtypes, {}, "arsinh x"},
+    {"acosh", Function, field_dtypes, {}, "arcosh x; NaN below 1"},
+    {"atanh", Function, field_dtypes, {}, "artanh x; ±inf at ±1, NaN outside"},
     {"softplus", Polynomial, floats, {}, "ln(1 + e^x), without overflow"},
     {"log_sigmoid", Polynomial, floats, {}, "ln σ(x) = -softplus(-x)"},
     {"elu", Polynomial, floats, {}, "x above 0, e^x - 1 below"},
@@ -65,20 +80,22 @@ constexpr auto UnaryRows = std::to_array<ElementwiseRow>({
     {"hard_swish", Slow, floats, {}, "x·hard_sigmoid(x)"},
     {"mish", Polynomial, floats, {}, "x·tanh(softplus(x))"},
     {"softsign", Slow, floats, {}, "x/(1 + |x|)"},
-    {"square", Simple, reals, {}, "x²", reals},
-    {"reciprocal", Slow, floats, {}, "1/x", floats},
+    {"square", Multiplied, numbers, {}, "x²", reals},
+    {"reciprocal", Divided, field_dtypes, {}, "1/x", floats},
     {"sign", Slow, reals, {}, "-1, 0 or 1; NaN stays NaN", reals},
     {"floor", Slow, reals, {}, "largest integer ≤ x", reals},
     {"ceil", Slow, reals, {}, "smallest integer ≥ x", reals},
     {"trunc", Slow, reals, {}, "x without its fraction", reals},
     {"conjugate",
      Simple,
-     floats | complexes,
+     field_dtypes,
      {},
      "re x - i·im x; x itself when it is real",
-     floats | complexes},
-    {"is_nan", Simple, floats, DType::Bool, "x is NaN", floats},
-    {"is_finite", Simple, floats, DType::Bool, "x is neither infinite nor NaN", floats},
+     field_dtypes},
+    {"imag", Simple, complexes, Gives::RealPart, "the imaginary part of x", complexes},
+    {"is_nan", Simple, field_dtypes, Gives::Truth, "x, or a part of it, is NaN", field_dtypes},
+    {"is_finite", Simple, field_dtypes, Gives::Truth, "x is neither infinite nor NaN",
+     field_dtypes},
     {"logical_not", Simple, booleans, {}, "not x", booleans},
     {"bitwise_not", Simple, ints | booleans, {}, "every bit flipped", ints | booleans},
 });
@@ -99,10 +116,17 @@ constexpr auto BinaryRows = std::to_array<ElementwiseRow>({
      none},
     {"max", Simple, reals, {}, "the larger; NaN if either is", reals, ints},
     {"min", Simple, reals, {}, "the smaller; NaN if either is", reals, ints},
-    {"pow", Longest, reals, {}, "a^b; integers need b ≥ 0", ints, none},
+    {"pow",
+     Power,
+     numbers,
+     {},
+     "a^b; integers need b ≥ 0; e^(b·ln a) of complex numbers",
+     ints,
+     none},
     {"rem", Longest, reals, {}, "a - b·trunc(a/b), with a's sign", reals, none},
     {"atan2", Longest, floats, {}, "the angle of (b, a)", none, none},
     {"hypot", Longest, floats, {}, "√(a² + b²), without overflow", none, none},
+    {"make_complex", Simple, part_dtypes, Gives::Complex, "a + i·b", part_dtypes, none},
     {"logical_and", Simple, booleans, {}, "a and b", booleans, booleans},
     {"logical_or", Simple, booleans, {}, "a or b", booleans, booleans},
     {"logical_xor", Simple, booleans, {}, "a or b, not both", booleans, booleans},
@@ -126,12 +150,12 @@ constexpr auto BinaryRows = std::to_array<ElementwiseRow>({
 });
 
 constexpr auto CompareRows = std::to_array<ElementwiseRow>({
-    {"eq", Simple, dtypes::all, DType::Bool, "a = b", dtypes::all, dtypes::all},
-    {"ne", Simple, dtypes::all, DType::Bool, "a ≠ b", dtypes::all, dtypes::all},
-    {"lt", Simple, ordered, DType::Bool, "a < b", ordered, none},
-    {"le", Simple, ordered, DType::Bool, "a ≤ b", ordered, none},
-    {"gt", Simple, ordered, DType::Bool, "a > b", ordered, none},
-    {"ge", Simple, ordered, DType::Bool, "a ≥ b", ordered, none},
+    {"eq", Simple, dtypes::all, Gives::Truth, "a = b", dtypes::all, dtypes::all},
+    {"ne", Simple, dtypes::all, Gives::Truth, "a ≠ b", dtypes::all, dtypes::all},
+    {"lt", Simple, ordered, Gives::Truth, "a < b", ordered, none},
+    {"le", Simple, ordered, Gives::Truth, "a ≤ b", ordered, none},
+    {"gt", Simple, ordered, Gives::Truth, "a > b", ordered, none},
+    {"ge", Simple, ordered, Gives::Truth, "a ≥ b", ordered, none},
 });
 
 // Rows stand in the order of their kinds; the build stops when one is out of step.
@@ -149,6 +173,16 @@ static_assert(in_step<BinaryKind>(BinaryRows));
 static_assert(in_step<CompareKind>(CompareRows));
 
 }  // namespace
+
+DType ElementwiseRow::result_dtype(DType operands) const {
+  switch (gives) {
+    case Gives::Same: break;
+    case Gives::Truth: return DType::Bool;
+    case Gives::RealPart: return real_part_of(operands);
+    case Gives::Complex: return complex_of(operands);
+  }
+  return operands;
+}
 
 const ElementwiseRow& row(UnaryKind kind) { return UnaryRows[static_cast<std::size_t>(kind)]; }
 const ElementwiseRow& row(BinaryKind kind) { return BinaryRows[static_cast<std::size_t>(kind)]; }

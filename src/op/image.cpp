@@ -18,7 +18,7 @@ bool repeats_samples(const op::Resize& op, const Dim& from, const Dim& to) {
 }  // namespace
 
 Inferred infer(const op::Resize& op, const InferContext& in) {
-  require_dtypes(in, "c1", 0, 1, dtypes::floats);
+  require_dtypes(in, "c1", 0, 1, dtypes::floats | dtypes::complexes);
   if (in[0].rank() < 3) {
     in.reject("c2", fmt::format("x has rank {}", in[0].rank()),
               "reshape it to [N, C, spatial…], with N and C of 1 if need be");

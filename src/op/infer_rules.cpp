@@ -51,7 +51,7 @@ std::optional<Dim> floor_divide(const Dim& a, std::int64_t b) {
 void require_activation(const InferContext& in, std::string_view label, UnaryKind kind) {
   const ElementwiseRow& r = row(kind);
   const DType dtype = in[0].dtype;
-  if (r.dtypes.has(dtype) && r.result.value_or(dtype) == dtype) return;
+  if (r.dtypes.has(dtype) && r.result_dtype(dtype) == dtype) return;
   in.reject(label, fmt::format("'{}' does not give {} from {}", r.name, name(dtype), name(dtype)),
             "apply it as a node of its own");
 }

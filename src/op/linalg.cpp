@@ -169,7 +169,7 @@ Inferred infer(const op::LoraMatmul&, const InferContext& in) {
     in.reject("c2", fmt::format("w {}, a {} and b {} do not fit x {}", in[1].to_string(),
                                 in[2].to_string(), in[3].to_string(), in[0].to_string()));
   }
-  require_dtypes(in, "c3", 0, 4, dtypes::floats);
+  require_dtypes(in, "c3", 0, 4, dtypes::floats | dtypes::complexes);
   Dims out = in[0].dims;
   out.back() = n;
   return in[0].with(std::move(out));

@@ -35,14 +35,14 @@ std::span<const Identity> algebra_identities() {
       {"mul_minus_one", "x·(-1) -> -x", x * number(-1), -x, with_sign},
       {"abs_neg", "|-x| -> |x|", apply(U::Abs, -x), apply(U::Abs, x), with_sign},
       {"square_neg", "(-x)² -> x²", apply(U::Square, -x), apply(U::Square, x)},
-      {"square_abs", "|x|² -> x²", apply(U::Square, apply(U::Abs, x)), apply(U::Square, x)},
+      {"square_abs", "|x|² -> x²", apply(U::Square, apply(U::Abs, x)), apply(U::Square, x), real},
       // Neutral elements.
       {"add_zero", "x + 0 -> x", x + zero, x, integer},  // -0.0 + 0.0 is 0.0
       {"add_minus_zero", "x + (-0.0) -> x", x + number(-0.0), x, floating},
       {"sub_zero", "x - 0 -> x", x - zero, x},
       {"mul_one", "x·1 -> x", x * one, x, real},
       {"div_one", "x/1 -> x", x / one, x, real},
-      {"pow_one", "x^1 -> x", apply(B::Pow, x, one), x},
+      {"pow_one", "x^1 -> x", apply(B::Pow, x, one), x, real},
       {"shift_left_zero", "x << 0 -> x", apply(B::ShiftLeft, x, zero), x},
       {"shift_right_zero", "x >> 0 -> x", apply(B::ShiftRight, x, zero), x},
       {"bitwise_or_zero", "x | 0 -> x", apply(B::BitwiseOr, x, zero), x},
@@ -76,7 +76,7 @@ std::span<const Identity> algebra_identities() {
       // A function twice.
       {"not_not", "not not x -> x", apply(U::LogicalNot, apply(U::LogicalNot, x)), x},
       {"bitwise_not_twice", "~~x -> x", apply(U::BitwiseNot, apply(U::BitwiseNot, x)), x},
-      {"abs_abs", "||x|| -> |x|", apply(U::Abs, apply(U::Abs, x)), apply(U::Abs, x)},
+      {"abs_abs", "||x|| -> |x|", apply(U::Abs, apply(U::Abs, x)), apply(U::Abs, x), real},
       {"relu_relu", "relu(relu(x)) -> relu(x)", apply(U::Relu, apply(U::Relu, x)),
        apply(U::Relu, x)},
       {"sign_sign", "sign(sign(x)) -> sign(x)", apply(U::Sign, apply(U::Sign, x)),

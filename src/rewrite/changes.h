@@ -21,6 +21,8 @@ using Change = std::optional<PassResult>;
 [[nodiscard]] Change fold_constants(const Graph& graph);
 [[nodiscard]] Change apply_rules(const Graph& graph);
 [[nodiscard]] Change move_invariants(const Graph& graph);
+// The pass of ricci/rewrite/loops.h.
+[[nodiscard]] Change join_loop_products(const Graph& graph);
 
 /// A graph and the changes made to it, one after the other.
 class Changes {

@@ -28,7 +28,7 @@ struct NumberRange {
   bool is_signed = true;
 };
 
-NumberRange range_of(DType dtype) {
+NumberRange numbers_of(DType dtype) {
   switch (dtype) {
     case DType::F64:
     case DType::C128: return {53, 1024, -1074};
@@ -65,8 +65,8 @@ bool cast_loses_nothing(DType from, DType to) {
   const bool to_number_with_fraction = is_float(to) || is_complex(to);
   if ((is_float(from) || is_complex(from)) && !to_number_with_fraction) return false;
   if (to == DType::Bool) return false;
-  const NumberRange a = range_of(from);
-  const NumberRange b = range_of(to);
+  const NumberRange a = numbers_of(from);
+  const NumberRange b = numbers_of(to);
   // An integer below zero, -2^63, needs no more digits than its neighbours in a float.
   const bool sign_fits = !a.is_signed || b.is_signed;
   return sign_fits && a.digits <= b.digits && a.exponent <= b.exponent &&

@@ -22,6 +22,22 @@ bool is_free(const Node& node) {
          op.is<op::Narrow>() || op.is<op::Reverse>() || op.is<op::StopGradient>();
 }
 
+// A matrix that products read the other way round than it lies: to bring it into their order before
+// the loop costs less than in every step. Small ones are a few instructions there.
+std::vector<bool> turned_factors(const Graph& body) {
+  constexpr std::int64_t Large = 1 << 14;
+  std::vector<bool> out(body.size(), false);
+  for (const Node& node : body.nodes()) {
+    if (!node.op.is<op::Matmul>()) continue;
+    for (const ValueId v : node.operands) {
+      const Type& type = body.type(v);
+      out[v.node] = body.nodes()[v.node].op.is<op::Transpose>() && type.is_static() &&
+                    type.numel().value_or(0) >= Large;
+    }
+  }
+  return out;
+}
+
 // An element-wise op that broadcasts makes more than it reads: to read that again and again would
 // cost more than to make it.
 bool only_spreads(const Graph& body, const Node& node) {
@@ -44,7 +60,11 @@ bool runs_custom(const Node& node) {
 class Invariants {
  public:
   Invariants(const op::Scan& op, const Graph& body)
-      : op_(op), body_(body), same_(body.size(), false), leaves_(body.size(), false) {
+      : op_(op),
+        body_(body),
+        same_(body.size(), false),
+        turned_(turned_factors(body)),
+        leaves_(body.size(), false) {
     std::size_t input = 0;
     const ScanLayout layout(op);
     for (NodeId id = 0; id < body.size(); ++id) {
@@ -82,7 +102,7 @@ class Invariants {
         continue;
       }
       if (!needed_[id]) continue;
-      leaves_[id] = same_[id] && !is_free(node) && !only_spreads(body_, node);
+      leaves_[id] = same_[id] && (turned_[id] || (!is_free(node) && !only_spreads(body_, node)));
       if (leaves_[id]) {
         frontier_.push_back(id);
         continue;
@@ -95,6 +115,7 @@ class Invariants {
   const op::Scan& op_;
   const Graph& body_;
   std::vector<bool> same_;
+  std::vector<bool> turned_;
   std::vector<bool> needed_;
   std::vector<bool> leaves_;
   std::vector<NodeId> frontier_;

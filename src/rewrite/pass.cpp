@@ -8,9 +8,12 @@
 #include "ricci/rewrite/canonicalize.h"
 #include "ricci/rewrite/cleanup.h"
 #include "ricci/rewrite/control_flow.h"
+#include "ricci/rewrite/fuse.h"
 #include "ricci/rewrite/legalize.h"
+#include "ricci/rewrite/loops.h"
 #include "ricci/rewrite/precision.h"
 #include "ricci/rewrite/prepare.h"
+#include "ricci/rewrite/quantize.h"
 #include "ricci/rewrite/unfuse.h"
 #include "ricci/support/text.h"
 
@@ -48,6 +51,8 @@ std::vector<Pass> lowerings() {
       {"materialize_bcasts_for_ad", "repeats what every step of a scan sees whole, row by row",
        materialize_bcasts_for_ad},
       {"convert_scans_for_ad", "makes scans keep the carries of their steps", convert_scans_for_ad},
+      {"join_products", "makes one product of those that the steps of a scan make of rows",
+       join_products},
       {"decompose_fusion_regions", "writes batch regions as regions and a concat",
        decompose_fusion_regions},
       {"unfuse_elementwise_regions", "writes regions as one node per step",
@@ -55,6 +60,8 @@ std::vector<Pass> lowerings() {
       {"legalize_multi_axis_reduce", "reduces one axis at a time", legalize_multi_axis_reduce},
       {"unfuse_fused_for_autodiff", "writes out fused ops and sequence models",
        unfuse_fused_for_autodiff},
+      {"write_out_products", "writes fused ops and general products as matrix products",
+       write_out_products},
       {"lower_dot_general", "writes general products as matrix products", lower_dot_general},
       {"decompose_backward_ops", "writes out the ops of gradients that have an expansion",
        decompose_backward_ops},
@@ -68,6 +75,8 @@ std::vector<Pass> lowerings() {
        mark_batch_slice_regions},
       {"fuse_batch_preprocess", "joins equal regions over slices of a batch",
        fuse_batch_preprocess},
+      {"fuse_decomposed_gaussian_splat", "joins the two halves of an image of splats",
+       fuse_decomposed_gaussian_splat},
       {"prepare_for_autodiff", "everything a differentiator of primitives needs, to a fixpoint",
        prepare_for_autodiff},
   };
@@ -83,6 +92,14 @@ std::vector<Pass> precisions() {
          [make = policy.make](const Graph& graph) { return auto_mixed_precision(graph, make()); },
          PassKind::Precision});
   }
+  passes.push_back({"propagate_fake_quantize", "takes away roundings of what is rounded already",
+                    [](const Graph& graph) { return propagate_fake_quantize(graph).result; },
+                    PassKind::Precision});
+  passes.push_back({"propagate_codes", "moves quantize up and dequantize down, and cancels them",
+                    propagate_codes, PassKind::Precision});
+  passes.push_back({"convert_to_codes",
+                    "writes products of what dequantize gave as products of codes",
+                    convert_to_codes, PassKind::Precision});
   return passes;
 }
 

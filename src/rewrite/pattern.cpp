@@ -1,5 +1,6 @@
 #include "rewrite/pattern.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "ricci/build/build.h"
@@ -102,6 +103,12 @@ bool needs_expanding(const Pattern& to, const Rewriter& r, const Bindings& bound
   return bound.at(static_cast<std::size_t>(to.args[0].code))->dims() != r.type().dims;
 }
 
+// An identity of real numbers says nothing about complex ones they were made of: |z|² is not z².
+bool leaves_the_reals(Value operand, const Bindings& bound) {
+  return !is_complex(operand.dtype()) &&
+         std::ranges::any_of(bound, [](const auto& v) { return v && is_complex(v->dtype()); });
+}
+
 }  // namespace
 
 Replacement apply_identity(const Identity& identity, Rewriter& rewriter) {
@@ -112,6 +119,7 @@ Replacement apply_identity(const Identity& identity, Rewriter& rewriter) {
   Bindings bound;
   if (!match_args(identity.from, rewriter.operands(), rewriter, bound)) return std::nullopt;
   if (needs_expanding(identity.to, rewriter, bound)) return std::nullopt;
+  if (leaves_the_reals(rewriter.operands().back(), bound)) return std::nullopt;
   return std::vector{rewriter.fit(build(identity.to, rewriter, bound))};
 }
 

@@ -11,42 +11,10 @@
 #include "ricci/support/error.h"
 #include "ricci/support/text.h"
 
+#include "rewrite/name_pattern.h"
+
 namespace ricci {
 namespace {
-
-// Whether a text is what a pattern with '*' and '?' describes: the last '*' takes one character
-// more whenever what follows it does not fit.
-bool matches(std::string_view pattern, std::string_view text) {
-  std::size_t p = 0;
-  std::size_t t = 0;
-  std::size_t star = std::string_view::npos;
-  std::size_t taken = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      taken = t;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++taken;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
-}
-
-bool is_meant(const PrecisionPolicy::Rule& rule, const Node& node) {
-  if (matches(rule.pattern, node.op.mnemonic())) return true;
-  if (rule.ops_only) return false;
-  for (const std::string& name : node.names) {
-    if (!name.empty() && matches(rule.pattern, name)) return true;
-  }
-  return node.provenance && !node.provenance->label.empty() &&
-         matches(rule.pattern, node.provenance->label);
-}
 
 void require_sense(const PrecisionPolicy& policy) {
   const auto require = [](DType dtype, std::string_view what) {
@@ -87,7 +55,7 @@ class Mixer {
     const Numerics numerics = numerics_of(node.op.op_class(), node.op.info());
     if (numerics == Numerics::Boundary) return DType::F32;
     for (auto rule = policy_.rules.rbegin(); rule != policy_.rules.rend(); ++rule) {
-      if (is_meant(*rule, node)) return rule->dtype;
+      if (is_meant(rule->pattern, node, rule->ops_only)) return rule->dtype;
     }
     switch (numerics) {
       case Numerics::Compute: return policy_.compute;

@@ -1,6 +1,7 @@
 #include "ricci/rewrite/prepare.h"
 
 #include "ricci/rewrite/control_flow.h"
+#include "ricci/rewrite/fuse.h"
 #include "ricci/rewrite/unfuse.h"
 
 #include "rewrite/replace_nodes.h"
@@ -14,7 +15,8 @@ PassResult prepare_for_autodiff(const Graph& graph) {
       graph,
       {decompose_fusion_regions, [](const Graph& g) { return unfuse_elementwise_regions(g); },
        legalize_multi_axis_reduce, unfuse_fused_for_autodiff, lower_dot_general, inline_if,
-       unroll_while, inline_custom_fn_for_autodiff, convert_scans_for_ad});
+       unroll_while, inline_custom_fn_for_autodiff, convert_scans_for_ad,
+       fuse_decomposed_gaussian_splat});
 }
 
 }  // namespace ricci

@@ -2,6 +2,7 @@
 
 #include "ricci/build/build.h"
 #include "ricci/rewrite/control_flow.h"
+#include "ricci/rewrite/quantize.h"
 #include "ricci/rule/expand.h"
 
 #include "rewrite/replace_nodes.h"
@@ -75,6 +76,12 @@ bool is_seed(const Node& node) {
 }
 
 }  // namespace
+
+PassResult write_out_products(const Graph& graph) {
+  return replace_nodes(graph, "write_out_products", [](const NodeVisit& v) -> NewResults {
+    return is_fused(v.node.op) ? expanded(v) : as_matmul(v);
+  });
+}
 
 PassResult decompose_fusion_regions(const Graph& graph) {
   return replace_nodes(graph, "decompose_fusion_regions", [](const NodeVisit& v) -> NewResults {

@@ -78,20 +78,15 @@ double combine(const op::Pool& op, const std::vector<double>& values) {
     for (const double v : values) total = f(total, v);
     return total;
   };
-  const auto add = [](double a, double b) { return a + b; };
   constexpr double Inf = std::numeric_limits<double>::infinity();
   switch (op.kind) {
-    case ReduceKind::Sum: return fold(0, add);
     case ReduceKind::Prod: return fold(1, [](double a, double b) { return a * b; });
     case ReduceKind::Max:
       return fold(-Inf, [](double a, double b) { return eval_binary(BinaryKind::Max, a, b); });
     case ReduceKind::Min:
       return fold(Inf, [](double a, double b) { return eval_binary(BinaryKind::Min, a, b); });
-    case ReduceKind::Mean: {
-      const auto whole =
-          static_cast<double>(op.kernel_size[0]) * static_cast<double>(op.kernel_size[1]);
-      return fold(0, add) / (op.count_include_pad ? whole : static_cast<double>(values.size()));
-    }
+    case ReduceKind::Sum:
+    case ReduceKind::Mean:
     case ReduceKind::Any:
     case ReduceKind::All:
     case ReduceKind::LogSumExp: break;
@@ -99,48 +94,82 @@ double combine(const op::Pool& op, const std::vector<double>& values) {
   throw InternalError("windows are not pooled by this reduction");
 }
 
+// Calls f(first, second, result) with the numbers of a product's operands and zeros for its result.
+template <class F>
+void eval_products(EvalContext& c, F&& f) {
+  with_number_class(c.dtype(0), [&]<class N>() {
+    const Nd<N> a = c.numbers<N>(0);
+    const Nd<N> b = c.numbers<N>(1);
+    Nd<N> out(c.result_dims(0));
+    f(a, b, out);
+    c.give(0, out);
+  });
+}
+
 }  // namespace
 
 // y[n, o, i, j] = Σ_{c,u,v} x[n, G(o)·C_in/groups + c, i·s + u·d - p, j·s + v·d - p]
 //                         · w[o, c, u, v]
 void eval(const op::Conv& op, EvalContext& c) {
-  const RealNd x = c.real(0);
-  const RealNd w = c.real(1);
-  RealNd y(c.result_dims(0));
-  for_each_product(op, x.dims, w.dims, y.dims,
-                   [&](const StaticDims& at_x, const StaticDims& at_w, const StaticDims& at_y) {
-                     y.at(at_y) += x.at(at_x) * w.at(at_w);
-                   });
-  c.give(0, y);
+  eval_products(c, [&](const auto& x, const auto& w, auto& y) {
+    for_each_product(op, x.dims, w.dims, y.dims,
+                     [&](const StaticDims& at_x, const StaticDims& at_w, const StaticDims& at_y) {
+                       y.at(at_y) += x.at(at_x) * w.at(at_w);
+                     });
+  });
 }
 
 // dx[n, c, a, b] = Σ dy[n, o, i, j] · w[o, c', u, v] over a = i·s + u·d - p, b = j·s + v·d - p
 void eval(const op::Conv2dBackwardInput& op, EvalContext& c) {
-  const RealNd dy = c.real(0);
-  const RealNd w = c.real(1);
-  RealNd dx(c.result_dims(0));
-  for_each_product(op, dx.dims, w.dims, dy.dims,
-                   [&](const StaticDims& at_x, const StaticDims& at_w, const StaticDims& at_y) {
-                     dx.at(at_x) += dy.at(at_y) * w.at(at_w);
-                   });
-  c.give(0, dx);
+  eval_products(c, [&](const auto& dy, const auto& w, auto& dx) {
+    for_each_product(op, dx.dims, w.dims, dy.dims,
+                     [&](const StaticDims& at_x, const StaticDims& at_w, const StaticDims& at_y) {
+                       dx.at(at_x) += dy.at(at_y) * w.at(at_w);
+                     });
+  });
 }
 
 // dw[o, c, u, v] = Σ_{n,i,j} x[n, G(o)·C_in/groups + c, i·s + u·d - p, j·s + v·d - p]
 //                          · dy[n, o, i, j]
 void eval(const op::Conv2dBackwardWeight& op, EvalContext& c) {
-  const RealNd x = c.real(0);
-  const RealNd dy = c.real(1);
-  RealNd dw(c.result_dims(0));
-  for_each_product(op, x.dims, dw.dims, dy.dims,
-                   [&](const StaticDims& at_x, const StaticDims& at_w, const StaticDims& at_y) {
-                     dw.at(at_w) += x.at(at_x) * dy.at(at_y);
-                   });
-  c.give(0, dw);
+  eval_products(c, [&](const auto& x, const auto& dy, auto& dw) {
+    for_each_product(op, x.dims, dw.dims, dy.dims,
+                     [&](const StaticDims& at_x, const StaticDims& at_w, const StaticDims& at_y) {
+                       dw.at(at_w) += x.at(at_x) * dy.at(at_y);
+                     });
+  });
 }
+
+namespace {
+
+// Sum or mean over the positions of a window.
+template <class N>
+void eval_summed_windows(const op::Pool& op, EvalContext& c) {
+  const Nd<N> x = c.numbers<N>(0);
+  Nd<N> y(c.result_dims(0));
+  const auto whole =
+      static_cast<double>(op.kernel_size[0]) * static_cast<double>(op.kernel_size[1]);
+  for_each_index4(y.dims, [&](const Index4& at) {
+    N total{};
+    double count = 0;
+    for_each_in_window(op, x.dims, at[2], at[3], [&](std::int64_t row, std::int64_t column) {
+      total += x.at({at[0], at[1], row, column});
+      ++count;
+    });
+    if (op.kind == ReduceKind::Mean) total /= op.count_include_pad ? whole : count;
+    y.at(at) = total;
+  });
+  c.give(0, y);
+}
+
+}  // namespace
 
 // y[n, c, i, j] = kind over the x[n, c, i·s + u - p, j·s + v - p] inside the image
 void eval(const op::Pool& op, EvalContext& c) {
+  if (op.kind == ReduceKind::Sum || op.kind == ReduceKind::Mean) {
+    if (is_complex(c.dtype(0))) return eval_summed_windows<std::complex<double>>(op, c);
+    return eval_summed_windows<double>(op, c);
+  }
   const RealNd x = c.real(0);
   RealNd y(c.result_dims(0));
   for_each_index4(y.dims, [&](const Index4& at) {

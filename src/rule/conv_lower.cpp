@@ -12,11 +12,12 @@ loop::HeightAndWidth spatial(std::span<const std::int64_t> sizes, std::int64_t h
                            : loop::HeightAndWidth{sizes[0], sizes[1]};
 }
 
-// From the sizes of x, w and y. More than two spatial axes are no role's: `convolution_by_taps`.
+// From the sizes of x, w and y. More than two spatial axes are no role's: `convolution_by_taps`;
+// nor are complex numbers, of whose parts a real one is made.
 template <class Op>
 Lowering convolution(const Op& op, loop::Convolution::Of of, DType dtype, const StaticDims& x,
                      const StaticDims& w, const StaticDims& y) {
-  if (x.size() > 4) return {};
+  if (x.size() > 4 || is_complex(dtype)) return {};
   const auto sizes = [](const StaticDims& dims) { return spatial(std::span(dims).subspan(2), 1); };
   return as_call(loop::Convolution{.of = of,
                                    .dtype = dtype,

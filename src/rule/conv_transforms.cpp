@@ -1,7 +1,7 @@
 // Derivatives and batching of conv and its two gradients. The three are one trilinear form
 //   Σ x[n, c, …]·w[o, c', u…]·y[n, o, i…]
-// with one of the factors left open: each is the derivative of the others, and all are batched the
-// same way.
+// with one of the factors left open: each is the derivative of the others, with the conjugate of
+// the factor that stays, and all are batched the same way.
 #include <array>
 #include <utility>
 
@@ -51,24 +51,24 @@ Value for_weight(const Op& op, Value x, Value dy, HeightWidth kernel) {
 Cotangents vjp(const op::Conv& op, const VjpContext& c) {
   Cotangents out = c.none();
   const Value g = c.cotangent();
-  if (c.needs(0)) out[0] = for_image(op, g, c[1], c[0].type());
-  if (c.needs(1)) out[1] = for_weight(op, c[0], g, kernel_of(c[1]));
+  if (c.needs(0)) out[0] = for_image(op, g, conj(c[1]), c[0].type());
+  if (c.needs(1)) out[1] = for_weight(op, conj(c[0]), g, kernel_of(c[1]));
   return out;
 }
 
 Cotangents vjp(const op::Conv2dBackwardInput& op, const VjpContext& c) {
   Cotangents out = c.none();
   const Value g = c.cotangent();
-  if (c.needs(0)) out[0] = image_product(op, g, c[1]);
-  if (c.needs(1)) out[1] = for_weight(op, g, c[0], kernel_of(c[1]));  // [BW-06]
+  if (c.needs(0)) out[0] = image_product(op, g, conj(c[1]));
+  if (c.needs(1)) out[1] = for_weight(op, g, conj(c[0]), kernel_of(c[1]));  // [BW-06]
   return out;
 }
 
 Cotangents vjp(const op::Conv2dBackwardWeight& op, const VjpContext& c) {
   Cotangents out = c.none();
   const Value g = c.cotangent();
-  if (c.needs(0)) out[0] = for_image(op, c[1], g, c[0].type());
-  if (c.needs(1)) out[1] = image_product(op, c[0], g);
+  if (c.needs(0)) out[0] = for_image(op, conj(c[1]), g, c[0].type());
+  if (c.needs(1)) out[1] = image_product(op, conj(c[0]), g);
   return out;
 }
 

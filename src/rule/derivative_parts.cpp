@@ -25,7 +25,8 @@ Value sum_of(Value a, Value b) {
 
 Value size_as_number(const Dim& size, Value like) {
   if (const auto n = size.try_value()) return scalar_like(like, static_cast<double>(*n));
-  return dim_size(like.graph(), {.dim = size, .dtype = like.dtype()});
+  const DType real = real_part_of(like.dtype());
+  return cast_to(dim_size(like.graph(), {.dim = size, .dtype = real}), like.dtype());
 }
 
 Value spread(Value reduced, const Axes& axes, const Dims& dims) {

@@ -109,7 +109,8 @@ std::int64_t eval_binary(BinaryKind kind, std::int64_t a, std::int64_t b, std::i
     case BinaryKind::ShiftLeft: return shift_left(a, b, width);
     case BinaryKind::ShiftRight: return shift_right(a, b, width);
     case BinaryKind::Atan2:
-    case BinaryKind::Hypot: break;
+    case BinaryKind::Hypot:
+    case BinaryKind::MakeComplex: break;
   }
   not_defined(kind, "integers");
 }
@@ -137,6 +138,7 @@ std::complex<double> eval_binary(BinaryKind kind, std::complex<double> a, std::c
     case BinaryKind::Sub: return a - b;
     case BinaryKind::Mul: return a * b;
     case BinaryKind::Div: return quotient(a, b);
+    case BinaryKind::Pow: return complex_power(a, b);
     default: break;  // see the dtypes of its row
   }
   not_defined(kind, "complex numbers");
@@ -144,8 +146,24 @@ std::complex<double> eval_binary(BinaryKind kind, std::complex<double> a, std::c
 
 bool eval_compare(CompareKind kind, double a, double b) { return compare_numbers(kind, a, b); }
 
+namespace {
+
+// out[i] = a[i] + i·b[i]
+void eval_make_complex(EvalContext& c) {
+  const RealNd a = c.real(0);
+  const RealNd b = c.real(1);
+  ComplexNd out(c.result_dims(0));
+  for_each_index(out.dims, [&](const StaticDims& index) {
+    out.at(index) = std::complex<double>(a.at(index), b.at(index));
+  });
+  c.give(0, out);
+}
+
+}  // namespace
+
 // out[i] = f(a[i], b[i])
 void eval(const op::Binary& op, EvalContext& c) {
+  if (op.kind == BinaryKind::MakeComplex) return eval_make_complex(c);
   with_number_class(c.dtype(0), [&]<class N>() {
     const Nd<N> a = c.numbers<N>(0);
     const Nd<N> b = c.numbers<N>(1);

@@ -17,25 +17,67 @@ Value slope_times(const Expression& slope, Value x, Value v, ResultOf&& result) 
 
 }  // namespace
 
+namespace {
+
+// z/|z|, and 0 at 0: the direction in which |z| grows.
+Value direction(Value z, Value modulus) {
+  const Value none = eq(modulus, 0.0);
+  const Value size = where(none, scalar_like(modulus, 1), modulus);
+  return where(none, zero_like(z), z / cast_to(size, z.dtype()));
+}
+
+// Functions of complex numbers. The cotangent is ∂L/∂z̄: conj(f'(z))·g of holomorphic functions,
+// half the gradient of each part of those that give real numbers.
+template <class ResultOf>
+Value complex_cotangent(UnaryKind kind, Value z, Value g, ResultOf&& result) {
+  switch (kind) {
+    case UnaryKind::Conjugate: return conj(g);
+    case UnaryKind::Imag: return make_complex(zero_like(g), g * 0.5);
+    case UnaryKind::Abs: return direction(z, result()) * cast_to(g * 0.5, z.dtype());
+    default: break;
+  }
+  const Expression* slope = complex_derivative(kind);
+  if (slope == nullptr || slope->is(0)) return {};
+  if (kind == UnaryKind::Neg) return -g;
+  // conj(f'(z))·g = conj(f'(z)·conj(g))
+  return conj(slope_times(*slope, z, conj(g), result));
+}
+
+template <class ResultOf>
+Value complex_tangent(UnaryKind kind, Value z, Value t, ResultOf&& result) {
+  switch (kind) {
+    case UnaryKind::Conjugate: return conj(t);
+    case UnaryKind::Imag: return imag(t);
+    case UnaryKind::Abs: return cast_to(conj(direction(z, result())) * t, real_part_of(z.dtype()));
+    default: break;
+  }
+  const Expression* slope = complex_derivative(kind);
+  if (slope == nullptr || slope->is(0)) return {};
+  if (kind == UnaryKind::Neg) return -t;
+  return slope_times(*slope, z, t, result);
+}
+
+}  // namespace
+
 // dx = conj(f'(x))·g
 Cotangents vjp(const op::Unary& op, const VjpContext& c) {
   const Value g = c.cotangent();
-  if (op.kind == UnaryKind::Conjugate) return {conj(g)};
+  if (is_complex(c[0].dtype())) {
+    return {complex_cotangent(op.kind, c[0], g, [&] { return c.result(); })};
+  }
   const Expression* slope = derivative(op.kind);
   if (slope == nullptr || slope->is(0)) return c.none();
   if (slope->is(1)) return {g};
   if (op.kind == UnaryKind::Neg) return {-g};
-  if (is_complex(g.dtype())) {
-    // conj(f'(x))·g = conj(f'(x)·conj(g))
-    return {conj(slope_times(*slope, c[0], conj(g), [&] { return c.result(); }))};
-  }
   if (op.kind == UnaryKind::Relu) return {relu_backward(c[0], g)};
   return {activation_backward(c[0], g, {.kind = op.kind})};
 }
 
 Tangents jvp(const op::Unary& op, JvpContext& c) {
   const Value t = c.tangent(0);
-  if (op.kind == UnaryKind::Conjugate) return {conj(t)};
+  if (is_complex(c[0].dtype())) {
+    return {complex_tangent(op.kind, c[0], t, [&] { return c.result(); })};
+  }
   const Expression* slope = derivative(op.kind);
   if (slope == nullptr || slope->is(0)) return c.none();
   if (slope->is(1)) return {t};
@@ -59,6 +101,7 @@ Value partial_times(BinaryKind kind, std::size_t k, Value a, Value b, Value v, R
     case BinaryKind::Rem:
     case BinaryKind::Atan2:
     case BinaryKind::Hypot:
+    case BinaryKind::MakeComplex:
     case BinaryKind::LogicalAnd:
     case BinaryKind::LogicalOr:
     case BinaryKind::LogicalXor:
@@ -68,7 +111,8 @@ Value partial_times(BinaryKind kind, std::size_t k, Value a, Value b, Value v, R
     case BinaryKind::ShiftLeft:
     case BinaryKind::ShiftRight: break;
   }
-  const Expression* slope = derivative(kind, k);
+  const Expression* slope =
+      is_complex(a.dtype()) ? complex_derivative(kind, k) : derivative(kind, k);
   if (slope == nullptr || slope->is(0)) return {};
   const Value out = build_times(*slope, v, [&](Variable which) {
     return which == Variable::First ? a : (which == Variable::Second ? b : result());
@@ -80,6 +124,12 @@ Value partial_times(BinaryKind kind, std::size_t k, Value a, Value b, Value v, R
 
 Cotangents vjp(const op::Binary& op, const VjpContext& c) {
   Cotangents out = c.none();
+  if (op.kind == BinaryKind::MakeComplex) {  // a complex cotangent is half of each part's
+    const Value g = c.cotangent() * 2.0;
+    if (c.needs(0)) out[0] = unbroadcast(cast_to(g, c[0].dtype()), c[0].type());
+    if (c.needs(1)) out[1] = unbroadcast(imag(g), c[1].type());
+    return out;
+  }
   // conj(slope)·g = conj(slope·conj(g))
   const Value g = conj(c.cotangent());
   for (std::size_t k = 0; k < 2; ++k) {
@@ -91,6 +141,10 @@ Cotangents vjp(const op::Binary& op, const VjpContext& c) {
 }
 
 Tangents jvp(const op::Binary& op, JvpContext& c) {
+  if (op.kind == BinaryKind::MakeComplex) {
+    const auto part = [&](std::size_t k) { return c.live(k) ? c.tangent(k) : zero_like(c[k]); };
+    return {broadcast_to(make_complex(part(0), part(1)), c.node().types[0].dims)};
+  }
   Value total;
   for (std::size_t k = 0; k < 2; ++k) {
     if (!c.live(k)) continue;

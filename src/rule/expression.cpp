@@ -6,6 +6,7 @@
 
 #include "ricci/build/build.h"
 
+#include "rule/number_functions.h"
 #include "rule/tables/eval_rules.h"
 
 namespace ricci::rule {
@@ -73,16 +74,17 @@ class Walk {
   std::map<const Expression::Node*, T> seen_;
 };
 
+template <class N>
 struct NumberDomain {
-  using Result = double;
-  const Numbers& variables;
+  using Result = N;
+  const std::function<N(Variable)>& variables;
 
-  double variable(Variable v) const { return variables(v); }
-  static double constant(double c) { return c; }
-  static double unary(UnaryKind k, double x) { return eval_unary(k, x); }
-  static double binary(BinaryKind k, double a, double b) { return eval_binary(k, a, b); }
-  static double compare(CompareKind k, double a, double b) { return eval_compare(k, a, b) ? 1 : 0; }
-  static double select(double c, double a, double b) { return c != 0 ? a : b; }
+  N variable(Variable v) const { return variables(v); }
+  static N constant(double c) { return c; }
+  static N unary(UnaryKind k, N x) { return eval_unary(k, x); }
+  static N binary(BinaryKind k, N a, N b) { return eval_binary(k, a, b); }
+  static N compare(CompareKind k, N a, N b) { return compare_numbers(k, a, b) ? 1 : 0; }
+  static N select(N c, N a, N b) { return c != N(0) ? a : b; }
 };
 
 struct GraphDomain {
@@ -168,12 +170,18 @@ Expression operator/(const Expression& a, const Expression& b) { return {BinaryK
 Expression operator-(const Expression& a) { return {UnaryKind::Neg, a}; }
 
 double evaluate(const Expression& e, const Numbers& variables) {
-  NumberDomain domain{variables};
+  NumberDomain<double> domain{variables};
   return Walk(domain)(e);
 }
 
 double evaluate_times(const Expression& e, double g, const Numbers& variables) {
-  NumberDomain domain{variables};
+  NumberDomain<double> domain{variables};
+  return Walk(domain).times(e, g);
+}
+
+std::complex<double> evaluate_times(const Expression& e, std::complex<double> g,
+                                    const ComplexNumbers& variables) {
+  NumberDomain<std::complex<double>> domain{variables};
   return Walk(domain).times(e, g);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <complex>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -74,6 +75,7 @@ struct Expression::Node {
 
 /// Where a formula's variables come from; asked only for those it mentions.
 using Numbers = std::function<double(Variable)>;
+using ComplexNumbers = std::function<std::complex<double>(Variable)>;
 using Values = std::function<Value(Variable)>;
 
 /// The formula's value.
@@ -81,6 +83,8 @@ using Values = std::function<Value(Variable)>;
 /// The formula times `g`. A branch that is exactly 0 gives 0 and one that is 1 gives `g`, whatever
 /// `g` is: an infinite `g` does not turn an unchosen slope into NaN.
 [[nodiscard]] double evaluate_times(const Expression& e, double g, const Numbers& variables);
+[[nodiscard]] std::complex<double> evaluate_times(const Expression& e, std::complex<double> g,
+                                                  const ComplexNumbers& variables);
 
 /// The same two as graph values. Constants are rank 0, so a result may still need broadcasting.
 /// `like` gives constants their graph and dtype.

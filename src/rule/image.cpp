@@ -81,17 +81,18 @@ AxisWeights axis_weights(const op::Resize& op, std::int64_t from, std::int64_t t
 }
 
 // out[…, i, …] = Σ_t weight[t][i]·x[…, at[t][i], …] along an axis
-RealNd resized(const RealNd& x, std::size_t axis, std::int64_t to, const AxisWeights& w) {
+template <class N>
+Nd<N> resized(const Nd<N>& x, std::size_t axis, std::int64_t to, const AxisWeights& w) {
   StaticDims dims = x.dims;
   dims[axis] = to;
-  RealNd out(dims);
+  Nd<N> out(dims);
   for_each_index(dims, [&](const StaticDims& index) {
     StaticDims from = index;
     const auto i = static_cast<std::size_t>(index[axis]);
-    double total = 0;
+    N total{};
     for (std::size_t t = 0; t < w.at.size(); ++t) {
       from[axis] = w.at[t][i];
-      total += w.weight[t][i] == 0 ? 0 : w.weight[t][i] * x.at(from);
+      if (w.weight[t][i] != 0) total += w.weight[t][i] * x.at(from);
     }
     out.at(index) = total;
   });
@@ -154,13 +155,16 @@ Value resized(Value x, std::size_t axis, const op::Resize& op, const Dim& to) {
 
 // out[n, c, i…] = Σ_j… Π_a W_a[i_a, j_a]·x[n, c, j…]
 void eval(const op::Resize& op, EvalContext& c) {
-  RealNd x = c.real(0);
-  for (std::size_t i = 0; i < op.sizes.size(); ++i) {
-    const std::int64_t from = x.dims[2 + i];
-    const std::int64_t to = op.sizes[i].value();
-    if (from != to) x = resized(x, 2 + i, to, axis_weights(op, from, to));
-  }
-  c.give(0, x);
+  const auto all_axes = [&]<class N>(Nd<N> x) {
+    for (std::size_t i = 0; i < op.sizes.size(); ++i) {
+      const std::int64_t from = x.dims[2 + i];
+      const std::int64_t to = op.sizes[i].value();
+      if (from != to) x = resized(x, 2 + i, to, axis_weights(op, from, to));
+    }
+    c.give(0, x);
+  };
+  if (is_complex(c.dtype(0))) return all_axes(c.numbers<std::complex<double>>(0));
+  all_axes(c.real(0));
 }
 
 std::vector<Value> expand(const op::Resize& op, const ExpandContext& c) {

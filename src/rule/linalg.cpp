@@ -88,29 +88,39 @@ std::vector<Value> expand(const op::DotGeneral& op, const ExpandContext& c) {
   return {reshape_to(matmul(l, r), c.node.types[0].dims)};
 }
 
+namespace {
+
 // y[β, n] = Σ_k x[β, k] · w[k, n] + scale · Σ_r (Σ_k x[β, k] · a[k, r]) · b[r, n]
-void eval(const op::LoraMatmul& op, EvalContext& c) {
-  const RealNd x = c.real(0);
-  const RealNd w = c.real(1);
-  const RealNd a = c.real(2);
-  const RealNd b = c.real(3);
+template <class N>
+void eval_lora(const op::LoraMatmul& op, EvalContext& c) {
+  const Nd<N> x = c.numbers<N>(0);
+  const Nd<N> w = c.numbers<N>(1);
+  const Nd<N> a = c.numbers<N>(2);
+  const Nd<N> b = c.numbers<N>(3);
   const std::int64_t inner = x.dims.back();
-  RealNd y(c.result_dims(0));
+  Nd<N> y(c.result_dims(0));
   for_each_index(y.dims, [&](const StaticDims& index) {
     const std::int64_t n = index.back();
     StaticDims ix = index;
-    const auto row_times = [&](const RealNd& matrix, std::int64_t column) {
-      double total = 0;
+    const auto row_times = [&](const Nd<N>& matrix, std::int64_t column) {
+      N total{};
       for (ix.back() = 0; ix.back() < inner; ++ix.back()) {
         total += x.at(ix) * matrix.at({ix.back(), column});
       }
       return total;
     };
-    double correction = 0;
+    N correction{};
     for (std::int64_t r = 0; r < b.dims[0]; ++r) correction += row_times(a, r) * b.at({r, n});
-    y.at(index) = row_times(w, n) + op.scale * correction;
+    y.at(index) = row_times(w, n) + op.scale.value * correction;
   });
   c.give(0, y);
+}
+
+}  // namespace
+
+void eval(const op::LoraMatmul& op, EvalContext& c) {
+  if (is_complex(c.dtype(0))) return eval_lora<std::complex<double>>(op, c);
+  eval_lora<double>(op, c);
 }
 
 std::vector<Value> expand(const op::LoraMatmul& op, const ExpandContext& c) {

@@ -25,6 +25,8 @@ template <class N>
 }
 
 [[nodiscard]] double eval_binary(BinaryKind kind, double a, double b);
+/// a^b on the principal branch.
+[[nodiscard]] std::complex<double> complex_power(std::complex<double> a, std::complex<double> b);
 [[nodiscard]] std::complex<double> eval_binary(BinaryKind kind, std::complex<double> a,
                                                std::complex<double> b);
 

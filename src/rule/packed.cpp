@@ -188,6 +188,12 @@ Lowering lower(const op::DequantGroupedMatmul& op, const LowerContext& c) {
   return as_call(std::move(product));
 }
 
-Lowering lower(const op::DequantMoeWeights&, const LowerContext&) { return {}; }
+Lowering lower(const op::DequantMoeWeights& op, const LowerContext& c) {
+  const PackedWeight weight = packed_weight(op, operand_types(c));
+  return as_call(loop::PackedDecoding{.scheme = weight.scheme,
+                                      .matrices = weight.matrices,
+                                      .depth = weight.k,
+                                      .columns = weight.n});
+}
 
 }  // namespace ricci::rule

@@ -86,15 +86,21 @@ void eval(const op::QConv2d& op, EvalContext& c) {
   c.give(0, out);
 }
 
-// A batch of products that share w is one of more rows; others are the reference's.
+// A batch of products that share w is one of more rows. One where every x has a w of its own is a
+// batch; those where they broadcast otherwise are the reference's.
 Lowering lower(const op::QMatmul& op, const LowerContext& c) {
   const StaticDims& x = c.operands[0];
   const StaticDims& w = c.operands[1];
   const bool bias_by_column =
       c.operands.size() < 3 || (c.operands[2].size() == 1 && c.operands[2][0] == w.back());
-  if (w.size() != 2 || !bias_by_column) return {};
-  loop::IntegerProduct product{.rescaling = rescaling(op), .depth = w[0], .columns = w[1]};
-  product.rows = loop::split_at(x, x.size() - 1).outer;
+  const std::size_t leading = w.size() - 2;
+  const bool paired =
+      x.size() == w.size() && std::equal(w.begin(), w.begin() + std::ssize(w) - 2, x.begin());
+  if ((leading != 0 && !paired) || !bias_by_column) return {};
+  loop::IntegerProduct product{
+      .rescaling = rescaling(op), .depth = w[leading], .columns = w[leading + 1]};
+  product.batch = loop::split_at(w, leading).outer;
+  product.rows = leading == 0 ? loop::split_at(x, x.size() - 1).outer : x[leading];
   product.dtype = op.to;
   return as_call(std::move(product));
 }

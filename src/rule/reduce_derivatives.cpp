@@ -92,7 +92,8 @@ Tangents jvp(const op::Reduce& op, JvpContext& c) {
       const Dim n = count_of(x.dims(), op.axes);
       if (n.is_static() && !n.is(0)) return {reduce(t, op)};
       // The mean of nothing is NaN, and nothing moves it.
-      return {total(t, op) / max(size_as_number(n, t), 1.0)};
+      const Value count = size_as_number(n, t);
+      return {total(t, op) / where(eq(count, 0.0), scalar_like(count, 1), count)};
     }
     case ReduceKind::Max:
     case ReduceKind::Min: {

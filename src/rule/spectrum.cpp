@@ -130,7 +130,7 @@ std::vector<Value> expand(const op::Rfft& op, const ExpandContext& c) {
     const Value fitted = resized(x, op.axis, *op.n);
     return {rfft(fitted, {.axis = op.axis, .norm = op.norm})};
   }
-  const Value z = cast_to(x, x.dtype() == DType::F64 ? DType::C128 : DType::C64);
+  const Value z = cast_to(x, complex_of(x.dtype()));
   const Value bins = fft(z, {.axis = op.axis, .norm = op.norm});
   return {narrow(bins, {.axis = op.axis, .len = c.node.types[0].dims[op.axis.index()]})};
 }

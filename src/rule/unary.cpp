@@ -101,6 +101,7 @@ double eval_unary(UnaryKind kind, double x) {
     case UnaryKind::Conjugate: return x;
     case UnaryKind::IsNan: return std::isnan(x) ? 1 : 0;
     case UnaryKind::IsFinite: return std::isfinite(x) ? 1 : 0;
+    case UnaryKind::Imag:
     case UnaryKind::LogicalNot:
     case UnaryKind::BitwiseNot: break;
   }
@@ -123,18 +124,6 @@ std::int64_t eval_unary(UnaryKind kind, std::int64_t x) {
     default: break;  // see the dtypes of its row
   }
   not_defined(kind, "integers");
-}
-
-std::complex<double> eval_unary(UnaryKind kind, std::complex<double> x) {
-  switch (kind) {
-    case UnaryKind::Neg: return -x;
-    case UnaryKind::Exp: return std::exp(x);
-    case UnaryKind::Log: return std::log(x);
-    case UnaryKind::Sqrt: return std::sqrt(x);
-    case UnaryKind::Conjugate: return std::conj(x);
-    default: break;  // see the dtypes of its row
-  }
-  not_defined(kind, "complex numbers");
 }
 
 // out[i] = f(x[i])

@@ -18,7 +18,8 @@ bool is_maximum_of(const Graph& graph, ValueId value, ValueId x) {
 
 bool is_magnitude(const Graph& graph, ValueId value) {
   const auto* unary = maker(graph, value).op.as<op::Unary>();
-  return unary != nullptr && (unary->kind == UnaryKind::Abs || unary->kind == UnaryKind::Square);
+  return unary != nullptr && !is_complex(graph.type(value).dtype) &&
+         (unary->kind == UnaryKind::Abs || unary->kind == UnaryKind::Square);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "op/kinds.h"
 #include "rewrite/replace_nodes.h"
 #include "rewrite/tidy.h"
+#include "rule/conv_parts.h"
 #include "rule/conv_taps.h"
 #include "schedule/calls.h"
 #include "schedule/lower_for.h"
@@ -185,7 +186,7 @@ Change expand_unclaimed(const Graph& graph, const ProgramOptions& options) {
     }
     const auto* reduce = node.op.as<op::Reduce>();
     return (reduce != nullptr && is_by_others(reduce->op)) || schedule::is_scatter(node.op) ||
-           rule::is_by_taps(node) || must_expand(in, node, options);
+           rule::is_by_taps(node) || rule::is_by_parts(in, node) || must_expand(in, node, options);
   };
   return replace_where(graph, "prepare_for_device", concerns,
                        [&](const NodeVisit& v) -> NewResults {
@@ -193,6 +194,9 @@ Change expand_unclaimed(const Graph& graph, const ProgramOptions& options) {
                          if (schedule::is_scatter(v.node.op)) {
                            NewResults loops = schedule::scatter_by_loops(v, target_of(options));
                            if (loops) return loops;
+                         }
+                         if (NewResults parts = rule::windows_by_parts(v.node, v.operands)) {
+                           return parts;
                          }
                          if (NewResults planes = rule::convolution_by_taps(v.node, v.operands)) {
                            return planes;
@@ -283,6 +287,7 @@ Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
   changes.apply(fold_constants(changes.graph()));
   changes.apply(move_invariants(changes.graph()));
   changes.apply(tidy(changes.graph()));
+  if (changes.apply(join_loop_products(changes.graph()))) changes.apply(tidy(changes.graph()));
   // What a checkpoint computes again must not be merged with what it computed first: no merging of
   // common subexpressions from here on.
   while (changes.apply(inline_checkpoints(changes.graph()))) {

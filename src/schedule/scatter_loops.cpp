@@ -32,30 +32,44 @@ std::optional<std::vector<std::int64_t>> known_indices(const Value& indices, std
   return known;
 }
 
-// Which update each row gets, -1 for none; nothing when a row gets several.
-std::optional<std::vector<std::int64_t>> update_of_rows(const std::vector<std::int64_t>& indices,
-                                                        std::int64_t rows) {
-  std::vector<std::int64_t> update(static_cast<std::size_t>(rows), -1);
+// Which updates each row gets: layer by layer one for each row, in their order, -1 for none.
+// Nothing when rows that get many make that much more to read than there is.
+std::optional<std::vector<std::vector<std::int64_t>>> layers_of_rows(
+    const std::vector<std::int64_t>& indices, std::int64_t rows) {
+  constexpr std::size_t MostLayers = 16;
+  std::vector<std::size_t> taken(static_cast<std::size_t>(rows), 0);
+  std::vector<std::vector<std::int64_t>> layers;
   for (std::size_t k = 0; k < indices.size(); ++k) {
-    std::int64_t& of_row = update[static_cast<std::size_t>(indices[k])];
-    if (of_row >= 0) return std::nullopt;
-    of_row = static_cast<std::int64_t>(k);
+    const auto row = static_cast<std::size_t>(indices[k]);
+    const std::size_t layer = taken[row]++;
+    if (layer == MostLayers) return std::nullopt;
+    if (layer == layers.size()) layers.emplace_back(static_cast<std::size_t>(rows), -1);
+    layers[layer][row] = static_cast<std::int64_t>(k);
   }
-  return update;
+  const bool reads_much =
+      layers.size() > 1 && layers.size() * static_cast<std::size_t>(rows) > 3 * indices.size();
+  if (reads_much) return std::nullopt;
+  return layers;
+}
+
+bool is_in_line(const std::vector<std::int64_t>& indices) {
+  bool in_line = true;
+  for (std::size_t k = 1; k < indices.size(); ++k) in_line &= indices[k] == indices[k - 1] + 1;
+  return in_line;
+}
+
+// out[o, r, t] = updates[o, r - first, t] for the rows from `first` on, 0 for others.
+Value padded(const Value& updates, std::int64_t first, std::int64_t rows) {
+  const std::int64_t count = updates.dims()[1].value();
+  return pad(updates, zero_of(updates),
+             {.low = {0, first, 0}, .high = {0, rows - count - first, 0}});
 }
 
 // out[o, r, t] = updates[o, update[r], t], 0 for rows without one.
-Value looked_up(const Value& updates, const std::vector<std::int64_t>& indices,
-                std::vector<std::int64_t> update) {
+Value looked_up(const Value& updates, std::vector<std::int64_t> update) {
   const auto rows = static_cast<std::int64_t>(update.size());
-  const auto count = static_cast<std::int64_t>(indices.size());
   const Value zero = zero_of(updates);
-  bool in_line = true;
-  for (std::size_t k = 1; k < indices.size(); ++k) in_line &= indices[k] == indices[k - 1] + 1;
-  if (in_line) {
-    return pad(updates, zero,
-               {.low = {0, indices[0], 0}, .high = {0, rows - count - indices[0], 0}});
-  }
+  const bool all = std::ranges::find(update, -1) == update.end();
   std::vector<std::int64_t> has(update.size());
   std::ranges::transform(update, has.begin(), [](std::int64_t k) { return k >= 0 ? 1 : 0; });
   std::ranges::replace(update, std::int64_t{-1}, std::int64_t{0});
@@ -63,7 +77,7 @@ Value looked_up(const Value& updates, const std::vector<std::int64_t>& indices,
   const Value places =
       graph.constant(Tensor::from_numbers<std::int64_t>({DType::I64, {rows}}, update));
   const Value picked = gather(updates, places, {.axis = 1});
-  if (count == rows) return picked;
+  if (all) return picked;
   const Value wanted =
       graph.constant(Tensor::from_numbers<std::int64_t>({DType::Bool, {1, rows, 1}}, has));
   return where(wanted, picked, zero);
@@ -107,9 +121,17 @@ NewResults scatter_by_loops(const NodeVisit& v, const Target& target) {
   if (count == 0) return std::vector{broadcast_to(zero_of(updates), dims)};
   const auto known = known_indices(v.operands[1], out.size);
   if (known && !each) {
-    if (auto update = update_of_rows(*known, out.size)) {
+    if (const auto layers = layers_of_rows(*known, out.size)) {
       const Value slices = reshape_to(updates, {out.outer, count, out.inner});
-      const Value placed = looked_up(slices, *known, std::move(*update));
+      Value placed;
+      if (is_in_line(*known)) {
+        placed = padded(slices, known->front(), out.size);
+      } else {
+        for (const std::vector<std::int64_t>& layer : *layers) {
+          const Value part = looked_up(slices, layer);
+          placed = placed.valid() ? add(placed, part) : part;
+        }
+      }
       // A sum starts from zero, which makes -0 to 0.
       return std::vector{reshape_to(add(placed, zero_of(placed)), dims)};
     }

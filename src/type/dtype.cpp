@@ -85,6 +85,11 @@ DType real_part_of(DType dtype) noexcept {
   return dtype == DType::C128 ? DType::F64 : dtype;
 }
 
+DType complex_of(DType dtype) noexcept {
+  if (is_complex(dtype)) return dtype;
+  return dtype == DType::F64 ? DType::C128 : DType::C64;
+}
+
 DType promote(DType a, DType b) noexcept {
   if (a == b) return a;
   if (a == DType::Bool) return b;

@@ -166,6 +166,116 @@ TEST(BackendComplexKernels, QuotientsAndFunctionsAreThoseOfTheReference) {
   }
 }
 
+constexpr std::array Formulas = {
+    UnaryKind::Sin,   UnaryKind::Cos,     UnaryKind::Tan,   UnaryKind::Sinh,
+    UnaryKind::Cosh,  UnaryKind::Tanh,    UnaryKind::Asin,  UnaryKind::Acos,
+    UnaryKind::Atan,  UnaryKind::Asinh,   UnaryKind::Acosh, UnaryKind::Atanh,
+    UnaryKind::Expm1, UnaryKind::Log1p,   UnaryKind::Exp2,  UnaryKind::Log2,
+    UnaryKind::Rsqrt, UnaryKind::Sigmoid, UnaryKind::Abs,   UnaryKind::Reciprocal};
+
+// Each target with its shortest vectors, of one number, and long ones.
+void expect_formulas_close(const Graph& graph, const Feeds& feeds, Tolerance tolerance) {
+  const std::vector<Tensor> expected = interpret(graph, feeds);
+  for (const cpu::TargetInfo& target : targets_of_all_widths()) {
+    if (target.vector_bits != 64 && target.vector_bits != 256) continue;
+    const std::vector<Tensor> actual = run(graph, feeds, target);
+    for (std::size_t r = 0; r < expected.size(); ++r) {
+      EXPECT_TRUE(close(actual[r], expected[r], tolerance))
+          << graph.name() << ", result " << r << ", " << target.name << " " << target.vector_bits;
+    }
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+// Sizes from where a function is its first term to where it is its limit.
+TEST(BackendComplexKernels, FormulasAreThoseOfTheReference) {
+  for (const DType dtype : {DType::C64, DType::C128}) {
+    const double digits = dtype == DType::C64 ? 2e-6 : 1e-13;
+    const auto check = [&](const std::vector<double>& sizes, double absolute) {
+      std::vector<Complex> numbers;
+      for (const double size : sizes) {
+        const Tensor drawn = random_tensor(5, {DType::C128, {67}}, -size, size);
+        for (const Complex z : drawn.numbers<Complex>()) numbers.push_back(z);
+      }
+      const Type type{dtype, {static_cast<std::int64_t>(numbers.size())}};
+      Graph g(fmt::format("formulas_{}_{}", name(dtype), sizes[0]));
+      const Value z = g.input("z", type);
+      std::vector<Value> outputs{square(z), imag(z), is_nan(z)};
+      for (const UnaryKind kind : Formulas) outputs.push_back(activation(kind, z));
+      g.set_outputs(outputs);
+      expect_formulas_close(g, {{"z", Tensor::from_numbers<Complex>(type, numbers)}},
+                            {digits, absolute});
+    };
+    check({1e-6}, digits * 1e-6);
+    check({0.1, 1.0, 4.0, 60.0, 500.0}, digits);
+  }
+}
+
+TEST(BackendComplexKernels, PowersAreThoseOfTheReference) {
+  for (const DType dtype : {DType::C64, DType::C128}) {
+    const double digits = dtype == DType::C64 ? 2e-5 : 1e-12;
+    const Type type{dtype, {131}};
+    Graph g(fmt::format("powers_{}", name(dtype)));
+    const Value a = g.input("a", type);
+    const Value b = g.input("b", type);
+    g.set_outputs({pow(a, b)});
+    expect_formulas_close(
+        g, {{"a", random_tensor(1, type, -3, 3)}, {"b", random_tensor(2, type, -2, 2)}},
+        {digits, digits});
+  }
+}
+
+// On the axes, with zeros of both signs, which are sides of branch cuts, and at infinity on the
+// real one.
+TEST(BackendComplexKernels, FormulasTakeTheSidesOfBranchCuts) {
+  constexpr double Inf = std::numeric_limits<double>::infinity();
+  std::vector<Complex> numbers;
+  for (const double x : {0.0, 0.5, 1.0, 2.0, 40.0, 800.0}) {
+    for (const double zero : {0.0, -0.0}) {
+      for (const double sign : {1.0, -1.0}) {
+        numbers.emplace_back(sign * x, zero);
+        if (x < 100) numbers.emplace_back(zero, sign * x);
+      }
+    }
+  }
+  const std::vector<Complex> far{{Inf, 0.0}, {-Inf, 0.0}, {Inf, -0.0}, {-Inf, -0.0}};
+  for (const DType dtype : {DType::C64, DType::C128}) {
+    const auto check = [&](const std::vector<Complex>& at, std::span<const UnaryKind> kinds) {
+      const Type type{dtype, {static_cast<std::int64_t>(at.size())}};
+      Graph g(fmt::format("cuts_{}", name(dtype)));
+      const Value z = g.input("z", type);
+      std::vector<Value> outputs;
+      for (const UnaryKind kind : kinds) outputs.push_back(activation(kind, z));
+      g.set_outputs(outputs);
+      const double digits = dtype == DType::C64 ? 1e-6 : 1e-14;
+      expect_formulas_close(g, {{"z", Tensor::from_numbers<Complex>(type, at)}}, {digits, digits});
+    };
+    check(numbers, Formulas);
+    constexpr std::array Limits = {UnaryKind::Sinh, UnaryKind::Cosh,  UnaryKind::Tanh,
+                                   UnaryKind::Exp2, UnaryKind::Expm1, UnaryKind::Sigmoid};
+    check(far, Limits);
+  }
+}
+
+TEST(BackendComplexKernels, PowersOfZeroAndByZero) {
+  for (const DType dtype : {DType::C64, DType::C128}) {
+    const Type type{dtype, {4}};
+    Graph g("powers");
+    const Value a = g.input("a", type);
+    const Value b = g.input("b", type);
+    g.set_outputs({pow(a, b)});
+    const Feeds feeds{
+        {"a", Tensor::from_numbers<Complex>(type, std::vector<Complex>{0, 0, {2, 1}, {-4, 0}})},
+        {"b", Tensor::from_numbers<Complex>(type, std::vector<Complex>{0, {2, 1}, 0, 0.5})}};
+    expect_close_to_the_reference(g, feeds, {1e-6, 1e-6});
+    const auto out = interpret(g, feeds)[0].numbers<Complex>();
+    EXPECT_EQ(out[0], Complex(1));
+    EXPECT_EQ(out[1], Complex(0));
+    EXPECT_EQ(out[2], Complex(1));
+    EXPECT_NEAR(std::abs(out[3] - Complex(0, 2)), 0, 1e-6);
+  }
+}
+
 // Whole parts, so that sums are exact in any order; no more than a few large factors.
 Tensor whole_numbers(const Type& type) {
   std::vector<Complex> numbers;

@@ -7,6 +7,7 @@
 #include "ricci/interp/interpreter.h"
 #include "ricci/op/table.h"
 
+#include "backend/agreement.h"
 #include "ops/cases.h"
 #include "support/compare.h"
 #include "support/guarded_buffer.h"
@@ -44,6 +45,11 @@ void expect_agreement(const Case& c, DType dtype) {
   const std::vector<Tensor> expected = interpret(built.graph, feeds);
   const std::vector<Tensor> actual = run_between_guards(built.graph, feeds);
   ASSERT_EQ(actual.size(), expected.size());
+  // Functions of complex numbers have poles: how far rounding carries is the program's to say.
+  if (is_complex(dtype)) {
+    EXPECT_EQ(disagreement(built.graph, feeds, actual, expected), "");
+    return;
+  }
   for (std::size_t r = 0; r < actual.size(); ++r) {
     EXPECT_TRUE(close(actual[r], expected[r])) << "result " << r;
   }

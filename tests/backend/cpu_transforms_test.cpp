@@ -65,8 +65,8 @@ TEST_P(BackendTransforms, AgreeWithTheReference) {
   std::size_t place = 0;
   for (const Case& c : cases_for(d.kind)) {
     if (!c.rejects.empty() || c.fails) continue;
-    for (const DType dtype : {DType::F64, DType::F32}) {
-      if (!c.dtypes.has(dtype) || !is_chosen(d, place / 2, c, dtype)) continue;
+    for (const DType dtype : {DType::F64, DType::F32, DType::C64, DType::C128}) {
+      if (!c.dtypes.has(dtype) || !is_chosen(d, place / 4, c, dtype)) continue;
       const std::string what = fmt::format("{} case '{}' in {}", d.info->name, c.name, name(dtype));
       try {
         check_transforms(c, dtype, what);

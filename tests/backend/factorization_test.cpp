@@ -1,5 +1,6 @@
 // Factorisations by every device, at sizes where LAPACK takes its blocked ways: factors multiply to
 // what was factorised, are orthonormal and ordered, whatever their last digits are.
+#include <algorithm>
 #include <complex>
 #include <string>
 
@@ -169,6 +170,61 @@ TEST_P(BackendFactorizations, NotFiniteMatricesSpoilTheirOwnResultsOnly) {
 }
 
 RICCI_ON_EVERY_DEVICE(BackendFactorizations);
+
+// Large symmetric matrices are merged of small ones: where values repeat, cluster or fall into
+// blocks, most of a merge is dropped. The same bits on any number of threads.
+TEST(BackendLargeEigenproblems, RepeatedClusteredAndSeparateValues) {
+  if (!has_device("cpu")) GTEST_SKIP() << "there is no CPU back end";
+  constexpr std::int64_t N = 201;
+  for (const DType dtype : {DType::F32, DType::F64}) {
+    const Type type{dtype, {N, N}};
+    const std::vector<double> noise = random_tensor(3, f64({N * N}), -1, 1).numbers<double>();
+    const auto matrix = [&](const auto& element) {
+      std::vector<double> out(N * N);
+      for (std::int64_t i = 0; i < N; ++i) {
+        for (std::int64_t j = 0; j < N; ++j) {
+          out[static_cast<std::size_t>(i * N + j)] = element(std::max(i, j), std::min(i, j));
+        }
+      }
+      return Tensor::from_numbers<double>(type, out);
+    };
+    const auto at = [&](std::int64_t i, std::int64_t j) {
+      return noise[static_cast<std::size_t>(i * N + j)];
+    };
+    const std::vector<std::pair<const char*, Tensor>> all = {
+        {"random", matrix(at)},
+        {"identity", matrix([](auto i, auto j) { return i == j ? 1.0 : 0.0; })},
+        {"ones", matrix([](auto, auto) { return 1.0; })},
+        {"zero", matrix([](auto, auto) { return 0.0; })},
+        {"few values",
+         matrix([](auto i, auto j) { return i == j ? static_cast<double>(1 + i % 3) : 1e-3; })},
+        {"cluster", matrix([&](auto i, auto j) { return (i == j ? 1 : 0) + 1e-6 * at(i, j); })},
+        {"blocks", matrix([&](auto i, auto j) { return i / 40 == j / 40 ? at(i, j) : 0.0; })},
+        {"chain", matrix([](auto i, auto j) { return i == j       ? 2.0
+                                                     : i == j + 1 ? -1.0
+                                                                  : 0.0; })},
+        {"tiny", matrix([&](auto i, auto j) { return 1e-30 * at(i, j); })},
+        {"large", matrix([&](auto i, auto j) { return 1e15 * at(i, j); })},
+    };
+    Graph g;
+    const Value a = g.input("a", type);
+    const auto [w, v] = eigh(a);
+    g.set_outputs({w, v, matmul(a, v) - v * as_row(w), excess(v)});
+    for (const auto& [what, tensor] : all) {
+      SCOPED_TRACE(fmt::format("{} {}", name(dtype), what));
+      const std::vector<Tensor> one = compile(g, Device::cpu(1)).run({{"a", tensor}});
+      const double tolerance = (dtype == DType::F64 ? 1e-14 : 5e-6) * 2 * N;
+      EXPECT_LE(largest(one[2]), tolerance * std::max(largest(one[0]), largest(tensor)));
+      EXPECT_LE(largest(one[3]), tolerance);
+      const std::vector<double> values = one[0].numbers<double>();
+      EXPECT_TRUE(std::ranges::is_sorted(values));
+      for (const int threads : {2, 3}) {
+        const std::vector<Tensor> more = compile(g, Device::cpu(threads)).run({{"a", tensor}});
+        EXPECT_TRUE(more[0].identical(one[0]) && more[1].identical(one[1])) << threads;
+      }
+    }
+  }
+}
 
 }  // namespace
 }  // namespace ricci::testing

@@ -79,8 +79,8 @@ TEST_P(BackendLirOps, AgreeWithTheReference) {
 
 TEST_P(BackendLirOps, TransformsAgreeWithTheReference) {
   if (op().vjp == RuleSource::Leaf || op().vjp == RuleSource::Refused) return;
-  constexpr std::array Floats = {DType::F64, DType::F32};
-  for_chosen_cases(op(), Floats, [](const Case& c, DType dtype, const std::string& what) {
+  constexpr std::array Fields = {DType::F64, DType::F32, DType::C64, DType::C128};
+  for_chosen_cases(op(), Fields, [](const Case& c, DType dtype, const std::string& what) {
     if (c.fails) return;
     const CaseProgram p = program_of(c, dtype);
     if (!p.graph.symbols().empty()) return;

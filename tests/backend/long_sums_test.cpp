@@ -36,7 +36,7 @@ TEST(LongSums, OfF32KeepTheirDigits) {
   for (const DType dtype : {DType::F32, DType::C64}) {
     Graph g("columns");
     const Value x = g.input("x", Type{dtype, {20000, 11}});
-    g.set_outputs({sum(x, {.axes = {0}})});
+    g.set_outputs({reduce(x, {.op = ReduceKind::Sum, .axes = {0}})});
     const Feeds feeds = {{"x", Tensor::splat(x.type(), 0.1)}};
     const std::complex<double> expected = 20000.0 * static_cast<double>(0.1F);
     for (const std::complex<double> total :

@@ -83,6 +83,84 @@ TEST(BackendPackedProduct, ExpertsAgree) {
                                   {"w", w}});
 }
 
+// Rounded to 8 bits: the same integers whether they are multiplied as such or as floats.
+TEST(BackendPackedProduct, ActivationsInInt8Agree) {
+  for (const quant::FormatInfo& f : quant::all_formats()) {
+    if (f.block_length == 1) continue;
+    const std::int64_t k = 2 * std::max<std::int64_t>(f.block_length, 64);
+    const std::int64_t n = 35;
+    const Tensor w = packed(f.format, k, n);
+    for (const std::int64_t rows : {1, 3, 8, 11}) {
+      SCOPED_TRACE(fmt::format("{} rows {}", f.name, rows));
+      Graph g("packed");
+      const Type x = f32({rows, k});
+      g.set_outputs({dequant_matmul(g.input("x", x), g.param("w", w.type()),
+                                    {.scheme = std::string(f.name), .int8_activations = true})});
+      expect_agreement_everywhere(g, {{"x", random_tensor(1, x)}, {"w", w}});
+    }
+  }
+}
+
+TEST(BackendPackedProduct, ActivationsThatAreNotFiniteHaveNoCodes) {
+  const Tensor w = packed(quant::Format::Q4K, 256, 5);
+  Graph g("packed");
+  const Type x = f32({1, 256});
+  g.set_outputs({dequant_matmul(g.input("x", x), g.param("w", w.type()),
+                                {.scheme = "q4_k", .int8_activations = true})});
+  std::vector<double> numbers(256, 1.0);
+  numbers[200] = std::nan("");
+  expect_agreement_everywhere(g, {{"x", Tensor::from_numbers<double>(x, numbers)}, {"w", w}});
+  expect_agreement_everywhere(g, {{"x", Tensor::splat(x, 0.0)}, {"w", w}});
+}
+
+// [gguf-more-types] [moe-schemes] Every format, written out.
+TEST(BackendPackedProduct, StacksOfWeightsAreWrittenOut) {
+  for (const quant::FormatInfo& f : quant::all_formats()) {
+    if (f.block_length == 1) continue;
+    SCOPED_TRACE(f.name);
+    const std::int64_t k = 2 * f.block_length;
+    const Tensor w = packed(f.format, k, 3 * 21);
+    Graph g("stack");
+    g.set_outputs({dequant_moe_weights(g.param("w", w.type()),
+                                       {.scheme = std::string(f.name), .k = k, .n = 21})});
+    expect_agreement_everywhere(g, {{"w", w}});
+  }
+}
+
+TEST(BackendIntegerProduct, BatchesAgreeToTheBit) {
+  for (const std::int64_t rows : {1, 4, 5, 100}) {
+    for (const std::int64_t columns : {1, 64, 1100}) {
+      SCOPED_TRACE(fmt::format("{} by {}", rows, columns));
+      Graph g("codes");
+      const Type x = i8({2, 3, rows, 45});
+      const Type w = i8({2, 3, 45, columns});
+      g.set_outputs(
+          {q_matmul(g.input("x", x), g.param("w", w), {.x_zp = -3, .w_zp = {9}, .mult = {0.002}}),
+           q_matmul(g.input("u", u8({rows, 45})), g.param("v", i8({45, columns})),
+                    {.x_zp = 200, .to = DType::I32})});
+      expect_agreement_everywhere(g, {{"x", random_tensor(1, x, -128, 127)},
+                                      {"w", random_tensor(2, w, -128, 127)},
+                                      {"u", random_tensor(3, u8({rows, 45}), 0, 255)},
+                                      {"v", random_tensor(4, i8({45, columns}), -128, 127)}});
+    }
+  }
+}
+
+// Sums at the ends of what 8 bits can say, longer than 32 bits hold.
+TEST(BackendIntegerProduct, LargestCodesAgreeToTheBit) {
+  constexpr std::int64_t Depth = 40000;
+  for (const std::int64_t rows : {1, 9}) {
+    for (const std::int64_t code : {-128, 127}) {
+      Graph g("codes");
+      const Type x = u8({rows, Depth});
+      const Type w = i8({Depth, 3});
+      g.set_outputs({q_matmul(g.input("x", x), g.param("w", w), {.mult = {1e-7}})});
+      expect_agreement_everywhere(
+          g, {{"x", Tensor::splat(x, std::int64_t{255})}, {"w", Tensor::splat(w, code)}});
+    }
+  }
+}
+
 TEST(BackendIntegerProduct, CodesAgreeToTheBit) {
   for (const DType dtype : {DType::I8, DType::U8}) {
     for (const std::int64_t rows : {1, 7, 101}) {

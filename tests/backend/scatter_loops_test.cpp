@@ -87,6 +87,34 @@ TEST(BackendScatterLoops, FewRowsOrIndicesAreLoops) {
   }
 }
 
+// Rows that get none, one and several updates, as in the gradient of an interpolation: looked up
+// layer by layer, whatever the target has kernels for.
+TEST(BackendScatterLoops, KnownIndicesAreLookedUpWhereRowsGetSeveral) {
+  for (const DType dtype : {DType::F32, DType::F64, DType::I32, DType::C64}) {
+    Graph g("several");
+    std::vector<std::int64_t> numbers;
+    for (std::int64_t k = 0; k < 200; ++k) numbers.push_back(k * k / 500);
+    const Value i = g.constant(Tensor::from_numbers<std::int64_t>(i32({200}), numbers));
+    const Value u = g.input("u", {dtype, {200, 70}});
+    const Value v = g.input("v", {dtype, {3, 200, 2}});
+    g.set_outputs({neg(scatter_add(u, i, {.out_dim = 81})),
+                   gather_backward(v, i, {.axis = 1, .axis_size = 90})});
+    Feeds feeds = {{"u", random_tensor(1, u.type(), -9, 9)},
+                   {"v", random_tensor(2, v.type(), -9, 9)}};
+    // The first rows get more than a few.
+    expect_agreement_everywhere(g, feeds);
+    Graph h("a few");
+    for (std::size_t k = 0; k < numbers.size(); ++k) {
+      numbers[k] = static_cast<std::int64_t>(k) * 7 % 100;
+    }
+    const Value j = h.constant(Tensor::from_numbers<std::int64_t>(i32({200}), numbers));
+    const Value w = h.input("u", {dtype, {200, 70}});
+    h.set_outputs({scatter_add(w, j, {.out_dim = 100})});
+    expect_calls(h, 0);
+    expect_agreement_everywhere(h, {{"u", feeds.at("u")}});
+  }
+}
+
 TEST(BackendScatterLoops, ManyOfBothAreCalls) {
   Graph g("many");
   const Value u = g.input("u", f32({500, 64}));

@@ -75,6 +75,42 @@ Recurrence gated_delta(DType dtype, std::int64_t length, std::int64_t keys, std:
   return {value_and_grad(g, {"q", "k", "v", "g", "beta", "state"}).graph, std::move(feeds)};
 }
 
+// [ssm-parallel] Their steps are cut into segments that run side by side, by length alone; what
+// comes out is what one step after the other gives.
+TEST(BackendSequences, LongScansOfFewChannelsRunInSegments) {
+  for (const std::int64_t length : {511, 1023, 1024, 1037, 4097}) {
+    for (const DType dtype : {DType::F32, DType::F64}) {
+      Graph g(fmt::format("long_{}", length));
+      const Value x = g.input("x", {dtype, {1, length, 3}});
+      const Value delta = g.input("delta", {dtype, {1, length, 3}});
+      const Value a = g.input("a", {dtype, {3, 5}});
+      const Value b = g.input("b", {dtype, {1, length, 5}});
+      const Value c = g.input("c", {dtype, {1, length, 5}});
+      const Value h0 = g.input("h0", {dtype, {1, 3, 5}});
+      const auto [y, h] = selective_scan_with_state(x, delta, a, b, c, {.state_size = 5}, h0);
+      g.set_outputs({y, h});
+      // Slow decays: what a segment starts from is seen to its end.
+      const Feeds feeds = {{"x", random_tensor(1, x.type())},
+                           {"delta", random_tensor(2, delta.type(), 0, 0.01)},
+                           {"a", random_tensor(3, a.type(), -0.2, 0)},
+                           {"b", random_tensor(4, b.type(), -1, 1)},
+                           {"c", random_tensor(5, c.type(), -1, 1)},
+                           {"h0", random_tensor(6, h0.type(), -1, 1)}};
+      if (dtype == DType::F64) {
+        expect_reference(g, feeds, false);
+        continue;
+      }
+      const std::vector<Tensor> expected = interpret(g, feeds);
+      const std::vector<Tensor> one = compile(g, Device::cpu(1)).run(feeds);
+      const std::vector<Tensor> three = compile(g, Device::cpu(3)).run(feeds);
+      for (std::size_t i = 0; i < expected.size(); ++i) {  // sums of thousands of terms of size 1
+        EXPECT_TRUE(close(one[i], expected[i], {.relative = 1e-5, .absolute = 1e-5}));
+        EXPECT_TRUE(same(three[i], one[i]));
+      }
+    }
+  }
+}
+
 // Chunks have the square root of the length, outputs are written every 64 steps.
 TEST(BackendSequences, RecurrencesHoldAroundTheBordersOfChunks) {
   for (const std::int64_t length : {0, 1, 2, 3, 15, 16, 17, 63, 64, 65, 130}) {

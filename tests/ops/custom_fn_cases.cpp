@@ -62,7 +62,9 @@ Body product(DType d) {
 std::vector<Body> product_vjp(DType d) {
   return {product(d),
           rule_body("vjp", {vec(d), vec(d)}, {primal_output(0, vec(d)), d_output(0, vec(d))},
-                    [](Graph&, Inputs in) { return Values{in[3] * in[1], in[3] * in[0]}; })};
+                    [](Graph&, Inputs in) {
+                      return Values{in[3] * conjugate(in[1]), in[3] * conjugate(in[0])};
+                    })};
 }
 std::vector<Body> product_jvp(DType d) {
   return {product(d),
@@ -77,7 +79,8 @@ std::vector<Body> two_outputs(DType d) {
                     {primal_output(0, vec(d)), primal_output(1, vec(d)), d_output(0, vec(d)),
                      d_output(1, vec(d))},
                     [](Graph&, Inputs in) {
-                      return Values{in[4] * in[1] + in[5] * cos(in[0]), in[4] * in[0]};
+                      return Values{in[4] * conjugate(in[1]) + in[5] * conjugate(cos(in[0])),
+                                    in[4] * conjugate(in[0])};
                     })};
 }
 

@@ -88,7 +88,7 @@ Cases cases(const op::FusedResidualLn*) {
                   .in = {T({1, 2}).with({1, 0}), T({1, 2}).with({-2, 1}), T({2}).with({1, 1}),
                          T({2}).with({3, 5}), T({2}).with({1, -1})},
                   .op = {.has_bias = true, .eps = 0.0},
-                  .wanted = Both,
+                  .wanted = Both,  // [residual-norm-two-outputs]
                   .out = {{-2, 4}, {0, 2}}});
   return cases_of<op::FusedResidualLn>(list);
 }
@@ -99,7 +99,7 @@ Cases cases(const op::FusedResidualRmsNorm*) {
                   .in = {T({1, 2}).with({1, 0}), T({1, 2}).with({1, -2}), T({2}).with({3, 5}),
                          T({2}).with({1, -1})},
                   .op = {.eps = 0.0},
-                  .wanted = Both,
+                  .wanted = Both,  // [residual-norm-two-outputs]
                   .out = {{4, -6}, {2, -2}}});
   return cases_of<op::FusedResidualRmsNorm>(list);
 }

@@ -148,7 +148,7 @@ TEST(PropertyInterpreter, IsDeterministic) {
 TEST(PropertyGenerator, DrawsEveryOpAndMostProgramsRun) {
   std::set<std::string_view> drawn;
   std::size_t ran = 0;
-  constexpr std::uint64_t Count = 400;
+  constexpr std::uint64_t Count = 800;
   for (std::uint64_t seed = 0; seed < Count; ++seed) {
     const Program p = generate(seed, {.nodes = 30, .random = true});
     for (const Node& n : p.graph.nodes()) drawn.insert(n.op.info().name);

@@ -17,6 +17,7 @@ the conjugate of what JAX calls the gradient.
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from reference import Family
 
@@ -41,6 +42,25 @@ def theirs(cotangent):
 
 def differentiable(value):
     return jnp.issubdtype(value.dtype, jnp.inexact)
+
+
+def jacobian_of(f, k, point, out):
+    """By argument k: of complex numbers f', of a real function the gradient by the conjugate."""
+    if not jnp.iscomplexobj(point[k]):
+        return jax.jacfwd(f, k)(*point)
+    if jnp.iscomplexobj(out):
+        return jax.jacrev(f, k, holomorphic=True)(*point)
+    return ours(jax.jacrev(f, k)(*point))
+
+
+def complex_hessian(f, z, out):
+    """f'' of a holomorphic function; of a real one its derivative by the conjugate and the number, from
+    those by real and imaginary parts."""
+    if jnp.iscomplexobj(out):
+        return jax.hessian(f, holomorphic=True)(z).reshape(z.size, z.size)
+    parts = jax.hessian(lambda x, y: f(lax.complex(x, y)), (0, 1))(z.real, z.imag)
+    xx, xy, yx, yy = (h.reshape(z.size, z.size) for row in parts for h in row)
+    return (xx + yy + 1j * (yx - xy)) / 4
 
 
 class Gradients(Family):
@@ -88,9 +108,12 @@ class Gradients(Family):
                 put(f"dd.{key}", seconds[i])
         arguments = tuple(range(len(wrt)))
         if jacobian:
-            for key, j in zip(wrt, jax.jacrev(of_wrt, arguments)(*point)):
-                put(f"j.{key}", j.reshape(out.size, -1))
-        if hessian:
+            for k, key in enumerate(wrt):
+                put(f"j.{key}", jacobian_of(of_wrt, k, point, out).reshape(out.size, -1))
+        if hessian and any(jnp.iscomplexobj(p) for p in point):
+            [key] = wrt
+            put(f"h.{key}.{key}", complex_hessian(of_wrt, point[0], out))
+        elif hessian:
             rows = jax.hessian(of_wrt, arguments)(*point)
             for a, row in zip(wrt, rows):
                 for b, h in zip(wrt, row):

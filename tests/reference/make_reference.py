@@ -12,6 +12,7 @@ import jax
 
 jax.config.update("jax_enable_x64", True)
 
+import complex_numbers  # noqa: E402
 import factorizations  # noqa: E402
 import families_basic  # noqa: E402
 import families_nn  # noqa: E402
@@ -20,6 +21,7 @@ import gradients_everyday  # noqa: E402
 import gradients_models  # noqa: E402
 import gradients_nn  # noqa: E402
 import gradients_ops  # noqa: E402
+import gradients_splats  # noqa: E402
 import gradients_wrappers  # noqa: E402
 
 FOLDER = pathlib.Path(__file__).parent / "values"
@@ -37,9 +39,9 @@ def write(folder, families):
 
 if __name__ == "__main__":
     write(FOLDER, [families_basic.families, families_nn.families, families_spectrum.values.families,
-                   factorizations.families])
+                   factorizations.families, complex_numbers.families])
     write(FOLDER / "gradients",
           [gradients_ops.families, gradients_nn.families, gradients_models.families,
-           gradients_wrappers.families, gradients_everyday.families,
+           gradients_wrappers.families, gradients_everyday.families, gradients_splats.families,
            families_spectrum.derivatives.families,
-           factorizations.gradient_families])
+           factorizations.gradient_families, complex_numbers.gradient_families])

@@ -103,7 +103,8 @@ TEST(IoGguf, ValuesAreShownByKind) {
   EXPECT_LT(io::to_text(GgufValue(std::string(100000, 'x')), 40).size(), 60U);
 }
 
-// Tensors of every type that GGUF has, filled with any bytes.
+// [gguf-more-types] Tensors of every type that GGUF has, filled with any bytes; what cannot be
+// decoded has its size, so that the rest of a file loads.
 TEST(IoGguf, TensorsOfEveryTypeSurvive) {
   std::vector<std::vector<std::byte>> storage;
   Gguf gguf;
@@ -138,6 +139,27 @@ TEST(IoGguf, TensorsOfEveryTypeSurvive) {
     const Tensor loaded = io::load(t);
     EXPECT_EQ(loaded.dims(), t.dims);
     EXPECT_EQ(loaded.dtype(), t.type.dtype.value_or(DType::F32));
+  }
+}
+
+// [gguf-more-types] As the public tables have them: elements and bytes of a block.
+TEST(IoGguf, TypesThatAreOnlySizedHaveTheirSize) {
+  struct Row {
+    std::uint32_t number;
+    std::string_view name;
+    std::int64_t length, bytes;
+  };
+  for (const Row& row :
+       {Row{16, "iq2_xxs", 256, 66}, Row{17, "iq2_xs", 256, 74}, Row{18, "iq3_xxs", 256, 98},
+        Row{19, "iq1_s", 256, 50}, Row{20, "iq4_nl", 32, 18}, Row{21, "iq3_s", 256, 110},
+        Row{22, "iq2_s", 256, 82}, Row{23, "iq4_xs", 256, 136}, Row{29, "iq1_m", 256, 56},
+        Row{34, "tq1_0", 256, 54}, Row{35, "tq2_0", 256, 66}, Row{41, "q1_0", 128, 18}}) {
+    const auto type = io::gguf_type(row.number);
+    ASSERT_TRUE(type) << row.name;
+    EXPECT_EQ(type->name, row.name);
+    EXPECT_EQ(type->block_length, row.length) << row.name;
+    EXPECT_EQ(type->block_bytes, row.bytes) << row.name;
+    EXPECT_FALSE(type->can_be_read());
   }
 }
 

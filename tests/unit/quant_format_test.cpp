@@ -181,5 +181,28 @@ TEST(QuantTinyFloat, WhatIsTooLargeIsTheLargest) {
   EXPECT_TRUE(std::isnan(e8m0_value(255)));
 }
 
+// [gguf-more-types] A block and its values as the Python package of the GGUF project (0.19) decodes
+// it: which nibble is which element is nowhere written down.
+TEST(QuantFormat, ElementsOfNvfp4AreInTheOrderOfFiles) {
+  std::vector<std::byte> block = {std::byte{0x38}, std::byte{0x40}, std::byte{0x48},
+                                  std::byte{0x01}};
+  for (unsigned i = 0; i < 32; ++i) block.push_back(static_cast<std::byte>(7 * i));
+  const std::vector<float> expected = {
+      0.0F,         6.0F,           -4.0F,         3.0F,          -2.0F,          1.5F,
+      -1.0F,        0.5F,           0.0F,          0.0F,          0.0F,           0.5F,
+      0.5F,         1.0F,           1.0F,          1.5F,          0.0F,           -12.0F,
+      8.0F,         -6.0F,          4.0F,          -3.0F,         2.0F,           -1.0F,
+      3.0F,         3.0F,           4.0F,          4.0F,          6.0F,           6.0F,
+      8.0F,         8.0F,           0.0F,          24.0F,         -16.0F,         12.0F,
+      -8.0F,        6.0F,           -4.0F,         2.0F,          24.0F,          24.0F,
+      24.0F,        0.0F,           0.0F,          -2.0F,         -2.0F,          -4.0F,
+      0.0F,         -0.01171875F,   0.0078125F,    -0.005859375F, 0.00390625F,    -0.0029296875F,
+      0.001953125F, -0.0009765625F, -0.001953125F, -0.001953125F, -0.0029296875F, -0.0029296875F,
+      -0.00390625F, -0.00390625F,   -0.005859375F, -0.005859375F};
+  std::vector<float> values(64);
+  decode(Format::Nvfp4, block, values);
+  EXPECT_EQ(values, expected);
+}
+
 }  // namespace
 }  // namespace ricci::quant

@@ -33,6 +33,7 @@ void expect_functions_of_rows(const F& function) {
   for (std::size_t k = 0; k < names.size(); ++k) {
     const auto kind = static_cast<Kind>(k);
     const DTypeSet dtypes = row(kind).dtypes;
+    if (row(kind).gives == Gives::Complex) continue;  // of two reals, which the kernel pairs itself
     EXPECT_EQ(is_defined([&] { return function(kind, 1.5, DType::F64); }), dtypes.has(DType::F64))
         << names[k];
     EXPECT_EQ(is_defined([&] { return function(kind, std::int64_t{1}, DType::I64); }),

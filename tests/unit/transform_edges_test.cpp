@@ -177,14 +177,6 @@ TEST(TransformEdges, WrongRulesOfRegisteredOpsAreUserErrors) {
   }
 }
 
-TEST(TransformEdges, MatricesOfComplexDerivativesAreRefusedInReverseMode) {
-  Graph g("complex");
-  const Value z = g.input("z", Type{DType::C128, {2}});
-  g.set_outputs({z * z});
-  EXPECT_EQ(code_of([&] { (void)jacrev(g, {"z"}); }), ErrorCode::Refused);
-  EXPECT_NO_THROW((void)jacfwd(g, {"z"}));
-}
-
 TEST(TransformEdges, JacobiansOfIntegersAreZeroInBothModes) {
   Graph g("counting");
   const Value x = g.input("x", f32({3}));

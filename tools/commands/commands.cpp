@@ -7,6 +7,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_check(app, action);
   add_print(app, action);
   add_opt(app, action);
+  add_quantize(app, action);
   add_grad(app, action);
   add_jvp(app, action);
   add_hvp(app, action);

@@ -14,6 +14,7 @@ void add_run(CLI::App& app, Action& action);
 void add_check(CLI::App& app, Action& action);
 void add_print(CLI::App& app, Action& action);
 void add_opt(CLI::App& app, Action& action);
+void add_quantize(CLI::App& app, Action& action);
 void add_grad(CLI::App& app, Action& action);
 void add_jvp(CLI::App& app, Action& action);
 void add_hvp(CLI::App& app, Action& action);

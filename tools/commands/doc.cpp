@@ -67,10 +67,11 @@ std::string signatures(const OpDescriptor& d) {
 
 std::string traits_of(const OpInfo& info) {
   constexpr std::pair<Trait, const char*> Names[] = {
-      {Trait::Elementwise, "element-wise"}, {Trait::Linear, "linear"},
-      {Trait::Multilinear, "multilinear"},  {Trait::Random, "random"},
-      {Trait::NoGradient, "no gradient"},   {Trait::DataMovement, "data movement"},
-      {Trait::Commutative, "commutative"},  {Trait::Faults, "may fault"}};
+      {Trait::Elementwise, "element-wise"},  {Trait::Linear, "linear"},
+      {Trait::Multilinear, "multilinear"},   {Trait::Random, "random"},
+      {Trait::NoGradient, "no gradient"},    {Trait::DataMovement, "data movement"},
+      {Trait::Commutative, "commutative"},   {Trait::Faults, "may fault"},
+      {Trait::Conjugates, "not holomorphic"}};
   std::vector<std::string> parts;
   for (const auto& [trait, text] : Names) {
     if (has(info.traits, trait)) parts.emplace_back(text);
@@ -137,6 +138,16 @@ std::string fields_table(const OpDescriptor& d) {
   return "\n| field | type | default | meaning |\n| --- | --- | --- | --- |\n" + rows;
 }
 
+std::string_view result_of(Gives gives) {
+  switch (gives) {
+    case Gives::Same: break;
+    case Gives::Truth: return "bool";
+    case Gives::RealPart: return "the operand's, of complex ones their parts'";
+    case Gives::Complex: return "the complex dtype with such parts";
+  }
+  return "the operands'";
+}
+
 std::string family_table(const OpDescriptor& d) {
   if (d.family.empty()) return {};
   if (row_of(d.kind, d.family.front()) == nullptr) {
@@ -149,8 +160,8 @@ std::string family_table(const OpDescriptor& d) {
   std::string out = "\n| name | operands | result | formula |\n| --- | --- | --- | --- |\n";
   for (const std::string& member : d.family) {
     const ElementwiseRow& r = *row_of(d.kind, member);
-    out += fmt::format("| `{}` | {} | {} | {} |\n", member, dtypes_of(r.dtypes),
-                       r.result ? name(*r.result) : "the operands'", cell(r.formula));
+    out += fmt::format("| `{}` | {} | {} | {} |\n", member, dtypes_of(r.dtypes), result_of(r.gives),
+                       cell(r.formula));
   }
   return out;
 }

@@ -28,6 +28,13 @@ Value elu(Value x, double alpha, std::source_location loc = std::source_location
 /// x above 0, alpha·(e^(x/alpha) - 1) below: smooth for every alpha.
 Value celu(Value x, double alpha = 1, std::source_location loc = std::source_location::current());
 
+/// The real part of a complex value; a real one itself. Its other part is imag(z).
+Value real(Value z, std::source_location loc = std::source_location::current());
+/// The angle of a complex value in (-π, π]; abs(z) is its length.
+Value angle(Value z, std::source_location loc = std::source_location::current());
+/// The complex value of this length and angle: r·(cos θ + i·sin θ).
+Value polar(Value r, Value theta, std::source_location loc = std::source_location::current());
+
 /// re² + im² of a complex value, as a real one.
 Value complex_norm_sq(Value z, std::source_location loc = std::source_location::current());
 /// Its cotangent ∂L/∂z̄ for the real cotangent g: g·z.

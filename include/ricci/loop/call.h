@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ricci/op/attention.h"
+#include "ricci/op/gaussian_splat.h"
 #include "ricci/op/indexing.h"
 #include "ricci/op/op.h"
 #include "ricci/op/reduce.h"
@@ -83,6 +84,17 @@ struct PackedProduct {
   bool operator==(const PackedProduct&) const = default;
 };
 
+/// w -> y [matrices, depth, columns] f32: matrices of a block format behind each other, written
+/// out.
+struct PackedDecoding {
+  static constexpr std::string_view role = "packed_decoding";
+  quant::Scheme scheme = {};
+  std::int64_t matrices = 0;
+  std::int64_t depth = 0;
+  std::int64_t columns = 0;
+  bool operator==(const PackedDecoding&) const = default;
+};
+
 /// How exact sums of products of codes become codes:
 ///   clamp(rne(factor·Σ (x - x_zero)(w - w_zero)) + out_zero, low, high), in f64
 /// Zeros of w and factors are one for all, or one a column.
@@ -96,11 +108,13 @@ struct Rescaling {
   bool operator==(const Rescaling&) const = default;
 };
 
-/// x [rows, depth] i8 or u8, w [depth, columns] i8, bias? [columns] i32 -> y; i32: the sums.
+/// x [batch, rows, depth] i8 or u8, w [batch, depth, columns] i8, bias? [columns] i32 -> y; i32:
+/// the sums.
 struct IntegerProduct {
   static constexpr std::string_view role = "integer_product";
   Rescaling rescaling = {};
   DType dtype = DType::I8;  ///< of y
+  std::int64_t batch = 1;
   std::int64_t rows = 0;
   std::int64_t depth = 0;
   std::int64_t columns = 0;
@@ -356,10 +370,43 @@ struct FourierTransform {
   bool operator==(const FourierTransform&) const = default;
 };
 
-using Call = std::variant<HostCall, MatrixProduct, GroupedProduct, PackedProduct, IntegerProduct,
-                          Convolution, IntegerConvolution, Pooling, Attention, Solve,
-                          MatrixFunction, Sort, ArgReduce, Cumulative, Gather, Scatter, ScatterInto,
-                          DynamicSlice, Sample, SelectiveScan, GatedDelta, FourierTransform>;
+/// Images of Gaussian splats, as gaussian_splat.h has them: operands and results are the ops'.
+/// An operand of rank 2 has the batch in front, one of rank 1 is shared by all images.
+struct Splats {
+  static constexpr std::string_view role = "splats";
+  enum class Stage : std::uint8_t { Prepare, Rasterize, Render, Backward };
+  Stage stage = Stage::Render;
+  std::int64_t batch = 1;
+  std::int64_t count = 0;         ///< splats
+  std::int64_t coefficients = 1;  ///< of spherical harmonics, per splat and channel
+  std::int64_t entries = 0;       ///< of all tile lists
+  std::int64_t width = 1;
+  std::int64_t height = 1;
+  std::int64_t tile_size = 1;
+  Real radius_scale = 1;
+  Real alpha_cutoff = 0;
+  std::int64_t max_steps = 0;  ///< 0: any number
+  Real transmittance_threshold = 0;
+  OpacitySpace opacity_space = OpacitySpace::Linear;
+  SplatColor color_source = SplatColor::Sh;
+  std::int64_t degree = 0;  ///< highest band that is evaluated
+  bool view_from_splat = false;
+  Real gamma = 1;
+  bool lens = false;   ///< `meta` describes one
+  bool known = false;  ///< the way back is given what the way there has found
+
+  [[nodiscard]] std::int64_t pixels() const { return width * height; }
+  [[nodiscard]] std::int64_t tiles_across() const { return (width + tile_size - 1) / tile_size; }
+  [[nodiscard]] std::int64_t tiles_down() const { return (height + tile_size - 1) / tile_size; }
+  [[nodiscard]] std::int64_t tiles() const { return tiles_across() * tiles_down(); }
+  bool operator==(const Splats&) const = default;
+};
+
+using Call =
+    std::variant<HostCall, MatrixProduct, GroupedProduct, PackedProduct, PackedDecoding,
+                 IntegerProduct, Convolution, IntegerConvolution, Pooling, Attention, Solve,
+                 MatrixFunction, Sort, ArgReduce, Cumulative, Gather, Scatter, ScatterInto,
+                 DynamicSlice, Sample, SelectiveScan, GatedDelta, FourierTransform, Splats>;
 
 /// `matrix_product`
 [[nodiscard]] std::string_view role_of(const Call& call);

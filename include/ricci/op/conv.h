@@ -42,7 +42,7 @@ struct Conv {
                  "j·s + v·d - p] · w[o, c, u, v], G(o) = ⌊o / (C_out/groups)⌋",
       .constraints =
           "c1 shape: x and w have one rank, 3 or more\n"
-          "c2 dtype: x and w have one floating dtype\n"
+          "c2 dtype: x and w have one floating or complex dtype\n"
           "c3 attr: stride, padding and dilation have an entry a spatial axis; strides and "
           "dilations are positive, paddings not negative\n"
           "c4 attr: kernel_size, when given, is w's\n"
@@ -84,7 +84,7 @@ struct Conv2dBackwardInput {
                  "all i, j, u, v with a = i·s + u·d - p, b = j·s + v·d - p",
       .constraints =
           "c1 shape: dy and w have one rank, 3 or more\n"
-          "c2 dtype: dy and w have one floating dtype\n"
+          "c2 dtype: dy and w have one floating or complex dtype\n"
           "c3 attr: input_size, stride, padding and dilation have an entry a spatial axis; "
           "strides and dilations are positive, paddings and sizes not negative\n"
           "c4 attr: kernel_size, when given, is w's\n"
@@ -127,7 +127,7 @@ struct Conv2dBackwardWeight {
                  "x[n, G(o)·C_in/groups + c, i·s + u·d - p, j·s + v·d - p] · dy[n, o, i, j]",
       .constraints =
           "c1 shape: x and dy have one rank, 3 or more\n"
-          "c2 dtype: x and dy have one floating dtype\n"
+          "c2 dtype: x and dy have one floating or complex dtype\n"
           "c3 attr: kernel_size, stride, padding and dilation have an entry a spatial axis; "
           "strides and dilations are positive, paddings not negative\n"
           "c4 shape: x and dy have one batch size\n"
@@ -167,8 +167,9 @@ struct Pool {
       .formula = "x [N, C, H, W]: y[n, c, i, j] = kind over the x[n, c, i·s + u - p, j·s + v - p] "
                  "that lie inside; H_out = ⌊(H + 2p - k) / s⌋ + 1",
       .constraints = "c1 shape: x has rank 4\n"
-                     "c2 dtype: x is floating\n"
-                     "c3 attr: kind is sum, mean, max, min or prod\n"
+                     "c2 dtype: x is floating or complex\n"
+                     "c3 attr: kind is sum, mean, max, min or prod; sum or mean of complex "
+                     "numbers\n"
                      "c4 attr: kernel_size, stride and padding are pairs; kernels and strides are "
                      "positive, paddings not negative and less than the kernel\n"
                      "c5 shape: the image is not empty, and the window fits into it with its "

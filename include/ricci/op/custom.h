@@ -85,7 +85,7 @@ struct Custom {
   static constexpr OpInfo info{.name = "custom",
                                .operands = "operands...",
                                .results = "results...",
-                               .traits = Trait::Faults,
+                               .traits = Trait::Faults | Trait::Conjugates,
                                .help = "an op registered at run time",
                                .formula = "as its registry entry says",
                                .constraints = "c1 name: the name and version are registered\n"

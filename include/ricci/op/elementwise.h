@@ -43,18 +43,28 @@ struct ElementCost {
   std::int64_t complex = real;
 };
 
+/// The dtype a function gives: its operands', or one that follows from it.
+enum class Gives : std::uint8_t {
+  Same,
+  Truth,     ///< bool
+  RealPart,  ///< of complex operands their parts', otherwise the same
+  Complex    ///< the one whose parts the operands are
+};
+
 /// What a member of an element-wise family costs, accepts, gives and means; one row a kind.
 struct ElementwiseRow {
   std::string_view name;
   ElementCost cost;
-  DTypeSet dtypes;              ///< operand dtypes; there is code for these and no others
-  std::optional<DType> result;  ///< result dtype when it is not the operands'
+  DTypeSet dtypes;  ///< operand dtypes; there is code for these and no others
+  Gives gives;
   std::string_view formula;
   /// Operand dtypes for which every backend gives the same bits: the value is exact or rounded
   /// once.
   DTypeSet exact = {};
   /// Operand dtypes for which the operands may change places without changing a bit.
   DTypeSet commutes = {};
+
+  [[nodiscard]] DType result_dtype(DType operands) const;
 };
 [[nodiscard]] const ElementwiseRow& row(UnaryKind kind);
 [[nodiscard]] const ElementwiseRow& row(BinaryKind kind);
@@ -179,19 +189,21 @@ struct ReluBackward {
   bool operator==(const ReluBackward&) const = default;
 };
 
-/// The cotangent of a unary function's operand.   dx[i] = f'(x[i])·dy[i]
+/// The cotangent of a unary function's operand.   dx[i] = conj(f'(x[i]))·dy[i]
 struct ActivationBackward {
   UnaryKind kind = UnaryKind::Tanh;
 
   static constexpr OpInfo info{.name = "activation_backward",
                                .operands = "x, dy",
                                .results = "dx",
-                               .traits = Trait::Elementwise,
+                               .traits = Trait::Elementwise | Trait::Conjugates,
                                .help = "the cotangent of a unary function's operand",
-                               .formula = "dx[i] = f'(x[i])·dy[i]",
-                               .constraints = "c1 dtype: x and dy have one floating dtype\n"
-                                              "c2 shape: x and dy have one shape\n"
-                                              "c3 attr: the function has a derivative",
+                               .formula = "dx[i] = f'(x[i])·dy[i]; conj(f'(x[i]))·dy[i] of "
+                                          "complex numbers",
+                               .constraints =
+                                   "c1 dtype: x and dy have one floating or complex dtype\n"
+                                   "c2 shape: x and dy have one shape\n"
+                                   "c3 attr: the function has a derivative for that dtype",
                                .batch = RuleSource::Written};
   static void fields(auto& self, auto&& f) {
     f("kind", self.kind, "which function", Presence::Required);

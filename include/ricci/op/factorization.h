@@ -18,6 +18,7 @@ struct Cholesky {
       .name = "cholesky",
       .operands = "a",
       .results = "l",
+      .traits = Trait::Conjugates,
       .help = "the lower triangular factor of positive definite matrices",
       .formula = "a [.., N, N]: l lᴴ = (a + aᴴ)/2, l lower triangular with a positive diagonal",
       .constraints = "c1 shape: a is one square matrix or a batch of them\n"
@@ -54,6 +55,7 @@ struct Qr {
       .name = "qr",
       .operands = "a",
       .results = "q, r",
+      .traits = Trait::Conjugates,
       .help = "an orthonormal and an upper triangular factor",
       .formula = "a [.., M, N], K = min(M, N): q [.., M, K], r [.., K, N]: q r = a, qᴴ q = 1, "
                  "r upper triangular with a diagonal that is not negative",
@@ -76,6 +78,7 @@ struct Eigh {
       .name = "eigh",
       .operands = "a",
       .results = "w, v",
+      .traits = Trait::Conjugates,
       .help = "eigenvalues and eigenvectors of Hermitian matrices",
       .formula = "a [.., N, N]: w [.., N] real and ascending, v [.., N, N]: "
                  "(a + aᴴ)/2 = v diag(w) vᴴ, vᴴ v = 1",
@@ -95,6 +98,7 @@ struct Svd {
       .name = "svd",
       .operands = "a",
       .results = "u, s, vh",
+      .traits = Trait::Conjugates,
       .help = "singular values and singular vectors",
       .formula = "a [.., M, N], K = min(M, N): u [.., M, K], s [.., K] real and descending, "
                  "vh [.., K, N]: a = u diag(s) vh, uᴴ u = 1, vh vhᴴ = 1",
@@ -165,6 +169,7 @@ struct Pinv {
       .name = "pinv",
       .operands = "a",
       .results = "out",
+      .traits = Trait::Conjugates,
       .help = "the pseudo-inverse of matrices",
       .formula =
           "a [.., M, N] = u diag(s) vh: out [.., N, M] = vhᴴ diag(s > rcond·max s ? 1/s : 0) "

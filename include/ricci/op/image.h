@@ -43,7 +43,7 @@ struct Resize {
       .help = "interpolates to other spatial sizes",
       .formula = "x [N, C, spatial…]: out[n, c, i…] = Σ_j… Π_a W_a[i_a, j_a]·x[n, c, j…], rows of "
                  "W_a being nearest, linear or cubic weights around the coordinate of i_a",
-      .constraints = "c1 dtype: x is floating\n"
+      .constraints = "c1 dtype: x is floating or complex\n"
                      "c2 shape: x is [N, C, spatial…]\n"
                      "c3 attr: sizes has a positive size for every spatial axis\n"
                      "c4 needs_static_dim: the spatial sizes are known, or a multiple of a "

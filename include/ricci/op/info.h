@@ -37,6 +37,8 @@ enum class Trait : std::uint32_t {
   Faults = 128,       ///< looks at values a run may fault on, even where its results are empty
   /// Its derivative is not that of its function, on purpose: rounding lets it pass.
   StraightThrough = 256,
+  /// Of complex operands it depends on their conjugates too: it is not holomorphic.
+  Conjugates = 512,
 };
 constexpr Trait operator|(Trait a, Trait b) noexcept {
   return static_cast<Trait>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));

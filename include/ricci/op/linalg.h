@@ -148,7 +148,7 @@ struct GroupedMatmulBackward {
       .name = "grouped_matmul_backward",
       .operands = "x, w, expert_idx, dy",
       .results = "dx, dw",
-      .traits = Trait::Faults,
+      .traits = Trait::Faults | Trait::Conjugates,
       .help = "derivative of grouped_matmul",
       .formula = "dx[i] = Σ_j dy[i, j] · w[expert_idx[i, j]]ᵀ; "
                  "dw[e] = Σ_{i, j: expert_idx[i, j] = e} x[i]ᵀ · dy[i, j]",
@@ -174,7 +174,7 @@ struct LoraMatmul {
       .formula = "x [.., k], w [k, n], a [k, r], b [r, n]: y = x·w + scale · (x·a)·b",
       .constraints = "c1 shape: x has rank 1 or more; w, a and b are matrices\n"
                      "c2 shape: w is [k, n], a is [k, r] and b is [r, n], with x's last size k\n"
-                     "c3 dtype: all operands have one floating dtype",
+                     "c3 dtype: all operands have one floating or complex dtype",
       .numerics = Numerics::Compute};
   static void fields(auto& self, auto&& f) {
     f("scale", self.scale, "factor of the correction: alpha / rank", Presence::Required,

@@ -9,6 +9,7 @@
 #include "ricci/op/elementwise.h"
 #include "ricci/op/factorization.h"
 #include "ricci/op/fused.h"
+#include "ricci/op/gaussian_splat.h"
 #include "ricci/op/generator.h"
 #include "ricci/op/image.h"
 #include "ricci/op/indexing.h"

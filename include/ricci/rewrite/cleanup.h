@@ -34,8 +34,9 @@ struct FoldOptions {
 [[nodiscard]] PassResult peel_scalar_expands(const Graph& graph);
 
 /// Computes before a scan what every step of it would compute alike: values of the body that depend
-/// on bcasts alone become bcasts themselves. Views, constants, broadcasts, random numbers and ops
-/// registered at run time stay where they are, and so does all in a loop that may not run.
+/// on bcasts alone become bcasts themselves. Views (but for large matrices that products read
+/// transposed), constants, broadcasts, random numbers and ops registered at run time stay where
+/// they are, and so does all in a loop that may not run.
 ///   Before: any well-formed graph.
 ///   After: no step of a scan of at least two steps computes anything else that is the same for
 ///   all.

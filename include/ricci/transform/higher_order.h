@@ -43,12 +43,18 @@ struct HvpOptions {
 
 /// Jacobians, forward mode: one pass per element of `wrt`, batched. Outputs: for every output of
 /// the graph, for every value of `wrt`, a matrix `[output elements, wrt elements]`.
+///
+/// Complex values (docs/COMPLEX.md): of a complex output by a complex z the derivative ∂y/∂z, for
+/// which every op on the way must be holomorphic (AutodiffError(refused) otherwise); of a real
+/// output by z its gradient ∂y/∂z̄; of a complex output by a real x ∂y/∂x.
 [[nodiscard]] Transformed jacfwd(const Graph& graph, const std::vector<ValueRef>& wrt);
-/// The same by reverse mode: one pass per element of the output, batched. Real values only.
+/// The same by reverse mode: one pass per element of the output, batched.
 [[nodiscard]] Transformed jacrev(const Graph& graph, const std::vector<ValueRef>& wrt);
 
 /// Second derivatives of a single-element first output: for every pair of values of `wrt`, row by
-/// row, a matrix `[elements of the first, elements of the second]`. Real values only.
+/// row, a matrix `[elements of the first, elements of the second]`. By complex values that of a
+/// real output is ∂²L/∂z̄∂z, which is Hermitian, and that of a holomorphic one ∂²f/∂z²; ∂²L/∂z̄∂z̄
+/// has its part in what hvp gives along a direction.
 [[nodiscard]] Transformed hessian(const Graph& graph, const std::vector<ValueRef>& wrt);
 
 /// Gauss-Newton products. The graph computes a loss of some value `at` (a network's predictions),

@@ -50,6 +50,9 @@ inline constexpr std::array IntDTypes = {DType::I64, DType::I32, DType::I16,
 [[nodiscard]] DType tangent_dtype(DType dtype) noexcept;
 /// c64 -> f32, c128 -> f64, everything else itself.
 [[nodiscard]] DType real_part_of(DType dtype) noexcept;
+/// The complex dtype whose parts are of a dtype: f64 -> c128, complex ones themselves, all others
+/// c64.
+[[nodiscard]] DType complex_of(DType dtype) noexcept;
 
 /// A set of dtypes, for "which dtypes does this op take".
 class DTypeSet {

@@ -36,6 +36,9 @@ Number unary(UnaryKind kind, DType dtype, const Number& x) {
 }
 
 Number binary(BinaryKind kind, DType dtype, const Number& a, const Number& b) {
+  if (kind == BinaryKind::MakeComplex) {
+    return std::complex<double>(std::get<double>(a), std::get<double>(b));
+  }
   return with_number_class(dtype, [&]<class N>() -> Number {
     return rule::eval_binary(kind, std::get<N>(a), std::get<N>(b), dtype);
   });

@@ -32,6 +32,7 @@ std::optional<Value> binary_without(BinaryKind kind, Value a, Value b, const Dim
     case BinaryKind::Rem:
     case BinaryKind::Atan2:
     case BinaryKind::Hypot:
+    case BinaryKind::MakeComplex:
     case BinaryKind::LogicalAnd:
     case BinaryKind::LogicalOr:
     case BinaryKind::LogicalXor:

@@ -161,12 +161,25 @@ std::optional<E> slope_of(UnaryKind kind) {
     case UnaryKind::Floor:
     case UnaryKind::Ceil:
     case UnaryKind::Trunc: return E(0);
+    case UnaryKind::Imag:
     case UnaryKind::IsNan:
     case UnaryKind::IsFinite:
     case UnaryKind::LogicalNot:
     case UnaryKind::BitwiseNot: break;
   }
   return std::nullopt;
+}
+
+// Real formulas guard against overflow by order and length, which complex numbers do without.
+std::optional<E> complex_slope_of(UnaryKind kind) {
+  if (!row(kind).dtypes.has(DType::C128)) return std::nullopt;
+  switch (kind) {
+    case UnaryKind::Abs:
+    case UnaryKind::Conjugate: return std::nullopt;
+    case UnaryKind::Atan: return 1 / (1 + X * X);
+    case UnaryKind::Asinh: return rsqrt(1 + X * X);
+    default: return slope_of(kind);
+  }
 }
 
 // The share of `mine` in the larger (or smaller) of two: 1 when it is chosen, ½ on a tie, 0
@@ -193,6 +206,17 @@ E pow_slope_of_exponent() {
   return select(positive, pow(base, B) * log(base), 0);
 }
 
+// b·a^(b-1) and a^b·ln a; where a or b is 0 as of real numbers
+E complex_pow_slope(bool of_base) {
+  if (of_base) {
+    const E no_power = equal(B, 0);
+    return select(no_power, 0, B * pow(select(no_power, 1, A), B - 1));
+  }
+  const E nothing = equal(A, 0);
+  const E base = select(nothing, 1, A);
+  return select(nothing, 0, pow(base, B) * log(base));
+}
+
 // A formula of the radius, and 0 at the origin
 template <class F>
 E of_radius(const E& radius, F&& formula) {
@@ -214,6 +238,7 @@ std::optional<E> slope_of(BinaryKind kind, std::size_t operand) {
       // b/h² and -a/h², without squaring h
       return of_radius(hypot(A, B), [&](const E& h) { return first ? B / h / h : -(A / h / h); });
     case BinaryKind::Hypot: return of_radius(Y, [&](const E& h) { return first ? A / h : B / h; });
+    case BinaryKind::MakeComplex:
     case BinaryKind::LogicalAnd:
     case BinaryKind::LogicalOr:
     case BinaryKind::LogicalXor:
@@ -226,31 +251,54 @@ std::optional<E> slope_of(BinaryKind kind, std::size_t operand) {
   return std::nullopt;
 }
 
+std::optional<E> complex_slope_of(BinaryKind kind, std::size_t operand) {
+  if (!row(kind).dtypes.has(DType::C128)) return std::nullopt;
+  return kind == BinaryKind::Pow ? complex_pow_slope(operand == 0) : slope_of(kind, operand);
+}
+
 constexpr std::size_t UnaryCount = enumerator_names(UnaryKind{}).size();
 constexpr std::size_t BinaryCount = enumerator_names(BinaryKind{}).size();
+
+template <class F>
+std::array<std::optional<E>, UnaryCount> unary_rows(F slope) {
+  std::array<std::optional<E>, UnaryCount> rows;
+  for (std::size_t i = 0; i < UnaryCount; ++i) rows[i] = slope(static_cast<UnaryKind>(i));
+  return rows;
+}
+
+template <class F>
+std::array<std::array<std::optional<E>, 2>, BinaryCount> binary_rows(F slope) {
+  std::array<std::array<std::optional<E>, 2>, BinaryCount> rows;
+  for (std::size_t i = 0; i < BinaryCount; ++i) {
+    for (std::size_t k = 0; k < 2; ++k) rows[i][k] = slope(static_cast<BinaryKind>(i), k);
+  }
+  return rows;
+}
+
+const E* entry(const std::optional<E>& row) { return row ? &*row : nullptr; }
 
 }  // namespace
 
 const Expression* derivative(UnaryKind kind) {
-  static const auto table = [] {
-    std::array<std::optional<E>, UnaryCount> rows;
-    for (std::size_t i = 0; i < UnaryCount; ++i) rows[i] = slope_of(static_cast<UnaryKind>(i));
-    return rows;
-  }();
-  const auto& row = table[static_cast<std::size_t>(kind)];
-  return row ? &*row : nullptr;
+  static const auto table = unary_rows([](UnaryKind k) { return slope_of(k); });
+  return entry(table[static_cast<std::size_t>(kind)]);
+}
+
+const Expression* complex_derivative(UnaryKind kind) {
+  static const auto table = unary_rows([](UnaryKind k) { return complex_slope_of(k); });
+  return entry(table[static_cast<std::size_t>(kind)]);
 }
 
 const Expression* derivative(BinaryKind kind, std::size_t operand) {
-  static const auto table = [] {
-    std::array<std::array<std::optional<E>, 2>, BinaryCount> rows;
-    for (std::size_t i = 0; i < BinaryCount; ++i) {
-      for (std::size_t k = 0; k < 2; ++k) rows[i][k] = slope_of(static_cast<BinaryKind>(i), k);
-    }
-    return rows;
-  }();
-  const auto& row = table[static_cast<std::size_t>(kind)].at(operand);
-  return row ? &*row : nullptr;
+  static const auto table =
+      binary_rows([](BinaryKind k, std::size_t at) { return slope_of(k, at); });
+  return entry(table[static_cast<std::size_t>(kind)].at(operand));
+}
+
+const Expression* complex_derivative(BinaryKind kind, std::size_t operand) {
+  static const auto table =
+      binary_rows([](BinaryKind k, std::size_t at) { return complex_slope_of(k, at); });
+  return entry(table[static_cast<std::size_t>(kind)].at(operand));
 }
 
 }  // namespace ricci::rule

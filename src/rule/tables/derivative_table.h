@@ -12,9 +12,12 @@ namespace ricci::rule {
 
 /// f'(x), in x (First) and y = f(x) (Result); nullptr when the function has no derivative.
 [[nodiscard]] const Expression* derivative(UnaryKind kind);
+/// The same of complex x; nullptr where f is not holomorphic.
+[[nodiscard]] const Expression* complex_derivative(UnaryKind kind);
 
 /// ∂f/∂a for operand 0 and ∂f/∂b for operand 1, in a, b and y = f(a, b); nullptr when there is
 /// none.
 [[nodiscard]] const Expression* derivative(BinaryKind kind, std::size_t operand);
+[[nodiscard]] const Expression* complex_derivative(BinaryKind kind, std::size_t operand);
 
 }  // namespace ricci::rule

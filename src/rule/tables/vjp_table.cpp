@@ -120,6 +120,7 @@ bool carries_derivative(const Registry& registry, const Node& node, std::size_t 
     return call_custom(*custom, "differentiable", [&] { return entry->differentiable(k); });
   }
   if (const auto* unary = node.op.as<op::Unary>()) {
+    if (is_complex(operand.dtype)) return row(unary->kind).gives != Gives::Truth;
     // A function that is flat wherever it is smooth, such as floor, lets nothing pass.
     const rule::Expression* slope = rule::derivative(unary->kind);
     return slope != nullptr && !slope->is(0);

@@ -106,13 +106,11 @@ Value* ComplexLanes::woven(Parts z, llvm::Type* like) {
 
 // Smith's way: both parts over the larger one of the divisor's. Powers of two bring c128 into the
 // middle of the range first, where nothing overflows or loses digits.
-Value* ComplexLanes::quotient(Value* x, Value* y) {
-  const Parts n = parts(x);
-  Parts d = parts(y);
+ComplexLanes::Parts ComplexLanes::quotient(Parts n, Parts d, bool wide) {
   const Doubles f(b_, target_, n.real->getType());
   Parts m = n;
   Value* back = f.number(1);
-  if (y->getType()->getScalarSizeInBits() == 128) {
+  if (wide) {
     const auto larger = [&](Parts z) {
       Value* u = f.size(z.real);
       Value* v = f.size(z.imaginary);
@@ -164,7 +162,7 @@ Value* ComplexLanes::quotient(Value* x, Value* y) {
       b_.CreateFSub(b_.CreateSelect(swap, br, m.imaginary), b_.CreateSelect(swap, m.real, ar));
   const auto scaled = [&](Value* v) { return b_.CreateFMul(b_.CreateFDiv(v, size), back); };
   const Parts q{scaled(real), scaled(imaginary)};
-  return woven(recovered(q, m, d), x->getType());
+  return recovered(q, m, d);
 }
 
 // Infinities that came out as NaN in both parts, as Annex G has them.
@@ -202,8 +200,7 @@ ComplexLanes::Parts ComplexLanes::recovered(Parts q, Parts n, Parts d) {
 }
 
 // e^a·(cos b + i sin b); half the exponent at a time where all of it would overflow.
-Value* ComplexLanes::exponential(Value* x) {
-  const Parts z = parts(x);
+ComplexLanes::Parts ComplexLanes::exponential(Parts z) {
   const Doubles f(b_, target_, z.real->getType());
   Value* large = b_.CreateFCmpOGT(z.real, f.number(700));
   Value* part = b_.CreateSelect(large, b_.CreateFMul(z.real, f.number(0.5)), z.real);
@@ -224,13 +221,12 @@ Value* ComplexLanes::exponential(Value* x) {
   out.real = b_.CreateSelect(none, f.number(0), out.real);
   out.imaginary = b_.CreateSelect(is_real, z.imaginary, out.imaginary);
   out.imaginary = b_.CreateSelect(none, f.with_sign(f.number(0), z.imaginary), out.imaginary);
-  return woven(out, x->getType());
+  return out;
 }
 
 // ln |z| + i·arg z. Near |z| = 1 by what |z|² is more than 1: the error stays that of
 // numbers near 1.
-Value* ComplexLanes::logarithm(Value* x) {
-  const Parts z = parts(x);
+ComplexLanes::Parts ComplexLanes::logarithm(Parts z) {
   const Doubles f(b_, target_, z.real->getType());
   Value* a = f.size(z.real);
   Value* b = f.size(z.imaginary);
@@ -256,14 +252,12 @@ Value* ComplexLanes::logarithm(Value* x) {
       f.binary(BinaryKind::Hypot, b_.CreateFMul(z.real, by), b_.CreateFMul(z.imaginary, by));
   Value* real = b_.CreateFAdd(f.unary(UnaryKind::Log, length),
                               either(100 * std::numbers::ln2, -200 * std::numbers::ln2, 0));
-  return woven(
-      {b_.CreateSelect(near, by_more, real), f.binary(BinaryKind::Atan2, z.imaginary, z.real)},
-      x->getType());
+  Value* angle = f.binary(BinaryKind::Atan2, z.imaginary, z.real);
+  return {b_.CreateSelect(near, by_more, real), angle};
 }
 
 // t = √((|a| + |z|)/2); √z is t + ib/2t to the right of the axis and |b|/2t ± it to its left.
-Value* ComplexLanes::root(Value* x) {
-  const Parts z = parts(x);
+ComplexLanes::Parts ComplexLanes::root(Parts z) {
   const Doubles f(b_, target_, z.real->getType());
   Value* a = f.size(z.real);
   Value* b = f.size(z.imaginary);
@@ -293,7 +287,7 @@ Value* ComplexLanes::root(Value* x) {
   out.real = b_.CreateSelect(endless, f.infinity(), out.real);
   out.imaginary = b_.CreateSelect(endless, f.infinity(), out.imaginary);
   out.imaginary = f.with_sign(out.imaginary, z.imaginary);
-  return woven(out, x->getType());
+  return out;
 }
 
 }  // namespace ricci::cpu

@@ -24,6 +24,8 @@ llvm::Type* in_lanes(llvm::Type* element, unsigned lanes) {
   return lanes == 1 ? element : llvm::FixedVectorType::get(element, lanes);
 }
 
+bool is_wide(Value* x) { return x->getType()->getScalarSizeInBits() == 128; }
+
 // Integer lanes of half or twice the width.
 llvm::Type* resized(Value* x, bool wider) {
   const unsigned bits = x->getType()->getScalarSizeInBits();
@@ -150,12 +152,14 @@ Value* ComplexLanes::unary(UnaryKind kind, Value* x) {
   switch (kind) {
     case UnaryKind::Neg: return numbers(b_.CreateFNeg(floats(x)));
     case UnaryKind::Conjugate: return conjugate(x);
-    case UnaryKind::Exp: return exponential(x);
-    case UnaryKind::Log: return logarithm(x);
-    case UnaryKind::Sqrt: return root(x);
-    default: break;  // see the dtypes of its row
+    case UnaryKind::Square: return product(x, x);
+    case UnaryKind::Imag: return imaginary_part(x);
+    case UnaryKind::Abs: return modulus(x);
+    case UnaryKind::IsNan:
+    case UnaryKind::IsFinite: return any_part(kind, x);
+    default: break;
   }
-  throw InternalError("a function of complex numbers has no code");
+  return woven(function(kind, parts(x), is_wide(x)), x->getType());
 }
 
 // Flips signs on the parts: the lanes as they are may be wider than what registers compute with.
@@ -170,7 +174,8 @@ Value* ComplexLanes::binary(BinaryKind kind, Value* x, Value* y) {
     case BinaryKind::Add: return numbers(b_.CreateFAdd(floats(x), floats(y)));
     case BinaryKind::Sub: return numbers(b_.CreateFSub(floats(x), floats(y)));
     case BinaryKind::Mul: return product(x, y);
-    case BinaryKind::Div: return quotient(x, y);
+    case BinaryKind::Div: return woven(quotient(parts(x), parts(y), is_wide(x)), x->getType());
+    case BinaryKind::Pow: return woven(power(parts(x), parts(y)), x->getType());
     default: break;  // see the dtypes of its row
   }
   throw InternalError("a function of two complex numbers has no code");
@@ -216,6 +221,17 @@ Value* ComplexLanes::real_part(Value* x) {
   llvm::Type* half = resized(x, false);
   llvm::Type* element = half->getScalarSizeInBits() == 64 ? b_.getDoubleTy() : b_.getFloatTy();
   return b_.CreateBitCast(b_.CreateTrunc(x, half), in_lanes(element, lane_count(half)));
+}
+
+Value* ComplexLanes::imaginary_part(Value* x) {
+  const unsigned half = x->getType()->getScalarSizeInBits() / 2;
+  return real_part(b_.CreateLShr(x, half));
+}
+
+Value* ComplexLanes::from_parts(Value* real, Value* imaginary) {
+  Value* high = from_real(imaginary);
+  const unsigned half = high->getType()->getScalarSizeInBits() / 2;
+  return b_.CreateOr(from_real(real), b_.CreateShl(high, half));
 }
 
 Value* ComplexLanes::from_real(Value* x) {

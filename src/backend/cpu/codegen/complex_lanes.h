@@ -4,7 +4,7 @@
 // Sums and products have the bits of the reference on every target. Products are made in double,
 // where those of floats are exact, and never with fused additions; where a part comes out as NaN,
 // they recover infinities as C's Annex G says. Quotients and functions are in
-// complex_functions.cpp.
+// complex_functions.cpp, formulas made of them in complex_formulas.cpp.
 #pragma once
 
 #include <complex>
@@ -34,6 +34,7 @@ class ComplexLanes {
   [[nodiscard]] llvm::Value* cast(llvm::Value* x, DType to);  ///< to another complex dtype
   [[nodiscard]] llvm::Value* real_part(llvm::Value* x);       ///< float or double lanes
   [[nodiscard]] llvm::Value* from_real(llvm::Value* x);       ///< of float or double lanes
+  [[nodiscard]] llvm::Value* from_parts(llvm::Value* real, llvm::Value* imaginary);  ///< of such
 
   /// Both parts of every number as lanes of their own, and back.
   [[nodiscard]] llvm::Value* floats(llvm::Value* x);
@@ -50,11 +51,18 @@ class ComplexLanes {
   };
   [[nodiscard]] Parts parts(llvm::Value* x);
   [[nodiscard]] llvm::Value* woven(Parts z, llvm::Type* like);  ///< as numbers of a type
-  [[nodiscard]] llvm::Value* quotient(llvm::Value* x, llvm::Value* y);
+  [[nodiscard]] llvm::Value* imaginary_part(llvm::Value* x);
+  [[nodiscard]] llvm::Value* modulus(llvm::Value* x);
+  [[nodiscard]] llvm::Value* any_part(UnaryKind test, llvm::Value* x);
+  /// Wide: of c128, whose parts may be at the ends of their range.
+  [[nodiscard]] Parts quotient(Parts n, Parts d, bool wide);
   [[nodiscard]] Parts recovered(Parts quotient, Parts top, Parts bottom);
-  [[nodiscard]] llvm::Value* exponential(llvm::Value* x);
-  [[nodiscard]] llvm::Value* logarithm(llvm::Value* x);
-  [[nodiscard]] llvm::Value* root(llvm::Value* x);
+  [[nodiscard]] Parts exponential(Parts z);
+  [[nodiscard]] Parts logarithm(Parts z);
+  [[nodiscard]] Parts root(Parts z);
+  [[nodiscard]] Parts power(Parts a, Parts b);
+  /// The functions of one number that are formulas of those above and of real functions.
+  [[nodiscard]] Parts function(UnaryKind kind, Parts z, bool wide);
 
   llvm::IRBuilder<>& b_;
   const TargetInfo& target_;

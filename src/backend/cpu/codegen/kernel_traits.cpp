@@ -47,9 +47,8 @@ int lanes_for(const Kernel& kernel, const loop::Stage& stage, const TargetInfo& 
   for (const std::int32_t m : stage.accumulators) {
     count(kernel.accumulators[static_cast<std::size_t>(m)].dtype);
   }
-  if (widest == size_of(DType::C128)) return 1;
   if (widest == 0) widest = std::max<std::int64_t>(widest_int, 4);
-  return target.vector_bits / static_cast<int>(8 * widest);
+  return std::max(target.vector_bits / static_cast<int>(8 * widest), 1);
 }
 
 // Vectors handled together: reductions need several to hide the latency of adding; everything

@@ -210,7 +210,7 @@ Value* Lanes::unary(const loop::Instr& instr, DType dtype, Value* x) {
   if (kind == UnaryKind::Exp && instr.not_positive) {
     return rounded(emit_exp_not_positive(b_, x, target_), dtype);
   }
-  return rounded(emit_unary(b_, kind, x, target_), row(kind).result ? DType::Bool : dtype);
+  return rounded(emit_unary(b_, kind, x, target_), row(kind).result_dtype(dtype));
 }
 
 Value* Lanes::int_unary(UnaryKind kind, DType dtype, Value* x) {
@@ -242,6 +242,7 @@ Value* Lanes::int_unary(UnaryKind kind, DType dtype, Value* x) {
 
 Value* Lanes::binary(BinaryKind kind, DType dtype, Value* a, Value* b) {
   if (is_complex(dtype)) return complex_.binary(kind, a, b);
+  if (kind == BinaryKind::MakeComplex) return complex_.from_parts(a, b);
   if (!is_float(dtype)) return int_binary(kind, dtype, a, b);
   switch (kind) {
     case BinaryKind::Add: return rounded(b_.CreateFAdd(a, b), dtype);

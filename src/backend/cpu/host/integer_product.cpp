@@ -3,7 +3,6 @@
 // Sums are of x' w, where x' = x + 128 for signed x, so that one factor has no sign; zero points
 // are taken out afterwards: Σ (x' - p)(w - z) = Σ x' w - p Σ w - z Σ x' + K p z.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -20,6 +19,10 @@ constexpr std::int64_t StripWidth = IntegerKernels::Columns;
 // Sums of so many products of 8 bits fit into 32; longer ones are added up in 64.
 constexpr std::int64_t LongestSum = std::int64_t{1} << 15;
 constexpr std::int64_t RowsAtOnce = 96;
+// So few rows are multiplied with the weight as it lies: it is read once, and packing would write
+// it once more.
+constexpr std::int64_t SweptRows = 4;
+constexpr std::int64_t SweptColumns = 1024;
 
 // Rows of x' and their sums.
 struct CodeRows {
@@ -40,14 +43,26 @@ class CodeWeight {
                                           ((std::min(depth, LongestSum) + 3) / 4 * 4))),
         sums_(scratch.take<std::int32_t>(pieces_ * strips_ * StripWidth)) {}
 
+  // Some strips together, a few rows at a time, so that rows are read along.
   void pack(ThreadPool& pool, const std::int8_t* w, std::int64_t row, std::int64_t column) const {
-    pool.run(pieces_ * strips_, [&](std::int64_t i) {
-      const std::int64_t piece = i / strips_;
-      const std::int64_t n = i % strips_ * StripWidth;
-      vector_kernels().integers.pack(w + piece * LongestSum * row + n * column, row, column,
-                                     std::min(StripWidth, columns_ - n), depth_of(piece),
-                                     const_cast<std::int8_t*>(strip(piece, i % strips_)),
-                                     sums_ + i * StripWidth);
+    constexpr std::int64_t StripsAtOnce = 16;
+    constexpr std::int64_t DepthAtOnce = 16;
+    const std::int64_t groups = (strips_ + StripsAtOnce - 1) / StripsAtOnce;
+    pool.run(pieces_ * groups, [&](std::int64_t i) {
+      const std::int64_t piece = i / groups;
+      const std::int64_t first = i % groups * StripsAtOnce;
+      const std::int64_t last = std::min(strips_, first + StripsAtOnce);
+      std::int32_t* sums = sums_ + piece * strips_ * StripWidth;
+      std::fill(sums + first * StripWidth, sums + last * StripWidth, 0);
+      for (std::int64_t k = 0; k < depth_of(piece); k += DepthAtOnce) {
+        for (std::int64_t s = first; s < last; ++s) {
+          const std::int64_t n = s * StripWidth;
+          integer_kernels().pack(
+              w + (piece * LongestSum + k) * row + n * column, row, column,
+              std::min(StripWidth, columns_ - n), std::min(DepthAtOnce, depth_of(piece) - k),
+              const_cast<std::int8_t*>(strip(piece, s)) + k * StripWidth, sums + n);
+        }
+      }
     });
   }
   [[nodiscard]] std::int64_t depth() const { return depth_; }
@@ -110,8 +125,12 @@ class Rescale {
       std::memcpy(to, &wrapped, sizeof wrapped);
       return;
     }
-    const double code =
-        std::nearbyint(static_cast<double>(sum) * factor) + static_cast<double>(r_.out_zero);
+    // Adding and taking away 1.5·2^52 leaves the nearest whole number, ties to even. What is far
+    // outside of all codes stays outside.
+    constexpr double Round = 6755399441055744.0;
+    constexpr double Far = 1e15;
+    const double scaled = std::min(std::max(static_cast<double>(sum) * factor, -Far), Far);
+    const double code = ((scaled + Round) - Round) + static_cast<double>(r_.out_zero);
     const double held =
         std::min(std::max(code, static_cast<double>(r_.low)), static_cast<double>(r_.high));
     const auto whole = static_cast<int>(held);
@@ -141,8 +160,8 @@ void multiply_strip(const CodeRows& x, const CodeWeight& w, const Rescale& resca
   auto* part = reinterpret_cast<std::int32_t*>(sums + RowsAtOnce * StripWidth);
   std::fill_n(sums, rows * StripWidth, 0);
   for (std::int64_t p = 0; p < w.pieces(); ++p) {
-    vector_kernels().integers.multiply(x.codes + row0 * x.stride + p * LongestSum, x.stride,
-                                       w.strip(p, strip), rows, w.depth_of(p), part);
+    integer_kernels().multiply(x.codes + row0 * x.stride + p * LongestSum, x.stride,
+                               w.strip(p, strip), rows, w.depth_of(p), part);
     for (std::int64_t i = 0; i < rows * StripWidth; ++i) sums[i] += part[i];
   }
   const std::int64_t n0 = strip * StripWidth;
@@ -168,27 +187,39 @@ class IntegerProduct {
   IntegerProduct(const HostArguments& call, Scratch& scratch)
       : role_(call.as<loop::IntegerProduct>()),
         call_(call),
+        few_(role_.rows <= SweptRows),
         stride_((role_.depth + 3) / 4 * 4),
         x_(call, 0, scratch),
         w_(call, 1, scratch),
-        weight_(role_.depth, role_.columns, scratch),
-        codes_(scratch.take<std::uint8_t>(role_.rows * stride_)),
+        weight_(few_ ? 0 : role_.depth, few_ ? 0 : role_.columns, scratch),
+        codes_(scratch.take<std::uint8_t>((role_.rows + 1) * stride_)),
         sums_(scratch.take<std::int64_t>(role_.rows)) {
     if (call.operands.size() > 2) bias_.emplace(call, 2, scratch);
   }
 
-  [[nodiscard]] static std::int64_t thread_bytes() { return SumsBytes; }
+  [[nodiscard]] std::int64_t thread_bytes() const { return few_ ? SweptBytes : SumsBytes; }
   void run() const {
     x_.pack(call_.pool);
     w_.pack(call_.pool);
     const bool is_signed = call_.operands[0].dtype == DType::I8;
-    read_rows(is_signed ? 0x80 : 0);
-    weight_.pack(call_.pool, w_.as<std::int8_t>(), role_.columns, 1);
     const Rescale rescale(role_.rescaling, role_.dtype, is_signed,
                           bias_of(call_, bias_ ? &*bias_ : nullptr));
+    for (std::int64_t b = 0; b < role_.batch; ++b) {
+      read_rows(x_.as<std::uint8_t>() + b * role_.rows * role_.depth, is_signed ? 0x80 : 0);
+      const std::int8_t* w = w_.as<std::int8_t>() + b * role_.depth * role_.columns;
+      std::byte* out = call_.results[0].data + b * role_.rows * role_.columns * rescale.size();
+      few_ ? sweep(w, rescale, out) : multiply(w, rescale, out);
+    }
+  }
+
+ private:
+  // Sums of rows of x', and of a row of ones behind them: Σ w.
+  static constexpr std::int64_t SweptBytes = (SweptRows + 1) * SweptColumns * 12;
+
+  void multiply(const std::int8_t* w, const Rescale& rescale, std::byte* out) const {
+    weight_.pack(call_.pool, w, role_.columns, 1);
     const CodeRows rows{codes_, stride_, sums_};
     const std::int64_t blocks = (role_.rows + RowsAtOnce - 1) / RowsAtOnce;
-    std::byte* out = call_.results[0].data;
     call_.pool.run(blocks * weight_.strips(), [&](std::int64_t i) {
       const std::int64_t row0 = i % blocks * RowsAtOnce;
       multiply_strip(rows, weight_, rescale, row0, std::min(role_.rows, row0 + RowsAtOnce),
@@ -198,10 +229,47 @@ class IntegerProduct {
     });
   }
 
- private:
+  void sweep(const std::int8_t* w, const Rescale& rescale, std::byte* out) const {
+    std::fill_n(codes_ + role_.rows * stride_, stride_, std::uint8_t{1});
+    call_.pool.run((role_.columns + SweptColumns - 1) / SweptColumns, [&](std::int64_t tile) {
+      const std::int64_t first = tile * SweptColumns;
+      sweep_columns(w + first, std::min(SweptColumns, role_.columns - first), rescale.from(first),
+                    out + first * rescale.size());
+    });
+  }
+
+  void sweep_columns(const std::int8_t* w, std::int64_t columns, const Rescale& rescale,
+                     std::byte* out) const {
+    const std::int64_t rows = role_.rows + 1;
+    auto* sums = reinterpret_cast<std::int64_t*>(thread_scratch(SweptBytes));
+    auto* part = reinterpret_cast<std::int32_t*>(sums + (SweptRows + 1) * SweptColumns);
+    std::fill_n(sums, rows * SweptColumns, 0);
+    for (std::int64_t k = 0; k < role_.depth; k += LongestSum) {
+      std::fill_n(part, rows * SweptColumns, 0);
+      integer_kernels().sweep({.rows = rows,
+                               .depth = std::min(LongestSum, role_.depth - k),
+                               .columns = columns,
+                               .x = codes_ + k,
+                               .x_row = stride_,
+                               .w = w + k * role_.columns,
+                               .w_row = role_.columns,
+                               .c = part,
+                               .c_row = SweptColumns});
+      for (std::int64_t i = 0; i < rows * SweptColumns; ++i) sums[i] += part[i];
+    }
+    const std::int64_t* w_sums = sums + role_.rows * SweptColumns;
+    for (std::int64_t n = 0; n < columns; ++n) {
+      const Rescale::Column column = rescale.column(n, w_sums[n], role_.depth);
+      for (std::int64_t r = 0; r < role_.rows; ++r) {
+        const std::int64_t sum =
+            sums[r * SweptColumns + n] + column.constant - column.w_zero * sums_[r];
+        rescale.store(sum, column.factor, out + (r * role_.columns + n) * rescale.size());
+      }
+    }
+  }
+
   // x' is x with its sign bit the other way round.
-  void read_rows(unsigned flip) const {
-    const auto* from = x_.as<std::uint8_t>();
+  void read_rows(const std::uint8_t* from, unsigned flip) const {
     parallel_for(call_.pool, role_.rows, grain_for(role_.depth),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t r = begin; r < end; ++r) {
@@ -219,6 +287,7 @@ class IntegerProduct {
 
   const loop::IntegerProduct& role_;
   const HostArguments& call_;
+  bool few_;
   std::int64_t stride_;
   DenseOperand x_;
   DenseOperand w_;

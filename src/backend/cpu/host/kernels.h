@@ -50,6 +50,7 @@ namespace ricci::cpu {
 // packed_product.cpp, integer_product.cpp
 [[nodiscard]] HostKernel packed_product_kernel() noexcept;
 [[nodiscard]] HostKernel packed_experts_kernel() noexcept;
+[[nodiscard]] HostKernel packed_decoding_kernel() noexcept;
 [[nodiscard]] HostKernel integer_product_kernel() noexcept;
 [[nodiscard]] HostKernel integer_convolution_kernel() noexcept;
 
@@ -58,6 +59,10 @@ namespace ricci::cpu {
 [[nodiscard]] HostKernel selective_scan_backward_kernel() noexcept;
 [[nodiscard]] HostKernel gated_delta_kernel() noexcept;
 [[nodiscard]] HostKernel gated_delta_backward_kernel() noexcept;
+
+// splats.cpp, splats_backward.cpp
+[[nodiscard]] HostKernel splats_kernel(loop::Splats::Stage stage) noexcept;
+[[nodiscard]] HostKernel splats_backward_kernel() noexcept;
 
 // conv.cpp
 [[nodiscard]] HostKernel conv_image_kernel() noexcept;

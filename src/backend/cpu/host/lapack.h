@@ -7,6 +7,8 @@
 
 #include <cblas.h>
 
+#include "ricci/type/dtype.h"
+
 #include "support/fork.h"
 
 // LAPACK comes without a header of its own.
@@ -22,22 +24,35 @@ extern "C" {
                       blasint* info);                                                          \
   void prefix##gelqf_(const blasint* rows, const blasint* columns, T* a, const blasint* lda,   \
                       T* tau, T* work, const blasint* lwork, blasint* info)
-#define RICCI_LAPACK_REAL(prefix, T)                                                             \
-  RICCI_LAPACK(prefix, T);                                                                       \
-  void prefix##orglq_(const blasint* rows, const blasint* columns, const blasint* reflectors,    \
-                      T* a, const blasint* lda, const T* tau, T* work, const blasint* lwork,     \
-                      blasint* info);                                                            \
-  void prefix##syevd_(const char* jobz, const char* uplo, const blasint* n, T* a,                \
-                      const blasint* lda, T* w, T* work, const blasint* lwork, blasint* iwork,   \
-                      const blasint* liwork, blasint* info);                                     \
-  void prefix##sytrd_(const char* uplo, const blasint* n, T* a, const blasint* lda, T* d, T* e,  \
-                      T* tau, T* work, const blasint* lwork, blasint* info);                     \
-  void prefix##stedc_(const char* compz, const blasint* n, T* d, T* e, T* z, const blasint* ldz, \
-                      T* work, const blasint* lwork, blasint* iwork, const blasint* liwork,      \
-                      blasint* info);                                                            \
-  void prefix##gesdd_(const char* jobz, const blasint* rows, const blasint* columns, T* a,       \
-                      const blasint* lda, T* s, T* u, const blasint* ldu, T* vt,                 \
-                      const blasint* ldvt, T* work, const blasint* lwork, blasint* iwork,        \
+#define RICCI_LAPACK_REAL(prefix, T)                                                               \
+  RICCI_LAPACK(prefix, T);                                                                         \
+  void prefix##orglq_(const blasint* rows, const blasint* columns, const blasint* reflectors,      \
+                      T* a, const blasint* lda, const T* tau, T* work, const blasint* lwork,       \
+                      blasint* info);                                                              \
+  void prefix##syevd_(const char* jobz, const char* uplo, const blasint* n, T* a,                  \
+                      const blasint* lda, T* w, T* work, const blasint* lwork, blasint* iwork,     \
+                      const blasint* liwork, blasint* info);                                       \
+  void prefix##sytrd_(const char* uplo, const blasint* n, T* a, const blasint* lda, T* d, T* e,    \
+                      T* tau, T* work, const blasint* lwork, blasint* info);                       \
+  void prefix##stedc_(const char* compz, const blasint* n, T* d, T* e, T* z, const blasint* ldz,   \
+                      T* work, const blasint* lwork, blasint* iwork, const blasint* liwork,        \
+                      blasint* info);                                                              \
+  void prefix##steqr_(const char* compz, const blasint* n, T* d, T* e, T* z, const blasint* ldz,   \
+                      T* work, blasint* info);                                                     \
+  void prefix##laed2_(blasint* k, const blasint* n, const blasint* n1, T* d, T* q,                 \
+                      const blasint* ldq, blasint* indxq, T* rho, T* z, T* dlamda, T* w, T* q2,    \
+                      blasint* indx, blasint* indxc, blasint* indxp, blasint* coltyp,              \
+                      blasint* info);                                                              \
+  void prefix##laed4_(const blasint* n, const blasint* i, const T* d, const T* z, T* delta,        \
+                      const T* rho, T* dlam, blasint* info);                                       \
+  void prefix##lamrg_(const blasint* n1, const blasint* n2, const T* a, const blasint* strd1,      \
+                      const blasint* strd2, blasint* index);                                       \
+  void prefix##gemm_(const char* transa, const char* transb, const blasint* m, const blasint* n,   \
+                     const blasint* k, const T* alpha, const T* a, const blasint* lda, const T* b, \
+                     const blasint* ldb, const T* beta, T* c, const blasint* ldc);                 \
+  void prefix##gesdd_(const char* jobz, const blasint* rows, const blasint* columns, T* a,         \
+                      const blasint* lda, T* s, T* u, const blasint* ldu, T* vt,                   \
+                      const blasint* ldvt, T* work, const blasint* lwork, blasint* iwork,          \
                       blasint* info)
 #define RICCI_LAPACK_COMPLEX(prefix, T, R)                                                    \
   RICCI_LAPACK(prefix, T);                                                                    \
@@ -79,10 +94,7 @@ inline constexpr bool is_complex_number = !std::is_same_v<F, RealPart<F>>;
 
 /// The serial library keeps buffers of its own and must not run twice at a time: whoever calls it
 /// holds this.
-[[nodiscard]] inline std::unique_lock<ForkMutex> alone() {
-  static ForkMutex mutex;
-  return std::unique_lock(mutex);
-}
+[[nodiscard]] std::unique_lock<ForkMutex> alone();
 
 /// A routine by its name without the letter of its numbers.
 #define RICCI_BY_NUMBER(F, name)                                   \

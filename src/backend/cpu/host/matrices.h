@@ -29,19 +29,26 @@ template <class F>
   }
 }
 
-/// a [rows, columns] -> to [columns, rows]
+/// Rows [begin, end) of a [rows, columns] -> to [columns, rows]
 template <class F>
-void transpose_matrix(const F* a, std::int64_t rows, std::int64_t columns, F* to) {
+void transpose_rows(const F* a, std::int64_t rows, std::int64_t columns, std::int64_t begin,
+                    std::int64_t end, F* to) {
   constexpr std::int64_t Block = 16;
-  for (std::int64_t i0 = 0; i0 < rows; i0 += Block) {
+  for (std::int64_t i0 = begin; i0 < end; i0 += Block) {
     for (std::int64_t j0 = 0; j0 < columns; j0 += Block) {
-      for (std::int64_t i = i0; i < std::min(rows, i0 + Block); ++i) {
+      for (std::int64_t i = i0; i < std::min(end, i0 + Block); ++i) {
         for (std::int64_t j = j0; j < std::min(columns, j0 + Block); ++j) {
           to[j * rows + i] = a[i * columns + j];
         }
       }
     }
   }
+}
+
+/// a [rows, columns] -> to [columns, rows]
+template <class F>
+void transpose_matrix(const F* a, std::int64_t rows, std::int64_t columns, F* to) {
+  transpose_rows(a, rows, columns, 0, rows, to);
 }
 
 /// A function of one matrix after the other; `Slots` of them have room at a time.

@@ -5,9 +5,12 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <type_traits>
 
 #include "backend/cpu/host/indices.h"
 #include "backend/cpu/host/kernels.h"
+#include "backend/cpu/structured/int8_product.h"
+#include "backend/cpu/structured/thread_scratch.h"
 
 namespace ricci::cpu {
 namespace {
@@ -56,6 +59,11 @@ class Rows {
         own_y_(call.results[0].dtype == dtype_of<N> ? nullptr : scratch.take<N>(products_ * out_)) {
   }
 
+  /// As it was given.
+  [[nodiscard]] const N* given_x() const {
+    x_.pack(call_.pool);
+    return x_.data();
+  }
   [[nodiscard]] const N* x() const {
     x_.pack(call_.pool);
     if (own_x_ == nullptr) return x_.data();
@@ -98,6 +106,11 @@ class OneWeight {
         room_(scratch.take<std::byte>(plan_.scratch_bytes())) {
     if (call.operands.size() > 2) scales_.emplace(call, 2, scratch);
     if (call.operands.size() > 3) offsets_.emplace(call, 3, scratch);
+    const PackedShape shape = shape_of(role_, role_.rows);
+    if (std::is_same_v<N, float> && role_.int8_activations && Int8ProductPlan::serves(shape)) {
+      integers_.emplace(shape);
+      codes_of_x_ = scratch.take<std::byte>(integers_->scratch_bytes());
+    }
   }
 
   [[nodiscard]] std::int64_t thread_bytes() const { return plan_.thread_bytes(); }
@@ -112,15 +125,25 @@ class OneWeight {
     if (offsets_ && fp8) parts.global = *offsets_->as<float>();
     if (offsets_ && !fp8) parts.zeros = offsets_->as<float>();
     const StoredWeight weight(role_.scheme, role_.depth, role_.columns, parts);
-    plan_.run(call_.pool, rows_.x(), weight, rows_.y(), room_);
+    if (!run_integers(weight)) plan_.run(call_.pool, rows_.x(), weight, rows_.y(), room_);
     rows_.store();
   }
 
  private:
+  bool run_integers(const StoredWeight& weight) const {
+    if constexpr (std::is_same_v<N, float>) {
+      return integers_ &&
+             integers_->run(call_.pool, rows_.given_x(), weight, rows_.y(), codes_of_x_);
+    }
+    return false;
+  }
+
   const loop::PackedProduct& role_;
   const HostArguments& call_;
   Rows<N> rows_;
   DenseOperand codes_;
+  std::optional<Int8ProductPlan> integers_;
+  std::byte* codes_of_x_ = nullptr;
   std::optional<DenseOperand> scales_;
   std::optional<DenseOperand> offsets_;
   PackedProductPlan<N> plan_;
@@ -217,8 +240,47 @@ class Experts {
   std::byte* room_;
 };
 
+// Matrices written out: blocks are along their columns, so that a tile of rows is decoded and
+// turned.
+class Decoding {
+ public:
+  Decoding(const HostArguments& call, Scratch& scratch)
+      : role_(call.as<loop::PackedDecoding>()), call_(call), codes_(call, 0, scratch) {}
+
+  [[nodiscard]] std::int64_t thread_bytes() const {
+    return RowsAtOnce * role_.depth * static_cast<std::int64_t>(sizeof(float));
+  }
+  void run() const {
+    codes_.pack(call_.pool);
+    const quant::FormatInfo& format = quant::info(role_.scheme.format);
+    const std::int64_t bytes =
+        role_.depth / format.block_length * format.block_bytes * role_.columns;
+    const std::int64_t tiles = (role_.columns + RowsAtOnce - 1) / RowsAtOnce;
+    call_.pool.run(role_.matrices * tiles, [&](std::int64_t i) {
+      const std::int64_t e = i / tiles;
+      const StoredWeight weight(role_.scheme, role_.depth, role_.columns,
+                                {.codes = codes_.as<std::uint8_t>() + e * bytes});
+      const std::int64_t first = i % tiles * RowsAtOnce;
+      const std::int64_t rows = std::min(RowsAtOnce, role_.columns - first);
+      auto* piece = reinterpret_cast<float*>(thread_scratch(thread_bytes()));
+      weight.decode(first, first + rows, 0, role_.depth, piece, role_.depth);
+      float* out = call_.results[0].as<float>() + e * role_.depth * role_.columns + first;
+      for (std::int64_t p = 0; p < role_.depth; ++p, out += role_.columns) {
+        for (std::int64_t j = 0; j < rows; ++j) out[j] = piece[j * role_.depth + p];
+      }
+    });
+  }
+
+ private:
+  static constexpr std::int64_t RowsAtOnce = 16;  // a line of the cache in the result
+  const loop::PackedDecoding& role_;
+  const HostArguments& call_;
+  DenseOperand codes_;
+};
+
 }  // namespace
 
+HostKernel packed_decoding_kernel() noexcept { return kernel_of<Decoding>(); }
 HostKernel packed_product_kernel() noexcept { return kernel_of_float<OneWeight>(); }
 HostKernel packed_experts_kernel() noexcept { return kernel_of_float<Experts>(); }
 

@@ -76,7 +76,7 @@ class ScatterRows {
         count_(call.as<loop::Scatter>().added),
         indices_(call, 1, scratch),
         updates_(call, 0, scratch),
-        narrow_(!empty_ && split_.inner <= Few && split_.outer >= Few),
+        narrow_(!empty_ && split_.inner <= Few),
         starts_(scratch.take<std::int64_t>(empty_ || narrow_ ? 0 : split_.size + 1)),
         order_(scratch.take<std::int64_t>(narrow_ ? 0 : count_)),
         sums_(scratch.take<std::byte>(narrow_ ? wide_bytes(call.results[0]) : 0)) {}

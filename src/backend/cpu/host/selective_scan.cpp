@@ -114,41 +114,117 @@ struct ScanUnit {
   }
 };
 
+// Steps of a long scan of few units, cut into segments that run side by side: the state is linear
+// in the one before the segment, H = decay · H_0 + (H from zero), so the segments are run from
+// zero, their states put together one after the other, and the segments run once more from those.
+struct ScanSegments {
+  std::int64_t steps;
+  std::int64_t count;
+
+  // By shapes alone: twice the work, which pays from a few threads on.
+  ScanSegments(std::int64_t all, std::int64_t units)
+      : steps(all), count(units <= FewUnits ? std::clamp<std::int64_t>(all / Least, 1, Most) : 1) {}
+  [[nodiscard]] std::int64_t first(std::int64_t k) const { return k * steps / count; }
+  [[nodiscard]] std::int64_t last(std::int64_t k) const { return first(k + 1); }
+
+ private:
+  static constexpr std::int64_t FewUnits = 2;
+  static constexpr std::int64_t Least = 512;
+  static constexpr std::int64_t Most = 32;
+};
+
 template <class N>
 class SelectiveScan {
  public:
   SelectiveScan(const HostArguments& call, Scratch& scratch)
       : call_(call),
         in_(call, scratch),
-        units_(in_.batch * in_.blocks),
+        segments_(in_.steps, in_.batch * in_.blocks),
+        units_(in_.batch * in_.blocks * segments_.count),
         room_size_(2 * in_.unit_size() + Piece * RecurrenceColumns),
-        room_(scratch.take<N>(units_.tiles * room_size_)) {}
+        room_(scratch.take<N>(units_.tiles * room_size_)),
+        states_(scratch.take<N>(segments_.count > 1 ? units_.items * in_.unit_size() : 0)),
+        decays_(scratch.take<N>(segments_.count > 1 ? units_.items * in_.unit_size() : 0)) {}
 
   void run() const {
     in_.pack(call_.pool);
+    if (segments_.count > 1) find_states();
     units_.run(call_.pool, [&](std::int64_t i, std::int64_t tile) {
       N* const h = room_ + tile * room_size_;
       N* const y = h + 2 * in_.unit_size();
-      const ScanUnit<N> unit(in_, i / in_.blocks, i % in_.blocks, h + in_.unit_size());
-      unit.load_state(in_.h0, h);
-      for (std::int64_t t = 0; t < in_.steps; t += Piece) {
-        ScanSteps<N> steps = unit.steps(t, std::min(Piece, in_.steps - t), h);
+      const std::int64_t segment = i % segments_.count;
+      const ScanUnit<N> unit = unit_of(i / segments_.count, h + in_.unit_size());
+      if (segment == 0) {
+        unit.load_state(in_.h0, h);
+      } else {
+        std::copy_n(states_ + i * in_.unit_size(), in_.unit_size(), h);
+      }
+      const std::int64_t last = segments_.last(segment);
+      for (std::int64_t t = segments_.first(segment); t < last; t += Piece) {
+        ScanSteps<N> steps = unit.steps(t, std::min(Piece, last - t), h);
         if (call_.results[0].data != nullptr) steps.y = y;
         recurrence_kernels<N>().scan(steps);
         unit.write_steps(call_.results[0], t, steps.steps, y);
       }
-      if (call_.results[1].data != nullptr) unit.write_turned(h, call_.results[1]);
+      if (call_.results[1].data != nullptr && last == in_.steps) {
+        unit.write_turned(h, call_.results[1]);
+      }
     });
   }
 
  private:
   static constexpr std::int64_t Piece = 64;  // steps between two writes of y
 
+  [[nodiscard]] ScanUnit<N> unit_of(std::int64_t i, N* a) const {
+    return ScanUnit<N>(in_, i / in_.blocks, i % in_.blocks, a);
+  }
+
+  // The state before every segment but the first.
+  void find_states() const {
+    const std::int64_t size = in_.unit_size();
+    units_.run(call_.pool, [&](std::int64_t i, std::int64_t tile) {
+      const std::int64_t segment = i % segments_.count;
+      if (segment + 1 == segments_.count) return;
+      N* const a = room_ + tile * room_size_;
+      const ScanUnit<N> unit = unit_of(i / segments_.count, a);
+      N* const h = states_ + (i + 1) * size;
+      const std::int64_t first = segments_.first(segment);
+      const std::int64_t count = segments_.last(segment) - first;
+      if (segment == 0) {
+        unit.load_state(in_.h0, h);
+      } else {
+        std::fill_n(h, size, N(0));
+      }
+      recurrence_kernels<N>().scan(unit.steps(first, count, h));
+      N total[RecurrenceColumns] = {};
+      for (std::int64_t t = first; t < first + count; ++t) {
+        const N* delta = in_.delta.data() + unit.at_channel(t);
+        for (std::int64_t l = 0; l < unit.width; ++l) total[l] += delta[l];
+      }
+      for (std::int64_t k = 0; k < size; ++k) {
+        decays_[i * size + k] = std::exp(a[k] * total[k % RecurrenceColumns]);
+      }
+    });
+    for (std::int64_t i = 1; i < units_.items; ++i) {
+      const std::int64_t segment = i % segments_.count;
+      if (segment < 2) continue;
+      N* const h = states_ + i * size;
+      const N* const before = h - size;
+      const N* const decay = decays_ + (i - 1) * size;
+      for (std::int64_t k = 0; k < size; ++k) {
+        if (before[k] != N(0)) h[k] += decay[k] * before[k];
+      }
+    }
+  }
+
   const HostArguments& call_;
   Scan<N> in_;
+  ScanSegments segments_;
   Slots units_;
   std::int64_t room_size_;
   N* room_;
+  N* states_;  ///< before each segment
+  N* decays_;  ///< of each segment
 };
 
 // Sums over channels (dB, dC) are kept per part of a row's blocks, sums over rows (da) per unit;

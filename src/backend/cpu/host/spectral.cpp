@@ -4,16 +4,31 @@
 #include "backend/cpu/host/kernels.h"
 #include "backend/cpu/host/matrices.h"
 #include "backend/cpu/host/reflectors.h"
+#include "backend/cpu/host/tridiagonal.h"
 
 namespace ricci::cpu {
 namespace {
+
+template <class F>
+RealPart<F> largest_magnitude(const F* v, std::int64_t count, std::int64_t stride) {
+  constexpr std::int64_t Lanes = 16;  // side by side: one maximum after the other would wait
+  RealPart<F> most[Lanes] = {};
+  std::int64_t i = 0;
+  for (; i + Lanes <= count; i += Lanes) {
+    for (std::int64_t j = 0; j < Lanes; ++j) {
+      const RealPart<F> size = std::abs(v[(i + j) * stride]);
+      most[j] = size > most[j] ? size : most[j];
+    }
+  }
+  for (; i < count; ++i) most[0] = std::max(most[0], std::abs(v[i * stride]));
+  return *std::max_element(most, most + Lanes);
+}
 
 // The component of a vector that is to be real and positive: the first of more than 3/4 of the
 // largest magnitude.
 template <class F>
 F phase_of(const F* v, std::int64_t count, std::int64_t stride) {
-  RealPart<F> largest = 0;
-  for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, std::abs(v[i * stride]));
+  const RealPart<F> largest = largest_magnitude(v, count, stride);
   for (std::int64_t i = 0; i < count; ++i) {
     const RealPart<F> size = std::abs(v[i * stride]);
     if (size > RealPart<F>(0.75) * largest) return v[i * stride] / size;
@@ -73,18 +88,20 @@ class EighKernel {
     }
     m_.write(0, b, n_, w);
     if (!m_.wants(1)) return;
-    for (std::int64_t k = 0; k < n_; ++k) turn(a + k * n_);
-    transpose_matrix(a, n_, n_, v);
+    parallel_for(m_.pool(), n_, 32, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t k = begin; k < end; ++k) turn(a + k * n_);
+      transpose_rows(a, n_, n_, begin, end, v);
+    });
     m_.write(1, b, n_ * n_, v);
   }
 
-  // Leaves the vectors in a, one after the other.
-  bool decompose(F* a, R* w, F* room) const {
+  // Leaves the vectors in a, one after the other; where they are in `room`, the two change places.
+  bool decompose(F*& a, R* w, F*& room) const {
     take_hermitian_part(a, n_);
     if constexpr (!Complex) {
       if (is_large() && m_.wants(1)) {
         if (!decompose_large(a, w, room)) return false;
-        std::copy(room, room + n_ * n_, a);
+        std::swap(a, room);
         return true;
       }
     }
@@ -109,7 +126,6 @@ class EighKernel {
   bool decompose_large(F* a, F* w, F* z) const {
     const blasint n = m_.counted(n_);
     const blasint work = m_.counted(work_size_ - 2 * n_);
-    const blasint integers = m_.counted(integers_size_);
     F* off_diagonal = work_;
     F* tau = work_ + n_;
     F* rest = work_ + 2 * n_;
@@ -117,13 +133,12 @@ class EighKernel {
     {
       const auto lock = alone();
       RICCI_BY_NUMBER(F, sytrd)("L", &n, a, &n, w, off_diagonal, tau, rest, &work, &info);
-      if (info == 0) {
-        RICCI_BY_NUMBER(F, stedc)
-        ("I", &n, w, off_diagonal, z, &n, rest, &work, integers_, &integers, &info);
-      }
+      if (info != 0) return false;
+      TridiagonalVectors<F> tridiagonal(n_, rest, integers_, m_.pool());
+      if (!tridiagonal.run(w, off_diagonal, z)) return false;
     }
-    if (info == 0) reflectors_->apply(a, tau, z, m_.pool());
-    return info == 0;
+    reflectors_->apply(a, tau, z, m_.pool());
+    return true;
   }
 
   // The conjugate of a vector, turned.

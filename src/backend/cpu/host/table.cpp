@@ -18,6 +18,7 @@ HostKernel kernel(const loop::GroupedProduct& c) noexcept {
 HostKernel kernel(const loop::PackedProduct& c) noexcept {
   return c.experts == 0 ? packed_product_kernel() : packed_experts_kernel();
 }
+HostKernel kernel(const loop::PackedDecoding& /*c*/) noexcept { return packed_decoding_kernel(); }
 HostKernel kernel(const loop::IntegerProduct& /*c*/) noexcept { return integer_product_kernel(); }
 HostKernel kernel(const loop::IntegerConvolution& /*c*/) noexcept {
   return integer_convolution_kernel();
@@ -66,6 +67,7 @@ HostKernel kernel(const loop::SelectiveScan& c) noexcept {
 HostKernel kernel(const loop::GatedDelta& c) noexcept {
   return c.pass == Pass::Forward ? gated_delta_kernel() : gated_delta_backward_kernel();
 }
+HostKernel kernel(const loop::Splats& c) noexcept { return splats_kernel(c.stage); }
 
 }  // namespace
 

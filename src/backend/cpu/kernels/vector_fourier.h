@@ -2,155 +2,10 @@
 // vector_kernels_body.h.
 #pragma once
 
-#include "backend/cpu/kernels/vector_butterflies.h"
-#include "backend/cpu/kernels/vector_kernels.h"
-#include "backend/cpu/kernels/vector_lanes.h"
+#include "backend/cpu/kernels/vector_fourier_lines.h"
 
 namespace ricci::cpu::RICCI_VECTOR_TARGET {
 namespace {
-
-// Every second number of two vectors, and two vectors' numbers in turns.
-template <class T, int... I>
-inline Lanes<T> evens(Lanes<T> a, Lanes<T> b, Numbers<I...>) {
-  return __builtin_shufflevector(a, b, (2 * I)...);
-}
-template <class T, int... I>
-inline Lanes<T> odds(Lanes<T> a, Lanes<T> b, Numbers<I...>) {
-  return __builtin_shufflevector(a, b, (2 * I + 1)...);
-}
-template <class T, int... I>
-inline Lanes<T> lower_turns(Lanes<T> a, Lanes<T> b, Numbers<I...>) {
-  return __builtin_shufflevector(a, b, (I % 2 == 0 ? I / 2 : LaneCount<T> + I / 2)...);
-}
-template <class T, int... I>
-inline Lanes<T> upper_turns(Lanes<T> a, Lanes<T> b, Numbers<I...>) {
-  constexpr int Half = LaneCount<T> / 2;
-  return __builtin_shufflevector(a, b, (Half + (I % 2 == 0 ? I / 2 : LaneCount<T> + I / 2))...);
-}
-template <class T, int... I>
-inline Lanes<T> backwards(Lanes<T> a, Numbers<I...>) {
-  return __builtin_shufflevector(a, a, (LaneCount<T> - 1 - I)...);
-}
-template <class T>
-using AllLanes = typename CountTo<LaneCount<T>>::type;
-
-template <class T>
-struct ComplexLanes {
-  Lanes<T> re;
-  Lanes<T> im;
-};
-
-// `count` interleaved numbers.
-template <class T>
-inline ComplexLanes<T> load_pairs(const T* from, std::int64_t count) {
-  constexpr int N = LaneCount<T>;
-  Lanes<T> a, b;
-  if (count == N) {
-    a = load(from);
-    b = load(from + N);
-  } else {
-    const int numbers = static_cast<int>(2 * count);
-    a = load_some(from, numbers < N ? numbers : N);
-    b = numbers > N ? load_some(from + N, numbers - N) : Lanes<T>{};
-  }
-  return {evens<T>(a, b, AllLanes<T>()), odds<T>(a, b, AllLanes<T>())};
-}
-
-template <class T>
-inline void store_pairs(T* to, ComplexLanes<T> z, std::int64_t count) {
-  constexpr int N = LaneCount<T>;
-  const Lanes<T> a = lower_turns<T>(z.re, z.im, AllLanes<T>());
-  const Lanes<T> b = upper_turns<T>(z.re, z.im, AllLanes<T>());
-  if (count == N) {
-    store(to, a);
-    store(to + N, b);
-    return;
-  }
-  const int numbers = static_cast<int>(2 * count);
-  store_some(to, a, numbers < N ? numbers : N);
-  if (numbers > N) store_some(to + N, b, numbers - N);
-}
-
-template <class T>
-inline Lanes<T> load_count(const T* from, std::int64_t count) {
-  return count == LaneCount<T> ? load(from) : load_some(from, static_cast<int>(count));
-}
-template <class T>
-inline void store_count(T* to, Lanes<T> v, std::int64_t count) {
-  if (count == LaneCount<T>) {
-    store(to, v);
-  } else {
-    store_some(to, v, static_cast<int>(count));
-  }
-}
-
-// Rows become columns: each round deals two halves of the vectors in turns.
-template <class T>
-inline void transpose_lanes(Lanes<T>* v) {
-  constexpr int N = LaneCount<T>;
-#pragma GCC unroll 4
-  for (int round = 1; round < N; round *= 2) {
-    Lanes<T> dealt[N];
-#pragma GCC unroll 8
-    for (int i = 0; i < N / 2; ++i) {
-      dealt[2 * i] = lower_turns<T>(v[i], v[i + N / 2], AllLanes<T>());
-      dealt[2 * i + 1] = upper_turns<T>(v[i], v[i + N / 2], AllLanes<T>());
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < N; ++i) v[i] = dealt[i];
-  }
-}
-
-// Are the parts of a number side by side? 1: real before imaginary, -1: behind it.
-template <class T>
-inline int neighbours(const FourierView<T>& v) {
-  if (v.im == v.re + 1) return 1;
-  return v.im != nullptr && v.im == v.re - 1 ? -1 : 0;
-}
-
-template <class T>
-inline void put_row(T* to, ComplexLanes<T> z) {
-  store(to, z.re);
-  store(to + LaneCount<T>, z.im);
-}
-template <class T>
-inline ComplexLanes<T> get_row(const T* from) {
-  return {load(from), load(from + LaneCount<T>)};
-}
-
-template <class T>
-inline ComplexLanes<T> swapped_if(bool swap, ComplexLanes<T> z) {
-  return swap ? ComplexLanes<T>{z.im, z.re} : z;
-}
-
-// Whole squares of lines whose numbers adjoin; gives the first row that is left.
-template <class T>
-std::int64_t load_lines(const FourierView<const T>& v, std::int64_t rows,
-                        const std::int32_t* places, T* data) {
-  constexpr int N = LaneCount<T>;
-  const int side = neighbours(v);
-  const bool pairs = side != 0 && v.row == 2;
-  if (!pairs && !(v.row == 1)) return 0;
-  std::int64_t j = 0;
-  for (; j + N <= rows; j += N) {
-    Lanes<T> re[N], im[N];
-    for (int c = 0; c < N; ++c) {
-      if (pairs) {
-        const T* from = (side > 0 ? v.re : v.im) + j * v.row + c * v.column;
-        const ComplexLanes<T> z = swapped_if(side < 0, load_pairs(from, N));
-        re[c] = z.re;
-        im[c] = z.im;
-      } else {
-        re[c] = load(v.re + j + c * v.column);
-        im[c] = v.im == nullptr ? Lanes<T>{} : load(v.im + j + c * v.column);
-      }
-    }
-    transpose_lanes<T>(re);
-    transpose_lanes<T>(im);
-    for (int r = 0; r < N; ++r) put_row<T>(data + places[j + r] * FourierRow<T>, {re[r], im[r]});
-  }
-  return j;
-}
 
 template <class T>
 void fourier_load(const FourierView<const T>& v, std::int64_t rows, std::int64_t count,
@@ -173,7 +28,7 @@ void fourier_load(const FourierView<const T>& v, std::int64_t rows, std::int64_t
     }
     return;
   }
-  std::int64_t j = count == N ? load_lines(v, rows, places, data) : 0;
+  std::int64_t j = load_lines(v, rows, count, places, data);
   for (; j < rows; ++j) {
     T* to = data + places[j] * FourierRow<T>;
     for (std::int64_t c = 0; c < N; ++c) {
@@ -182,35 +37,6 @@ void fourier_load(const FourierView<const T>& v, std::int64_t rows, std::int64_t
       to[N + c] = there && v.im != nullptr ? v.im[j * v.row + c * v.column] : T(0);
     }
   }
-}
-
-template <class T>
-std::int64_t store_lines(const T* data, std::int64_t rows, T scale, const FourierView<T>& v) {
-  constexpr int N = LaneCount<T>;
-  const int side = neighbours(v);
-  const bool pairs = side != 0 && v.row == 2;
-  if (!pairs && !(v.row == 1)) return 0;
-  std::int64_t j = 0;
-  for (; j + N <= rows; j += N) {
-    Lanes<T> re[N], im[N];
-    for (int r = 0; r < N; ++r) {
-      const ComplexLanes<T> z = get_row(data + (j + r) * FourierRow<T>);
-      re[r] = z.re * scale;
-      im[r] = z.im * scale;
-    }
-    transpose_lanes<T>(re);
-    transpose_lanes<T>(im);
-    for (int c = 0; c < N; ++c) {
-      if (pairs) {
-        T* to = (side > 0 ? v.re : v.im) + j * v.row + c * v.column;
-        store_pairs(to, swapped_if(side < 0, ComplexLanes<T>{re[c], im[c]}), N);
-      } else {
-        store(v.re + j + c * v.column, re[c]);
-        if (v.im != nullptr) store(v.im + j + c * v.column, im[c]);
-      }
-    }
-  }
-  return j;
 }
 
 template <class T>
@@ -231,7 +57,7 @@ void fourier_store(const T* data, std::int64_t rows, std::int64_t count, T scale
     }
     return;
   }
-  std::int64_t j = count == N ? store_lines(data, rows, scale, v) : 0;
+  std::int64_t j = store_lines(data, rows, count, scale, v);
   for (; j < rows; ++j) {
     const T* from = data + j * FourierRow<T>;
     for (std::int64_t c = 0; c < count; ++c) {

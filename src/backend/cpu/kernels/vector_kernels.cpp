@@ -18,7 +18,27 @@ const VectorKernels& best_kernels() noexcept {
   return vector_base::kernels;
 }
 
+// For vectors as wide as those of the best table.
+bool has_vnni() noexcept {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (&best_kernels() == &vector_avx512::kernels) return __builtin_cpu_supports("avx512vnni") != 0;
+  if (&best_kernels() == &vector_avx2::kernels) return __builtin_cpu_supports("avxvnni") != 0;
+#endif
+  return false;
+}
+
 }  // namespace
+
+const IntegerKernels& integer_kernels() noexcept {
+  static const bool vnni = has_vnni();
+  return vnni ? vector_kernels().integers_vnni : vector_kernels().integers;
+}
+
+const Int8Dots& int8_dots() noexcept {
+  static const bool vnni = has_vnni();
+  return vnni ? vector_kernels().packed.int8_dots_vnni : vector_kernels().packed.int8_dots;
+}
 
 const VectorKernels& vector_kernels() noexcept {
   static const VectorKernels& best = best_kernels();

@@ -159,6 +159,25 @@ struct FourierKernels {
                     std::int64_t begin, std::int64_t end, T* z) = nullptr;
 };
 
+/// A row of activations in 8 bits, in blocks of 32.
+struct Int8Row {
+  const std::int8_t* codes = nullptr;  ///< -127 to 127
+  const float* scales = nullptr;       ///< of every block
+  const float* sums_of_32 = nullptr;   ///< scale·Σ codes of every block
+  const float* sums_of_16 = nullptr;   ///< of every half block
+};
+
+/// Rows of a weight in few bits with a row in 8 bits: products of integers, exact up to a block.
+/// Null where there is none.
+struct Int8Dots {
+  using Dot = float (*)(const std::uint8_t* blocks, std::int64_t count, const Int8Row& x);
+  Dot q4_0 = nullptr;
+  Dot q8_0 = nullptr;
+  Dot q4_k = nullptr;
+  Dot q5_k = nullptr;
+  Dot q6_k = nullptr;
+};
+
 /// Weights in few bits (ricci/quant) to floats.
 struct PackedKernels {
   /// `count` blocks that lie behind each other.
@@ -180,6 +199,8 @@ struct PackedKernels {
     Dot q6_k = nullptr;
   };
   Dots dots = {};
+  Int8Dots int8_dots = {};
+  Int8Dots int8_dots_vnni = {};  ///< of `int8_dots()`
   void (*sum_sixteens)(const float* x, std::int64_t count, float* sums) = nullptr;
   /// acc[j] += Σ_r x[r]·codes[r][j]
   void (*add_int8_rows)(const std::int8_t* codes, std::int64_t stride, const float* x,
@@ -197,16 +218,32 @@ struct PackedKernels {
                float* to) = nullptr;
 };
 
+/// c [rows, columns] += x [rows, depth] · w [depth, columns], with neighbouring columns.
+struct IntegerSweep {
+  std::int64_t rows = 0;
+  std::int64_t depth = 0;
+  std::int64_t columns = 0;
+  const std::uint8_t* x = nullptr;
+  std::int64_t x_row = 0;
+  const std::int8_t* w = nullptr;
+  std::int64_t w_row = 0;
+  std::int32_t* c = nullptr;
+  std::int64_t c_row = 0;
+};
+
 /// Products of u8 and i8, four at a time, in sums that wrap in 32 bits.
 struct IntegerKernels {
   static constexpr std::int64_t Columns = 64;  ///< of w in a strip
   /// Columns of w [depth, columns], read with any strides, as strips [depth/4][Columns][4]: depth
-  /// is rounded up, and what is missing is 0. `sums` gets Σ_depth of each column.
+  /// is rounded up, and what is missing is 0. Σ_depth of each column is added to `sums`, which has
+  /// room for whole strips.
   void (*pack)(const std::int8_t* w, std::int64_t row, std::int64_t column, std::int64_t columns,
                std::int64_t depth, std::int8_t* to, std::int32_t* sums) = nullptr;
   /// c [rows, Columns] = x [rows, depth rounded up to 4] · one strip.
   void (*multiply)(const std::uint8_t* x, std::int64_t x_row, const std::int8_t* strip,
                    std::int64_t rows, std::int64_t depth, std::int32_t* c) = nullptr;
+  /// Few rows with a weight as it lies in memory, which is read once.
+  void (*sweep)(const IntegerSweep&) = nullptr;
 };
 
 struct VectorKernels {
@@ -220,6 +257,7 @@ struct VectorKernels {
   FourierKernels<double> fourier_f64;
   PackedKernels packed;
   IntegerKernels integers;
+  IntegerKernels integers_vnni;  ///< of `integer_kernels()`
   RecurrenceKernels<float> recurrence_f32;
   RecurrenceKernels<double> recurrence_f64;
   /// Maxima of windows of two by two, side by side in two rows of an image; and the rows' gradient,
@@ -238,6 +276,9 @@ struct VectorKernels {
 
 /// The best table this machine can run.
 [[nodiscard]] const VectorKernels& vector_kernels() noexcept;
+/// Its products of integers: with VNNI where this machine has it. All give the same integers.
+[[nodiscard]] const IntegerKernels& integer_kernels() noexcept;
+[[nodiscard]] const Int8Dots& int8_dots() noexcept;
 
 namespace vector_base {
 extern const VectorKernels kernels;

@@ -18,6 +18,7 @@
 #include "backend/cpu/kernels/vector_narrow.h"
 #include "backend/cpu/kernels/vector_packed.h"
 #include "backend/cpu/kernels/vector_packed_dots.h"
+#include "backend/cpu/kernels/vector_packed_int8.h"
 #include "backend/cpu/kernels/vector_panels.h"
 #include "backend/cpu/kernels/vector_pool.h"
 #include "backend/cpu/kernels/vector_product.h"
@@ -44,13 +45,16 @@ const VectorKernels kernels = {
                .q5_k = decode_q5_k,
                .q6_k = decode_q6_k,
                .dots = PackedDots,
+               .int8_dots = PackedInt8Dots,
+               .int8_dots_vnni = PackedInt8DotsVnni,
                .sum_sixteens = sum_sixteens,
                .add_int8_rows = add_int8_rows,
                .int8 = decode_int8,
                .int4 = decode_int4,
                .e4m3 = decode_e4m3,
                .e5m2 = decode_e5m2},
-    .integers = {.pack = pack_integers, .multiply = multiply_integers},
+    .integers = Integers,
+    .integers_vnni = IntegersVnni,
     .recurrence_f32 = recurrence_kernels<float>(),
     .recurrence_f64 = recurrence_kernels<double>(),
     .max_of_pairs = max_of_pairs,

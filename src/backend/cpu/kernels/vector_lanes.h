@@ -14,6 +14,11 @@ using Lanes = typename LanesOf<T>::type;
 template <class T>
 inline constexpr int LaneCount = RICCI_VECTOR_BYTES / static_cast<int>(sizeof(T));
 
+template <class T>
+inline constexpr bool IsFloat = false;
+template <>
+inline constexpr bool IsFloat<float> = true;
+
 /// 0, 1, … N - 1, for what needs its numbers at compile time.
 template <int... I>
 struct Numbers {};
@@ -76,6 +81,38 @@ inline void store_some(T* to, Lanes<T> v, int count) {
   for (int i = 0; i < count; ++i) to[i] = held[i];
 #endif
 }
+
+#if RICCI_VECTOR_BYTES == 64 && defined(__AVX512F__)
+// Squares of floats are turned by pieces of four: what goes from row to row is left to the loads,
+// and only the numbers within a piece to the unit that shuffles, of which there is one.
+
+/// Pieces at `from` of rows i, 4 + i, 8 + i, 12 + i.
+inline __m512 load_pieces(const float* from, std::int64_t line, int i) {
+  const auto piece = [&](int q) { return _mm_loadu_ps(from + (4 * q + i) * line); };
+  __m512 x = _mm512_broadcast_f32x4(piece(0));
+  x = _mm512_mask_broadcast_f32x4(x, 0x00f0, piece(1));
+  x = _mm512_mask_broadcast_f32x4(x, 0x0f00, piece(2));
+  return _mm512_mask_broadcast_f32x4(x, 0xf000, piece(3));
+}
+inline __m512 lower_halves(__m512 a, __m512 b) {
+  return _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)));
+}
+inline __m512 upper_halves(__m512 a, __m512 b) {
+  return _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)));
+}
+
+/// Four numbers of each of 16 rows become four vectors.
+inline void turn_four(const float* from, std::int64_t row, __m512 (&to)[4]) {
+  const __m512 a = load_pieces(from, row, 0);
+  const __m512 b = load_pieces(from, row, 1);
+  const __m512 c = load_pieces(from, row, 2);
+  const __m512 d = load_pieces(from, row, 3);
+  to[0] = lower_halves(_mm512_unpacklo_ps(a, b), _mm512_unpacklo_ps(c, d));
+  to[1] = upper_halves(_mm512_unpacklo_ps(a, b), _mm512_unpacklo_ps(c, d));
+  to[2] = lower_halves(_mm512_unpackhi_ps(a, b), _mm512_unpackhi_ps(c, d));
+  to[3] = upper_halves(_mm512_unpackhi_ps(a, b), _mm512_unpackhi_ps(c, d));
+}
+#endif
 
 }  // namespace
 }  // namespace ricci::cpu::RICCI_VECTOR_TARGET

@@ -92,7 +92,54 @@ void decode_q6_k(const std::uint8_t* block, std::int64_t count, float* to) {
   }
 }
 
+// Eight numbers of 6 bits, as floats.
+inline __m256 six_bit_floats(std::uint32_t first, std::uint32_t last) {
+  const auto bytes = static_cast<long long>(first | static_cast<std::uint64_t>(last) << 32);
+  return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(bytes)));
+}
+
+void decode_q4_k(const std::uint8_t* block, std::int64_t count, float* to) {
+  constexpr std::uint32_t Six = 0x3f3f3f3f;
+  constexpr std::uint32_t Four = 0x0f0f0f0f;
+  constexpr std::uint32_t Two = 0x03030303;
+  const __m512i fifteen = _mm512_set1_epi32(15);
+  for (std::int64_t b = 0; b < count; ++b, block += 144, to += 256) {
+    std::uint32_t s[3];
+    __builtin_memcpy(s, block + 4, sizeof s);
+    const __m256 d = _mm256_set1_ps(half_value(block));
+    const __m256 dmin = _mm256_set1_ps(half_value(block + 2));
+    float scale[8];
+    float least[8];
+    _mm256_storeu_ps(scale,
+                     d * six_bit_floats(s[0] & Six, (s[2] & Four) | ((s[0] >> 6) & Two) << 4));
+    _mm256_storeu_ps(
+        least, dmin * six_bit_floats(s[1] & Six, ((s[2] >> 4) & Four) | ((s[1] >> 6) & Two) << 4));
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) {  // 16 bytes: numbers of two groups of 32
+      const int group = i / 2 * 2;
+      const __m512i both = wide_bytes(block + 16 + 16 * i);
+      const auto number = [&](__m512i code, int g) {
+        return _mm512_sub_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(code), _mm512_set1_ps(scale[g])),
+                             _mm512_set1_ps(least[g]));
+      };
+      float* at = to + 32 * group + 16 * (i % 2);
+      _mm512_storeu_ps(at, number(_mm512_and_si512(both, fifteen), group));
+      _mm512_storeu_ps(at + 32, number(_mm512_srli_epi32(both, 4), group + 1));
+    }
+  }
+}
+
+inline __m512 signed_bytes(const std::int8_t* from) {
+  return _mm512_cvtepi32_ps(
+      _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+}
+
 #else
+
+inline void write_sub_blocks(const std::uint8_t* block, float* to);
+void decode_q4_k(const std::uint8_t* block, std::int64_t count, float* to) {
+  for (std::int64_t b = 0; b < count; ++b, block += 144, to += 256) write_sub_blocks(block, to);
+}
 
 void decode_q4_0(const std::uint8_t* block, std::int64_t count, float* to) {
   for (std::int64_t b = 0; b < count; ++b, block += 18, to += 32) {
@@ -154,15 +201,15 @@ inline SubScales sub_scales(const std::uint8_t* block) {
   return out;
 }
 
-void decode_q4_k(const std::uint8_t* block, std::int64_t count, float* to) {
-  for (std::int64_t b = 0; b < count; ++b, block += 144, to += 256) {
-    const SubScales s = sub_scales(block);
-    for (int p = 0; p < 4; ++p) {
-      write_nibbles(block + 16 + 32 * p, 32, s.scale[2 * p], s.least[2 * p], s.scale[2 * p + 1],
-                    s.least[2 * p + 1], to + 64 * p, to + 64 * p + 32);
-    }
+#if RICCI_VECTOR_BYTES != 64
+inline void write_sub_blocks(const std::uint8_t* block, float* to) {
+  const SubScales s = sub_scales(block);
+  for (int p = 0; p < 4; ++p) {
+    write_nibbles(block + 16 + 32 * p, 32, s.scale[2 * p], s.least[2 * p], s.scale[2 * p + 1],
+                  s.least[2 * p + 1], to + 64 * p, to + 64 * p + 32);
   }
 }
+#endif
 
 void decode_q5_k(const std::uint8_t* block, std::int64_t count, float* to) {
   for (std::int64_t b = 0; b < count; ++b, block += 176, to += 256) {
@@ -182,7 +229,13 @@ void decode_q5_k(const std::uint8_t* block, std::int64_t count, float* to) {
 void decode_int8(const std::int8_t* codes, const float* scales, const float* zeros,
                  std::int64_t count, float* to) {
   if (zeros == nullptr) {
-    for (std::int64_t j = 0; j < count; ++j) to[j] = static_cast<float>(codes[j]) * scales[j];
+    std::int64_t j = 0;
+#if RICCI_VECTOR_BYTES == 64
+    for (; j + 16 <= count; j += 16) {
+      _mm512_storeu_ps(to + j, _mm512_mul_ps(signed_bytes(codes + j), _mm512_loadu_ps(scales + j)));
+    }
+#endif
+    for (; j < count; ++j) to[j] = static_cast<float>(codes[j]) * scales[j];
     return;
   }
   for (std::int64_t j = 0; j < count; ++j) {

@@ -90,6 +90,20 @@ template <class T>
 void pack_transposed_strip(const T* b, std::int64_t column, std::int64_t depth, T* to) {
   constexpr int N = LaneCount<T>;
   std::int64_t k = 0;
+#if RICCI_VECTOR_BYTES == 64 && defined(__AVX512F__)
+  if constexpr (IsFloat<T>) {
+    for (; k + 4 <= depth; k += 4) {
+      for (int v = 0; v < ColumnVectors; ++v) {
+        __m512 rows[4];
+        turn_four(b + v * N * column + k, column, rows);
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; ++j) {
+          _mm512_storeu_ps(to + (k + j) * StripColumns<T> + v * N, rows[j]);
+        }
+      }
+    }
+  }
+#endif
   for (; k + N <= depth; k += N) {
     for (int v = 0; v < ColumnVectors; ++v) {
       Lanes<T> square[N];
@@ -153,16 +167,16 @@ void pack_columns(const T* from, std::int64_t row, std::int64_t column, std::int
 // One block of C from a strip of each. A step is 20 instructions and the loop around it four more,
 // which cost nothing on a core of one's own but a seventh of the speed on one that another thread
 // shares: hence the unrolling.
-template <class T, bool Rows>
+template <class T, bool Rows, int Count>
 inline void panel_block(std::int64_t depth, const T* a, const T* b,
-                        Lanes<T> (&total)[RowBlock][ColumnVectors]) {
+                        Lanes<T> (&total)[Count][ColumnVectors]) {
 #pragma GCC unroll 4
   for (std::int64_t k = 0; k < depth; ++k, a += Rows ? 1 : RowBlock, b += StripColumns<T>) {
     Lanes<T> row[ColumnVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < ColumnVectors; ++v) row[v] = load(b + v * LaneCount<T>);
 #pragma GCC unroll 8
-    for (int r = 0; r < RowBlock; ++r) {
+    for (int r = 0; r < Count; ++r) {
       const T x = a[r * (Rows ? StripRow<T> : 1)];
 #pragma GCC unroll 4
       for (int v = 0; v < ColumnVectors; ++v) total[r][v] += x * row[v];
@@ -170,22 +184,48 @@ inline void panel_block(std::int64_t depth, const T* a, const T* b,
   }
 }
 
-// The edge of C: fewer rows or columns than a block has.
-template <class T>
-void store_edge(const Lanes<T> (&total)[RowBlock][ColumnVectors], T* c, std::int64_t c_row,
-                std::int64_t rows, std::int64_t columns, bool accumulate) {
-  T held[RowBlock * StripColumns<T>];
-  for (int r = 0; r < RowBlock; ++r) {
+// The edge of C: fewer columns than a block has.
+template <class T, int Count>
+void store_edge(const Lanes<T> (&total)[Count][ColumnVectors], T* c, std::int64_t c_row,
+                std::int64_t columns, bool accumulate) {
+  T held[Count * StripColumns<T>];
+  for (int r = 0; r < Count; ++r) {
     for (int v = 0; v < ColumnVectors; ++v) {
       store(held + r * StripColumns<T> + v * LaneCount<T>, total[r][v]);
     }
   }
-  for (std::int64_t r = 0; r < rows; ++r) {
+  for (std::int64_t r = 0; r < Count; ++r) {
     for (std::int64_t j = 0; j < columns; ++j) {
       T& to = c[r * c_row + j];
       const T sum = held[r * StripColumns<T> + j];
       to = accumulate ? static_cast<T>(to + sum) : sum;
     }
+  }
+}
+
+// `Count` rows of C, of one strip each of A and B.
+template <class T, bool Rows, int Count>
+inline void panel_rows(const Panels<T>& p, const T* a, const T* b, T* c, std::int64_t columns) {
+  Lanes<T> total[Count][ColumnVectors] = {};
+  panel_block<T, Rows, Count>(p.depth, a, b, total);
+  if (columns < StripColumns<T>) return store_edge(total, c, p.c_row, columns, p.accumulate);
+#pragma GCC unroll 8
+  for (int r = 0; r < Count; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < ColumnVectors; ++v) {
+      T* to = c + r * p.c_row + v * LaneCount<T>;
+      store(to, p.accumulate ? load(to) + total[r][v] : total[r][v]);
+    }
+  }
+}
+
+// The last rows, fewer than a strip has: each number of them is a loop of its own.
+template <class T, bool Rows, int Count>
+void last_panel_rows(const Panels<T>& p, std::int64_t rows, const T* a, const T* b, T* c,
+                     std::int64_t columns) {
+  if constexpr (Count > 0) {
+    if (rows < Count) return last_panel_rows<T, Rows, Count - 1>(p, rows, a, b, c, columns);
+    panel_rows<T, Rows, Count>(p, a, b, c, columns);
   }
 }
 
@@ -195,21 +235,12 @@ void panel_product_of(const Panels<T>& p) {
     const T* b = p.b + n * p.depth;
     const std::int64_t columns = p.n - n < StripColumns<T> ? p.n - n : StripColumns<T>;
     for (std::int64_t m = 0; m < p.m; m += RowBlock) {
-      const std::int64_t rows = p.m - m < RowBlock ? p.m - m : RowBlock;
+      const T* a = p.a + m * StripRow<T>;
       T* c = p.c + m * p.c_row + n;
-      Lanes<T> total[RowBlock][ColumnVectors] = {};
-      panel_block<T, Rows>(p.depth, p.a + m * StripRow<T>, b, total);
-      if (rows < RowBlock || columns < StripColumns<T>) {
-        store_edge(total, c, p.c_row, rows, columns, p.accumulate);
-        continue;
-      }
-#pragma GCC unroll 8
-      for (int r = 0; r < RowBlock; ++r) {
-#pragma GCC unroll 4
-        for (int v = 0; v < ColumnVectors; ++v) {
-          T* to = c + r * p.c_row + v * LaneCount<T>;
-          store(to, p.accumulate ? load(to) + total[r][v] : total[r][v]);
-        }
+      if (p.m - m < RowBlock) {
+        last_panel_rows<T, Rows, static_cast<int>(RowBlock) - 1>(p, p.m - m, a, b, c, columns);
+      } else {
+        panel_rows<T, Rows, static_cast<int>(RowBlock)>(p, a, b, c, columns);
       }
     }
   }

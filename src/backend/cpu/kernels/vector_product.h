@@ -41,6 +41,13 @@ void block(const Product<T>& p, const T* a, const T* b, T* c, int last) {
   }
 }
 
+// Rows of the next block when so many are left: the last two share theirs, because one of a row or
+// two would wait for its sums.
+inline int next_rows(std::int64_t left) {
+  if (left >= 2 * RowBlock || left == RowBlock) return RowBlock;
+  return static_cast<int>(left > RowBlock ? (left + 1) / 2 : left);
+}
+
 template <class T, int Vectors, bool Partial>
 void block_of_rows(const Product<T>& p, int rows, const T* a, const T* b, T* c, int last) {
   switch (rows) {
@@ -53,36 +60,64 @@ void block_of_rows(const Product<T>& p, int rows, const T* a, const T* b, T* c, 
   }
 }
 
-template <class T>
-void block_at(const Product<T>& p, std::int64_t m, std::int64_t n) {
-  constexpr std::int64_t Whole = ColumnVectors * LaneCount<T>;
-  const int rows = static_cast<int>(p.m - m < RowBlock ? p.m - m : RowBlock);
-  const T* a = p.a + m * p.a_row;
-  T* c = p.c + m * p.c_row + n;
+// All rows of a few columns. One vector alone takes twice as many rows at a time: the sums of fewer
+// would wait for each other.
+template <class T, int Vectors, bool Partial>
+void narrow_blocks(const Product<T>& p, std::int64_t n, int last) {
+  constexpr int Twice = 2 * RowBlock;
+  const T* a = p.a;
   const T* b = p.b + n;
-  const std::int64_t left = p.n - n;
-  if (left >= Whole) return block_of_rows<T, ColumnVectors, false>(p, rows, a, b, c, 0);
-  std::int64_t at = 0;
-  for (; at + LaneCount<T> <= left; at += LaneCount<T>) {
-    block_of_rows<T, 1, false>(p, rows, a, b + at, c + at, 0);
+  T* c = p.c + n;
+  std::int64_t m = p.m;
+  if constexpr (Vectors == 1) {
+    for (; m >= Twice; m -= Twice, a += Twice * p.a_row, c += Twice * p.c_row) {
+      block<T, Twice, 1, Partial>(p, a, b, c, last);
+    }
   }
-  if (at < left) {
-    block_of_rows<T, 1, true>(p, rows, a, b + at, c + at, static_cast<int>(left - at));
+  while (m > 0) {
+    const int rows = next_rows(m);
+    block_of_rows<T, Vectors, Partial>(p, rows, a, b, c, last);
+    m -= rows;
+    a += rows * p.a_row;
+    c += rows * p.c_row;
   }
+}
+
+// The last columns, fewer than a block has: two vectors at a time.
+template <class T>
+void last_columns(const Product<T>& p, std::int64_t n) {
+  constexpr std::int64_t Lane = LaneCount<T>;
+  for (; p.n - n >= 2 * Lane; n += 2 * Lane) narrow_blocks<T, 2, false>(p, n, 0);
+  const int left = static_cast<int>(p.n - n);
+  if (left > Lane) return narrow_blocks<T, 2, true>(p, n, left - LaneCount<T>);
+  if (left == Lane) return narrow_blocks<T, 1, false>(p, n, 0);
+  if (left > 0) narrow_blocks<T, 1, true>(p, n, left);
 }
 
 template <class T>
 void product_in_blocks(const Product<T>& p) {
   constexpr std::int64_t Whole = ColumnVectors * LaneCount<T>;
+  const std::int64_t whole = p.n / Whole * Whole;
+  const auto block_at = [&](std::int64_t m, int rows, std::int64_t n) {
+    block_of_rows<T, ColumnVectors, false>(p, rows, p.a + m * p.a_row, p.b + n,
+                                           p.c + m * p.c_row + n, 0);
+  };
   if (p.k <= 8) {  // C is most of the traffic: write it in order
-    for (std::int64_t m = 0; m < p.m; m += RowBlock) {
-      for (std::int64_t n = 0; n < p.n; n += Whole) block_at(p, m, n);
+    for (std::int64_t m = 0; m < p.m;) {
+      const int rows = next_rows(p.m - m);
+      for (std::int64_t n = 0; n < whole; n += Whole) block_at(m, rows, n);
+      m += rows;
     }
-    return;
+  } else {
+    for (std::int64_t n = 0; n < whole; n += Whole) {
+      for (std::int64_t m = 0; m < p.m;) {
+        const int rows = next_rows(p.m - m);
+        block_at(m, rows, n);
+        m += rows;
+      }
+    }
   }
-  for (std::int64_t n = 0; n < p.n; n += Whole) {
-    for (std::int64_t m = 0; m < p.m; m += RowBlock) block_at(p, m, n);
-  }
+  last_columns(p, whole);
 }
 
 // C += A[:, k .. k + Depth) B[k .. k + Depth, :] for a few rows of C.

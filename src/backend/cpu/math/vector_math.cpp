@@ -91,6 +91,7 @@ llvm::Value* emit_unary(llvm::IRBuilderBase& builder, UnaryKind kind, llvm::Valu
     case UnaryKind::Conjugate: return value;
     case UnaryKind::IsNan: return x.is_nan().v;
     case UnaryKind::IsFinite: return finite_lanes(x);
+    case UnaryKind::Imag:
     case UnaryKind::LogicalNot:
     case UnaryKind::BitwiseNot: break;
   }
@@ -121,6 +122,7 @@ llvm::Value* emit_binary(llvm::IRBuilderBase& builder, BinaryKind kind, llvm::Va
     case BinaryKind::Rem: return vm::rem(a, b).v;
     case BinaryKind::Atan2: return vm::atan2(a, b).v;
     case BinaryKind::Hypot: return vm::hypot(a, b).v;
+    case BinaryKind::MakeComplex:
     case BinaryKind::LogicalAnd:
     case BinaryKind::LogicalOr:
     case BinaryKind::LogicalXor:

@@ -54,23 +54,39 @@ void MatmulPlan::multiply(const MatmulTile& t, const Side& a, const R* a_data, c
 
 template <class R>
 void MatmulPlan::multiply_panels(const MatmulTile& t, const Side& a, const R* a_data,
-                                 const R* panels, R* c, std::int64_t c_row, bool accumulate) const {
+                                 const R* b_data, R* c, std::int64_t c_row, bool accumulate) const {
   const PanelKernels<R>& kernels = product_kernels<R>().panels;
   const MatmulLayout& from = a.layout();
+  const MatmulLayout& at = b_.layout();
   R* strips = reinterpret_cast<R*>(thread_scratch(thread_bytes_));
+  R* panel = strips + own_panel_;
+  const std::int64_t m = t.row1 - t.row0;
   for (std::int64_t k = 0; k < k_; k += kernels.depth) {
     const std::int64_t depth = std::min(kernels.depth, k_ - k);
-    kernels.pack_rows(a_data + t.row0 * from.row + k * from.column, from.row, from.column,
-                      t.row1 - t.row0, depth, strips);
-    kernels.multiply({.m = t.row1 - t.row0,
-                      .n = t.column1 - t.column0,
-                      .depth = depth,
-                      .a = strips,
-                      .a_as_rows = from.column == 1,
-                      .b = panels + k * panel_columns_ + t.column0 * depth,
-                      .c = c,
-                      .c_row = c_row,
-                      .accumulate = accumulate || k > 0});
+    kernels.pack_rows(a_data + t.row0 * from.row + k * from.column, from.row, from.column, m, depth,
+                      strips);
+    const auto multiply = [&](std::int64_t n0, std::int64_t n1, const R* panels) {
+      kernels.multiply({.m = m,
+                        .n = n1 - n0,
+                        .depth = depth,
+                        .a = strips,
+                        .a_as_rows = from.column == 1,
+                        .b = panels,
+                        .c = c + n0 - t.column0,
+                        .c_row = c_row,
+                        .accumulate = accumulate || k > 0});
+    };
+    if (!packs_in_tiles_) {
+      multiply(t.column0, t.column1, b_data + k * panel_columns_ + t.column0 * depth);
+      continue;
+    }
+    const std::int64_t together = StripsTogether * kernels.columns;
+    for (std::int64_t n = t.column0; n < t.column1; n += together) {
+      const std::int64_t end = std::min(n + together, t.column1);
+      kernels.pack_columns(b_data + k * at.row + n * at.column, at.row, at.column, end - n, depth,
+                           panel);
+      multiply(n, end, panel);
+    }
   }
 }
 
@@ -84,7 +100,7 @@ const R* MatmulPlan::matrix(const Side& side, std::int64_t batch, const void* da
 template <class R>
 void MatmulPlan::run_matrix(const MatmulTile& t, std::int64_t batch, const void* a, const void* b,
                             void* c, void* scratch) const {
-  const bool packed = method_ == Method::Panels;
+  const bool packed = method_ == Method::Panels && !packs_in_tiles_;
   const R* x = matrix<R>(a_, batch, a, scratch);
   const R* y = packed ? in_scratch<R>(scratch, panels_offset_) + offset_of(panels_, batch)
                       : matrix<R>(b_, batch, b, scratch);

@@ -99,6 +99,9 @@ class MatmulPlan {
   }
 
  private:
+  /// Strips of B that a tile packs at a time: enough of each row to read memory in runs.
+  static constexpr std::int64_t StripsTogether = 4;
+
   enum class Method : std::uint8_t { Fill, Small, Blocks, Rows, Dots, Panels };
 
   /// An operand as the kernels see it.
@@ -127,7 +130,7 @@ class MatmulPlan {
   template <class R>
   const R* matrix(const Side& side, std::int64_t batch, const void* data, void* scratch) const;
   template <class R>
-  void multiply_panels(const MatmulTile& t, const Side& a, const R* a_data, const R* panels, R* c,
+  void multiply_panels(const MatmulTile& t, const Side& a, const R* a_data, const R* b_data, R* c,
                        std::int64_t c_row, bool accumulate) const;
   template <class R>
   void copy_part(const Side& side, std::int64_t part, const void* from, void* scratch) const;
@@ -169,6 +172,9 @@ class MatmulPlan {
   std::int64_t panel_planes_ = 1;
   std::int64_t packed_at_once_ = 1;  ///< columns of b in one of the pack tiles
   std::int64_t panels_offset_ = 0;   ///< in scratch, in bytes
+  /// No two tiles read the same of B: each packs what it needs when it needs it.
+  bool packs_in_tiles_ = false;
+  std::int64_t own_panel_ = 0;  ///< where a thread keeps that, behind its strips of A
   std::int64_t tile_batches_ = 1;
   std::int64_t tile_rows_ = 1;
   std::int64_t tile_columns_ = 1;

@@ -17,7 +17,11 @@ namespace {
 // Where one method overtakes another, measured; sizes in elements, work in multiplications.
 constexpr std::int64_t SmallSize = 32;              // m, n, k up to here: registers, nothing packed
 constexpr std::int64_t FewRows = 4;                 // read B once, row by row
-constexpr std::int64_t UnpackedRows = 12;           // B is read too seldom to be packed
+constexpr std::int64_t UnpackedRows = 12;           // B is read too seldom to be packed,
+constexpr std::int64_t NearRows = 36;               // or so if it stays in the second cache,
+constexpr std::int64_t NearBytes = 5 << 18;         // which has room for this much,
+constexpr std::int64_t NearestBytes = 1 << 16;      // or all but stays in the first
+constexpr std::int64_t NearestDepth = 128;          // with the columns of a block
 constexpr std::int64_t TileWork = 8 << 20;          // enough to hide what a tile costs
 constexpr std::int64_t LeastWork = 1 << 21;         // less is not worth a second thread,
 constexpr std::int64_t LeastPacked = 1 << 15;       // nor are fewer elements to pack
@@ -160,7 +164,10 @@ void MatmulPlan::choose_method() {
   if (!native_) plan_copy(b_, complex_ ? 2 : 1);
   const MatmulLayout& b = b_.layout();
   method_ = Method::Panels;
-  if (m_ <= UnpackedRows && b.column == 1) method_ = Method::Blocks;
+  const std::int64_t bytes = k_ * n_ * size_of_arithmetic(dtype_);
+  const bool near =
+      (m_ <= NearRows && bytes <= NearBytes) || (k_ <= NearestDepth && bytes <= NearestBytes);
+  if ((m_ <= UnpackedRows || near) && b.column == 1) method_ = Method::Blocks;
   if (m_ <= FewRows && b.column == 1) method_ = Method::Rows;
   if (m_ <= FewRows && b.column != 1 && b.row == 1 && a_.layout().column == 1) {
     method_ = Method::Dots;
@@ -189,12 +196,15 @@ void MatmulPlan::plan_panels() {
       panels_.batch[i] = checked_mul(size, panel_copies_);
       panel_copies_ = checked_mul(panel_copies_, batch_[i]);
     }
+    packs_in_tiles_ = !complex_ && panel_copies_ == batches_ && tile_rows_ >= m_;
     panels_offset_ = scratch_bytes_;
     const auto bytes = static_cast<std::int64_t>(sizeof(R));
-    scratch_bytes_ =
-        checked_add(scratch_bytes_, aligned(checked_mul(checked_mul(size, panel_copies_), bytes)));
+    const std::int64_t all = packs_in_tiles_ ? 0 : checked_mul(size, panel_copies_);
+    scratch_bytes_ = checked_add(scratch_bytes_, aligned(checked_mul(all, bytes)));
     const std::int64_t strips = quotient_up(tile_rows_, kernels.rows);
-    thread_bytes_ = (strips * kernels.strip_elements + kernels.slack) * bytes;
+    own_panel_ = strips * kernels.strip_elements + rounded_up(kernels.slack, 64);
+    const std::int64_t own = packs_in_tiles_ ? StripsTogether * kernels.columns * kernels.depth : 0;
+    thread_bytes_ = (own_panel_ + own) * bytes;
   });
 }
 
@@ -232,7 +242,7 @@ void MatmulPlan::choose_tiles() {
 }
 
 std::int64_t MatmulPlan::pack_tiles() const noexcept {
-  if (method_ != Method::Panels) return 0;
+  if (method_ != Method::Panels || packs_in_tiles_) return 0;
   return panel_copies_ * panel_planes_ * quotient_up(n_, packed_at_once_);
 }
 

@@ -55,7 +55,9 @@ PackedProductPlan<T>::PackedProductPlan(const PackedShape& shape)
     while (chunk_ % unit != 0) chunk_ += p.depth;
     chunk_ *= std::max<std::int64_t>(1, 4 * p.depth / chunk_);
   } else if (panels_) {
-    width_ = whole_units(p.columns, unit);
+    // Enough of each row to read memory in runs, where that leaves enough tiles.
+    const std::int64_t strips = std::clamp<std::int64_t>(shape.columns() / (16 * p.columns), 1, 4);
+    width_ = whole_units(strips * p.columns, unit);
     chunk_ = p.depth;
   } else if (along_rows_) {
     width_ = 12;
@@ -138,7 +140,30 @@ void PackedProductPlan<T>::run_direct(std::int64_t tile, const float* x, const S
   }
 }
 
-// The weight's part of a tile, as its rows have it.
+// Can rows be decoded to where packed products want them, strip by strip?
+template <class T>
+bool PackedProductPlan<T>::has_strips(const Tile& t) const {
+  const std::int64_t columns = sums_in<T>().panels.columns;
+  return std::is_same_v<T, float> && panels_ && !along_rows_ && !shape_.scheme.is_packed() &&
+         (t.column1 - t.column0) % columns == 0 && columns % 2 == 0;
+}
+
+// A few rows at a time: then memory is still read in runs.
+template <class T>
+void PackedProductPlan<T>::decode_strips(const Tile& t, const StoredWeight& weight,
+                                         float* piece) const {
+  constexpr std::int64_t Few = 8;
+  const std::int64_t width = sums_in<T>().panels.columns;
+  const std::int64_t depth = t.k1 - t.k0;
+  for (std::int64_t k = t.k0; k < t.k1; k += Few) {
+    for (std::int64_t n = t.column0; n < t.column1; n += width) {
+      weight.decode(k, std::min(k + Few, t.k1), n, n + width,
+                    piece + (n - t.column0) * depth + (k - t.k0) * width, width);
+    }
+  }
+}
+
+// The weight's part of a tile, as its rows have it, or in strips.
 template <class T>
 void PackedProductPlan<T>::decode(const Tile& t, const StoredWeight& weight, T* piece) const {
   const std::int64_t row0 = along_rows_ ? t.column0 : t.k0;
@@ -146,6 +171,7 @@ void PackedProductPlan<T>::decode(const Tile& t, const StoredWeight& weight, T* 
   const std::int64_t column0 = along_rows_ ? t.k0 : t.column0;
   const std::int64_t column1 = along_rows_ ? t.k1 : t.column1;
   if constexpr (std::is_same_v<T, float>) {
+    if (has_strips(t)) return decode_strips(t, weight, piece);
     weight.decode(row0, row1, column0, column1, piece, t.stride);
   } else {
     auto* row = reinterpret_cast<float*>(reinterpret_cast<std::byte*>(piece) + thread_bytes_ -
@@ -201,9 +227,10 @@ void PackedProductPlan<T>::multiply_panels(const Tile& t, const T* packed_x, T* 
   for (std::int64_t k = t.k0; k < t.k1; k += p.depth) {
     const std::int64_t depth = std::min(p.depth, t.k1 - k);
     const std::int64_t from = k - t.k0;
+    const bool in_strips = has_strips(t);
     if (along_rows_) {
       p.pack_columns(t.piece + from, 1, t.stride, columns, depth, strip);
-    } else {
+    } else if (!in_strips) {
       p.pack_columns(t.piece + from * t.stride, t.stride, 1, columns, depth, strip);
     }
     p.multiply({.m = shape_.rows,
@@ -211,7 +238,7 @@ void PackedProductPlan<T>::multiply_panels(const Tile& t, const T* packed_x, T* 
                 .depth = depth,
                 .a = packed_x + k / p.depth * strip_room_,
                 .a_as_rows = true,
-                .b = strip,
+                .b = in_strips ? t.piece : strip,
                 .c = y + t.column0,
                 .c_row = shape_.columns(),
                 .accumulate = k > 0});

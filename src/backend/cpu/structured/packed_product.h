@@ -36,6 +36,8 @@ class PackedProductPlan {
  private:
   struct Tile;
   void pack_x(ThreadPool& pool, const T* x, T* to) const;
+  [[nodiscard]] bool has_strips(const Tile& t) const;
+  void decode_strips(const Tile& t, const StoredWeight& weight, float* piece) const;
   void decode(const Tile& t, const StoredWeight& weight, T* piece) const;
   void run_tile(std::int64_t tile, const T* x, const StoredWeight& weight, T* y,
                 const T* packed_x) const;

@@ -35,6 +35,18 @@ PackedKernels::Dot dot_for(Format format) {
   }
 }
 
+Int8Dots::Dot int8_dot_for(Format format) {
+  const Int8Dots& d = int8_dots();
+  switch (format) {
+    case Format::Q4_0: return d.q4_0;
+    case Format::Q8_0: return d.q8_0;
+    case Format::Q4K: return d.q4_k;
+    case Format::Q5K: return d.q5_k;
+    case Format::Q6K: return d.q6_k;
+    default: return nullptr;
+  }
+}
+
 }  // namespace
 
 StoredWeight::StoredWeight(const quant::Scheme& scheme, std::int64_t k, std::int64_t n,
@@ -55,6 +67,16 @@ float StoredWeight::dot(std::int64_t row, const float* x, const float* sums) con
   const quant::FormatInfo& format = quant::info(scheme_.format);
   const std::int64_t count = columns_ / format.block_length;
   return dot_for(scheme_.format)(parts_.codes + row * count * format.block_bytes, count, x, sums);
+}
+
+bool StoredWeight::has_int8_dots(const quant::Scheme& scheme) {
+  return scheme.is_packed() && int8_dot_for(scheme.format) != nullptr;
+}
+
+float StoredWeight::dot(std::int64_t row, const Int8Row& x) const {
+  const quant::FormatInfo& format = quant::info(scheme_.format);
+  const std::int64_t count = columns_ / format.block_length;
+  return int8_dot_for(scheme_.format)(parts_.codes + row * count * format.block_bytes, count, x);
 }
 
 bool StoredWeight::has_row_sums(const quant::Scheme& scheme) {
@@ -82,9 +104,33 @@ void StoredWeight::add_rows(const float* x, std::int64_t column0, std::int64_t c
   }
 }
 
+std::int64_t StoredWeight::code_place(std::int64_t row, std::int64_t column) const {
+  const std::int64_t e = row * columns_ + column;
+  switch (scheme_.kind) {
+    case SchemeKind::Packed: {
+      const quant::FormatInfo& format = quant::info(scheme_.format);
+      return e / format.block_length * format.block_bytes;
+    }
+    case SchemeKind::Int4Block:
+    case SchemeKind::Nvfp4Block: return e / 2;
+    default: return e;
+  }
+}
+
 void StoredWeight::decode(std::int64_t row0, std::int64_t row1, std::int64_t column0,
                           std::int64_t column1, float* to, std::int64_t stride) const {
-  for (std::int64_t r = row0; r < row1; ++r, to += stride) decode_row(r, column0, column1, to);
+  // Parts of rows that lie apart are no order the processor foresees.
+  constexpr std::int64_t Ahead = 8;
+  constexpr std::int64_t CacheLine = 64;
+  for (std::int64_t r = row0; r < row1; ++r, to += stride) {
+    if (r + Ahead < rows_) {
+      const std::int64_t last = code_place(r + Ahead, column1);
+      for (std::int64_t i = code_place(r + Ahead, column0); i < last; i += CacheLine) {
+        __builtin_prefetch(parts_.codes + i);
+      }
+    }
+    decode_row(r, column0, column1, to);
+  }
 }
 
 void StoredWeight::decode_blocks(std::int64_t row, std::int64_t column0, std::int64_t column1,

@@ -37,6 +37,10 @@ class StoredWeight {
   /// Σ of a row times x; `sums` are those of 16 neighbours of x each.
   [[nodiscard]] float dot(std::int64_t row, const float* x, const float* sums) const;
 
+  /// The same with x in 8 bits.
+  [[nodiscard]] static bool has_int8_dots(const quant::Scheme& scheme);
+  [[nodiscard]] float dot(std::int64_t row, const Int8Row& x) const;
+
   /// Are rows of codes added up before they are scaled?
   [[nodiscard]] static bool has_row_sums(const quant::Scheme& scheme);
   /// y[j] = Σ_r x[r]·w[r, j] for columns [column0, column1); `part` has room for as many.
@@ -44,6 +48,8 @@ class StoredWeight {
                 float* y) const;
 
  private:
+  /// The byte where the codes from an element on begin.
+  [[nodiscard]] std::int64_t code_place(std::int64_t row, std::int64_t column) const;
   void decode_row(std::int64_t row, std::int64_t column0, std::int64_t column1, float* to) const;
   void decode_blocks(std::int64_t row, std::int64_t column0, std::int64_t column1, float* to) const;
   void decode_nibbles(std::int64_t row, std::int64_t column0, std::int64_t count, float* to) const;

@@ -1,0 +1,208 @@
+// Arrays: values as a program sees them, whether they lie in memory, wait to be computed or are
+// being traced by `jit`, `grad` and their kin (ricci/array/function.h).
+//
+//   Array x = array({{1.0, 2.0}, {3.0, 4.0}});
+//   Array y = tanh(x) * 2 + x[0];
+//   std::cout << y << "\n";                   // here it is computed, as one compiled program
+//
+// An Array is a small handle on an immutable value; copies are cheap, and any number of threads may
+// use one. Ops record what is to be done. Looking (printing, `item`, `tensor`, `if`) computes it;
+// what was compiled for one expression serves every other of the same structure and types.
+//
+// A number takes the dtype of the array it meets; on its own it is f32, i32 or bool. Arrays of
+// different floats do not mix: `cast(x, DType::F64)`.
+#pragma once
+
+#include <complex>
+#include <concepts>
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <source_location>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "ricci/array/index.h"
+#include "ricci/type/tensor.h"
+#include "ricci/type/type.h"
+
+namespace ricci {
+
+class Array;
+struct Operand;
+/// Where a function was called: for messages.
+using Here = std::source_location;
+
+namespace detail {
+struct ArrayNode;
+using ArrayNodePtr = std::shared_ptr<ArrayNode>;
+
+[[nodiscard]] ArrayNodePtr number_node(bool value);
+[[nodiscard]] ArrayNodePtr number_node(std::int64_t value);
+[[nodiscard]] ArrayNodePtr number_node(double value);
+[[nodiscard]] ArrayNodePtr number_node(std::complex<double> value);
+[[nodiscard]] ArrayNodePtr tensor_node(const Tensor& value);
+
+template <class T>
+concept Number = std::is_arithmetic_v<T>;
+
+template <Number T>
+[[nodiscard]] auto as_number(T value) {
+  if constexpr (std::same_as<T, bool>) {
+    return value;
+  } else if constexpr (std::integral<T>) {
+    return static_cast<std::int64_t>(value);
+  } else {
+    return static_cast<double>(value);
+  }
+}
+}  // namespace detail
+
+class Array {
+ public:
+  /// No value: what a field holds before it is given one.
+  Array() = default;
+  /// A number, which takes the dtype of what it meets.
+  template <detail::Number T>
+  Array(T value) : node_(detail::number_node(detail::as_number(value))) {}  // NOLINT
+  Array(std::complex<double> value) : node_(detail::number_node(value)) {}  // NOLINT
+  Array(const Tensor& value) : node_(detail::tensor_node(value)) {}         // NOLINT
+  Array(detail::ArrayNodePtr node, std::uint32_t result)
+      : node_(std::move(node)), result_(result) {}
+
+  [[nodiscard]] bool valid() const noexcept { return node_ != nullptr; }
+  [[nodiscard]] const Type& type() const;
+  [[nodiscard]] DType dtype() const { return type().dtype; }
+  [[nodiscard]] const Dims& shape() const { return type().dims; }
+  [[nodiscard]] std::size_t rank() const { return shape().size(); }
+  /// A size by axis, negative from the end.
+  [[nodiscard]] Dim dim(std::int64_t axis) const;
+  /// The number of elements.
+  [[nodiscard]] std::int64_t size() const;
+
+  // Looking: computes what is not computed yet. UserError(refused) for an array that is being
+  // traced, which has no value then.
+  /// The elements, row-major on the host; shared, not copied.
+  [[nodiscard]] const Tensor& tensor(
+      std::source_location where = std::source_location::current()) const&;
+  [[nodiscard]] Tensor tensor(std::source_location where = std::source_location::current()) &&;
+  /// The only element.
+  [[nodiscard]] double item(std::source_location where = std::source_location::current()) const;
+  /// The elements converted to T: double, std::int64_t or std::complex<double>.
+  template <class T = double>
+  [[nodiscard]] std::vector<T> to_vector(
+      std::source_location where = std::source_location::current()) const {
+    return Tensor(tensor(where)).template numbers<T>();
+  }
+  /// The elements as they lie in memory, for as long as this array or a copy of it lives.
+  template <class T>
+  [[nodiscard]] std::span<const T> data(
+      std::source_location where = std::source_location::current()) const& {
+    return {static_cast<const T*>(raw_data(dtype_of<T>, where)), static_cast<std::size_t>(size())};
+  }
+  template <class T>
+  std::span<const T> data() && = delete;
+  /// Computes it now; gives itself.
+  const Array& eval(std::source_location where = std::source_location::current()) const {  // NOLINT
+    (void)tensor(where);
+    return *this;
+  }
+  /// One element that is not 0: for `if`. Arrays that are traced have none: `where`, `cond`.
+  explicit operator bool() const;
+  template <detail::Number T>
+    requires(!std::same_as<T, bool>)
+  explicit operator T() const {
+    return static_cast<T>(item());
+  }
+
+  /// As NumPy prints it: `[[1. 2.]\n [3. 4.]]`, long ones elided.
+  [[nodiscard]] std::string str() const;
+  friend std::ostream& operator<<(std::ostream& out, const Array& x);
+  /// For libraries of formatting that look for it.
+  friend std::string format_as(const Array& x) { return x.str(); }
+
+  /// x[0], x[-1], x[slice(1, 5)], x[indices]: the first axis.
+  [[nodiscard]] Array operator[](const Index& index) const;
+  /// x(0, slice(1, 5, 2), newaxis, ellipsis, indices): one entry an axis.
+  [[nodiscard]] Array operator()(const Index& a, const Index& b = {}, const Index& c = {},
+                                 const Index& d = {}, const Index& e = {}, const Index& f = {},
+                                 const Index& g = {}, const Index& h = {}) const;
+  [[nodiscard]] Array at(std::span<const Index> indices) const;
+
+  // Operators are found where an operand is an Array, and nowhere else.
+#define RICCI_ARRAY_OPERATOR(symbol)                                    \
+  friend Array operator symbol(Operand a, Operand b);                   \
+  template <class T>                                                    \
+    requires(!std::convertible_to<const T&, Operand>)                   \
+  friend Array operator symbol(const Array& a, const T&) {              \
+    static_assert(std::is_void_v<T>, "this is no array and no number"); \
+    return a;                                                           \
+  }
+  RICCI_ARRAY_OPERATOR(+)
+  RICCI_ARRAY_OPERATOR(-)
+  RICCI_ARRAY_OPERATOR(*)
+  RICCI_ARRAY_OPERATOR(/)
+  RICCI_ARRAY_OPERATOR(%)
+  RICCI_ARRAY_OPERATOR(==)
+  RICCI_ARRAY_OPERATOR(!=)
+  RICCI_ARRAY_OPERATOR(<)
+  RICCI_ARRAY_OPERATOR(<=)
+  RICCI_ARRAY_OPERATOR(>)
+  RICCI_ARRAY_OPERATOR(>=)
+  RICCI_ARRAY_OPERATOR(&)
+  RICCI_ARRAY_OPERATOR(|)
+  RICCI_ARRAY_OPERATOR(^)
+#undef RICCI_ARRAY_OPERATOR
+  friend Array operator-(Operand x);
+  // Exact types here: an Array is a condition too, so that these would be ambiguous otherwise.
+  friend Array operator!(const Array& x);
+  friend Array operator&&(const Array& a, const Array& b);
+  friend Array operator||(const Array& a, const Array& b);
+  template <detail::Number T>
+  friend Array operator&&(const Array& a, T b) {
+    return a && Array(b);
+  }
+  template <detail::Number T>
+  friend Array operator||(const Array& a, T b) {
+    return a || Array(b);
+  }
+  friend Array operator~(Operand x);
+  friend Array& operator+=(Array& a, Operand b);
+  friend Array& operator-=(Array& a, Operand b);
+  friend Array& operator*=(Array& a, Operand b);
+  friend Array& operator/=(Array& a, Operand b);
+
+  [[nodiscard]] const detail::ArrayNodePtr& node() const noexcept { return node_; }
+  [[nodiscard]] std::uint32_t result() const noexcept { return result_; }
+
+ private:
+  [[nodiscard]] const void* raw_data(DType dtype, std::source_location where) const;
+
+  detail::ArrayNodePtr node_;
+  std::uint32_t result_ = 0;
+};
+
+/// An array or a number with the place of the operator that uses it.
+struct Operand {
+  Array array;
+  std::source_location where;
+  Operand(Array a, std::source_location w = std::source_location::current())  // NOLINT
+      : array(std::move(a)), where(w) {}
+  template <detail::Number T>
+  Operand(T value, std::source_location w = std::source_location::current())  // NOLINT
+      : array(value), where(w) {}
+};
+
+inline Array& operator+=(Array& a, Operand b) { return a = a + std::move(b); }
+inline Array& operator-=(Array& a, Operand b) { return a = a - std::move(b); }
+inline Array& operator*=(Array& a, Operand b) { return a = a * std::move(b); }
+inline Array& operator/=(Array& a, Operand b) { return a = a / std::move(b); }
+
+/// Computes several arrays as one program.
+void eval(std::span<const Array> arrays,
+          std::source_location where = std::source_location::current());
+
+}  // namespace ricci

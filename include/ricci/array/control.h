@@ -1,0 +1,239 @@
+// Control flow that is compiled: bodies are functions of trees of arrays that capture whatever is
+// in sight, values of functions around them included.
+//
+//   auto [last, ys] = scan(h0, xs, [&](Array h, Array x) { h = tanh(matmul(h, w) + x);
+//                                                          return carry_and(h, h); });
+//   Array y = cond(x > 0, [&] { return x; }, [&] { return 0.1 * x; });
+//
+// All of them can be differentiated and batched; for a gradient of `while_loop` give it a bound.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <source_location>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "ricci/array/callable.h"
+#include "ricci/op/control.h"
+
+namespace ricci {
+
+struct LoopOptions {
+  bool reverse = false;          ///< visit the rows last to first
+  std::int64_t checkpoints = 0;  ///< carries kept for a gradient; 0 keeps all
+  ScanSaving save = {};          ///< what a gradient keeps of each step
+};
+
+/// What a body of `scan` gives: the carry of the next step, and a row of the result.
+template <class Carry, class Y>
+[[nodiscard]] auto carry_and(Carry carry, Y y) {
+  return std::pair<Carry, Y>(std::move(carry), std::move(y));
+}
+
+template <class Carry, class Ys>
+struct ScanOutcome {
+  Carry last;
+  Ys ys;  ///< rows stacked along a new first axis
+};
+
+namespace detail {
+
+struct Nothing {};
+
+/// How long a scan is: UserError when the first sizes of xs differ.
+[[nodiscard]] Dim scan_length(std::span<const Array> xs, const std::optional<Dim>& given,
+                              std::source_location where);
+[[nodiscard]] Array row_of(Tracing& tracing, const Array& xs, std::source_location where);
+/// Carries whose dtype the body decides: numbers take that of what the body gives.
+[[nodiscard]] std::vector<Array> settled(std::span<const Array> carries,
+                                         std::span<const Array> next, std::source_location where);
+struct ScanParts {
+  std::vector<Array> carries, xs;           ///< operands
+  std::vector<Array> carry_marks, x_marks;  ///< placeholders
+  std::vector<Array> next, ys;              ///< what the body gave
+  Dim length;
+};
+/// [last carries…, stacked ys…]
+[[nodiscard]] std::vector<Array> scan_node(Tracing& tracing, const ScanParts& parts,
+                                           const LoopOptions& options, std::source_location where);
+[[nodiscard]] std::vector<Array> while_node(Tracing& condition, Tracing& body,
+                                            std::span<const Array> carries, const Array& goes_on,
+                                            std::span<const Array> next,
+                                            std::optional<std::int64_t> max_iterations,
+                                            std::source_location where);
+[[nodiscard]] std::vector<Array> if_node(const Array& predicate, Tracing& first, Tracing& second,
+                                         std::span<const Array> then_results,
+                                         std::span<const Array> else_results,
+                                         std::source_location where);
+[[nodiscard]] Array counter(std::int64_t start);
+void require_same_structure(std::size_t given, std::size_t wanted, const char* what,
+                            std::source_location where);
+
+// A body takes a carry and a row, or a carry alone.
+template <class Body, class Carry, class Row>
+auto call_body(Body& body, Carry& carry, Row& row) {
+  if constexpr (std::is_invocable_v<Body&, Carry&, Row&>) {
+    return body(carry, row);
+  } else {
+    return body(carry);
+  }
+}
+
+template <class T>
+inline constexpr bool IsLength = std::integral<T> || std::same_as<T, Dim>;
+template <class Body, class Carry, class Xs>
+concept ScanBody = std::invocable<Body&, Carry&, Xs&> || std::invocable<Body&, Carry&>;
+
+// What a body gives, and what the scan gives for it.
+template <class Carry, class Xs, class Body>
+struct ScanTypes {
+  using Given = std::decay_t<decltype(call_body(std::declval<Body&>(), std::declval<Carry&>(),
+                                                std::declval<Xs&>()))>;
+  static constexpr bool WithRows = IsA<Given, std::pair> && !std::same_as<Given, Carry>;
+  template <class G>
+  struct Rows {
+    using type = Nothing;
+  };
+  template <class A, class B>
+  struct Rows<std::pair<A, B>> {
+    using type = B;
+  };
+  using Ys = typename Rows<std::conditional_t<WithRows, Given, void>>::type;
+  using Outcome = ScanOutcome<Carry, Ys>;
+};
+
+template <class Carry, class Xs, class Body>
+auto scan_of(const Carry& init, const Xs& xs, const std::optional<Dim>& length, Body& body,
+             const LoopOptions& options, std::source_location where, bool again = false) ->
+    typename ScanTypes<Carry, Xs, Body>::Outcome {
+  using Types = ScanTypes<Carry, Xs, Body>;
+  ScanParts parts;
+  parts.carries = leaves(init);
+  parts.xs = leaves(xs);
+  parts.length = scan_length(parts.xs, length, where);
+  Tracing tracing("scan", TraceScope::Many, where);
+  for (const Array& x : parts.carries) parts.carry_marks.push_back(tracing.placeholder(x));
+  for (const Array& x : parts.xs) parts.x_marks.push_back(row_of(tracing, x, where));
+  Carry carry = with_leaves(init, parts.carry_marks);
+  Xs row = with_leaves(xs, parts.x_marks);
+  const auto given = call_body(body, carry, row);
+  if constexpr (Types::WithRows) {
+    parts.next = leaves(static_cast<const Carry&>(given.first));
+    parts.ys = strong(leaves(given.second), where);
+  } else {
+    parts.next = leaves(static_cast<const Carry&>(given));
+  }
+  require_same_structure(parts.next.size(), parts.carries.size(), "the body of a scan", where);
+  if (!again) {
+    // Numbers that the loop starts from take the dtype that the body gives them.
+    const std::vector<Array> start = settled(parts.carries, parts.next, where);
+    if (!start.empty()) {
+      tracing.end();
+      return scan_of(with_leaves(init, start), xs, length, body, options, where, true);
+    }
+  }
+  const std::vector<Array> out = scan_node(tracing, parts, options, where);
+  const std::span<const Array> results(out);
+  const Carry last = with_leaves(init, results.first(parts.carries.size()));
+  if constexpr (Types::WithRows) {
+    return {last, with_leaves(given.second, results.subspan(parts.carries.size()))};
+  } else {
+    return {last, {}};
+  }
+}
+
+template <class T>
+using CarryOf = std::conditional_t<std::is_arithmetic_v<T>, Array, T>;
+
+}  // namespace detail
+
+/// (carry, y_t) = body(carry, xs[t]) for every row t: {last carry, ys}. `xs` is a tree whose leaves
+/// have rows along their first axis, or a number of steps. The body gives the next carry alone, or
+/// carry_and(carry, y).
+template <class Carry, class Xs, class Body>
+  requires(detail::IsLength<Xs> ? std::invocable<Body&, detail::CarryOf<Carry>&>
+                                : detail::ScanBody<Body, detail::CarryOf<Carry>, Xs>)
+[[nodiscard]] auto scan(const Carry& init, const Xs& xs, Body&& body,
+                        const LoopOptions& options = {},
+                        std::source_location where = std::source_location::current()) {
+  const detail::CarryOf<Carry> start = init;
+  if constexpr (detail::IsLength<Xs>) {
+    return detail::scan_of(start, std::tuple<>(), std::optional<Dim>(xs), body, options, where);
+  } else {
+    return detail::scan_of(start, xs, std::nullopt, body, options, where);
+  }
+}
+
+/// carry = body(i, carry) for i = first … last - 1; gives the last carry.
+template <class Carry, class Body>
+  requires std::invocable<Body&, Array&, detail::CarryOf<Carry>&>
+[[nodiscard]] auto fori_loop(std::int64_t first, std::int64_t last, Body&& body, const Carry& init,
+                             const LoopOptions& options = {},
+                             std::source_location where = std::source_location::current()) {
+  using State = std::pair<Array, detail::CarryOf<Carry>>;
+  const auto step = [&](State& s) -> std::tuple<State> {
+    auto next = body(s.first, s.second);
+    return {State(s.first + 1, std::move(next))};
+  };
+  const auto wrapped = [&](std::tuple<State>& s) { return step(std::get<0>(s)); };
+  const std::tuple<State> start{State(detail::counter(first), init)};
+  const std::int64_t steps = last > first ? last - first : 0;
+  return std::get<0>(detail::scan_of(start, std::tuple<>(), std::optional<Dim>(steps), wrapped,
+                                     options, where)
+                         .last)
+      .second;
+}
+
+struct WhileLoopOptions {
+  std::optional<std::int64_t> max_iterations = {};  ///< a gradient needs a bound
+};
+/// carry = body(carry) as long as condition(carry) holds; gives the last carry.
+template <class Carry, class Condition, class Body>
+  requires std::invocable<Condition&, detail::CarryOf<Carry>&> &&
+           std::invocable<Body&, detail::CarryOf<Carry>&>
+[[nodiscard]] auto while_loop(const Carry& init, Condition&& condition, Body&& body,
+                              const WhileLoopOptions& options = {},
+                              std::source_location where = std::source_location::current()) {
+  using C = detail::CarryOf<Carry>;
+  const C start = detail::strong_tree(C(init), where);
+  const std::vector<Array> carries = leaves(start);
+  detail::Tracing asks("while_loop", detail::TraceScope::Many, where);
+  const Array goes_on = asks.call(condition, std::tuple<C>(start));
+  asks.end();
+  detail::Tracing does("while_loop", detail::TraceScope::Many, where);
+  const C next = does.call(body, std::tuple<C>(start));
+  return with_leaves(start, detail::while_node(asks, does, carries, goes_on, leaves(next),
+                                               options.max_iterations, where));
+}
+
+/// then(args…) where `predicate` is not 0, otherwise(args…) else; only one of them runs.
+template <class Then, class Else, class... A>
+  requires std::invocable<Then&, const A&...> && std::invocable<Else&, const A&...>
+[[nodiscard]] auto cond(const Array& predicate, Then&& then, Else&& otherwise, const A&... args) {
+  const auto where = std::source_location::current();
+  detail::Tracing first("cond", detail::TraceScope::Branch, where);
+  const auto a = then(args...);
+  first.end();
+  detail::Tracing second("cond", detail::TraceScope::Branch, where);
+  const std::decay_t<decltype(a)> b = otherwise(args...);
+  second.end();
+  return with_leaves(a, detail::if_node(predicate, first, second, leaves(a), leaves(b), where));
+}
+
+/// The function with the number `index`, the last for larger ones and the first for negative ones.
+template <class F, class... More>
+  requires std::invocable<F&>
+[[nodiscard]] auto switch_(const Array& index, F&& first, More&&... more) {
+  if constexpr (sizeof...(More) == 0) {
+    return first();
+  } else {
+    return cond(index < 1, first, [&] { return switch_(index - 1, more...); });
+  }
+}
+
+}  // namespace ricci

@@ -1,0 +1,123 @@
+// Making arrays: from lists, vectors, files and rules. Numbers are f32 and i32 unless a dtype is
+// given.
+//
+//   Array x = array({{1.0, 2.0}, {3.0, 4.0}});
+//   Array y = zeros({2, 3}, {.dtype = DType::F64});
+//   Array z = array(std::vector<float>{1, 2, 3, 4}, {2, 2});
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <source_location>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ricci/array/array.h"
+#include "ricci/array/tree.h"
+
+namespace ricci {
+
+/// A number, or a list of such: `{{1, 2}, {3, 4}}`.
+class NestedList {
+ public:
+  template <detail::Number T>
+  NestedList(T value)  // NOLINT: a number is a list of no depth
+      : number_(static_cast<double>(value)),
+        is_float_(std::floating_point<T>),
+        is_bool_(std::same_as<T, bool>) {}
+  NestedList(std::initializer_list<NestedList> items) : is_list_(true), items_(items) {}  // NOLINT
+
+  /// UserError(shape) when rows differ in length.
+  [[nodiscard]] Tensor to_tensor(std::optional<DType> dtype, std::source_location where) const;
+
+ private:
+  void collect(std::size_t depth, StaticDims& dims, std::vector<double>& numbers, bool& all_int,
+               bool& all_bool, std::source_location where) const;
+
+  double number_ = 0;
+  bool is_float_ = false;
+  bool is_bool_ = false;
+  bool is_list_ = false;
+  std::vector<NestedList> items_;
+};
+
+struct CreateOptions {
+  std::optional<DType> dtype = {};  ///< absent: what the values are, or f32
+};
+
+[[nodiscard]] Array array(const NestedList& values, CreateOptions options = {},
+                          std::source_location where = std::source_location::current());
+/// Elements in row-major order; without a shape a vector of them.
+template <class T>
+[[nodiscard]] Array array(std::span<const T> elements, StaticDims shape) {
+  return Tensor::of<std::remove_const_t<T>>(std::move(shape), elements);
+}
+template <class T>
+[[nodiscard]] Array array(const std::vector<T>& elements, StaticDims shape) {
+  return array(std::span<const T>(elements), std::move(shape));
+}
+template <class T>
+[[nodiscard]] Array array(const std::vector<T>& elements) {
+  return array(std::span<const T>(elements), {static_cast<std::int64_t>(elements.size())});
+}
+
+[[nodiscard]] Array zeros(const Dims& shape, CreateOptions options = {},
+                          std::source_location where = std::source_location::current());
+[[nodiscard]] Array ones(const Dims& shape, CreateOptions options = {},
+                         std::source_location where = std::source_location::current());
+[[nodiscard]] Array full(const Dims& shape, const Array& value, CreateOptions options = {},
+                         std::source_location where = std::source_location::current());
+[[nodiscard]] Array zeros_like(const Array& x,
+                               std::source_location where = std::source_location::current());
+[[nodiscard]] Array ones_like(const Array& x,
+                              std::source_location where = std::source_location::current());
+[[nodiscard]] Array full_like(const Array& x, const Array& value,
+                              std::source_location where = std::source_location::current());
+/// 1 on the diagonal; n × n unless the columns are given.
+[[nodiscard]] Array eye(std::int64_t n, std::optional<std::int64_t> columns = {},
+                        CreateOptions options = {},
+                        std::source_location where = std::source_location::current());
+/// start, start + step, … below stop. Whole numbers are i32.
+[[nodiscard]] Array arange(std::int64_t stop, CreateOptions options = {},
+                           std::source_location where = std::source_location::current());
+[[nodiscard]] Array arange(double start, double stop, double step = 1, CreateOptions options = {},
+                           std::source_location where = std::source_location::current());
+/// `count` numbers from start to stop, both included.
+[[nodiscard]] Array linspace(double start, double stop, std::int64_t count = 50,
+                             CreateOptions options = {},
+                             std::source_location where = std::source_location::current());
+/// Coordinates as arrays of all points: the first varies along the first axis.
+[[nodiscard]] std::vector<Array> meshgrid(
+    std::initializer_list<Array> axes,
+    std::source_location where = std::source_location::current());
+
+/// NumPy's files: one array, or several by name.
+[[nodiscard]] Array load_npy(const std::string& path);
+void save_npy(const std::string& path, const Array& x);
+[[nodiscard]] std::map<std::string, Array> load_npz(const std::string& path);
+void save_npz(const std::string& path, const std::map<std::string, Array>& arrays);
+
+namespace detail {
+void save_leaves(const std::string& path, std::span<const std::string> names,
+                 std::span<const Array> leaves);
+[[nodiscard]] std::vector<Array> load_leaves(const std::string& path,
+                                             std::span<const std::string> names,
+                                             std::span<const Array> like);
+}  // namespace detail
+
+/// The leaves of a tree by their names, as NPZ.
+template <class T>
+void save(const std::string& path, const T& tree) {
+  detail::save_leaves(path, leaf_names(tree), leaves(tree));
+}
+/// A tree of the same structure and types with leaves from a file.
+template <class T>
+[[nodiscard]] T load(const std::string& path, const T& like) {
+  return with_leaves(like, detail::load_leaves(path, leaf_names(like), leaves(like)));
+}
+
+}  // namespace ricci

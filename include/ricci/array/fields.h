@@ -1,0 +1,146 @@
+// The fields of plain structs and their names, without a macro: up to 48 of them, found by how many
+// initialisers a struct takes and bound by structured bindings.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace ricci::detail {
+
+/// Initialises a field of any type; never defined.
+struct AnyField {
+  template <class T>
+  operator T() const;  // NOLINT: that is the point
+};
+
+template <class T, class... Given>
+consteval std::size_t count_fields() {
+  if constexpr (requires { T{Given{}..., AnyField{}}; }) {
+    return count_fields<T, Given..., AnyField>();
+  } else {
+    return sizeof...(Given);
+  }
+}
+template <class T>
+inline constexpr std::size_t FieldCount = count_fields<T>();
+
+inline constexpr std::size_t MostFields = 48;
+
+template <std::size_t N>
+struct FieldsOf;
+#define RICCI_FIELDS(n, ...)          \
+  template <>                         \
+  struct FieldsOf<n> {                \
+    template <class T>                \
+    static constexpr auto tie(T& s) { \
+      auto& [__VA_ARGS__] = s;        \
+      return std::tie(__VA_ARGS__);   \
+    }                                 \
+  };
+// clang-format off
+RICCI_FIELDS(1, f0)
+RICCI_FIELDS(2, f0, f1)
+RICCI_FIELDS(3, f0, f1, f2)
+RICCI_FIELDS(4, f0, f1, f2, f3)
+RICCI_FIELDS(5, f0, f1, f2, f3, f4)
+RICCI_FIELDS(6, f0, f1, f2, f3, f4, f5)
+RICCI_FIELDS(7, f0, f1, f2, f3, f4, f5, f6)
+RICCI_FIELDS(8, f0, f1, f2, f3, f4, f5, f6, f7)
+RICCI_FIELDS(9, f0, f1, f2, f3, f4, f5, f6, f7, f8)
+RICCI_FIELDS(10, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9)
+RICCI_FIELDS(11, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10)
+RICCI_FIELDS(12, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11)
+RICCI_FIELDS(13, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12)
+RICCI_FIELDS(14, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13)
+RICCI_FIELDS(15, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14)
+RICCI_FIELDS(16, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15)
+RICCI_FIELDS(17, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16)
+RICCI_FIELDS(18, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17)
+RICCI_FIELDS(19, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18)
+RICCI_FIELDS(20, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19)
+RICCI_FIELDS(21, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20)
+RICCI_FIELDS(22, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21)
+RICCI_FIELDS(23, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22)
+RICCI_FIELDS(24, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23)
+RICCI_FIELDS(25, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24)
+RICCI_FIELDS(26, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25)
+RICCI_FIELDS(27, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26)
+RICCI_FIELDS(28, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27)
+RICCI_FIELDS(29, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28)
+RICCI_FIELDS(30, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29)
+RICCI_FIELDS(31, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30)
+RICCI_FIELDS(32, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31)
+RICCI_FIELDS(33, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32)
+RICCI_FIELDS(34, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33)
+RICCI_FIELDS(35, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34)
+RICCI_FIELDS(36, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35)
+RICCI_FIELDS(37, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36)
+RICCI_FIELDS(38, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37)
+RICCI_FIELDS(39, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38)
+RICCI_FIELDS(40, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38, f39)
+RICCI_FIELDS(41, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38, f39, f40)
+RICCI_FIELDS(42, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38, f39, f40, f41)
+RICCI_FIELDS(43, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38, f39, f40, f41, f42)
+RICCI_FIELDS(44, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38, f39, f40, f41, f42, f43)
+RICCI_FIELDS(45, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38, f39, f40, f41, f42, f43, f44)
+RICCI_FIELDS(46, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38, f39, f40, f41, f42, f43, f44, f45)
+RICCI_FIELDS(47, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38, f39, f40, f41, f42, f43, f44, f45, f46)
+RICCI_FIELDS(48, f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38, f39, f40, f41, f42, f43, f44, f45, f46, f47)
+// clang-format on
+#undef RICCI_FIELDS
+template <>
+struct FieldsOf<0> {
+  template <class T>
+  static constexpr auto tie(T&) {
+    return std::tuple<>();
+  }
+};
+
+/// References to all fields of a plain struct.
+template <class T>
+constexpr auto tie_fields(T& s) {
+  constexpr std::size_t count = FieldCount<std::remove_const_t<T>>;
+  static_assert(count <= MostFields,
+                "a struct of arrays has at most 48 fields: group some of them");
+  return FieldsOf<count>::tie(s);
+}
+
+// A name is cut out of how the compiler writes a pointer to the field of an object that is never
+// made.
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wundefined-var-template"
+#pragma clang diagnostic ignored "-Wundefined-internal"
+#endif
+template <class T>
+struct NeverMade {
+  T value;
+  static const NeverMade<T> it;
+};
+template <class T>
+struct FieldPointer {
+  const T* pointer;
+};
+template <auto Pointer>
+consteval const char* pointer_text() {
+  return __PRETTY_FUNCTION__;
+}
+template <class T, std::size_t I>
+consteval std::string_view find_field_name() {
+  constexpr auto* pointer = &std::get<I>(tie_fields(NeverMade<T>::it.value));
+  constexpr std::string_view text =
+      pointer_text<FieldPointer<std::remove_cvref_t<decltype(*pointer)>>{pointer}>();
+  constexpr std::string_view cut = text.substr(0, text.find_last_not_of(")}];. >") + 1);
+  return cut.substr(cut.find_last_of(":.") + 1);
+}
+template <class T, std::size_t I>
+inline constexpr std::string_view FieldName = find_field_name<T, I>();
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
+
+}  // namespace ricci::detail

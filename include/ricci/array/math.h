@@ -1,0 +1,127 @@
+// Element-wise functions, reductions and linear algebra on arrays. The element-wise ones come from
+// the op list; the rest are forms of ops under the names NumPy, JAX and PyTorch have for them.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <source_location>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ricci/array/array.h"
+#include "ricci/op/attr.h"
+
+namespace ricci {
+
+/// Axes of a reduction: `1`, `{0, 1}`; none means all.
+struct AxisList {
+  Axes axes = {};
+  AxisList() = default;
+  AxisList(int axis) : axes{Axis(axis)} {}                    // NOLINT: an axis is a list
+  AxisList(std::int64_t axis) : axes{Axis(axis)} {}           // NOLINT
+  AxisList(std::initializer_list<Axis> list) : axes(list) {}  // NOLINT
+  AxisList(Axes list) : axes(std::move(list)) {}              // NOLINT
+};
+
+// tanh(x), exp(x), …
+#define RICCI_UNARY(Kind, name) \
+  [[nodiscard]] Array name(const Array& x, Here where = Here::current());
+#include "ricci/op/unary.def"
+// add(a, b), max(a, b), pow(a, b), …; numbers take the other's dtype.
+#define RICCI_BINARY(Kind, name) \
+  [[nodiscard]] Array name(const Array& a, const Array& b, Here where = Here::current());
+#include "ricci/op/binary.def"
+[[nodiscard]] Array eq(const Array& a, const Array& b, Here where = Here::current());
+[[nodiscard]] Array ne(const Array& a, const Array& b, Here where = Here::current());
+[[nodiscard]] Array lt(const Array& a, const Array& b, Here where = Here::current());
+[[nodiscard]] Array le(const Array& a, const Array& b, Here where = Here::current());
+[[nodiscard]] Array gt(const Array& a, const Array& b, Here where = Here::current());
+[[nodiscard]] Array ge(const Array& a, const Array& b, Here where = Here::current());
+
+[[nodiscard]] Array maximum(const Array& a, const Array& b, Here where = Here::current());
+[[nodiscard]] Array minimum(const Array& a, const Array& b, Here where = Here::current());
+[[nodiscard]] Array power(const Array& a, const Array& b, Here where = Here::current());
+[[nodiscard]] Array isnan(const Array& x, Here where = Here::current());
+[[nodiscard]] Array isfinite(const Array& x, Here where = Here::current());
+[[nodiscard]] Array isinf(const Array& x, Here where = Here::current());
+/// x within [low, high].
+[[nodiscard]] Array clip(const Array& x, const Array& low, const Array& high,
+                         Here where = Here::current());
+/// a where `condition` is not 0, b elsewhere.
+[[nodiscard]] Array where(const Array& condition, const Array& a, const Array& b,
+                          Here at = Here::current());
+[[nodiscard]] Array cast(const Array& x, DType dtype, Here where = Here::current());
+[[nodiscard]] Array astype(const Array& x, DType dtype, Here where = Here::current());
+/// The identity, through which no derivative passes.
+[[nodiscard]] Array stop_gradient(const Array& x, Here where = Here::current());
+
+// Reductions over some axes, or all. Counts and means of integers and bools are i32 and f32.
+[[nodiscard]] Array sum(const Array& x, const AxisList& axes = {}, bool keep_dims = false,
+                        Here where = Here::current());
+[[nodiscard]] Array mean(const Array& x, const AxisList& axes = {}, bool keep_dims = false,
+                         Here where = Here::current());
+[[nodiscard]] Array prod(const Array& x, const AxisList& axes = {}, bool keep_dims = false,
+                         Here where = Here::current());
+/// The largest of some elements; `max(a, b)` is the larger of two.
+[[nodiscard]] Array amax(const Array& x, const AxisList& axes = {}, bool keep_dims = false,
+                         Here where = Here::current());
+[[nodiscard]] Array amin(const Array& x, const AxisList& axes = {}, bool keep_dims = false,
+                         Here where = Here::current());
+[[nodiscard]] Array max(const Array& x, Here where = Here::current());
+[[nodiscard]] Array min(const Array& x, Here where = Here::current());
+[[nodiscard]] Array any(const Array& x, const AxisList& axes = {}, bool keep_dims = false,
+                        Here where = Here::current());
+[[nodiscard]] Array all(const Array& x, const AxisList& axes = {}, bool keep_dims = false,
+                        Here where = Here::current());
+[[nodiscard]] Array logsumexp(const Array& x, const AxisList& axes = {}, bool keep_dims = false,
+                              Here where = Here::current());
+/// Σ (x - mean)² / (n - ddof)
+[[nodiscard]] Array var(const Array& x, const AxisList& axes = {}, bool keep_dims = false,
+                        std::int64_t ddof = 0, Here where = Here::current());
+/// √var; the name `std` is taken.
+[[nodiscard]] Array stddev(const Array& x, const AxisList& axes = {}, bool keep_dims = false,
+                           std::int64_t ddof = 0, Here where = Here::current());
+/// √ Σ |x|²; its gradient at 0 is 0.
+[[nodiscard]] Array norm(const Array& x, const AxisList& axes = {}, bool keep_dims = false,
+                         Here where = Here::current());
+/// The value below which a share q of the elements lies, linear between neighbours; over one axis,
+/// or all elements.
+[[nodiscard]] Array quantile(const Array& x, double q, std::optional<std::int64_t> axis = {},
+                             bool keep_dims = false, Here where = Here::current());
+[[nodiscard]] Array median(const Array& x, std::optional<std::int64_t> axis = {},
+                           bool keep_dims = false, Here where = Here::current());
+[[nodiscard]] Array argmax(const Array& x, std::int64_t axis = -1, bool keep_dims = false,
+                           Here where = Here::current());
+[[nodiscard]] Array argmin(const Array& x, std::int64_t axis = -1, bool keep_dims = false,
+                           Here where = Here::current());
+[[nodiscard]] Array sort(const Array& x, std::int64_t axis = -1, bool descending = false,
+                         Here where = Here::current());
+[[nodiscard]] Array argsort(const Array& x, std::int64_t axis = -1, bool descending = false,
+                            Here where = Here::current());
+/// {values, indices} of the k largest along the last axis.
+[[nodiscard]] std::pair<Array, Array> topk(const Array& x, std::int64_t k,
+                                           Here where = Here::current());
+[[nodiscard]] Array cumsum(const Array& x, std::int64_t axis = -1, Here where = Here::current());
+[[nodiscard]] Array cumprod(const Array& x, std::int64_t axis = -1, Here where = Here::current());
+
+/// Matrix product; vectors are rows on the left and columns on the right, leading axes a batch.
+[[nodiscard]] Array matmul(const Array& a, const Array& b, Here where = Here::current());
+/// Σ a·b of vectors; matmul for more axes.
+[[nodiscard]] Array dot(const Array& a, const Array& b, Here where = Here::current());
+[[nodiscard]] Array matvec(const Array& a, const Array& x, Here where = Here::current());
+[[nodiscard]] Array outer(const Array& a, const Array& b, Here where = Here::current());
+/// Products summed over the letters that are missing behind the arrow: "ij,jk->ik".
+[[nodiscard]] Array einsum(std::string_view letters, const std::vector<Array>& operands,
+                           Here where = Here::current());
+[[nodiscard]] Array solve(const Array& a, const Array& b, Here where = Here::current());
+[[nodiscard]] Array inv(const Array& a, Here where = Here::current());
+[[nodiscard]] Array det(const Array& a, Here where = Here::current());
+[[nodiscard]] Array cholesky(const Array& a, Here where = Here::current());
+/// {eigenvalues, eigenvectors} of symmetric matrices.
+[[nodiscard]] std::pair<Array, Array> eigh(const Array& a, Here where = Here::current());
+/// Σ a[i, i]
+[[nodiscard]] Array trace(const Array& a, Here where = Here::current());
+
+}  // namespace ricci

@@ -1,0 +1,8 @@
+// All ops on arrays.
+#pragma once
+
+#include "ricci/array/lift.h"
+#include "ricci/array/math.h"
+#include "ricci/array/nn.h"
+#include "ricci/array/op_list.h"
+#include "ricci/array/shape.h"

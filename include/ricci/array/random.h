@@ -1,0 +1,93 @@
+// Random numbers. A `Key` says which: the same key gives the same numbers, on every device and in
+// every program. Without one a generator of the process draws a fresh key, which `manual_seed`
+// sets.
+//
+//   Key key(7);
+//   auto [a, b] = split<2>(key);
+//   Array x = normal(a, {3, 4});
+//   Array y = uniform({3, 4});             // from the generator
+//
+// Inside `jit` the generator gives every call numbers of its own. Where one trace stands for many
+// steps or examples (the bodies of loops, vmap), drawing from it is an error: carry a key along.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <source_location>
+#include <vector>
+
+#include "ricci/array/array.h"
+#include "ricci/array/tree.h"
+
+namespace ricci {
+
+class Key {
+ public:
+  /// Keys of neighbouring seeds have nothing in common.
+  explicit Key(std::uint64_t seed);
+  Key() : Key(0) {}
+  /// From an i64 of rank 0.
+  explicit Key(Array words) : words_(std::move(words)) {}
+
+  [[nodiscard]] const Array& words() const noexcept { return words_; }
+  [[nodiscard]] Array& words() noexcept { return words_; }
+  /// Another key, by number: a step, an index; traced or not.
+  [[nodiscard]] Key fold_in(const Array& number,
+                            std::source_location where = std::source_location::current()) const;
+
+ private:
+  Array words_;
+};
+
+/// A key is an array to functions of functions.
+template <>
+struct TreeTraits<Key> {
+  static void visit(Key& key, TreeVisitor& v) { v.visit(key.words()); }
+};
+
+/// Keys that have nothing in common with each other and with `key`.
+[[nodiscard]] std::vector<Key> split(const Key& key, std::int64_t count);
+template <std::size_t N>
+[[nodiscard]] std::array<Key, N> split(const Key& key) {
+  const std::vector<Key> all = split(key, N);
+  std::array<Key, N> out{};
+  for (std::size_t i = 0; i < N; ++i) out[i] = all[i];
+  return out;
+}
+
+/// A fresh key from the generator.
+[[nodiscard]] Key next_key(std::source_location where = std::source_location::current());
+/// Starts the generator anew.
+void manual_seed(std::uint64_t seed);
+
+struct RandomOptions {
+  DType dtype = DType::F32;
+};
+/// Uniform in [low, high).
+[[nodiscard]] Array uniform(const Key& key, const Dims& shape, double low = 0, double high = 1,
+                            RandomOptions options = {},
+                            std::source_location where = std::source_location::current());
+[[nodiscard]] Array uniform(const Dims& shape, double low = 0, double high = 1,
+                            RandomOptions options = {},
+                            std::source_location where = std::source_location::current());
+[[nodiscard]] Array normal(const Key& key, const Dims& shape, double mean = 0, double scale = 1,
+                           RandomOptions options = {},
+                           std::source_location where = std::source_location::current());
+[[nodiscard]] Array normal(const Dims& shape, double mean = 0, double scale = 1,
+                           RandomOptions options = {},
+                           std::source_location where = std::source_location::current());
+/// Whole numbers in [low, high), as i32.
+[[nodiscard]] Array randint(const Key& key, const Dims& shape, std::int64_t low, std::int64_t high,
+                            std::source_location where = std::source_location::current());
+[[nodiscard]] Array randint(const Dims& shape, std::int64_t low, std::int64_t high,
+                            std::source_location where = std::source_location::current());
+/// True with probability p.
+[[nodiscard]] Array bernoulli(const Key& key, double p, const Dims& shape,
+                              std::source_location where = std::source_location::current());
+/// x with elements left out with probability p and the others made larger by 1/(1 - p).
+[[nodiscard]] Array dropout(const Key& key, const Array& x, double p,
+                            std::source_location where = std::source_location::current());
+[[nodiscard]] Array dropout(const Array& x, double p,
+                            std::source_location where = std::source_location::current());
+
+}  // namespace ricci

@@ -1,0 +1,216 @@
+// Trees of arrays: what functions of arrays take and give. An Array is one, and so are plain
+// structs (their fields by reflection, no macro), tuples, pairs, vectors, arrays, maps and
+// optionals of trees. Numbers, enums, bools and strings in them are static: they are part of what a
+// program is compiled for. Other types say how they are walked:
+//
+//   template <> struct ricci::TreeTraits<MyType> {
+//     static void visit(MyType& x, ricci::TreeVisitor& v) { v.visit("weight", x.weight()); }
+//   };
+#pragma once
+
+#include <array>
+#include <bit>
+#include <concepts>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "ricci/array/array.h"
+#include "ricci/array/fields.h"
+
+namespace ricci {
+
+/// Specialise it for types that are no plain structs.
+template <class T>
+struct TreeTraits;
+
+/// Sees the leaves of a tree in order. Those that only read promise not to change them.
+class TreeVisitor {
+ public:
+  virtual ~TreeVisitor() = default;
+  virtual void array(Array& leaf) = 0;
+  /// Part of the structure: static values, sizes, what is there.
+  virtual void word(std::uint64_t value) = 0;
+  virtual void text(std::string_view value) = 0;
+  /// An Array without a value: no leaf.
+  virtual void absent() {}
+  virtual void enter(std::string_view /*field*/) {}
+  virtual void leave() {}
+
+  template <class T>
+  void visit(T& tree);
+  template <class T>
+  void visit(std::string_view field, T& tree) {
+    enter(field);
+    visit(tree);
+    leave();
+  }
+};
+
+namespace detail {
+
+template <class T, template <class...> class Of>
+inline constexpr bool IsA = false;
+template <template <class...> class Of, class... A>
+inline constexpr bool IsA<Of<A...>, Of> = true;
+template <class T>
+inline constexpr bool IsStdArray = false;
+template <class T, std::size_t N>
+inline constexpr bool IsStdArray<std::array<T, N>> = true;
+
+template <class T>
+concept TupleLike = IsA<T, std::tuple> || IsA<T, std::pair>;
+template <class T>
+concept WithTraits = requires(T& x, TreeVisitor& v) { TreeTraits<T>::visit(x, v); };
+
+template <class T, std::size_t... I>
+void visit_tuple(T& tree, TreeVisitor& v, std::index_sequence<I...>) {
+  constexpr std::array<const char*, 16> digits = {"0", "1", "2",  "3",  "4",  "5",  "6",  "7",
+                                                  "8", "9", "10", "11", "12", "13", "14", "15"};
+  (v.visit(I < digits.size() ? digits[I] : "more", std::get<I>(tree)), ...);
+}
+template <class T, std::size_t... I>
+void visit_struct(T& tree, TreeVisitor& v, std::index_sequence<I...>) {
+  auto fields = tie_fields(tree);
+  (v.visit(FieldName<T, I>, std::get<I>(fields)), ...);
+}
+
+}  // namespace detail
+
+template <class T>
+void TreeVisitor::visit(T& tree) {
+  if constexpr (std::is_const_v<T>) {
+    visit(const_cast<std::remove_const_t<T>&>(tree));  // NOLINT: this visitor only reads
+  } else if constexpr (std::same_as<T, Array>) {
+    tree.valid() ? array(tree) : absent();
+  } else if constexpr (detail::WithTraits<T>) {
+    TreeTraits<T>::visit(tree, *this);
+  } else if constexpr (std::is_enum_v<T> || std::integral<T>) {
+    word(static_cast<std::uint64_t>(tree));
+  } else if constexpr (std::floating_point<T>) {
+    word(std::bit_cast<std::uint64_t>(static_cast<double>(tree)));
+  } else if constexpr (std::same_as<T, std::string> || std::same_as<T, std::string_view>) {
+    text(tree);
+  } else if constexpr (std::same_as<T, const char*>) {
+    text(std::string_view(tree));
+  } else if constexpr (std::same_as<T, Dim>) {
+    text(tree.to_string());
+  } else if constexpr (detail::TupleLike<T>) {
+    detail::visit_tuple(tree, *this, std::make_index_sequence<std::tuple_size_v<T>>());
+  } else if constexpr (detail::IsA<T, std::vector> || detail::IsStdArray<T>) {
+    word(tree.size());
+    std::size_t i = 0;
+    for (auto& x : tree) visit(std::to_string(i++), x);
+  } else if constexpr (detail::IsA<T, std::map>) {
+    word(tree.size());
+    for (auto& [key, x] : tree) {
+      visit(key);
+      if constexpr (std::convertible_to<decltype(key), std::string_view>) {
+        visit(std::string_view(key), x);
+      } else {
+        visit(std::string_view("value"), x);
+      }
+    }
+  } else if constexpr (detail::IsA<T, std::optional>) {
+    word(tree.has_value() ? 1 : 0);
+    if (tree) visit(*tree);
+  } else if constexpr (std::is_aggregate_v<T> && std::is_class_v<T>) {
+    detail::visit_struct(tree, *this, std::make_index_sequence<detail::FieldCount<T>>());
+  } else {
+    static_assert(detail::WithTraits<T>,
+                  "a tree of arrays has a part that is no array, struct, tuple, vector, map, "
+                  "optional, number or string: specialise ricci::TreeTraits for it");
+  }
+}
+
+namespace detail {
+
+/// The leaves of a tree, and its structure as words.
+class Flattened final : public TreeVisitor {
+ public:
+  void array(Array& leaf) override { leaves.push_back(&leaf); }
+  void word(std::uint64_t value) override { words.push_back(value); }
+  void text(std::string_view value) override;
+  void absent() override { words.push_back(Absent | leaves.size()); }
+
+  static constexpr std::uint64_t Absent = std::uint64_t{1} << 62;
+  std::vector<const Array*> leaves;
+  std::vector<std::uint64_t> words;
+};
+
+/// The names of the leaves: `c1.w`.
+class LeafNames final : public TreeVisitor {
+ public:
+  void array(Array&) override;
+  void word(std::uint64_t) override {}
+  void text(std::string_view) override {}
+  void enter(std::string_view field) override;
+  void leave() override;
+
+  std::vector<std::string> names;
+
+ private:
+  std::string path_;
+  std::vector<std::size_t> ends_;
+};
+
+/// Puts arrays in the place of the leaves, in order.
+class Refill final : public TreeVisitor {
+ public:
+  explicit Refill(std::span<const Array> arrays) : arrays_(arrays) {}
+  void array(Array& leaf) override { leaf = arrays_[next_++]; }
+  void word(std::uint64_t) override {}
+  void text(std::string_view) override {}
+
+ private:
+  std::span<const Array> arrays_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace detail
+
+/// The leaves of a tree, in order.
+template <class T>
+[[nodiscard]] std::vector<Array> leaves(const T& tree) {
+  detail::Flattened flat;
+  flat.visit(tree);
+  std::vector<Array> out;
+  for (const Array* x : flat.leaves) out.push_back(*x);
+  return out;
+}
+
+/// The names of the leaves, in order: fields, positions and keys, joined by dots.
+template <class T>
+[[nodiscard]] std::vector<std::string> leaf_names(const T& tree) {
+  detail::LeafNames names;
+  names.visit(tree);
+  return std::move(names.names);
+}
+
+/// The tree with other leaves, in order.
+template <class T>
+[[nodiscard]] T with_leaves(T tree, std::span<const Array> arrays) {
+  detail::Refill(arrays).visit(tree);
+  return tree;
+}
+
+/// f of every leaf (and of the leaves of other trees of the same structure), as a tree.
+template <class F, class T, class... More>
+[[nodiscard]] T tree_map(F&& f, const T& tree, const More&... more) {
+  std::vector<Array> out = leaves(tree);
+  const std::array<std::vector<Array>, sizeof...(More)> others = {leaves(more)...};
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    [&]<std::size_t... K>(std::index_sequence<K...>) {
+      out[i] = f(out[i], others[K].at(i)...);
+    }(std::make_index_sequence<sizeof...(More)>());
+  }
+  return with_leaves(tree, out);
+}
+
+}  // namespace ricci

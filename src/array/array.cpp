@@ -1,0 +1,189 @@
+#include "ricci/array/array.h"
+
+#include <cmath>
+#include <ostream>
+
+#include <fmt/format.h>
+
+#include "ricci/op/ops.h"
+#include "ricci/support/error.h"
+
+#include "array/node.h"
+#include "array/print.h"
+
+namespace ricci {
+
+using detail::ArrayNode;
+
+namespace {
+
+const Type& plain_type(const Type& exact, const ArrayNode& n) {
+  static const Type real = f32();
+  static const Type whole = i32();
+  static const Type complex = c64();
+  if (n.kind == ArrayNode::Kind::Number) return n.values[1].type();
+  if (is_complex(exact.dtype)) return complex;
+  return is_float(exact.dtype) ? real : whole;
+}
+
+void require_one(const Array& x, std::string_view what, std::string help,
+                 std::source_location where) {
+  if (x.type().numel() == 1) return;
+  detail::refuse(ErrorCode::Shape, "one_element",
+                 fmt::format("{} wants one element, the array is {}", what, x.type().to_string()),
+                 std::move(help), where);
+}
+
+Array binary_of(BinaryKind kind, Operand a, Operand b) {
+  detail::unify(row(kind).name, a.array, b.array, b.where);
+  return detail::apply(Op(op::Binary{kind}), {std::move(a.array), std::move(b.array)}, b.where);
+}
+
+Array compare_of(CompareKind kind, Operand a, Operand b) {
+  detail::unify(row(kind).name, a.array, b.array, b.where);
+  return detail::apply(Op(op::Compare{kind}), {std::move(a.array), std::move(b.array)}, b.where);
+}
+
+Array unary_of(UnaryKind kind, Operand x) {
+  return detail::apply(Op(op::Unary{kind}), {std::move(x.array)}, x.where);
+}
+
+// Logic is about what is 0 and what is not.
+Array truth(const Array& x) {
+  detail::require_valid(x, "logic", {});
+  if (x.dtype() == DType::Bool) return x;
+  return compare_of(CompareKind::Ne, {x, x.node()->where}, {0, x.node()->where});
+}
+
+}  // namespace
+
+const Type& Array::type() const {
+  detail::require_valid(*this, "type", {});
+  const Type& exact = node_->types[result_];
+  return node_->weak ? plain_type(exact, *node_) : exact;
+}
+
+Dim Array::dim(std::int64_t axis) const {
+  const auto a = normalized_axis(axis, rank());
+  if (!a) {
+    throw UserError(ErrorCode::Attr,
+                    fmt::format("there is no axis {} in {}", axis, type().to_string()));
+  }
+  return shape()[static_cast<std::size_t>(*a)];
+}
+
+std::int64_t Array::size() const {
+  std::int64_t n = 1;
+  for (const Dim& d : shape()) n *= d.value();
+  return n;
+}
+
+const Tensor& Array::tensor(std::source_location where) const& {
+  detail::require_valid(*this, "tensor", where);
+  if (node_->trace || !node_->is_ready()) detail::materialize({this, 1}, where);
+  const bool number = node_->weak && node_->kind == ArrayNode::Kind::Number;
+  return node_->values[number ? 1 : result_];
+}
+
+Tensor Array::tensor(std::source_location where) && {
+  return static_cast<const Array&>(*this).tensor(where);
+}
+
+double Array::item(std::source_location where) const {
+  require_one(*this, "item()", "reduce it first, or take to_vector()", where);
+  const Tensor& value = tensor(where);
+  if (node_->weak && !is_complex(dtype())) return node_->values[0].item();
+  return value.item();
+}
+
+const void* Array::raw_data(DType wanted, std::source_location where) const {
+  if (dtype() != wanted) {
+    detail::refuse(ErrorCode::DType, "data",
+                   fmt::format("the elements are {}, not {}", name(dtype()), name(wanted)),
+                   "ask for the type they have, or take to_vector()", where);
+  }
+  return tensor(where).data();
+}
+
+Array::operator bool() const {
+  const std::source_location unknown;
+  detail::require_valid(*this, "bool", unknown);
+  if (node_->trace) detail::refuse_look(*this, node_->where);
+  require_one(*this, "a condition", "say which are meant: any(x), all(x)", node_->where);
+  const auto v = tensor().numbers<std::complex<double>>();
+  return v[0] != std::complex<double>(0);
+}
+
+std::string Array::str() const {
+  if (!valid()) return "Array without a value";
+  if (node_->trace) {
+    return fmt::format("traced {} of '{}'", type().to_string(), node_->trace->what);
+  }
+  if (node_->weak && !is_complex(dtype())) return detail::printed(node_->values[0]);
+  return detail::printed(tensor());
+}
+
+std::ostream& operator<<(std::ostream& out, const Array& x) { return out << x.str(); }
+
+void eval(std::span<const Array> arrays, std::source_location where) {
+  detail::materialize(arrays, where);
+}
+
+Array operator+(Operand a, Operand b) {
+  return binary_of(BinaryKind::Add, std::move(a), std::move(b));
+}
+Array operator-(Operand a, Operand b) {
+  return binary_of(BinaryKind::Sub, std::move(a), std::move(b));
+}
+Array operator*(Operand a, Operand b) {
+  return binary_of(BinaryKind::Mul, std::move(a), std::move(b));
+}
+Array operator/(Operand a, Operand b) {
+  return binary_of(BinaryKind::Div, std::move(a), std::move(b));
+}
+Array operator%(Operand a, Operand b) {
+  return binary_of(BinaryKind::Rem, std::move(a), std::move(b));
+}
+Array operator==(Operand a, Operand b) {
+  return compare_of(CompareKind::Eq, std::move(a), std::move(b));
+}
+Array operator!=(Operand a, Operand b) {
+  return compare_of(CompareKind::Ne, std::move(a), std::move(b));
+}
+Array operator<(Operand a, Operand b) {
+  return compare_of(CompareKind::Lt, std::move(a), std::move(b));
+}
+Array operator<=(Operand a, Operand b) {
+  return compare_of(CompareKind::Le, std::move(a), std::move(b));
+}
+Array operator>(Operand a, Operand b) {
+  return compare_of(CompareKind::Gt, std::move(a), std::move(b));
+}
+Array operator>=(Operand a, Operand b) {
+  return compare_of(CompareKind::Ge, std::move(a), std::move(b));
+}
+Array operator&&(const Array& a, const Array& b) {
+  const Array x = truth(a);
+  return binary_of(BinaryKind::LogicalAnd, x, {truth(b), x.node()->where});
+}
+Array operator||(const Array& a, const Array& b) {
+  const Array x = truth(a);
+  return binary_of(BinaryKind::LogicalOr, x, {truth(b), x.node()->where});
+}
+Array operator&(Operand a, Operand b) {
+  return binary_of(BinaryKind::BitwiseAnd, std::move(a), std::move(b));
+}
+Array operator|(Operand a, Operand b) {
+  return binary_of(BinaryKind::BitwiseOr, std::move(a), std::move(b));
+}
+Array operator^(Operand a, Operand b) {
+  return binary_of(BinaryKind::BitwiseXor, std::move(a), std::move(b));
+}
+Array operator-(Operand x) { return unary_of(UnaryKind::Neg, std::move(x)); }
+Array operator!(const Array& x) {
+  const Array t = truth(x);
+  return unary_of(UnaryKind::LogicalNot, {t, t.node()->where});
+}
+Array operator~(Operand x) { return unary_of(UnaryKind::BitwiseNot, std::move(x)); }
+
+}  // namespace ricci

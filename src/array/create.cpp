@@ -1,0 +1,187 @@
+#include "ricci/array/create.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "ricci/array/ops.h"
+#include "ricci/build/build.h"
+#include "ricci/io/npy.h"
+#include "ricci/op/ops.h"
+#include "ricci/support/error.h"
+
+#include "array/node.h"
+
+namespace ricci {
+
+void NestedList::collect(std::size_t depth, StaticDims& dims, std::vector<double>& numbers,
+                         bool& all_int, bool& all_bool, std::source_location where) const {
+  const auto fail = [&](const std::string& message) {
+    throw UserError(Diagnostic{.code = ErrorCode::Shape,
+                               .detail = "list",
+                               .message = message,
+                               .where = SourcePosition::from(where),
+                               .notes = {},
+                               .help = "all rows of a list have one length"});
+  };
+  const bool first = numbers.empty();
+  if (!is_list_) {
+    if (depth != dims.size()) fail("a number stands where a list is expected");
+    numbers.push_back(number_);
+    all_int = all_int && !is_float_;
+    all_bool = all_bool && is_bool_;
+    return;
+  }
+  const auto n = static_cast<std::int64_t>(items_.size());
+  if (depth == dims.size()) {
+    if (!first) fail("a list stands where a number is expected");
+    dims.push_back(n);
+  } else if (dims[depth] != n) {
+    fail(fmt::format("a row has {} entries, others have {}", n, dims[depth]));
+  }
+  for (const NestedList& item : items_) {
+    item.collect(depth + 1, dims, numbers, all_int, all_bool, where);
+  }
+}
+
+Tensor NestedList::to_tensor(std::optional<DType> dtype, std::source_location where) const {
+  StaticDims dims;
+  std::vector<double> numbers;
+  bool all_int = true;
+  bool all_bool = true;
+  collect(0, dims, numbers, all_int, all_bool, where);
+  if (numbers.empty()) all_int = all_bool = false;
+  const DType own = all_bool ? DType::Bool : all_int ? DType::I32 : DType::F32;
+  return Tensor::from_numbers<double>({dtype.value_or(own), Dims(dims.begin(), dims.end())},
+                                      numbers);
+}
+
+Array array(const NestedList& values, CreateOptions options, std::source_location where) {
+  return values.to_tensor(options.dtype, where);
+}
+
+Array full(const Dims& shape, const Array& value, CreateOptions options,
+           std::source_location where) {
+  detail::require_valid(value, "full", where);
+  Array x = value;
+  if (options.dtype) {
+    x = value.node()->weak ? detail::strengthened(value, *options.dtype, where)
+                           : cast(value, *options.dtype, where);
+  }
+  x = detail::strengthened(x, where);
+  return x.shape() == shape ? x : detail::apply(Op(op::Expand{.target_shape = shape}), {x}, where);
+}
+
+Array zeros(const Dims& shape, CreateOptions options, std::source_location where) {
+  return full(shape, 0, {.dtype = options.dtype.value_or(DType::F32)}, where);
+}
+Array ones(const Dims& shape, CreateOptions options, std::source_location where) {
+  return full(shape, 1, {.dtype = options.dtype.value_or(DType::F32)}, where);
+}
+Array zeros_like(const Array& x, std::source_location where) { return full_like(x, 0, where); }
+Array ones_like(const Array& x, std::source_location where) { return full_like(x, 1, where); }
+Array full_like(const Array& x, const Array& value, std::source_location where) {
+  return full(x.shape(), value, {.dtype = x.dtype()}, where);
+}
+
+Array eye(std::int64_t n, std::optional<std::int64_t> columns, CreateOptions options,
+          std::source_location where) {
+  const std::int64_t m = columns.value_or(n);
+  const auto count = [&](Axis axis) {
+    return detail::apply(Op(op::Iota{.shape = {n, m}, .axis = axis, .dtype = DType::I32}), {},
+                         where);
+  };
+  return cast(count(0) == count(1), options.dtype.value_or(DType::F32), where);
+}
+
+Array arange(std::int64_t stop, CreateOptions options, std::source_location where) {
+  return detail::apply(Op(op::Iota{.shape = {std::max<std::int64_t>(stop, 0)},
+                                   .axis = 0,
+                                   .dtype = options.dtype.value_or(DType::I32)}),
+                       {}, where);
+}
+
+Array arange(double start, double stop, double step, CreateOptions options,
+             std::source_location where) {
+  if (step == 0) throw UserError(ErrorCode::Attr, "arange has a step of 0");
+  const auto n = static_cast<std::int64_t>(std::max(0.0, std::ceil((stop - start) / step)));
+  std::vector<double> values;
+  values.reserve(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i) values.push_back(start + static_cast<double>(i) * step);
+  const bool whole = start == std::floor(start) && step == std::floor(step);
+  const DType dtype = options.dtype.value_or(whole ? DType::I32 : DType::F32);
+  (void)where;
+  return Tensor::from_numbers<double>({dtype, {n}}, values);
+}
+
+Array linspace(double start, double stop, std::int64_t count, CreateOptions options,
+               std::source_location where) {
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double t = count > 1 ? static_cast<double>(i) / static_cast<double>(count - 1) : 0;
+    values.push_back(i + 1 == count && count > 1 ? stop : start + t * (stop - start));
+  }
+  (void)where;
+  return Tensor::from_numbers<double>({options.dtype.value_or(DType::F32), {count}}, values);
+}
+
+std::vector<Array> meshgrid(std::initializer_list<Array> axes, std::source_location where) {
+  Dims shape;
+  for (const Array& x : axes) shape.push_back(Dim(x.size()));
+  std::vector<Array> out;
+  for (const Array& x : axes) {
+    Dims column(shape.size(), 1);
+    column[out.size()] = x.size();
+    out.push_back(broadcast_to(reshape(x, column, where), shape, where));
+  }
+  return out;
+}
+
+Array load_npy(const std::string& path) { return io::read_npy(path); }
+void save_npy(const std::string& path, const Array& x) { io::write_npy(path, x.tensor()); }
+
+std::map<std::string, Array> load_npz(const std::string& path) {
+  std::map<std::string, Array> out;
+  for (auto& [name, value] : io::read_npz(path)) out.emplace(name, value);
+  return out;
+}
+
+void save_npz(const std::string& path, const std::map<std::string, Array>& arrays) {
+  io::NamedTensors tensors;
+  for (const auto& [name, x] : arrays) tensors.emplace_back(name, x.tensor());
+  io::write_npz(path, tensors);
+}
+
+namespace detail {
+
+void save_leaves(const std::string& path, std::span<const std::string> names,
+                 std::span<const Array> leaves) {
+  materialize(leaves, std::source_location::current());
+  io::NamedTensors tensors;
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    tensors.emplace_back(names[i], leaves[i].tensor());
+  }
+  io::write_npz(path, tensors);
+}
+
+std::vector<Array> load_leaves(const std::string& path, std::span<const std::string> names,
+                               std::span<const Array> like) {
+  const std::map<std::string, Array> found = load_npz(path);
+  std::vector<Array> out;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto it = found.find(names[i]);
+    if (it == found.end()) {
+      throw UserError(ErrorCode::Name, fmt::format("'{}' has no array '{}'", path, names[i]));
+    }
+    if (it->second.type() != like[i].type()) {
+      throw UserError(ErrorCode::Shape,
+                      fmt::format("'{}' in '{}' is {}, {} is wanted", names[i], path,
+                                  it->second.type().to_string(), like[i].type().to_string()));
+    }
+    out.push_back(it->second);
+  }
+  return out;
+}
+
+}  // namespace detail
+}  // namespace ricci

@@ -1,0 +1,147 @@
+#include "ricci/array/random.h"
+
+#include <atomic>
+
+#include <fmt/format.h>
+
+#include "ricci/array/callable.h"
+#include "ricci/array/ops.h"
+#include "ricci/op/ops.h"
+#include "ricci/support/error.h"
+
+#include "array/node.h"
+
+namespace ricci {
+namespace {
+
+// Streams of one key that serve different ends start this far apart.
+constexpr std::int64_t SplitStream = 0x5C1F0E3D;
+constexpr auto Golden = static_cast<std::int64_t>(0x9E3779B97F4A7C15ULL);
+
+std::uint64_t mixed(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15ULL;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
+  return x ^ (x >> 31);
+}
+
+Array key_array(std::uint64_t word) {
+  return detail::value_array(Tensor::of<std::int64_t>({}, {static_cast<std::int64_t>(word)}));
+}
+
+// [count] keys drawn from the stream of one.
+Array draw_keys(const Array& key, std::int64_t count, std::source_location where) {
+  const Array bits =
+      detail::apply(Op(op::RngBits{.shape = {count, 2}, .key = SplitStream}), {key}, where);
+  const Array wide = cast(bits, DType::I64, where);
+  const Array high = wide(slice(), 0);
+  const Array low = wide(slice(), 1);
+  return high * Array(std::int64_t{1} << 32) + low;
+}
+
+struct Generator {
+  std::atomic<std::uint64_t> seed{0};
+  std::atomic<std::uint64_t> count{0};
+};
+Generator& generator() {
+  static Generator g;
+  return g;
+}
+
+}  // namespace
+
+Key::Key(std::uint64_t seed) : words_(key_array(mixed(seed))) {}
+
+Key Key::fold_in(const Array& number, std::source_location where) const {
+  const Array by = number.node()->weak ? detail::strengthened(number, DType::I64, where)
+                                       : cast(number, DType::I64, where);
+  return Key(draw_keys(words_ + by * Array(Golden), 1, where)[0]);
+}
+
+std::vector<Key> split(const Key& key, std::int64_t count) {
+  const Array all = draw_keys(key.words(), count, std::source_location::current());
+  std::vector<Key> out;
+  for (std::int64_t i = 0; i < count; ++i) out.emplace_back(all[i]);
+  return out;
+}
+
+Key next_key(std::source_location where) {
+  for (detail::Tracing* t = detail::innermost_trace(); t != nullptr; t = t->outer()) {
+    if (t->scope() == detail::TraceScope::Jit) return Key(t->add_seed());
+    if (t->scope() != detail::TraceScope::Many) continue;
+    throw UserError(Diagnostic{
+        .code = ErrorCode::Refused,
+        .detail = "generator",
+        .message = fmt::format("the generator is drawn from inside '{}', where all would get the "
+                               "same numbers",
+                               t->trace().what),
+        .where = SourcePosition::from(where),
+        .notes = {},
+        .help = "give it keys: carry a Key and split it every step, or map over split keys"});
+  }
+  Generator& g = generator();
+  return Key(key_array(mixed(mixed(g.seed.load()) + g.count.fetch_add(1))));
+}
+
+void manual_seed(std::uint64_t seed) {
+  generator().seed.store(seed);
+  generator().count.store(0);
+}
+
+Array uniform(const Key& key, const Dims& shape, double low, double high, RandomOptions options,
+              std::source_location where) {
+  return detail::apply(Op(op::RngUniform{.low = low,
+                                         .high = high,
+                                         .shape = shape,
+                                         .dtype = options.dtype,
+                                         .key = 0,
+                                         .op_seed = 0}),
+                       {key.words()}, where);
+}
+
+Array uniform(const Dims& shape, double low, double high, RandomOptions options,
+              std::source_location where) {
+  return uniform(next_key(where), shape, low, high, options, where);
+}
+
+Array normal(const Key& key, const Dims& shape, double mean, double scale, RandomOptions options,
+             std::source_location where) {
+  return detail::apply(Op(op::RngNormal{.mean = mean,
+                                        .scale = scale,
+                                        .shape = shape,
+                                        .dtype = options.dtype,
+                                        .key = 0,
+                                        .op_seed = 0}),
+                       {key.words()}, where);
+}
+
+Array normal(const Dims& shape, double mean, double scale, RandomOptions options,
+             std::source_location where) {
+  return normal(next_key(where), shape, mean, scale, options, where);
+}
+
+Array randint(const Key& key, const Dims& shape, std::int64_t low, std::int64_t high,
+              std::source_location where) {
+  // f64 has 52 random bits: enough for every span of an i32.
+  const Array u = uniform(key, shape, 0, 1, {.dtype = DType::F64}, where);
+  const Array scaled = floor(u * static_cast<double>(high - low), where) + static_cast<double>(low);
+  return cast(scaled, DType::I32, where);
+}
+
+Array randint(const Dims& shape, std::int64_t low, std::int64_t high, std::source_location where) {
+  return randint(next_key(where), shape, low, high, where);
+}
+
+Array bernoulli(const Key& key, double p, const Dims& shape, std::source_location where) {
+  return uniform(key, shape, 0, 1, {}, where) < p;
+}
+
+Array dropout(const Key& key, const Array& x, double p, std::source_location where) {
+  return ricci::where(bernoulli(key, 1 - p, x.shape(), where), x / (1 - p), 0.0, where);
+}
+
+Array dropout(const Array& x, double p, std::source_location where) {
+  return dropout(next_key(where), x, p, where);
+}
+
+}  // namespace ricci
