@@ -1,6 +1,7 @@
 // Gaussian splats, pixel by pixel: every pixel looks at every splat in order of distance.
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
