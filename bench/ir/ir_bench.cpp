@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/rewrite/pass.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
-#include "ricci/rewrite/pass.h"
 
 namespace ricci {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "ricci/build/build.h"
 #include "ricci/build/gaussian_splat.h"
+#include "ricci/compiler/rewrite/cleanup.h"
 #include "ricci/model/optimizer.h"
 #include "ricci/op/leaf.h"
-#include "ricci/rewrite/cleanup.h"
 #include "ricci/transform/grad.h"
 
 namespace ricci::bench {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "ricci/rewrite/cleanup.h"
+#include "ricci/compiler/rewrite/cleanup.h"
 #include "ricci/support/error.h"
 
 #include "workloads/gradients.h"

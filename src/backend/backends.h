@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ricci/device/backend.h"
+#include "ricci/compiler/device/backend.h"
 
 namespace ricci::backend {
 

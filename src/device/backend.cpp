@@ -1,4 +1,4 @@
-#include "ricci/device/backend.h"
+#include "ricci/compiler/device/backend.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ricci/schedule/program.h"
+#include "ricci/compiler/schedule/program.h"
 
 namespace ricci::device {
 

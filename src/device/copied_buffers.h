@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "ricci/device/executable.h"
-#include "ricci/device/memory.h"
+#include "ricci/compiler/device/executable.h"
+#include "ricci/compiler/device/memory.h"
 
 namespace ricci::device {
 

@@ -5,7 +5,7 @@
 #include <exception>
 #include <string_view>
 
-#include "ricci/schedule/program.h"
+#include "ricci/compiler/schedule/program.h"
 
 namespace ricci::device {
 

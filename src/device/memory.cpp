@@ -1,4 +1,4 @@
-#include "ricci/device/memory.h"
+#include "ricci/compiler/device/memory.h"
 
 #include <algorithm>
 #include <cstring>

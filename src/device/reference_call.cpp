@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ricci/rule/eval.h"
+#include "ricci/compiler/rule/eval.h"
 
 #include "ir/empty_results.h"
 

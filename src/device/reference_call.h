@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "ricci/schedule/program.h"
+#include "ricci/compiler/schedule/program.h"
 
 namespace ricci::device {
 

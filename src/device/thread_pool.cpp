@@ -7,7 +7,7 @@
 //
 // The workers of a pool are its crew. They stay behind when the process forks: in the child the
 // pool hires another one at its next job.
-#include "ricci/device/thread_pool.h"
+#include "ricci/compiler/device/thread_pool.h"
 
 #include <algorithm>
 #include <atomic>

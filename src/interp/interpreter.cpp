@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "ricci/compiler/rule/eval.h"
 #include "ricci/op/leaf.h"
-#include "ricci/rule/eval.h"
 #include "ricci/support/text.h"
 
 #include "interp/leaf.h"

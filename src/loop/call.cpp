@@ -1,4 +1,4 @@
-#include "ricci/loop/call.h"
+#include "ricci/compiler/loop/call.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "ricci/loop/call.h"
+#include "ricci/compiler/loop/call.h"
 #include "ricci/support/text.h"
 
 namespace ricci::loop {

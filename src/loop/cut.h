@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "ricci/loop/kernel.h"
+#include "ricci/compiler/loop/kernel.h"
 
 namespace ricci::loop {
 

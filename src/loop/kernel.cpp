@@ -1,4 +1,4 @@
-#include "ricci/loop/kernel.h"
+#include "ricci/compiler/loop/kernel.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "ricci/loop/layout.h"
+#include "ricci/compiler/loop/layout.h"
 
 #include <algorithm>
 

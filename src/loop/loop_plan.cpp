@@ -1,4 +1,4 @@
-#include "ricci/loop/loop_plan.h"
+#include "ricci/compiler/loop/loop_plan.h"
 
 #include <iterator>
 

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "ricci/loop/kernel.h"
+#include "ricci/compiler/loop/kernel.h"
 #include "ricci/support/text.h"
 
 namespace ricci::loop {

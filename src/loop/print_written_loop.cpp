@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "ricci/loop/written_loop.h"
+#include "ricci/compiler/loop/written_loop.h"
 #include "ricci/support/text.h"
 
 namespace ricci::loop {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "ricci/loop/layout.h"
+#include "ricci/compiler/loop/layout.h"
 #include "ricci/support/checked.h"
 
 namespace ricci::loop {

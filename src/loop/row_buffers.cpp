@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "ricci/loop/kernel.h"
+#include "ricci/compiler/loop/kernel.h"
 
 namespace ricci::loop {
 namespace {

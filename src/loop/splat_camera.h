@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <numbers>
 
-#include "ricci/loop/call.h"
+#include "ricci/compiler/loop/call.h"
 
 namespace ricci::loop::splats {
 

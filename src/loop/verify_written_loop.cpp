@@ -1,7 +1,7 @@
 // What a written-out loop must be for those who run it: nothing here is taken for granted.
 #include <algorithm>
 
-#include "ricci/loop/written_loop.h"
+#include "ricci/compiler/loop/written_loop.h"
 
 #include "loop/plan_fault.h"
 #include "loop/reach.h"

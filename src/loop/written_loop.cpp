@@ -1,4 +1,4 @@
-#include "ricci/loop/written_loop.h"
+#include "ricci/compiler/loop/written_loop.h"
 
 #include <algorithm>
 

@@ -4,12 +4,12 @@
 
 #include <fmt/format.h>
 
-#include "ricci/device/backend.h"
+#include "ricci/compiler/device/backend.h"
+#include "ricci/compiler/rewrite/pass.h"
+#include "ricci/compiler/rule/expand.h"
+#include "ricci/compiler/rule/lower.h"
 #include "ricci/ir/verify.h"
 #include "ricci/op/ops.h"
-#include "ricci/rewrite/pass.h"
-#include "ricci/rule/expand.h"
-#include "ricci/rule/lower.h"
 
 #include "schedule/step_buffers.h"
 

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "ricci/compiler/rewrite/cleanup.h"
 #include "ricci/op/ops.h"
-#include "ricci/rewrite/cleanup.h"
 #include "ricci/support/error.h"
 
 #include "model/product_layers.h"

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "ricci/compiler/rewrite/cleanup.h"
 #include "ricci/model/autodiff.h"
 #include "ricci/model/training.h"
 #include "ricci/op/ops.h"
-#include "ricci/rewrite/cleanup.h"
 
 #include "model/loss_scaling.h"
 #include "support/float_environment.h"

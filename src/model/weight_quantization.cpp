@@ -3,9 +3,9 @@
 
 #include "ricci/build/build.h"
 #include "ricci/build/quant.h"
+#include "ricci/compiler/rewrite/cleanup.h"
 #include "ricci/model/quantization.h"
 #include "ricci/op/ops.h"
-#include "ricci/rewrite/cleanup.h"
 #include "ricci/support/error.h"
 
 #include "model/param_graphs.h"

@@ -1,6 +1,6 @@
 // Identities that hold to the bit, with any NaN counting as any other. The guards say for which
 // numbers: most of what is true of integers is not true of -0.0, infinities and NaN.
-#include "ricci/rewrite/canonicalize.h"
+#include "ricci/compiler/rewrite/canonicalize.h"
 
 #include "rewrite/pattern.h"
 

@@ -1,4 +1,4 @@
-#include "ricci/rewrite/batch_regions.h"
+#include "ricci/compiler/rewrite/batch_regions.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,11 +1,11 @@
-#include "ricci/rewrite/canonicalize.h"
+#include "ricci/compiler/rewrite/canonicalize.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "ricci/compiler/rewrite/cleanup.h"
 #include "ricci/op/ops.h"
-#include "ricci/rewrite/cleanup.h"
 #include "ricci/support/stop.h"
 
 #include "rewrite/changes.h"

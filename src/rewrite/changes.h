@@ -8,20 +8,20 @@
 #include <utility>
 #include <vector>
 
-#include "ricci/rewrite/pass.h"
+#include "ricci/compiler/rewrite/pass.h"
 
 namespace ricci {
 
 /// What a pass made of a graph; nothing where it leaves the graph as it is.
 using Change = std::optional<PassResult>;
 
-// The passes of ricci/rewrite/cleanup.h and canonicalize.h.
+// The passes of ricci/compiler/rewrite/cleanup.h and canonicalize.h.
 [[nodiscard]] Change drop_dead_code(const Graph& graph);
 [[nodiscard]] Change merge_common(const Graph& graph);
 [[nodiscard]] Change fold_constants(const Graph& graph);
 [[nodiscard]] Change apply_rules(const Graph& graph);
 [[nodiscard]] Change move_invariants(const Graph& graph);
-// The pass of ricci/rewrite/loops.h.
+// The pass of ricci/compiler/rewrite/loops.h.
 [[nodiscard]] Change join_loop_products(const Graph& graph);
 
 /// A graph and the changes made to it, one after the other.

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "ricci/rewrite/quantize.h"
+#include "ricci/compiler/rewrite/quantize.h"
 
 #include "op/code_range.h"
 

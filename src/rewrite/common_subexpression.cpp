@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "ricci/compiler/rewrite/cleanup.h"
 #include "ricci/op/elementwise.h"
 #include "ricci/op/leaf.h"
-#include "ricci/rewrite/cleanup.h"
 #include "ricci/support/hash.h"
 
 #include "ir/draws_numbers.h"

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <limits>
 
+#include "ricci/compiler/rewrite/cleanup.h"
+#include "ricci/compiler/rule/eval.h"
 #include "ricci/op/elementwise.h"
 #include "ricci/op/leaf.h"
 #include "ricci/op/shape.h"
-#include "ricci/rewrite/cleanup.h"
-#include "ricci/rule/eval.h"
 
 #include "rewrite/changes.h"
 #include "rewrite/exact.h"

@@ -7,9 +7,9 @@
 #include <set>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/rewrite/cleanup.h"
+#include "ricci/compiler/rewrite/quantize.h"
 #include "ricci/op/ops.h"
-#include "ricci/rewrite/cleanup.h"
-#include "ricci/rewrite/quantize.h"
 
 #include "rewrite/code_ops.h"
 #include "rewrite/replace_nodes.h"

@@ -1,5 +1,5 @@
+#include "ricci/compiler/rewrite/cleanup.h"
 #include "ricci/op/leaf.h"
-#include "ricci/rewrite/cleanup.h"
 
 #include "rewrite/changes.h"
 

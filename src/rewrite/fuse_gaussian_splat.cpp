@@ -2,7 +2,7 @@
 #include <set>
 
 #include "ricci/build/build.h"
-#include "ricci/rewrite/fuse.h"
+#include "ricci/compiler/rewrite/fuse.h"
 
 #include "rewrite/changes.h"
 

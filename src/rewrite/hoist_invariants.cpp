@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "ricci/compiler/rewrite/cleanup.h"
 #include "ricci/op/ops.h"
-#include "ricci/rewrite/cleanup.h"
 
 #include "ir/draws_numbers.h"
 #include "op/loop_layout.h"

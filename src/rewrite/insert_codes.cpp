@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "ricci/rewrite/quantize.h"
+#include "ricci/compiler/rewrite/quantize.h"
 #include "ricci/support/error.h"
 
 #include "rewrite/changes.h"

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "ricci/build/build.h"
-#include "ricci/rewrite/loops.h"
+#include "ricci/compiler/rewrite/loops.h"
 
 #include "op/loop_layout.h"
 #include "rewrite/replace_nodes.h"

@@ -1,14 +1,14 @@
-#include "ricci/rewrite/legalize.h"
+#include "ricci/compiler/rewrite/legalize.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/rewrite/control_flow.h"
+#include "ricci/compiler/rewrite/unfuse.h"
+#include "ricci/compiler/rule/expand.h"
 #include "ricci/op/ops.h"
-#include "ricci/rewrite/control_flow.h"
-#include "ricci/rewrite/unfuse.h"
-#include "ricci/rule/expand.h"
 #include "ricci/support/text.h"
 
 #include "rewrite/replace_nodes.h"

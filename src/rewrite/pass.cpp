@@ -1,20 +1,20 @@
-#include "ricci/rewrite/pass.h"
+#include "ricci/compiler/rewrite/pass.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "ricci/rewrite/batch_regions.h"
-#include "ricci/rewrite/canonicalize.h"
-#include "ricci/rewrite/cleanup.h"
-#include "ricci/rewrite/control_flow.h"
-#include "ricci/rewrite/fuse.h"
-#include "ricci/rewrite/legalize.h"
-#include "ricci/rewrite/loops.h"
-#include "ricci/rewrite/precision.h"
-#include "ricci/rewrite/prepare.h"
-#include "ricci/rewrite/quantize.h"
-#include "ricci/rewrite/unfuse.h"
+#include "ricci/compiler/rewrite/batch_regions.h"
+#include "ricci/compiler/rewrite/canonicalize.h"
+#include "ricci/compiler/rewrite/cleanup.h"
+#include "ricci/compiler/rewrite/control_flow.h"
+#include "ricci/compiler/rewrite/fuse.h"
+#include "ricci/compiler/rewrite/legalize.h"
+#include "ricci/compiler/rewrite/loops.h"
+#include "ricci/compiler/rewrite/precision.h"
+#include "ricci/compiler/rewrite/prepare.h"
+#include "ricci/compiler/rewrite/quantize.h"
+#include "ricci/compiler/rewrite/unfuse.h"
 #include "ricci/support/text.h"
 
 namespace ricci {

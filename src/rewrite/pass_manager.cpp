@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "ricci/compiler/rewrite/pass.h"
 #include "ricci/ir/verify.h"
-#include "ricci/rewrite/pass.h"
 #include "ricci/support/stop.h"
 
 #include "support/float_environment.h"

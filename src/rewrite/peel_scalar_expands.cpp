@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "ricci/compiler/rewrite/cleanup.h"
 #include "ricci/op/shape.h"
-#include "ricci/rewrite/cleanup.h"
 
 namespace ricci {
 namespace {

@@ -1,4 +1,4 @@
-#include "ricci/rewrite/precision.h"
+#include "ricci/compiler/rewrite/precision.h"
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
-#include "ricci/rewrite/prepare.h"
+#include "ricci/compiler/rewrite/prepare.h"
 
-#include "ricci/rewrite/control_flow.h"
-#include "ricci/rewrite/fuse.h"
-#include "ricci/rewrite/unfuse.h"
+#include "ricci/compiler/rewrite/control_flow.h"
+#include "ricci/compiler/rewrite/fuse.h"
+#include "ricci/compiler/rewrite/unfuse.h"
 
 #include "rewrite/replace_nodes.h"
 

@@ -1,7 +1,7 @@
 // Quantize moves up, dequantize moves down, and equal ones that meet are gone.
 #include "ricci/build/build.h"
+#include "ricci/compiler/rewrite/quantize.h"
 #include "ricci/op/ops.h"
-#include "ricci/rewrite/quantize.h"
 
 #include "rewrite/code_ops.h"
 #include "rewrite/replace_nodes.h"

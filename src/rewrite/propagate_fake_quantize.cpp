@@ -1,6 +1,6 @@
 // [quant-propagate-correct] A fake_quantize behind another that has done its work already.
+#include "ricci/compiler/rewrite/quantize.h"
 #include "ricci/op/ops.h"
-#include "ricci/rewrite/quantize.h"
 
 #include "rewrite/replace_nodes.h"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "ricci/build/build.h"
-#include "ricci/rewrite/unfuse.h"
+#include "ricci/compiler/rewrite/unfuse.h"
 
 #include "op/kinds.h"
 #include "rewrite/replace_nodes.h"

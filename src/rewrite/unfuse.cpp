@@ -1,9 +1,9 @@
-#include "ricci/rewrite/unfuse.h"
+#include "ricci/compiler/rewrite/unfuse.h"
 
 #include "ricci/build/build.h"
-#include "ricci/rewrite/control_flow.h"
-#include "ricci/rewrite/quantize.h"
-#include "ricci/rule/expand.h"
+#include "ricci/compiler/rewrite/control_flow.h"
+#include "ricci/compiler/rewrite/quantize.h"
+#include "ricci/compiler/rule/expand.h"
 
 #include "rewrite/replace_nodes.h"
 

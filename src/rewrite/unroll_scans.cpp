@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "ricci/build/build.h"
-#include "ricci/rewrite/control_flow.h"
+#include "ricci/compiler/rewrite/control_flow.h"
 
 #include "op/loop_layout.h"
 #include "rewrite/replace_nodes.h"

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "ricci/compiler/rule/eval.h"
 #include "ricci/op/attention.h"
-#include "ricci/rule/eval.h"
 
 namespace ricci::rule {
 

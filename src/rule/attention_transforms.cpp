@@ -1,5 +1,5 @@
 // Reverse rule and batching of attention.
-#include "ricci/rule/expand.h"
+#include "ricci/compiler/rule/expand.h"
 
 #include "rule/derivative_parts.h"
 #include "rule/tables/batch_rules.h"

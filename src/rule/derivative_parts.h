@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "ricci/build/build.h"
-#include "ricci/rule/batch.h"
-#include "ricci/rule/jvp.h"
-#include "ricci/rule/vjp.h"
+#include "ricci/compiler/rule/batch.h"
+#include "ricci/compiler/rule/jvp.h"
+#include "ricci/compiler/rule/vjp.h"
 
 #include "type/small_dtype.h"
 

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "ricci/rule/eval.h"
+#include "ricci/compiler/rule/eval.h"
 
 #include "rule/rule_fault.h"
 

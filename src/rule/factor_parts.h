@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "ricci/rule/jvp.h"
-#include "ricci/rule/vjp.h"
+#include "ricci/compiler/rule/jvp.h"
+#include "ricci/compiler/rule/vjp.h"
 
 namespace ricci::rule {
 

@@ -1,8 +1,8 @@
 // Steps the reference kernels of the fused ops are made of, on plain arrays.
 #pragma once
 
+#include "ricci/compiler/rule/nd.h"
 #include "ricci/op/attention.h"
-#include "ricci/rule/nd.h"
 
 namespace ricci::rule {
 

@@ -1,9 +1,9 @@
 // Gaussian splats: from the ops to the geometry of their call.
 #pragma once
 
-#include "ricci/loop/call.h"
+#include "ricci/compiler/loop/call.h"
+#include "ricci/compiler/rule/nd.h"
 #include "ricci/op/gaussian_splat.h"
-#include "ricci/rule/nd.h"
 
 namespace ricci::rule {
 

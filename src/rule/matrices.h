@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "ricci/rule/eval.h"
+#include "ricci/compiler/rule/eval.h"
 
 namespace ricci::rule {
 

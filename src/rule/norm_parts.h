@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ricci/rule/nd.h"
+#include "ricci/compiler/rule/nd.h"
 
 namespace ricci::rule {
 

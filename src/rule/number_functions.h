@@ -6,8 +6,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "ricci/compiler/rule/nd.h"
 #include "ricci/op/elementwise.h"
-#include "ricci/rule/nd.h"
 
 namespace ricci::rule {
 

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "ricci/rule/vjp.h"
+#include "ricci/compiler/rule/vjp.h"
 
 namespace ricci::rule {
 

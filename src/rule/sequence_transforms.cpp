@@ -1,6 +1,6 @@
 // Reverse rules and batching of the recurrences.
+#include "ricci/compiler/rule/expand.h"
 #include "ricci/op/sequence.h"
-#include "ricci/rule/expand.h"
 
 #include "rule/derivative_parts.h"
 #include "rule/tables/batch_rules.h"

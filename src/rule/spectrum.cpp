@@ -4,7 +4,7 @@
 #include <complex>
 
 #include "ricci/build/build.h"
-#include "ricci/loop/call.h"
+#include "ricci/compiler/loop/call.h"
 
 #include "rule/spectrum_parts.h"
 #include "rule/tables/eval_rules.h"

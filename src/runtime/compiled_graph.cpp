@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "ricci/schedule/verify.h"
+#include "ricci/compiler/schedule/verify.h"
 #include "ricci/support/error.h"
 
 #include "device/buffer_check.h"

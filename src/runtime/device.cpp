@@ -1,7 +1,7 @@
 #include "ricci/runtime/device.h"
 
-#include "ricci/device/backend.h"
-#include "ricci/device/memory.h"
+#include "ricci/compiler/device/backend.h"
+#include "ricci/compiler/device/memory.h"
 
 #include "backend/backends.h"
 #include "support/fork.h"

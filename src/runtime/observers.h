@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "ricci/device/executable.h"
-#include "ricci/device/memory.h"
+#include "ricci/compiler/device/executable.h"
+#include "ricci/compiler/device/memory.h"
 #include "ricci/runtime/profile.h"
 
 namespace ricci {

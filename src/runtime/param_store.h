@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "ricci/device/memory.h"
+#include "ricci/compiler/device/memory.h"
 #include "ricci/type/tensor.h"
 
 #include "support/fork.h"

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "ricci/compiler/schedule/cost.h"
 #include "ricci/op/ops.h"
-#include "ricci/schedule/cost.h"
 
 #include "runtime/observers.h"
 #include "support/fork.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ricci/device/backend.h"
+#include "ricci/compiler/device/backend.h"
 #include "ricci/runtime/compiled_graph.h"
 
 #include "support/fork.h"

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "ricci/schedule/cost.h"
+#include "ricci/compiler/schedule/cost.h"
 #include "ricci/support/checked.h"
 #include "ricci/support/text.h"
 

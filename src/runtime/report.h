@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ricci/device/executable.h"
+#include "ricci/compiler/device/executable.h"
 
 namespace ricci {
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "ricci/device/memory.h"
-#include "ricci/schedule/program.h"
+#include "ricci/compiler/device/memory.h"
+#include "ricci/compiler/schedule/program.h"
 
 namespace ricci::runtime {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "ricci/loop/layout.h"
+#include "ricci/compiler/loop/layout.h"
 
 namespace ricci::schedule {
 

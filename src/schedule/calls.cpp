@@ -1,7 +1,7 @@
 #include "schedule/calls.h"
 
+#include "ricci/compiler/rule/lower.h"
 #include "ricci/op/table.h"
-#include "ricci/rule/lower.h"
 #include "ricci/support/error.h"
 
 namespace ricci::schedule {

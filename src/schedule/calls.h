@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
+#include "ricci/compiler/schedule/program.h"
+#include "ricci/compiler/schedule/target.h"
 #include "ricci/ir/graph.h"
-#include "ricci/schedule/program.h"
-#include "ricci/schedule/target.h"
 
 namespace ricci::schedule {
 

@@ -1,4 +1,4 @@
-#include "ricci/schedule/cost.h"
+#include "ricci/compiler/schedule/cost.h"
 
 #include <algorithm>
 #include <map>

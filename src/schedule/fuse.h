@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "ricci/schedule/target.h"
+#include "ricci/compiler/schedule/target.h"
 
 #include "schedule/items.h"
 

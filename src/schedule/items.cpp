@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "ricci/compiler/rule/nd.h"
 #include "ricci/op/ops.h"
-#include "ricci/rule/nd.h"
 #include "ricci/support/error.h"
 
 #include "op/kinds.h"

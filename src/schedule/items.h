@@ -7,11 +7,11 @@
 #include <variant>
 #include <vector>
 
+#include "ricci/compiler/loop/kernel.h"
+#include "ricci/compiler/loop/layout.h"
+#include "ricci/compiler/rule/lower.h"
+#include "ricci/compiler/schedule/target.h"
 #include "ricci/ir/graph.h"
-#include "ricci/loop/kernel.h"
-#include "ricci/loop/layout.h"
-#include "ricci/rule/lower.h"
-#include "ricci/schedule/target.h"
 
 namespace ricci::schedule {
 

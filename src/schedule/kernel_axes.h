@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ricci/loop/layout.h"
+#include "ricci/compiler/loop/layout.h"
 
 #include "schedule/fuse.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ricci/loop/kernel.h"
+#include "ricci/compiler/loop/kernel.h"
 
 #include "schedule/fuse.h"
 

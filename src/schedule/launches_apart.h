@@ -1,7 +1,7 @@
 // Launches of one step run at the same time. Do they leave each other alone?
 #pragma once
 
-#include "ricci/schedule/program.h"
+#include "ricci/compiler/schedule/program.h"
 
 namespace ricci::schedule {
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <optional>
 
-#include "ricci/loop/written_loop.h"
+#include "ricci/compiler/loop/written_loop.h"
 
 #include "schedule/archive.h"
 

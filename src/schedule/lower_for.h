@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "ricci/rule/lower.h"
-#include "ricci/schedule/target.h"
+#include "ricci/compiler/rule/lower.h"
+#include "ricci/compiler/schedule/target.h"
 
 namespace ricci::schedule {
 

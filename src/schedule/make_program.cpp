@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "ricci/compiler/rule/lower.h"
+#include "ricci/compiler/schedule/program.h"
+#include "ricci/compiler/schedule/target.h"
+#include "ricci/compiler/schedule/verify.h"
 #include "ricci/op/ops.h"
-#include "ricci/rule/lower.h"
-#include "ricci/schedule/program.h"
-#include "ricci/schedule/target.h"
-#include "ricci/schedule/verify.h"
 #include "ricci/support/text.h"
 
 #include "schedule/attach.h"

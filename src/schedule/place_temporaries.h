@@ -1,7 +1,7 @@
 // Which temporaries share memory, and where each lies in the arena.
 #pragma once
 
-#include "ricci/schedule/program.h"
+#include "ricci/compiler/schedule/program.h"
 
 namespace ricci::schedule {
 

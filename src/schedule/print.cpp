@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "ricci/schedule/program.h"
+#include "ricci/compiler/schedule/program.h"
 #include "ricci/support/text.h"
 
 #include "schedule/step_buffers.h"

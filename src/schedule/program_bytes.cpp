@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "ricci/compiler/schedule/verify.h"
 #include "ricci/op/ops.h"
 #include "ricci/op/table.h"
-#include "ricci/schedule/verify.h"
 #include "ricci/support/checked.h"
 
 #include "schedule/archive.h"

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "ricci/schedule/program.h"
+#include "ricci/compiler/schedule/program.h"
 
 #include "schedule/sealed_bytes.h"
 

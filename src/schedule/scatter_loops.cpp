@@ -5,8 +5,8 @@
 
 #include "ricci/build/build.h"
 #include "ricci/build/reduce.h"
+#include "ricci/compiler/rule/lower.h"
 #include "ricci/op/ops.h"
-#include "ricci/rule/lower.h"
 
 namespace ricci::schedule {
 namespace {

@@ -3,7 +3,7 @@
 // where the indices are known, by looking up which update it is.
 #pragma once
 
-#include "ricci/schedule/target.h"
+#include "ricci/compiler/schedule/target.h"
 
 #include "rewrite/replace_nodes.h"
 

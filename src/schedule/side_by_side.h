@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "ricci/schedule/program.h"
-#include "ricci/schedule/target.h"
+#include "ricci/compiler/schedule/program.h"
+#include "ricci/compiler/schedule/target.h"
 
 namespace ricci::schedule {
 

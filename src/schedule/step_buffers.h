@@ -1,7 +1,7 @@
 // The buffers a step names.
 #pragma once
 
-#include "ricci/schedule/program.h"
+#include "ricci/compiler/schedule/program.h"
 
 namespace ricci::schedule {
 

@@ -1,4 +1,4 @@
-#include "ricci/schedule/target.h"
+#include "ricci/compiler/schedule/target.h"
 
 namespace ricci::schedule {
 namespace {

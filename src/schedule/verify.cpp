@@ -1,4 +1,4 @@
-#include "ricci/schedule/verify.h"
+#include "ricci/compiler/schedule/verify.h"
 
 #include <algorithm>
 #include <span>

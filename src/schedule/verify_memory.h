@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "ricci/schedule/program.h"
+#include "ricci/compiler/schedule/program.h"
 
 namespace ricci::schedule {
 

@@ -4,9 +4,9 @@
 
 #include <optional>
 
+#include "ricci/compiler/loop/written_loop.h"
+#include "ricci/compiler/schedule/target.h"
 #include "ricci/ir/graph.h"
-#include "ricci/loop/written_loop.h"
-#include "ricci/schedule/target.h"
 
 namespace ricci::schedule {
 

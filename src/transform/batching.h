@@ -4,8 +4,8 @@
 #include <map>
 #include <vector>
 
+#include "ricci/compiler/rule/batch.h"
 #include "ricci/ir/rebuild.h"
-#include "ricci/rule/batch.h"
 #include "ricci/transform/transformed.h"
 #include "ricci/transform/vmap.h"
 

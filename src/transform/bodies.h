@@ -1,7 +1,7 @@
 // Transforms of bodies, as the rules of control flow ask for them.
 #pragma once
 
-#include "ricci/rule/body_transforms.h"
+#include "ricci/compiler/rule/body_transforms.h"
 #include "ricci/transform/vmap.h"
 
 namespace ricci {

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "ricci/compiler/rule/body_transforms.h"
 #include "ricci/op/ops.h"
-#include "ricci/rule/body_transforms.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/jvp.h"
 

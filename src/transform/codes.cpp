@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "ricci/rule/vjp.h"
+#include "ricci/compiler/rule/vjp.h"
 
 namespace ricci {
 namespace {

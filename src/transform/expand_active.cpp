@@ -4,9 +4,9 @@
 #include <set>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/rule/expand.h"
 #include "ricci/op/control.h"
 #include "ricci/op/table.h"
-#include "ricci/rule/expand.h"
 
 #include "transform/dependence.h"
 #include "transform/names.h"

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "ricci/rewrite/pass.h"
+#include "ricci/compiler/rewrite/pass.h"
 
 namespace ricci {
 

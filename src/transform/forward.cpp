@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/rule/jvp.h"
 #include "ricci/op/table.h"
-#include "ricci/rule/jvp.h"
 
 #include "transform/bodies.h"
 #include "transform/codes.h"

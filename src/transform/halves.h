@@ -2,7 +2,7 @@
 // it.
 #pragma once
 
-#include "ricci/rule/body_transforms.h"
+#include "ricci/compiler/rule/body_transforms.h"
 
 namespace ricci {
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "ricci/build/build.h"
-#include "ricci/rule/body_transforms.h"
+#include "ricci/compiler/rule/body_transforms.h"
 #include "ricci/transform/error.h"
 #include "ricci/transform/higher_order.h"
 #include "ricci/transform/jvp.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "ricci/build/build.h"
-#include "ricci/rule/body_transforms.h"
+#include "ricci/compiler/rule/body_transforms.h"
 
 #include "support/float_environment.h"
 #include "transform/autodiff_errors.h"

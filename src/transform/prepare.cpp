@@ -1,6 +1,6 @@
 #include "ricci/transform/prepare.h"
 
-#include "ricci/rewrite/prepare.h"
+#include "ricci/compiler/rewrite/prepare.h"
 
 #include "transform/autodiff_errors.h"
 

@@ -7,8 +7,8 @@
 #include <set>
 #include <vector>
 
+#include "ricci/compiler/rule/vjp.h"
 #include "ricci/ir/rebuild.h"
-#include "ricci/rule/vjp.h"
 #include "ricci/transform/transformed.h"
 
 #include "transform/dependence.h"

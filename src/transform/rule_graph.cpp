@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "ricci/compiler/rule/vjp.h"
 #include "ricci/op/table.h"
-#include "ricci/rule/vjp.h"
 #include "ricci/support/hash.h"
 
 #include "ir/draws_numbers.h"

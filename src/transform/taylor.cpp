@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/rule/jvp.h"
+#include "ricci/compiler/rule/vjp.h"
 #include "ricci/op/table.h"
-#include "ricci/rule/jvp.h"
-#include "ricci/rule/vjp.h"
 
 #include "transform/bodies.h"
 #include "transform/leaves.h"

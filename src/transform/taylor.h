@@ -15,8 +15,8 @@
 #include <deque>
 #include <vector>
 
+#include "ricci/compiler/rule/series.h"
 #include "ricci/ir/rebuild.h"
-#include "ricci/rule/series.h"
 #include "ricci/transform/transformed.h"
 
 #include "transform/rule_graph.h"

@@ -11,11 +11,11 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
-#include "ricci/device/backend.h"
+#include "ricci/compiler/device/backend.h"
+#include "ricci/compiler/schedule/program.h"
+#include "ricci/compiler/schedule/target.h"
 #include "ricci/ir/text.h"
 #include "ricci/op/ops.h"
-#include "ricci/schedule/program.h"
-#include "ricci/schedule/target.h"
 
 #include "property/random.h"
 #include "rewrite/exact.h"

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "ricci/compiler/schedule/verify.h"
 #include "ricci/runtime/compiled_graph.h"
 #include "ricci/runtime/device.h"
-#include "ricci/schedule/verify.h"
 #include "ricci/transform/grad.h"
 
 #include "backend/cpu/codegen/code_cache.h"

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ricci/rule/lower.h"
+#include "ricci/compiler/rule/lower.h"
 
 #include "backend/cpu/kernels/vector_kernels.h"
 #include "support/compare.h"

@@ -9,10 +9,10 @@
 #include "ricci/build/build.h"
 #include "ricci/build/reduce.h"
 #include "ricci/build/select.h"
+#include "ricci/compiler/rewrite/cleanup.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
 #include "ricci/op/table.h"
-#include "ricci/rewrite/cleanup.h"
 
 #include "backend/agreement.h"
 #include "ops/cases.h"

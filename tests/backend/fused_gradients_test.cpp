@@ -2,8 +2,8 @@
 // kernel backwards, without a fused backward op for each.
 #include <gtest/gtest.h>
 
+#include "ricci/compiler/schedule/program.h"
 #include "ricci/ir/text.h"
-#include "ricci/schedule/program.h"
 #include "ricci/transform/grad.h"
 
 namespace ricci::testing {

@@ -8,8 +8,8 @@
 
 #include "ricci/build/build.h"
 #include "ricci/build/reduce.h"
-#include "ricci/schedule/program.h"
-#include "ricci/schedule/verify.h"
+#include "ricci/compiler/schedule/program.h"
+#include "ricci/compiler/schedule/verify.h"
 
 #include "backend/agreement.h"
 #include "support/compare.h"

@@ -2,11 +2,11 @@
 // give, on every device.
 #include <gtest/gtest.h>
 
-#include "ricci/device/backend.h"
+#include "ricci/compiler/device/backend.h"
+#include "ricci/compiler/schedule/program.h"
+#include "ricci/compiler/schedule/target.h"
 #include "ricci/ir/text.h"
 #include "ricci/runtime/device.h"
-#include "ricci/schedule/program.h"
-#include "ricci/schedule/target.h"
 
 #include "runtime/models.h"
 #include "support/claiming_target.h"

@@ -8,11 +8,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "ricci/compiler/rule/lower.h"
+#include "ricci/compiler/rule/nd.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/op/sequence.h"
 #include "ricci/op/table.h"
-#include "ricci/rule/lower.h"
-#include "ricci/rule/nd.h"
 
 #include "backend/cpu/run/call_kernel.h"
 #include "backend/cpu/run/host_call.h"

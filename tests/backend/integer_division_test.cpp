@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/schedule/program.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/runtime/compiled_graph.h"
-#include "ricci/schedule/program.h"
 
 #include "support/compare.h"
 #include "support/every_device.h"

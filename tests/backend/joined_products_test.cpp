@@ -6,9 +6,9 @@
 #include "ricci/build/control.h"
 #include "ricci/build/recurrent.h"
 #include "ricci/build/reduce.h"
+#include "ricci/compiler/rewrite/loops.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
-#include "ricci/rewrite/loops.h"
 #include "ricci/runtime/compiled_graph.h"
 #include "ricci/transform/grad.h"
 

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
-#include "ricci/device/backend.h"
+#include "ricci/compiler/device/backend.h"
 #include "ricci/ir/text.h"
 #include "ricci/model/training.h"
 #include "ricci/runtime/session.h"

@@ -7,13 +7,13 @@
 
 #include "ricci/build/build.h"
 #include "ricci/build/reduce.h"
+#include "ricci/compiler/schedule/program.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
 #include "ricci/model/module.h"
 #include "ricci/runtime/compiled_graph.h"
 #include "ricci/runtime/device.h"
-#include "ricci/schedule/program.h"
 
 #include "schedule/memory_plan.h"
 #include "support/compare.h"

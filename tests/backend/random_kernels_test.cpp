@@ -6,9 +6,9 @@
 #include "ricci/build/build.h"
 #include "ricci/build/control.h"
 #include "ricci/build/reduce.h"
+#include "ricci/compiler/schedule/program.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/runtime/compiled_graph.h"
-#include "ricci/schedule/program.h"
 
 #include "backend/agreement.h"
 #include "support/compare.h"

@@ -5,8 +5,8 @@
 
 #include "ricci/build/build.h"
 #include "ricci/build/reduce.h"
-#include "ricci/schedule/program.h"
-#include "ricci/schedule/target.h"
+#include "ricci/compiler/schedule/program.h"
+#include "ricci/compiler/schedule/target.h"
 
 #include "backend/agreement.h"
 #include "support/compare.h"

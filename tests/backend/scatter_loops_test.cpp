@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/schedule/program.h"
+#include "ricci/compiler/schedule/target.h"
 #include "ricci/ir/text.h"
-#include "ricci/schedule/program.h"
-#include "ricci/schedule/target.h"
 
 #include "backend/agreement.h"
 #include "support/compare.h"

@@ -1,4 +1,4 @@
-#include "ricci/device/thread_pool.h"
+#include "ricci/compiler/device/thread_pool.h"
 
 #include <atomic>
 #include <chrono>

@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
-#include "ricci/device/thread_pool.h"
-#include "ricci/schedule/cost.h"
-#include "ricci/schedule/program.h"
+#include "ricci/compiler/device/thread_pool.h"
+#include "ricci/compiler/schedule/cost.h"
+#include "ricci/compiler/schedule/program.h"
 #include "ricci/support/error.h"
 
 #include "backend/cpu/run/executable.h"

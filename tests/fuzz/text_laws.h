@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "ricci/compiler/rewrite/canonicalize.h"
+#include "ricci/compiler/rewrite/cleanup.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
-#include "ricci/rewrite/canonicalize.h"
-#include "ricci/rewrite/cleanup.h"
 
 namespace ricci::testing {
 

@@ -1,9 +1,9 @@
 #include "ricci/build/build.h"
+#include "ricci/compiler/rule/batch.h"
+#include "ricci/compiler/rule/eval.h"
+#include "ricci/compiler/rule/jvp.h"
+#include "ricci/compiler/rule/vjp.h"
 #include "ricci/op/custom.h"
-#include "ricci/rule/batch.h"
-#include "ricci/rule/eval.h"
-#include "ricci/rule/jvp.h"
-#include "ricci/rule/vjp.h"
 
 #include "ops/cases.h"
 

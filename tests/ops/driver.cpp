@@ -10,11 +10,11 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/rule/expand.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
 #include "ricci/op/table.h"
-#include "ricci/rule/expand.h"
 #include "ricci/support/hash.h"
 
 #include "ops/cases.h"

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "ricci/compiler/rule/vjp.h"
 #include "ricci/ir/verify.h"
-#include "ricci/rule/vjp.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/jvp.h"
 #include "ricci/transform/vmap.h"

@@ -10,11 +10,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "ricci/compiler/rule/vjp.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
 #include "ricci/op/table.h"
-#include "ricci/rule/vjp.h"
 #include "ricci/transform/check.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/jvp.h"

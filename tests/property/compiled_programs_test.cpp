@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "ricci/rewrite/cleanup.h"
-#include "ricci/schedule/program.h"
+#include "ricci/compiler/rewrite/cleanup.h"
+#include "ricci/compiler/schedule/program.h"
 
 #include "backend/agreement.h"
 #include "backend/cpu/run/executable.h"

@@ -7,13 +7,13 @@
 
 #include <fmt/format.h>
 
+#include "ricci/compiler/rewrite/cleanup.h"
+#include "ricci/compiler/schedule/program.h"
 #include "ricci/ir/rebuild.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
 #include "ricci/op/ops.h"
 #include "ricci/op/table.h"
-#include "ricci/rewrite/cleanup.h"
-#include "ricci/schedule/program.h"
 #include "ricci/support/checked.h"
 
 #include "backend/agreement.h"

@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/rule/vjp.h"
 #include "ricci/ir/verify.h"
 #include "ricci/op/table.h"
-#include "ricci/rule/vjp.h"
 #include "ricci/transform/check.h"
 #include "ricci/transform/checkpoint.h"
 #include "ricci/transform/higher_order.h"

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "ricci/rewrite/cleanup.h"
+#include "ricci/compiler/rewrite/cleanup.h"
 
 #include "backend/agreement.h"
 #include "property/for_programs.h"

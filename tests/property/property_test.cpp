@@ -6,11 +6,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "ricci/compiler/rewrite/pass.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
 #include "ricci/op/leaf.h"
 #include "ricci/op/table.h"
-#include "ricci/rewrite/pass.h"
 
 #include "property/for_programs.h"
 #include "property/generator.h"

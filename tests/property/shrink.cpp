@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "ricci/compiler/rewrite/cleanup.h"
 #include "ricci/ir/rebuild.h"
 #include "ricci/op/leaf.h"
-#include "ricci/rewrite/cleanup.h"
 
 #include "property/generator.h"
 #include "support/compare.h"

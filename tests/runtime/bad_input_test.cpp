@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ricci/compiler/rule/eval.h"
 #include "ricci/op/custom.h"
-#include "ricci/rule/eval.h"
 #include "ricci/runtime/session.h"
 
 #include "ops/control_bodies.h"

@@ -6,12 +6,12 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/rule/batch.h"
+#include "ricci/compiler/rule/eval.h"
+#include "ricci/compiler/rule/jvp.h"
+#include "ricci/compiler/rule/vjp.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/op/custom.h"
-#include "ricci/rule/batch.h"
-#include "ricci/rule/eval.h"
-#include "ricci/rule/jvp.h"
-#include "ricci/rule/vjp.h"
 #include "ricci/runtime/session.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/jvp.h"

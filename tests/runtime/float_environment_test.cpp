@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ricci/compiler/rewrite/cleanup.h"
 #include "ricci/ir/text.h"
-#include "ricci/rewrite/cleanup.h"
 #include "ricci/runtime/compiled_graph.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/higher_order.h"

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ricci/device/thread_pool.h"
+#include "ricci/compiler/device/thread_pool.h"
 #include "ricci/ir/text.h"
 #include "ricci/runtime/session.h"
 

@@ -2,7 +2,7 @@
 // devices a build has.
 #pragma once
 
-#include "ricci/schedule/target.h"
+#include "ricci/compiler/schedule/target.h"
 
 namespace ricci::testing {
 

@@ -2,7 +2,7 @@
 // scheduler does only for large arrays elsewhere it does here for all.
 #pragma once
 
-#include "ricci/schedule/target.h"
+#include "ricci/compiler/schedule/target.h"
 
 namespace ricci::testing {
 

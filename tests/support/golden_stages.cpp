@@ -8,12 +8,12 @@
 
 #include <fmt/format.h>
 
-#include "ricci/device/backend.h"
+#include "ricci/compiler/device/backend.h"
+#include "ricci/compiler/rewrite/pass.h"
+#include "ricci/compiler/schedule/program.h"
+#include "ricci/compiler/schedule/target.h"
 #include "ricci/op/leaf.h"
-#include "ricci/rewrite/pass.h"
 #include "ricci/runtime/device.h"
-#include "ricci/schedule/program.h"
-#include "ricci/schedule/target.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/higher_order.h"
 #include "ricci/transform/jvp.h"

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "ricci/compiler/schedule/program.h"
 #include "ricci/interp/interpreter.h"
-#include "ricci/schedule/program.h"
 
 namespace ricci::testing {
 

@@ -3,7 +3,7 @@
 
 #include <deque>
 
-#include "ricci/device/thread_pool.h"
+#include "ricci/compiler/device/thread_pool.h"
 
 namespace ricci::testing {
 

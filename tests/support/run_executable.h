@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "ricci/device/executable.h"
-#include "ricci/device/memory.h"
+#include "ricci/compiler/device/executable.h"
+#include "ricci/compiler/device/memory.h"
 #include "ricci/interp/interpreter.h"
 
 #include "runtime/staging.h"

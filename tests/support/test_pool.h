@@ -1,7 +1,7 @@
 // The threads that tests of the CPU back end's parts run on.
 #pragma once
 
-#include "ricci/device/backend.h"
+#include "ricci/compiler/device/backend.h"
 #include "ricci/runtime/device.h"
 
 #include "backend/cpu/codegen/backend.h"

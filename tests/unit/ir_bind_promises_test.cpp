@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/schedule/program.h"
 #include "ricci/interp/interpreter.h"
-#include "ricci/schedule/program.h"
 
 #include "support/compare.h"
 

@@ -5,11 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/rewrite/canonicalize.h"
+#include "ricci/compiler/rewrite/cleanup.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
-#include "ricci/rewrite/canonicalize.h"
-#include "ricci/rewrite/cleanup.h"
 #include "ricci/support/text.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/jvp.h"

@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include "ricci/compiler/loop/written_loop.h"
+#include "ricci/compiler/schedule/program.h"
+#include "ricci/compiler/schedule/verify.h"
 #include "ricci/ir/text.h"
-#include "ricci/loop/written_loop.h"
-#include "ricci/schedule/program.h"
-#include "ricci/schedule/verify.h"
 
 namespace ricci::testing {
 namespace {

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/rewrite/unfuse.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/verify.h"
-#include "ricci/rewrite/unfuse.h"
 #include "ricci/transform/grad.h"
 
 #include "support/compare.h"

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/rewrite/legalize.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/op/custom.h"
 #include "ricci/op/ops.h"
-#include "ricci/rewrite/legalize.h"
 #include "ricci/transform/vmap.h"
 
 #include "support/compare.h"

@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/rewrite/cleanup.h"
+#include "ricci/compiler/rewrite/pass.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
-#include "ricci/rewrite/cleanup.h"
-#include "ricci/rewrite/pass.h"
 
 namespace ricci {
 namespace {

@@ -3,11 +3,11 @@
 
 #include "ricci/build/build.h"
 #include "ricci/build/control.h"
+#include "ricci/compiler/rewrite/precision.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
 #include "ricci/op/elementwise.h"
-#include "ricci/rewrite/precision.h"
 #include "ricci/transform/grad.h"
 
 #include "support/compare.h"

@@ -6,12 +6,12 @@
 
 #include "ricci/build/build.h"
 #include "ricci/build/conv.h"
+#include "ricci/compiler/rewrite/cleanup.h"
+#include "ricci/compiler/rewrite/quantize.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
 #include "ricci/op/ops.h"
-#include "ricci/rewrite/cleanup.h"
-#include "ricci/rewrite/quantize.h"
 
 #include "support/compare.h"
 

@@ -7,10 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/rewrite/canonicalize.h"
+#include "ricci/compiler/rewrite/cleanup.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
-#include "ricci/rewrite/canonicalize.h"
-#include "ricci/rewrite/cleanup.h"
 
 #include "rewrite/exact.h"
 #include "rewrite/pattern.h"

@@ -3,10 +3,10 @@
 
 #include "ricci/build/attention.h"
 #include "ricci/build/build.h"
+#include "ricci/compiler/rule/expand.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
-#include "ricci/rule/expand.h"
 
 #include "support/compare.h"
 #include "support/derivative.h"

@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/fused.h"
+#include "ricci/compiler/rule/expand.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
-#include "ricci/rule/expand.h"
 
 #include "support/compare.h"
 

@@ -6,10 +6,10 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/rewrite/fuse.h"
+#include "ricci/compiler/rewrite/prepare.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/verify.h"
-#include "ricci/rewrite/fuse.h"
-#include "ricci/rewrite/prepare.h"
 #include "ricci/transform/check.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/vmap.h"

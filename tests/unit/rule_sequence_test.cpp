@@ -4,10 +4,10 @@
 
 #include "ricci/build/build.h"
 #include "ricci/build/sequence.h"
+#include "ricci/compiler/rule/expand.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
-#include "ricci/rule/expand.h"
 #include "ricci/transform/grad.h"
 
 #include "support/compare.h"

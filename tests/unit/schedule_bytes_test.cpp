@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "ricci/compiler/schedule/program.h"
+#include "ricci/compiler/schedule/verify.h"
 #include "ricci/ir/text.h"
 #include "ricci/op/table.h"
-#include "ricci/schedule/program.h"
-#include "ricci/schedule/verify.h"
 
 #include "ops/cases.h"
 #include "schedule/archive.h"

@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "ricci/compiler/rule/lower.h"
+#include "ricci/compiler/schedule/cost.h"
+#include "ricci/compiler/schedule/program.h"
+#include "ricci/compiler/schedule/target.h"
 #include "ricci/ir/text.h"
 #include "ricci/op/table.h"
-#include "ricci/rule/lower.h"
-#include "ricci/schedule/cost.h"
-#include "ricci/schedule/program.h"
-#include "ricci/schedule/target.h"
 
 #include "ops/cases.h"
 #include "schedule/program_bytes.h"

@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/rewrite/batch_regions.h"
+#include "ricci/compiler/rewrite/control_flow.h"
+#include "ricci/compiler/rewrite/prepare.h"
+#include "ricci/compiler/rewrite/unfuse.h"
 #include "ricci/ir/verify.h"
 #include "ricci/model/autodiff.h"
-#include "ricci/rewrite/batch_regions.h"
-#include "ricci/rewrite/control_flow.h"
-#include "ricci/rewrite/prepare.h"
-#include "ricci/rewrite/unfuse.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/prepare.h"
 

@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/rule/batch.h"
+#include "ricci/compiler/rule/eval.h"
+#include "ricci/compiler/rule/jvp.h"
+#include "ricci/compiler/rule/vjp.h"
 #include "ricci/interp/interpreter.h"
-#include "ricci/rule/batch.h"
-#include "ricci/rule/eval.h"
-#include "ricci/rule/jvp.h"
-#include "ricci/rule/vjp.h"
 #include "ricci/transform/check.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/jvp.h"

@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/rule/eval.h"
+#include "ricci/compiler/rule/vjp.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
-#include "ricci/rule/eval.h"
-#include "ricci/rule/vjp.h"
 #include "ricci/transform/check.h"
 #include "ricci/transform/error.h"
 #include "ricci/transform/grad.h"

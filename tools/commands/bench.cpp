@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
-#include "ricci/device/backend.h"
+#include "ricci/compiler/device/backend.h"
+#include "ricci/compiler/schedule/cost.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/verify.h"
 #include "ricci/runtime/device.h"
-#include "ricci/schedule/cost.h"
 #include "ricci/support/text.h"
 
 #include "commands/commands.h"

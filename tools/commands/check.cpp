@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "ricci/compiler/rewrite/pass.h"
 #include "ricci/ir/verify.h"
-#include "ricci/rewrite/pass.h"
 
 #include "commands/commands.h"
 #include "feeds.h"

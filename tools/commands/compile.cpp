@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "ricci/device/backend.h"
+#include "ricci/compiler/device/backend.h"
 #include "ricci/io/object_file.h"
 #include "ricci/ir/verify.h"
 #include "ricci/model/training.h"

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "ricci/compiler/rule/expand.h"
 #include "ricci/ir/alias.h"
 #include "ricci/op/elementwise.h"
 #include "ricci/op/table.h"
-#include "ricci/rule/expand.h"
 #include "ricci/support/text.h"
 
 #include "commands/commands.h"

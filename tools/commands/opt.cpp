@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "ricci/compiler/rewrite/pass.h"
 #include "ricci/ir/text.h"
-#include "ricci/rewrite/pass.h"
 
 #include "commands/commands.h"
 #include "source.h"

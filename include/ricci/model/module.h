@@ -17,10 +17,10 @@
 #include <string_view>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/schedule/program.h"
 #include "ricci/ir/graph.h"
 #include "ricci/ir/rebuild.h"
 #include "ricci/op/block.h"
-#include "ricci/schedule/program.h"
 
 namespace ricci {
 

@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
+#include "ricci/compiler/rewrite/legalize.h"
+#include "ricci/compiler/rewrite/unfuse.h"
 #include "ricci/model/module.h"
-#include "ricci/rewrite/legalize.h"
-#include "ricci/rewrite/unfuse.h"
 #include "ricci/runtime/compiled_graph.h"
 
 namespace ricci {

@@ -23,10 +23,10 @@
 #include <string_view>
 #include <vector>
 
+#include "ricci/compiler/schedule/program.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/graph.h"
 #include "ricci/runtime/device.h"
-#include "ricci/schedule/program.h"
 #include "ricci/support/stop.h"
 
 namespace ricci {

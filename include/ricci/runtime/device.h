@@ -49,7 +49,7 @@ class Device {
 
   [[nodiscard]] std::string_view name() const noexcept;
   [[nodiscard]] int threads() const noexcept;
-  /// For those who compile programs themselves; see ricci/device/backend.h.
+  /// For those who compile programs themselves; see ricci/compiler/device/backend.h.
   [[nodiscard]] const device::Backend& backend() const noexcept { return *backend_; }
 
  private:

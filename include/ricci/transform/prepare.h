@@ -1,7 +1,7 @@
 // Preparation of a graph for differentiation, as a transform.
 #pragma once
 
-#include "ricci/rewrite/pass.h"
+#include "ricci/compiler/rewrite/pass.h"
 
 namespace ricci {
 

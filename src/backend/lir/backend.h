@@ -3,7 +3,7 @@
 // that what holds for other devices can be tried on it.
 #pragma once
 
-#include "ricci/device/backend.h"
+#include "ricci/compiler/device/backend.h"
 
 #include "backend/lir/executable.h"
 #include "backend/lir/memory.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "ricci/device/executable.h"
+#include "ricci/compiler/device/executable.h"
 
 #include "backend/lir/memory.h"
 #include "device/control.h"

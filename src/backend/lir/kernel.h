@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "ricci/loop/kernel.h"
+#include "ricci/compiler/loop/kernel.h"
 
 #include "device/faults.h"
 

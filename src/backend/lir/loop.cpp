@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "ricci/rule/nd.h"
+#include "ricci/compiler/rule/nd.h"
 #include "ricci/support/error.h"
 
 #include "backend/lir/number.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "ricci/loop/written_loop.h"
+#include "ricci/compiler/loop/written_loop.h"
 
 #include "backend/lir/kernel.h"
 

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <string_view>
 
-#include "ricci/device/memory.h"
+#include "ricci/compiler/device/memory.h"
 
 namespace ricci::lir {
 

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "ricci/rule/nd.h"
+#include "ricci/compiler/rule/nd.h"
 #include "ricci/support/error.h"
 
 #include "rule/number_functions.h"

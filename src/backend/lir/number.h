@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "ricci/loop/kernel.h"
+#include "ricci/compiler/loop/kernel.h"
 
 namespace ricci::lir {
 

@@ -4,10 +4,10 @@
 #include <optional>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/rule/vjp.h"
 #include "ricci/ir/rebuild.h"
 #include "ricci/op/ops.h"
 #include "ricci/op/table.h"
-#include "ricci/rule/vjp.h"
 
 namespace ricci::rule {
 namespace {

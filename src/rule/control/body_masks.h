@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "ricci/compiler/rule/body_transforms.h"
 #include "ricci/op/leaf.h"
-#include "ricci/rule/body_transforms.h"
 
 namespace ricci::rule {
 

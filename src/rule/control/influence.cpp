@@ -5,9 +5,9 @@
 #include <span>
 #include <utility>
 
+#include "ricci/compiler/rule/vjp.h"
 #include "ricci/op/control.h"
 #include "ricci/op/table.h"
-#include "ricci/rule/vjp.h"
 
 #include "op/loop_layout.h"
 

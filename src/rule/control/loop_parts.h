@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "ricci/compiler/rule/eval.h"
 #include "ricci/op/leaf.h"
-#include "ricci/rule/eval.h"
 
 namespace ricci::rule {
 

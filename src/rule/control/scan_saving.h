@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "ricci/rule/vjp.h"
+#include "ricci/compiler/rule/vjp.h"
 
 namespace ricci::rule {
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "ricci/compiler/rule/expand.h"
 #include "ricci/op/control.h"
-#include "ricci/rule/expand.h"
 
 namespace ricci::rule {
 

@@ -2,8 +2,8 @@
 // unless the op's class or traits give one. See `batch_source`.
 #pragma once
 
+#include "ricci/compiler/rule/batch.h"
 #include "ricci/op/ops.h"
-#include "ricci/rule/batch.h"
 
 namespace ricci::rule {
 

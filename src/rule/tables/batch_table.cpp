@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/rule/expand.h"
 #include "ricci/ir/rebuild.h"
 #include "ricci/op/table.h"
-#include "ricci/rule/expand.h"
 
 #include "rule/class_of.h"
 #include "rule/rule_fault.h"

@@ -1,8 +1,8 @@
 // The reference kernel of every op, declared from the list; each is defined in its family's file.
 #pragma once
 
+#include "ricci/compiler/rule/eval.h"
 #include "ricci/op/ops.h"
-#include "ricci/rule/eval.h"
 
 #include "rule/number_functions.h"
 

@@ -2,8 +2,8 @@
 // list.
 #pragma once
 
+#include "ricci/compiler/rule/expand.h"
 #include "ricci/op/ops.h"
-#include "ricci/rule/expand.h"
 
 namespace ricci::rule {
 

@@ -2,8 +2,8 @@
 // the op's class or traits give one. See `jvp_source`.
 #pragma once
 
+#include "ricci/compiler/rule/jvp.h"
 #include "ricci/op/ops.h"
-#include "ricci/rule/jvp.h"
 
 namespace ricci::rule {
 

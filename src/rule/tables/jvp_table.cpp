@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/rule/expand.h"
+#include "ricci/compiler/rule/vjp.h"
 #include "ricci/ir/rebuild.h"
 #include "ricci/op/table.h"
-#include "ricci/rule/expand.h"
-#include "ricci/rule/vjp.h"
 
 #include "rule/class_of.h"
 #include "rule/control/body_masks.h"

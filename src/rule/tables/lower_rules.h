@@ -2,8 +2,8 @@
 // family.
 #pragma once
 
+#include "ricci/compiler/rule/lower.h"
 #include "ricci/op/ops.h"
-#include "ricci/rule/lower.h"
 
 namespace ricci::rule {
 

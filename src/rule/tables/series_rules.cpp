@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/rule/expand.h"
+#include "ricci/compiler/rule/jvp.h"
 #include "ricci/ir/rebuild.h"
 #include "ricci/op/table.h"
-#include "ricci/rule/expand.h"
-#include "ricci/rule/jvp.h"
 
 #include "rule/control/body_masks.h"
 #include "rule/tables/jvp_rules.h"

@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "ricci/compiler/rule/series.h"
 #include "ricci/op/control.h"
-#include "ricci/rule/series.h"
 
 namespace ricci::rule {
 

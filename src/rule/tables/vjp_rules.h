@@ -2,8 +2,8 @@
 // the op's class or traits give one. See `vjp_source`.
 #pragma once
 
+#include "ricci/compiler/rule/vjp.h"
 #include "ricci/op/ops.h"
-#include "ricci/rule/vjp.h"
 
 namespace ricci::rule {
 

@@ -2,8 +2,8 @@
 // threads.
 #pragma once
 
-#include "ricci/device/backend.h"
-#include "ricci/device/thread_pool.h"
+#include "ricci/compiler/device/backend.h"
+#include "ricci/compiler/device/thread_pool.h"
 
 namespace ricci::cpu {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ricci/device/thread_pool.h"
+#include "ricci/compiler/device/thread_pool.h"
 
 #include "backend/cpu/codegen/kernel_code.h"
 

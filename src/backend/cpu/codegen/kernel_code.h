@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ricci/loop/kernel.h"
+#include "ricci/compiler/loop/kernel.h"
 
 #include "backend/cpu/codegen/jit.h"
 #include "backend/cpu/run/code_source.h"

@@ -11,7 +11,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
-#include "ricci/loop/kernel.h"
+#include "ricci/compiler/loop/kernel.h"
 
 #include "backend/cpu/codegen/jit.h"
 #include "backend/cpu/codegen/lanes.h"

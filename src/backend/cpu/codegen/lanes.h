@@ -9,7 +9,7 @@
 
 #include <llvm/IR/IRBuilder.h>
 
-#include "ricci/loop/kernel.h"
+#include "ricci/compiler/loop/kernel.h"
 #include "ricci/op/elementwise.h"
 #include "ricci/op/reduce.h"
 #include "ricci/type/dtype.h"

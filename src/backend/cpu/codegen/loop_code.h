@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "ricci/loop/written_loop.h"
+#include "ricci/compiler/loop/written_loop.h"
 
 #include "backend/cpu/codegen/jit.h"
 #include "backend/cpu/run/code_source.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "ricci/device/backend.h"
-#include "ricci/schedule/program.h"
+#include "ricci/compiler/device/backend.h"
+#include "ricci/compiler/schedule/program.h"
 
 #include "backend/cpu/codegen/jit.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ricci/rule/nd.h"
+#include "ricci/compiler/rule/nd.h"
 
 #include "op/kinds.h"
 #include "type/small_dtype.h"

@@ -7,7 +7,7 @@
 
 #include <llvm/IR/IRBuilder.h>
 
-#include "ricci/loop/written_loop.h"
+#include "ricci/compiler/loop/written_loop.h"
 
 #include "backend/cpu/codegen/lanes.h"
 

@@ -1,7 +1,7 @@
 // The first use of the code generator, ahead of time.
 #pragma once
 
-#include "ricci/device/thread_pool.h"
+#include "ricci/compiler/device/thread_pool.h"
 
 namespace ricci::cpu {
 

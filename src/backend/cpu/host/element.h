@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "ricci/rule/nd.h"
+#include "ricci/compiler/rule/nd.h"
 #include "ricci/type/tensor.h"
 
 #include "type/elements.h"

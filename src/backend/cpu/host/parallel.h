@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "ricci/device/thread_pool.h"
+#include "ricci/compiler/device/thread_pool.h"
 
 namespace ricci::cpu {
 

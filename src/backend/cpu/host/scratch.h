@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "ricci/rule/nd.h"
+#include "ricci/compiler/rule/nd.h"
 #include "ricci/support/checked.h"
 
 #include "backend/cpu/host/numbers.h"

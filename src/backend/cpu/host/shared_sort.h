@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "ricci/device/thread_pool.h"
+#include "ricci/compiler/device/thread_pool.h"
 
 #include "backend/cpu/host/sort_keys.h"
 

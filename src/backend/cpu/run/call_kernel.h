@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include "ricci/device/thread_pool.h"
-#include "ricci/schedule/program.h"
+#include "ricci/compiler/device/thread_pool.h"
+#include "ricci/compiler/schedule/program.h"
 
 namespace ricci::cpu {
 

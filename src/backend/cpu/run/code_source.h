@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "ricci/schedule/program.h"
+#include "ricci/compiler/schedule/program.h"
 #include "ricci/support/stop.h"
 
 namespace ricci::cpu {

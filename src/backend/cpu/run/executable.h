@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "ricci/device/executable.h"
-#include "ricci/device/memory.h"
-#include "ricci/device/thread_pool.h"
-#include "ricci/schedule/program.h"
+#include "ricci/compiler/device/executable.h"
+#include "ricci/compiler/device/memory.h"
+#include "ricci/compiler/device/thread_pool.h"
+#include "ricci/compiler/schedule/program.h"
 
 #include "backend/cpu/run/call_kernel.h"
 #include "backend/cpu/run/code_source.h"

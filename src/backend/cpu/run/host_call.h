@@ -10,8 +10,8 @@
 #include <string_view>
 #include <variant>
 
-#include "ricci/device/thread_pool.h"
-#include "ricci/loop/call.h"
+#include "ricci/compiler/device/thread_pool.h"
+#include "ricci/compiler/loop/call.h"
 #include "ricci/support/error.h"
 #include "ricci/type/dtype.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "ricci/device/thread_pool.h"
+#include "ricci/compiler/device/thread_pool.h"
 #include "ricci/support/stop.h"
 
 #include "backend/cpu/run/executable.h"

@@ -1,7 +1,7 @@
 // What the scheduler is told about this machine's processor.
 #pragma once
 
-#include "ricci/schedule/target.h"
+#include "ricci/compiler/schedule/target.h"
 
 namespace ricci::cpu {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "ricci/loop/kernel.h"
+#include "ricci/compiler/loop/kernel.h"
 
 #include "backend/cpu/run/code_source.h"
 

@@ -12,8 +12,8 @@
 #include <memory>
 #include <vector>
 
-#include "ricci/device/thread_pool.h"
-#include "ricci/loop/call.h"
+#include "ricci/compiler/device/thread_pool.h"
+#include "ricci/compiler/loop/call.h"
 
 #include "backend/cpu/structured/fourier_line.h"
 

@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ricci/device/thread_pool.h"
+#include "ricci/compiler/device/thread_pool.h"
 #include "ricci/type/dtype.h"
 
 namespace ricci::cpu {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "ricci/device/thread_pool.h"
+#include "ricci/compiler/device/thread_pool.h"
 
 #include "backend/cpu/structured/matmul.h"
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "ricci/device/thread_pool.h"
+#include "ricci/compiler/device/thread_pool.h"
 
 #include "backend/cpu/structured/packed_weight.h"
 

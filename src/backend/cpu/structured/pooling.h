@@ -4,8 +4,8 @@
 #include <array>
 #include <cstdint>
 
-#include "ricci/device/thread_pool.h"
-#include "ricci/loop/call.h"
+#include "ricci/compiler/device/thread_pool.h"
+#include "ricci/compiler/loop/call.h"
 #include "ricci/type/dtype.h"
 #include "ricci/type/type.h"
 

@@ -13,7 +13,7 @@
 #include <span>
 #include <string_view>
 
-#include "ricci/schedule/program.h"
+#include "ricci/compiler/schedule/program.h"
 
 namespace ricci::device {
 

@@ -1,7 +1,7 @@
 // The passes that make a graph smaller or cheaper without changing what it computes, bit for bit.
 #pragma once
 
-#include "ricci/rewrite/pass.h"
+#include "ricci/compiler/rewrite/pass.h"
 
 namespace ricci {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "ricci/rewrite/pass.h"
+#include "ricci/compiler/rewrite/pass.h"
 
 namespace ricci {
 

@@ -7,9 +7,9 @@
 #include <limits>
 #include <span>
 
-#include "ricci/loop/call.h"
-#include "ricci/loop/kernel.h"
-#include "ricci/loop/written_loop.h"
+#include "ricci/compiler/loop/call.h"
+#include "ricci/compiler/loop/kernel.h"
+#include "ricci/compiler/loop/written_loop.h"
 #include "ricci/type/type.h"
 
 namespace ricci::schedule {

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "ricci/rewrite/pass.h"
+#include "ricci/compiler/rewrite/pass.h"
 
 namespace ricci {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "ricci/rule/body_transforms.h"
+#include "ricci/compiler/rule/body_transforms.h"
 
 namespace ricci {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "ricci/schedule/program.h"
+#include "ricci/compiler/schedule/program.h"
 
 namespace ricci {
 

@@ -1,7 +1,7 @@
 // Preparation for differentiation by rules for primitives alone.
 #pragma once
 
-#include "ricci/rewrite/pass.h"
+#include "ricci/compiler/rewrite/pass.h"
 
 namespace ricci {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "ricci/rule/body_transforms.h"
+#include "ricci/compiler/rule/body_transforms.h"
 
 namespace ricci {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "ricci/rewrite/pass.h"
+#include "ricci/compiler/rewrite/pass.h"
 
 namespace ricci {
 

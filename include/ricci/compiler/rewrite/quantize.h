@@ -14,8 +14,8 @@
 #include <optional>
 #include <vector>
 
+#include "ricci/compiler/rewrite/pass.h"
 #include "ricci/op/quant.h"
-#include "ricci/rewrite/pass.h"
 
 namespace ricci {
 

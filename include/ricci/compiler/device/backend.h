@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "ricci/device/executable.h"
-#include "ricci/device/memory.h"
-#include "ricci/schedule/program.h"
-#include "ricci/schedule/target.h"
+#include "ricci/compiler/device/executable.h"
+#include "ricci/compiler/device/memory.h"
+#include "ricci/compiler/schedule/program.h"
+#include "ricci/compiler/schedule/target.h"
 
 namespace ricci::device {
 

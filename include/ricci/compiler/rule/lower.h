@@ -8,10 +8,10 @@
 #include <span>
 #include <vector>
 
+#include "ricci/compiler/loop/call.h"
+#include "ricci/compiler/loop/kernel.h"
+#include "ricci/compiler/loop/layout.h"
 #include "ricci/ir/graph.h"
-#include "ricci/loop/call.h"
-#include "ricci/loop/kernel.h"
-#include "ricci/loop/layout.h"
 
 namespace ricci {
 

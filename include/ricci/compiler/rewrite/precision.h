@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ricci/rewrite/pass.h"
+#include "ricci/compiler/rewrite/pass.h"
 #include "ricci/type/dtype.h"
 
 namespace ricci {

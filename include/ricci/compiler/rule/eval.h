@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "ricci/compiler/rule/nd.h"
 #include "ricci/ir/graph.h"
-#include "ricci/rule/nd.h"
 
 namespace ricci {
 

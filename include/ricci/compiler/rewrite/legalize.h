@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ricci/rewrite/pass.h"
+#include "ricci/compiler/rewrite/pass.h"
 
 namespace ricci {
 

@@ -1,7 +1,7 @@
 // Passes that find one function applied to slices of a batch and make one op of it.
 #pragma once
 
-#include "ricci/rewrite/pass.h"
+#include "ricci/compiler/rewrite/pass.h"
 
 namespace ricci {
 

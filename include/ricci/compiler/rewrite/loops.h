@@ -1,7 +1,7 @@
 // Passes that take work out of loops where all steps' work makes one large piece.
 #pragma once
 
-#include "ricci/rewrite/pass.h"
+#include "ricci/compiler/rewrite/pass.h"
 
 namespace ricci {
 

@@ -14,9 +14,9 @@
 #include <variant>
 #include <vector>
 
-#include "ricci/loop/kernel.h"
-#include "ricci/loop/layout.h"
-#include "ricci/loop/loop_plan.h"
+#include "ricci/compiler/loop/kernel.h"
+#include "ricci/compiler/loop/layout.h"
+#include "ricci/compiler/loop/loop_plan.h"
 #include "ricci/type/tensor.h"
 
 namespace ricci::loop {

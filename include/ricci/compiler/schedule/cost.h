@@ -2,7 +2,7 @@
 // walked over. For reports and profiles; nothing is decided by it.
 #pragma once
 
-#include "ricci/schedule/program.h"
+#include "ricci/compiler/schedule/program.h"
 
 namespace ricci {
 

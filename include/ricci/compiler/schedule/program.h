@@ -13,12 +13,12 @@
 #include <variant>
 #include <vector>
 
+#include "ricci/compiler/loop/call.h"
+#include "ricci/compiler/loop/kernel.h"
+#include "ricci/compiler/loop/layout.h"
+#include "ricci/compiler/loop/loop_plan.h"
+#include "ricci/compiler/loop/written_loop.h"
 #include "ricci/ir/graph.h"
-#include "ricci/loop/call.h"
-#include "ricci/loop/kernel.h"
-#include "ricci/loop/layout.h"
-#include "ricci/loop/loop_plan.h"
-#include "ricci/loop/written_loop.h"
 
 namespace ricci {
 

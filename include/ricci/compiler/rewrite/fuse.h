@@ -2,7 +2,7 @@
 // dtype.
 #pragma once
 
-#include "ricci/rewrite/pass.h"
+#include "ricci/compiler/rewrite/pass.h"
 
 namespace ricci {
 
