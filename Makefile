@@ -6,7 +6,7 @@ PROPERTY_COUNT ?= 140000
 SUMMARY := build/dev/test-summary
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test small small-test demo docs bench bench-ops bench-programs bench-ir lint format property asan tsan fuzz install clean
+.PHONY: help setup build test small small-test demo docs bench bench-ops bench-programs bench-ir bench-arrays lint format property asan tsan fuzz install clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -64,6 +64,11 @@ bench-ir: setup ## build for release and time graphs, passes and transforms them
 	cmake --build --preset release -j $(JOBS) --target ricci_bench_ir
 	build/release/ricci_bench_ir --benchmark_out=build/release/bench-ir.json \
 	  --benchmark_out_format=json
+
+bench-arrays: setup ## build for release and time arrays and jitted calls; the twin is bench/arrays/eager_torch.py
+	cmake --preset release
+	cmake --build --preset release -j $(JOBS) --target ricci_bench_arrays
+	build/release/ricci_bench_arrays
 
 lint: ## check format, layers, sizes, words, headers and clang-tidy
 	scripts/check

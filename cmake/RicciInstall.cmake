@@ -26,6 +26,9 @@ install(
 if(TARGET ricci_tool)
   install(TARGETS ricci_tool)
 endif()
+# How gdb shows tensors, arrays, graphs and values.
+install(FILES "${PROJECT_SOURCE_DIR}/share/ricci_gdb.py"
+        DESTINATION "${CMAKE_INSTALL_DATADIR}/ricci")
 
 configure_package_config_file(
   "${CMAKE_CURRENT_LIST_DIR}/RicciConfig.cmake.in" "${PROJECT_BINARY_DIR}/package/RicciConfig.cmake"

@@ -111,6 +111,22 @@ foreach(snippet IN LISTS snippets)
   endif()
 endforeach()
 
+# Printers for gdb, where it is installed.
+find_program(RICCI_GDB gdb)
+mark_as_advanced(RICCI_GDB)
+if(RICCI_GDB AND TARGET ricci_tests AND NOT CMAKE_CXX_FLAGS)
+  add_executable(ricci_gdb_subject "${tests_dir}/gdb/subject.cpp")
+  target_link_libraries(ricci_gdb_subject PRIVATE ricci)
+  target_compile_options(ricci_gdb_subject PRIVATE -O0 -g)
+  add_dependencies(ricci_tests ricci_gdb_subject)
+  add_test(NAME gdb
+           COMMAND "${CMAKE_COMMAND}" "-DGDB=${RICCI_GDB}"
+                   "-DSUBJECT=$<TARGET_FILE:ricci_gdb_subject>"
+                   "-DPRINTERS=${PROJECT_SOURCE_DIR}/share/ricci_gdb.py" -P
+                   "${tests_dir}/gdb/check.cmake")
+  set_tests_properties(gdb PROPERTIES LABELS none)
+endif()
+
 # What is installed works for others. They compile without the options of a sanitizer or of
 # coverage.
 if(RICCI_INSTALL AND TARGET ricci_tool AND NOT CMAKE_CXX_FLAGS)

@@ -14,7 +14,7 @@ cat examples/programs/mlp_loss.ric
 say "Run on random inputs"
 "$ricci" run examples/programs/mlp_loss.ric --random 1
 say "Its gradient: a new program, run like any other, and compared with differences"
-"$ricci" grad examples/programs/mlp_loss.ric --wrt w2,b2 --internal-seed
+"$ricci" grad examples/programs/mlp_loss.ric --wrt w2,b2
 "$ricci" check examples/programs/mlp_loss.ric --random 1
 say "Drawn"
 "$ricci" show examples/programs/attention.ric --html "$out/attention.html"

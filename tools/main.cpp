@@ -52,9 +52,8 @@ std::string unknown_command(CLI::App& app, std::string_view word) {
 }
 
 std::string version() {
-  std::vector<std::string> backends;
-  for (const ricci::DeviceListing& l : ricci::Device::all()) backends.push_back(l.name);
-  return fmt::format("ricci {}\nback ends: {}", RICCI_VERSION, ricci::join(backends, ", "));
+  return fmt::format("ricci {}\nback ends: {}", RICCI_VERSION,
+                     ricci::join(ricci::Device::names(), ", "));
 }
 
 int run(int argc, char** argv) {

@@ -89,13 +89,14 @@ void Source::declare(CLI::App& command, const char* graph_help) {
       ->allow_extra_args(false);
 }
 
-std::vector<Graph> Source::load_all() const {
+std::vector<Graph> Source::load_all(std::size_t most_faults) const {
   const bool standard_input = file == "-";
   const std::vector<std::byte> bytes =
       io::read_file(standard_input ? "/dev/stdin" : file, limits.source_bytes);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const std::string shown = standard_input ? "<stdin>" : file;
-  std::vector<Graph> graphs = parse(text, {.file = shown, .limits = limits});
+  std::vector<Graph> graphs =
+      parse(text, {.file = shown, .limits = limits, .most_faults = most_faults});
   if (graphs.empty()) {
     throw UserError(ErrorCode::Parse, fmt::format("{} holds no graph", shown),
                     "a graph is written: graph @name { … }");
@@ -105,8 +106,8 @@ std::vector<Graph> Source::load_all() const {
 
 Graph Source::load() const { return std::move(load_chosen().front()); }
 
-std::vector<Graph> Source::load_chosen() const {
-  std::vector<Graph> graphs = load_all();
+std::vector<Graph> Source::load_chosen(std::size_t most_faults) const {
+  std::vector<Graph> graphs = load_all(most_faults);
   if (graph.empty()) return graphs;
   std::vector<std::string> names;
   for (Graph& g : graphs) {

@@ -25,12 +25,12 @@ struct Source {
   /// every graph of a file.
   void declare_one(CLI::App& command);
   void declare_all(CLI::App& command);
-  /// Every graph of the file.
-  [[nodiscard]] std::vector<Graph> load_all() const;
+  /// Every graph of the file. UserError(parse) with up to `most_faults` faults.
+  [[nodiscard]] std::vector<Graph> load_all(std::size_t most_faults = 1) const;
   /// The chosen graph; UserError(name) when the file has none of that name.
   [[nodiscard]] Graph load() const;
   /// The chosen graph when --graph is given, otherwise all.
-  [[nodiscard]] std::vector<Graph> load_chosen() const;
+  [[nodiscard]] std::vector<Graph> load_chosen(std::size_t most_faults = 1) const;
 
  private:
   void declare(CLI::App& command, const char* graph_help);

@@ -67,8 +67,9 @@ def unary(member, shape_class, feed, twins, wrt="x", body=None):
          wrt=wrt, member=member, tolerance=tolerance)
 
 
-def of_transposed(f):
-    return lambda x: f(x.T)
+def of_transposed(in_jax, in_torch):
+    """PyTorch would leave the result in the order of the operand's memory."""
+    return lambda x: in_jax(x.T), lambda x: in_torch(x.T).contiguous()
 
 
 for name, (in_jax, in_torch, *domain) in SMOOTH.items():
@@ -81,7 +82,7 @@ for name, (in_jax, in_torch, *domain) in SMOOTH.items():
     unary(name, "memory", MEMORY, twins)
     unary(name, "odd", ODD, twins)
     unary(name, "bf16", ("bf16", CACHE), twins)
-    unary(name, "permuted", (1024, 2048), tuple(map(of_transposed, twins)),
+    unary(name, "permuted", (1024, 2048), of_transposed(*twins),
           body=f"%t = transpose %x {{perm = [1, 0]}}\n%y = {name} %t")
 for name, twins in STEPS.items():
     unary(name, "cache", CACHE, twins, wrt="")

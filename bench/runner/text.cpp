@@ -18,7 +18,7 @@ namespace {
 Graph transformed(const Graph& graph, const TransformRequest& request) {
   const auto& [kind, names] = request;
   const std::vector<ValueRef> values(names.begin(), names.end());
-  if (kind == "grad") return grad(graph, values).graph;
+  if (kind == "grad") return grad(graph, values, {.external_seed = true}).graph;
   if (kind == "value_and_grad") return value_and_grad(graph, values).graph;
   if (kind == "jvp") return jvp(graph, values).graph;
   if (kind == "hvp") return hvp(graph, values).graph;

@@ -25,7 +25,7 @@ std::vector<std::string> gradient_names(std::span<const std::string> wrt) {
 }  // namespace
 
 Workload gradients(std::string name, Draft draft, const std::vector<std::string>& wrt) {
-  draft.graph = grad(draft.graph, {wrt.begin(), wrt.end()}).graph;
+  draft.graph = grad(draft.graph, {wrt.begin(), wrt.end()}, {.external_seed = true}).graph;
   draft.feeds.emplace("d_output", FeedRule::normal(1));
   return finished(std::move(name), std::move(draft), gradient_names(wrt));
 }
@@ -41,9 +41,10 @@ Workload loss_and_gradients(std::string name, Draft draft, const std::vector<std
 }
 
 Draft fused_rows(Scale scale) {
-  const bool full = scale == Scale::Full;
-  const std::int64_t rows = full ? 4096 : 5;
-  const std::int64_t columns = full ? 1024 : 19;
+  const bool full = scale != Scale::Small;
+  const bool gpu = scale == Scale::Gpu;
+  const std::int64_t rows = gpu ? 65536 : full ? 4096 : 5;
+  const std::int64_t columns = gpu ? 4096 : full ? 1024 : 19;
   Draft draft("fused_rows");
   const Value x = draft.input("x", f32({rows, columns}), FeedRule::normal(1));
   const Value g = draft.param("g", f32({columns}), FeedRule::normal(0.2, 1));
@@ -55,7 +56,7 @@ Draft fused_rows(Scale scale) {
 }
 
 Draft recurrence(Scale scale) {
-  const std::int64_t length = scale == Scale::Full ? 10000 : 12;
+  const std::int64_t length = scale != Scale::Small ? 10000 : 12;
   constexpr std::int64_t Width = 16;
   Draft draft("recurrence");
   const Value a = draft.param("a", f32({Width, Width}), FeedRule::normal(0.25));
@@ -82,7 +83,7 @@ Workload fused_rows_grad(Scale scale) {
 }
 
 Workload softmax_ce_grad(Scale scale) {
-  const bool full = scale == Scale::Full;
+  const bool full = scale != Scale::Small;
   const std::int64_t rows = full ? 512 : 4;
   const std::int64_t classes = full ? 32000 : 33;
   Draft draft("softmax_ce");
@@ -101,7 +102,7 @@ Workload scan_grad(Scale scale) {
 }
 
 Workload lstm_grad(Scale scale) {
-  const bool full = scale == Scale::Full;
+  const bool full = scale != Scale::Small;
   const std::int64_t length = full ? 64 : 5;
   const std::int64_t batch = full ? 32 : 3;
   const std::int64_t width = full ? 256 : 4;
@@ -136,7 +137,7 @@ Workload mlp_hvp(Scale scale) {
 }
 
 Workload logistic_hessian(Scale scale) {
-  const bool full = scale == Scale::Full;
+  const bool full = scale != Scale::Small;
   const std::int64_t examples = full ? 1024 : 9;
   const std::int64_t parameters = full ? 32 : 4;
   Draft draft("logistic");
@@ -150,7 +151,7 @@ Workload logistic_hessian(Scale scale) {
 }
 
 Workload embedding_grad(Scale scale) {
-  const bool full = scale == Scale::Full;
+  const bool full = scale != Scale::Small;
   const std::int64_t rows = full ? 50000 : 10;
   const std::int64_t width = full ? 256 : 6;
   Draft draft("embedding");

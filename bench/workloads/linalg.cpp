@@ -5,7 +5,7 @@
 namespace ricci::bench {
 namespace {
 
-std::int64_t side_of(Scale scale) { return scale == Scale::Full ? 256 : 5; }
+std::int64_t side_of(Scale scale) { return scale != Scale::Small ? 256 : 5; }
 
 }  // namespace
 

@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t TameByte = 60;
 constexpr std::int64_t Block = 32;
 
-std::int64_t width(Scale scale) { return scale == Scale::Full ? 4096 : 256; }
+std::int64_t width(Scale scale) { return scale != Scale::Small ? 4096 : 256; }
 
 Workload product(Draft& draft, Value y) {
   draft.graph.set_outputs({y});
@@ -57,7 +57,7 @@ struct ExpertSizes {
   std::int64_t width;
   std::int64_t experts = 8;
   explicit ExpertSizes(Scale scale)
-      : rows(scale == Scale::Full ? 256 : 5), width(scale == Scale::Full ? 1024 : 256) {}
+      : rows(scale != Scale::Small ? 256 : 5), width(scale == Scale::Full ? 1024 : 256) {}
 };
 
 }  // namespace

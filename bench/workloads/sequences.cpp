@@ -10,7 +10,7 @@ namespace ricci::bench {
 namespace {
 
 Draft causal_attention(Scale scale, std::int64_t batch, std::int64_t length) {
-  const bool full = scale == Scale::Full;
+  const bool full = scale != Scale::Small;
   const std::int64_t heads = full ? 8 : 2;
   const std::int64_t head_size = full ? 64 : 4;
   const Type type = f32({batch, heads, full ? length : 9, head_size});
@@ -27,7 +27,7 @@ Draft causal_attention(Scale scale, std::int64_t batch, std::int64_t length) {
 }
 
 Workload running_sums(std::string name, Scale scale, std::int64_t axis) {
-  const bool full = scale == Scale::Full;
+  const bool full = scale != Scale::Small;
   Draft draft(name);
   const Type type = f32({full ? 4096 : 7, full ? 2048 : 11});
   draft.graph.set_outputs({cumsum(draft.input("x", type, FeedRule::normal(1)), {.axis = axis})});
@@ -37,7 +37,7 @@ Workload running_sums(std::string name, Scale scale, std::int64_t axis) {
 }  // namespace
 
 Workload selective_scan_grad(Scale scale) {
-  const bool full = scale == Scale::Full;
+  const bool full = scale != Scale::Small;
   const std::int64_t length = full ? 256 : 7;
   const std::int64_t channels = full ? 256 : 5;
   const std::int64_t states = full ? 16 : 3;
@@ -53,7 +53,7 @@ Workload selective_scan_grad(Scale scale) {
 }
 
 Workload gated_delta_grad(Scale scale) {
-  const bool full = scale == Scale::Full;
+  const bool full = scale != Scale::Small;
   const std::int64_t length = full ? 256 : 7;
   const std::int64_t heads = full ? 4 : 2;
   const std::int64_t width = full ? 64 : 3;
@@ -83,14 +83,14 @@ Workload attention_2048_grad(Scale scale) {
 
 Workload sort_million(Scale scale) {
   Draft draft("sort");
-  const Type type = f32({scale == Scale::Full ? 1000000 : 1000});
+  const Type type = f32({scale != Scale::Small ? 1000000 : 1000});
   const auto [values, indices] = sort(draft.input("x", type, FeedRule::normal(1)));
   draft.graph.set_outputs({values, indices});
   return finished("sort", std::move(draft), {"values", "indices"});
 }
 
 Workload top_k_50(Scale scale) {
-  const bool full = scale == Scale::Full;
+  const bool full = scale != Scale::Small;
   Draft draft("top_k");
   const Type type = f32({full ? 256 : 3, full ? 32000 : 400});
   const std::int64_t k = full ? 50 : 5;
@@ -105,7 +105,7 @@ Workload cumsum_rows(Scale scale) { return running_sums("cumsum_rows", scale, 1)
 Workload cumsum_columns(Scale scale) { return running_sums("cumsum_columns", scale, 0); }
 
 Workload rng_normal_4m(Scale scale) {
-  const std::int64_t count = scale == Scale::Full ? 4000000 : 100;
+  const std::int64_t count = scale != Scale::Small ? 4000000 : 100;
   Draft draft("rng_normal");
   draft.graph.set_outputs({rng_normal(draft.graph, {.shape = Dims{count}})});
   Workload w = finished("rng_normal", std::move(draft), {"random"});

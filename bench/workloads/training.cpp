@@ -73,7 +73,7 @@ struct MlpSizes {
 };
 
 MlpSizes mlp_sizes(Scale scale) {
-  return scale == Scale::Full ? MlpSizes{} : MlpSizes{.batch = 6, .widths = {12, 8, 8, 5}};
+  return scale != Scale::Small ? MlpSizes{} : MlpSizes{.batch = 6, .widths = {12, 8, 8, 5}};
 }
 
 struct GptSizes {
@@ -86,7 +86,11 @@ struct GptSizes {
 };
 
 GptSizes gpt_sizes(Scale scale) {
-  if (scale == Scale::Full) return {};
+  if (scale == Scale::Gpu) {
+    return {
+        .layers = 12, .heads = 12, .width = 768, .vocabulary = 50304, .batch = 16, .length = 1024};
+  }
+  if (scale != Scale::Small) return {};
   return {.layers = 2, .heads = 2, .width = 8, .vocabulary = 11, .batch = 2, .length = 6};
 }
 
@@ -119,7 +123,8 @@ struct CnnSizes {
 };
 
 CnnSizes cnn_sizes(Scale scale) {
-  if (scale == Scale::Full) return {};
+  if (scale == Scale::Gpu) return {.batch = 256};
+  if (scale != Scale::Small) return {};
   return {.batch = 2, .image = 8, .channels = {3, 4, 5, 6}, .classes = 4};
 }
 
@@ -200,7 +205,7 @@ Workload cnn_train(Scale scale) {
 }
 
 Workload splat_step(Scale scale) {
-  const bool full = scale == Scale::Full;
+  const bool full = scale != Scale::Small;
   const std::int64_t count = full ? 10'000 : 12;
   const std::int64_t side = full ? 256 : 20;
   const std::int64_t coefficients = 4;

@@ -16,8 +16,9 @@
 
 namespace ricci::bench {
 
-/// Full is what is measured; small has the same structure and is quick to interpret.
-enum class Scale : std::uint8_t { Full, Small };
+/// Full is what is measured; small has the same structure and is quick to interpret. Gpu is full
+/// with sizes that fill a GPU, where there are such.
+enum class Scale : std::uint8_t { Full, Small, Gpu };
 
 /// How the numbers of an input or param are made.
 struct FeedRule {

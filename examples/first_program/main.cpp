@@ -27,8 +27,13 @@ int main() {
                        {"w1", Tensor::splat(f32({3, 8}), 0.1)},
                        {"b1", Tensor::splat(f32({8}), 0.0)},
                        {"w2", Tensor::splat(f32({8, 1}), 0.25)}};
-  const std::vector<Tensor> out = compile(g).run(feeds);
-  std::printf("loss   = %s\nhidden = %s\n", out[0].to_string().c_str(), out[1].to_string().c_str());
+  const Outputs out = compile(g).run(feeds);
+  std::printf("loss   = %s\nhidden = %s\n", out["loss"].to_string().c_str(),
+              out["hidden"].to_string().c_str());
+
+  const Transformed d = value_and_grad(g, {"w1", "b1"});  // a new graph: loss, hidden, dw1, db1
+  const Outputs all = compile(d.graph).run(feeds);
+  std::printf("gradient of b1 = %s\n", all["gradient of b1"].to_string().c_str());
 
   // Mistakes are explained where they are made.
   try {

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "ricci/array.h"
+#include "ricci/compiler.h"
 #include "ricci/ricci.h"
 
 using namespace ricci;  // NOLINT: an example reads better without prefixes
@@ -10,6 +12,32 @@ using namespace ricci;  // NOLINT: an example reads better without prefixes
 namespace {
 
 constexpr int Points = 8;
+
+// Arrays: functions are differentiated as they stand.
+struct Curve {
+  Array w1 = normal(Key(1), {1, 6}), b1 = zeros({6}), w2 = normal(Key(2), {6, 1}, 0, 0.5);
+  Array operator()(const Array& x) const { return matmul(tanh(matmul(x, w1) + b1), w2); }
+};
+
+void with_arrays() {
+  const Array x = expand_dims(linspace(-1, 1, Points), 1);
+  const Array t = sin(3 * x);
+  const auto error = [&](const Curve& curve) { return mse(curve(x), t); };
+  const auto step = jit([&](const Curve& curve) {
+    const auto [value, g] = value_and_grad(error)(curve);
+    return std::pair{value, tree_map([](Array p, Array d) { return p - 0.1 * d; }, curve, g)};
+  });
+  Curve curve;
+  Array value;
+  for (int i = 0; i <= 400; ++i) std::tie(value, curve) = step(curve);
+  std::printf("with arrays: loss %.6f\n", value.item());
+  // Per example, and along a direction.
+  const Array each =
+      vmap([&](Array a) { return grad([&](Array v) { return sum(curve(v)); })(a); })(x);
+  const Curve bent = hvp(error)(curve, curve);
+  std::printf("slope at the first point %.3f, curvature by b1[0] %.3f\n", each[0].item(),
+              bent.b1[0].item());
+}
 
 // Fits a curve: t ≈ w2ᵀ tanh(w1 x + b1), by the mean of squared errors.
 Graph make_loss() {
@@ -20,7 +48,7 @@ Graph make_loss() {
   const Value b1 = g.param("b1", f64({6}));
   const Value w2 = g.param("w2", f64({6, 1}));
   const Value y = matmul(tanh(matmul(x, w1) + b1), w2).named("y");
-  g.set_outputs({mean(square(y - t)), y});
+  g.set_outputs({{"loss", mean(square(y - t))}, {"y", y}});
   return g;
 }
 
@@ -49,10 +77,10 @@ void train(const Graph& loss, Feeds& feeds) {
   const std::vector<std::string> weights = {"w1", "b1", "w2"};
   const Transformed g = value_and_grad(loss, {"w1", "b1", "w2"});
   for (int step = 0; step <= 400; ++step) {
-    const std::vector<Tensor> out = interpret(g.graph, feeds);  // loss, y, dw1, db1, dw2
-    if (step % 100 == 0) std::printf("step %3d  loss %.6f\n", step, out[0].item());
-    for (std::size_t i = 0; i < weights.size(); ++i) {
-      feeds[weights[i]] = descend(feeds[weights[i]], out[2 + i], 0.1);
+    const Outputs out = interpret(g.graph, feeds);  // loss, y, dw1, db1, dw2
+    if (step % 100 == 0) std::printf("step %3d  loss %.6f\n", step, out["loss"].item());
+    for (const std::string& w : weights) {
+      feeds[w] = descend(feeds[w], out["gradient of " + w], 0.1);
     }
   }
 }
@@ -81,12 +109,11 @@ void per_example() {
   g.set_outputs({square(sum(x * w) - t)});
 
   const Transformed one = grad(g, {"w"});
-  const Transformed many = vmap(one.graph, {"x", "t", "d_output"}, 2);
+  const Transformed many = vmap(one.graph, {"x", "t"}, 2);
   const std::vector<Tensor> out =
       interpret(many.graph, {{"x", Tensor::of<double>({2, 3}, {1, 0, 2, 0, 1, 1})},
                              {"t", Tensor::of<double>({2}, {1, 0})},
-                             {"w", Tensor::of<double>({3}, {0.5, 0.5, 0.5})},
-                             {"d_output", Tensor::splat(f64({2}), 1.0)}});
+                             {"w", Tensor::of<double>({3}, {0.5, 0.5, 0.5})}});
   std::printf("dw of each example = %s\n", out[0].to_string().c_str());
 }
 
@@ -148,6 +175,7 @@ void registered_op() {
 }  // namespace
 
 int main() {
+  with_arrays();
   const Graph loss = make_loss();
   Feeds feeds = make_feeds();
   train(loss, feeds);

@@ -11,6 +11,7 @@
 #include "ricci/array/create.h"
 #include "ricci/array/function.h"
 #include "ricci/array/ops.h"
+#include "ricci/array/print.h"
 #include "ricci/array/random.h"
 #include "ricci/array/transform.h"
 #include "ricci/array/tree.h"

@@ -1,7 +1,9 @@
-// Everything a user of Ricci needs: types, graphs, builders, text, passes, transforms, the
-// reference interpreter, modules and array files.
+// Everything a user of Ricci needs: arrays and functions of functions; below them types, graphs,
+// builders, text, transforms, the reference interpreter, compiled graphs, modules and files. Who
+// writes passes, rules or back ends includes ricci/compiler.h as well.
 #pragma once
 
+#include "ricci/array.h"
 #include "ricci/build/attention.h"
 #include "ricci/build/build.h"
 #include "ricci/build/control.h"
@@ -22,27 +24,11 @@
 #include "ricci/build/sequence.h"
 #include "ricci/build/shape.h"
 #include "ricci/build/spectrum.h"
-#include "ricci/compiler/rewrite/batch_regions.h"
-#include "ricci/compiler/rewrite/canonicalize.h"
-#include "ricci/compiler/rewrite/cleanup.h"
-#include "ricci/compiler/rewrite/control_flow.h"
-#include "ricci/compiler/rewrite/fuse.h"
-#include "ricci/compiler/rewrite/legalize.h"
-#include "ricci/compiler/rewrite/pass.h"
-#include "ricci/compiler/rewrite/prepare.h"
-#include "ricci/compiler/rewrite/quantize.h"
-#include "ricci/compiler/rewrite/unfuse.h"
-#include "ricci/compiler/rule/batch.h"
-#include "ricci/compiler/rule/eval.h"
-#include "ricci/compiler/rule/expand.h"
-#include "ricci/compiler/rule/jvp.h"
-#include "ricci/compiler/rule/vjp.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/io/gguf.h"
 #include "ricci/io/npy.h"
 #include "ricci/io/object_file.h"
 #include "ricci/ir/graph.h"
-#include "ricci/ir/rebuild.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
 #include "ricci/model/autodiff.h"
@@ -64,11 +50,10 @@
 #include "ricci/support/stop.h"
 #include "ricci/transform/check.h"
 #include "ricci/transform/checkpoint.h"
-#include "ricci/transform/error.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/higher_order.h"
 #include "ricci/transform/jet.h"
 #include "ricci/transform/jvp.h"
-#include "ricci/transform/prepare.h"
+#include "ricci/transform/split.h"
 #include "ricci/transform/vmap.h"
 #include "ricci/type/tensor.h"

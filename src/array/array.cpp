@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "ricci/array/shape.h"
 #include "ricci/op/ops.h"
 #include "ricci/support/error.h"
 
@@ -82,7 +83,7 @@ const Tensor& Array::tensor(std::source_location where) const& {
   detail::require_valid(*this, "tensor", where);
   if (node_->trace || !node_->is_ready()) detail::materialize({this, 1}, where);
   const bool number = node_->weak && node_->kind == ArrayNode::Kind::Number;
-  return node_->values[number ? 1 : result_];
+  return detail::value_of(*node_, number ? 1 : result_);
 }
 
 Tensor Array::tensor(std::source_location where) && {
@@ -122,6 +123,36 @@ std::string Array::str() const {
   if (node_->weak && !is_complex(dtype())) return detail::printed(node_->values[0]);
   return detail::printed(tensor());
 }
+
+Array Array::sum(Here where) const { return ricci::sum(*this, {}, false, where); }
+Array Array::sum(std::int64_t axis, Here where) const {
+  return ricci::sum(*this, axis, false, where);
+}
+Array Array::mean(Here where) const { return ricci::mean(*this, {}, false, where); }
+Array Array::mean(std::int64_t axis, Here where) const {
+  return ricci::mean(*this, axis, false, where);
+}
+Array Array::max(Here where) const { return ricci::amax(*this, {}, false, where); }
+Array Array::max(std::int64_t axis, Here where) const {
+  return ricci::amax(*this, axis, false, where);
+}
+Array Array::min(Here where) const { return ricci::amin(*this, {}, false, where); }
+Array Array::min(std::int64_t axis, Here where) const {
+  return ricci::amin(*this, axis, false, where);
+}
+Array Array::argmax(std::int64_t axis, Here where) const {
+  return ricci::argmax(*this, axis, false, where);
+}
+Array Array::argmin(std::int64_t axis, Here where) const {
+  return ricci::argmin(*this, axis, false, where);
+}
+Array Array::reshape(const Dims& shape, Here where) const {
+  return ricci::reshape(*this, shape, where);
+}
+Array Array::flatten(Here where) const { return ricci::reshape(*this, {-1}, where); }
+Array Array::transpose(Here where) const { return ricci::transpose(*this, {}, where); }
+Array Array::T(Here where) const { return ricci::transpose(*this, {}, where); }
+Array Array::astype(DType to, Here where) const { return ricci::cast(*this, to, where); }
 
 std::ostream& operator<<(std::ostream& out, const Array& x) { return out << x.str(); }
 

@@ -164,23 +164,24 @@ void save_leaves(const std::string& path, std::span<const std::string> names,
   io::write_npz(path, tensors);
 }
 
-std::vector<Array> load_leaves(const std::string& path, std::span<const std::string> names,
-                               std::span<const Array> like) {
-  const std::map<std::string, Array> found = load_npz(path);
-  std::vector<Array> out;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const auto it = found.find(names[i]);
-    if (it == found.end()) {
-      throw UserError(ErrorCode::Name, fmt::format("'{}' has no array '{}'", path, names[i]));
-    }
-    if (it->second.type() != like[i].type()) {
-      throw UserError(ErrorCode::Shape,
-                      fmt::format("'{}' in '{}' is {}, {} is wanted", names[i], path,
-                                  it->second.type().to_string(), like[i].type().to_string()));
-    }
-    out.push_back(it->second);
+Loader::Loader(std::string file) : file_(std::move(file)), found_(load_npz(file_)) {}
+
+void Loader::array(Array& leaf) {
+  const auto it = found_.find(path());
+  if (it == found_.end()) {
+    throw UserError(ErrorCode::Name, fmt::format("'{}' has no array '{}'", file_, path()));
   }
-  return out;
+  if (it->second.type() != leaf.type()) {
+    throw UserError(ErrorCode::Shape,
+                    fmt::format("'{}' in '{}' is {}, {} is wanted", path(), file_,
+                                it->second.type().to_string(), leaf.type().to_string()));
+  }
+  leaf = it->second;
+}
+
+void Loader::fill(Array& place) {
+  const auto it = found_.find(path());
+  if (it != found_.end()) place = it->second;
 }
 
 }  // namespace detail

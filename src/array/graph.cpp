@@ -106,7 +106,7 @@ void append_node(Graph& graph, const ArrayNode& node, std::span<const ValueId> o
   Node copy{
       .op = node.kind == ArrayNode::Kind::Number ? Op(op::Constant{node.values[0]}) : *node.op,
       .operands = {operands.begin(), operands.end()},
-      .types = node.types,
+      .types = node.types.all(),
       .wanted = node.wanted,
       .names = std::vector<std::string>(node.types.size()),
       .bodies = node.bodies,

@@ -2,8 +2,10 @@
 // and set of types there is.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -178,24 +180,70 @@ Graph graph_of(const Pending& pending, const Snapshot& snapshot) {
   return graph;
 }
 
+// What nodes do, in full: keys only have its hashes.
+struct Recipe {
+  struct Step {
+    std::optional<Op> op;
+    std::vector<Body> bodies;
+    std::vector<bool> wanted;
+    std::shared_ptr<const Callee> callee;
+  };
+  std::vector<Step> steps;
+  std::vector<Tensor> constants;
+
+  explicit Recipe(const Pending& pending) {
+    for (const ArrayNodePtr& n : pending.nodes) {
+      steps.push_back({n->op, n->bodies, n->wanted, n->callee});
+    }
+    for (const Array& x : pending.leaves) {
+      if (x.node()->fixed) constants.push_back(x.node()->values[0]);
+    }
+  }
+
+  [[nodiscard]] bool is_of(const Pending& pending) const {
+    if (steps.size() != pending.nodes.size()) return false;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const ArrayNode& n = *pending.nodes[i];
+      const Step& s = steps[i];
+      if (s.op != n.op || s.wanted != n.wanted || !same(s.callee, n.callee)) return false;
+      if (!std::ranges::equal(s.bodies, n.bodies, same_body)) return false;
+    }
+    std::size_t next = 0;
+    for (const Array& x : pending.leaves) {
+      if (!x.node()->fixed) continue;
+      if (next == constants.size()) return false;
+      if (!constants[next++].identical(x.node()->values[0])) return false;
+    }
+    return next == constants.size();
+  }
+
+ private:
+  static bool same(const std::shared_ptr<const Callee>& a, const std::shared_ptr<const Callee>& b) {
+    return a == b || (a && b && a->hash == b->hash && a->graph == b->graph);
+  }
+  static bool same_body(const Body& a, const Body& b) {
+    return a.role == b.role && (a.graph == b.graph || *a.graph == *b.graph);
+  }
+};
+
 // Programs by structure; those not asked for longest go first.
 class ProgramCache {
  public:
-  std::shared_ptr<ArrayProgram> find(const std::vector<std::uint64_t>& key, std::uint64_t hash) {
+  std::shared_ptr<ArrayProgram> find(const Pending& pending, std::uint64_t hash) {
     const std::lock_guard lock(mutex_);
     const auto [from, to] = index_.equal_range(hash);
     for (auto it = from; it != to; ++it) {
-      if (it->second->key != key) continue;
+      if (it->second->key != pending.key || !it->second->recipe.is_of(pending)) continue;
       entries_.splice(entries_.begin(), entries_, it->second);
       return it->second->program;
     }
     return nullptr;
   }
 
-  void add(std::vector<std::uint64_t> key, std::uint64_t hash,
-           std::shared_ptr<ArrayProgram> program) {
+  void add(const Pending& pending, std::uint64_t hash, std::shared_ptr<ArrayProgram> program) {
+    Recipe recipe(pending);
     const std::lock_guard lock(mutex_);
-    entries_.push_front({std::move(key), hash, std::move(program)});
+    entries_.push_front({pending.key, std::move(recipe), hash, std::move(program)});
     index_.emplace(hash, entries_.begin());
     if (entries_.size() <= MostPrograms) return;
     const auto last = std::prev(entries_.end());
@@ -211,6 +259,7 @@ class ProgramCache {
  private:
   struct Entry {
     std::vector<std::uint64_t> key;
+    Recipe recipe;
     std::uint64_t hash;
     std::shared_ptr<ArrayProgram> program;
   };
@@ -225,35 +274,44 @@ ProgramCache& program_cache() {
   return cache;
 }
 
-std::vector<Tensor> run(const Pending& pending, const Snapshot& snapshot) {
+std::vector<Room> run(Pending& pending, const Snapshot& snapshot) {
+  const Device device = current_device();
+  pending.key.push_back(std::bit_cast<std::uintptr_t>(&device.backend()));
   Hasher hasher;
   for (const std::uint64_t w : pending.key) hasher.add(w);
-  std::shared_ptr<ArrayProgram> program = program_cache().find(pending.key, hasher.value());
+  std::shared_ptr<ArrayProgram> program = program_cache().find(pending, hasher.value());
   if (!program) {
-    program = std::make_shared<ArrayProgram>(graph_of(pending, snapshot));
-    program_cache().add(pending.key, hasher.value(), program);
+    program = std::make_shared<ArrayProgram>(graph_of(pending, snapshot), device);
+    program_cache().add(pending, hasher.value(), program);
   }
   std::vector<const void*> inputs;
   inputs.reserve(pending.leaves.size());
   for (const Array& x : pending.leaves) {
-    if (!x.node()->fixed) inputs.push_back(x.node()->values[x.result()].data());
+    if (!x.node()->fixed) inputs.push_back(data_of(x));
   }
   return program->run(inputs);
 }
 
 // Hands the results to their nodes; gives what they let go.
-std::vector<Array> publish(const Pending& pending, std::vector<Tensor> results) {
+std::vector<Array> publish(const Pending& pending, std::vector<Room> results) {
   std::vector<Array> released;
   std::size_t next = 0;
   for (std::size_t i = 0; i < pending.nodes.size(); ++i) {
     if (!pending.is_output[i]) continue;
     ArrayNode& n = *pending.nodes[i];
-    std::vector<Tensor> values(n.types.size());
-    for (std::size_t r = 0; r < values.size(); ++r) {
-      if (n.wanted.empty() || n.wanted[r]) values[r] = std::move(results[next++]);
-    }
+    const std::size_t first = next;
+    for (std::size_t r = 0; r < n.types.size(); ++r)
+      next += n.wanted.empty() || n.wanted[r] ? 1 : 0;
     if (n.is_ready()) continue;  // another thread was faster
-    n.values = std::move(values);
+    if (n.types.size() == 1) {
+      n.room = std::move(results[first].memory);
+    } else {
+      n.values.resize(n.types.size());
+      std::size_t from = first;
+      for (std::size_t r = 0; r < n.types.size(); ++r) {
+        if (n.wanted.empty() || n.wanted[r]) n.values[r] = results[from++].tensor();
+      }
+    }
     n.ready.store(true, std::memory_order_release);
     if (n.constant) continue;
     for (Array& x : n.operands) released.push_back(std::move(x));
@@ -282,10 +340,19 @@ void materialize(std::span<const Array> arrays, std::source_location where) {
     }
   }
   if (pending.nodes.empty()) return;  // another thread was faster
-  std::vector<Tensor> results = run(pending, snapshot);
+  std::vector<Room> results = run(pending, snapshot);
   std::vector<Array> released;
   const std::lock_guard lock(pending_mutex());
   released = publish(pending, std::move(results));
+}
+
+Waiting count_waiting(const Array& x) {
+  Pending pending;
+  const std::lock_guard lock(pending_mutex());
+  Collector(pending).collect(std::span(&x, 1));
+  Waiting out{.ops = pending.nodes.size(), .bytes = 0};
+  for (const Array& leaf : pending.leaves) out.bytes += bytes_held(leaf);
+  return out;
 }
 
 void refuse_look(const Array& x, std::source_location where) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <mutex>
 
 #include <fmt/format.h>
 
@@ -12,13 +14,19 @@
 #include "ricci/support/error.h"
 #include "ricci/support/hash.h"
 
+#include "array/program.h"
 #include "support/fork.h"
 
 namespace ricci::detail {
 namespace {
 
-// Ops that may wait one on the other: a loop that never looks is computed this often.
-constexpr std::uint32_t MostPending = 256;
+// A loop that never looks is computed when this many ops wait one on the other, or at all, or when
+// they hold this much memory. A few ops may hold any amount: they are what one expression is.
+constexpr std::uint32_t MostDepth = 256;
+constexpr std::size_t MostOps = 2048;
+constexpr std::int64_t MostBytes = std::int64_t{1} << 30;
+constexpr std::size_t FewOps = 16;
+constexpr std::size_t MostConstant = 64;
 
 // The operands of nodes that die are let go one after the other: chains of them are long.
 thread_local std::vector<Array>* dying = nullptr;
@@ -67,8 +75,21 @@ void attach(ArrayNode& node, std::vector<Array> operands, std::source_location w
     const ArrayNode& n = *x.node();
     node.constant = node.constant && n.constant;
     if (n.trace && (!node.trace || node.trace->serial < n.trace->serial)) node.trace = n.trace;
-    if (!n.is_ready()) node.depth = std::max(node.depth, n.depth + 1);
+    if (n.constant && n.kind == ArrayNode::Kind::Op) {
+      node.ops += n.ops;
+    } else if (n.is_ready()) {
+      node.bytes += bytes_held(x);
+    } else {
+      node.depth = std::max(node.depth, n.depth + 1);
+      node.ops += n.ops;
+      node.bytes += n.bytes;
+    }
   }
+  // Under a trace nothing is computed, and counts would go on.
+  node.ops = std::min(node.ops, 2 * MostOps);
+  node.bytes = std::min(node.bytes, 2 * MostBytes);
+  // Constant expressions keep their operands, and graphs write them out: not without end.
+  if (node.ops > MostConstant) node.constant = false;
   const std::shared_ptr<Trace>& claims = claiming_trace();
   if (claims && !node.constant && (!node.trace || node.trace->serial < claims->serial)) {
     node.trace = claims;
@@ -76,8 +97,19 @@ void attach(ArrayNode& node, std::vector<Array> operands, std::source_location w
   node.operands = std::move(operands);
 }
 
+bool is_much(const ArrayNode& node) {
+  return node.ops > MostOps || (node.ops > FewOps && node.bytes > MostBytes);
+}
+
 ArrayNodePtr bounded(ArrayNodePtr node, std::source_location where) {
-  if (node->depth > MostPending && !node->trace) materialize(std::array{Array(node, 0)}, where);
+  if (node->trace || node->constant) return node;
+  if (is_much(*node)) {
+    // What several ops read has been counted several times.
+    const Waiting waiting = count_waiting(Array(node, 0));
+    node->ops = waiting.ops;
+    node->bytes = waiting.bytes;
+  }
+  if (node->depth > MostDepth || is_much(*node)) materialize(std::array{Array(node, 0)}, where);
   return node;
 }
 
@@ -103,7 +135,7 @@ Tensor aligned_contiguous(const Tensor& t) {
 ArrayNodePtr weak_node(const Tensor& exact, const Tensor& plain) {
   auto node = std::make_shared<ArrayNode>(ArrayNode::Kind::Number);
   node->weak = node->constant = true;
-  node->types = {exact.type()};
+  node->types = exact.type();
   node->values = {exact, plain};
   node->ready.store(true, std::memory_order_release);
   return node;
@@ -112,7 +144,7 @@ ArrayNodePtr weak_node(const Tensor& exact, const Tensor& plain) {
 ArrayNodePtr strong_number(const Tensor& value) {
   auto node = std::make_shared<ArrayNode>(ArrayNode::Kind::Number);
   node->constant = true;
-  node->types = {value.type()};
+  node->types = value.type();
   node->values = {value};
   node->ready.store(true, std::memory_order_release);
   return node;
@@ -176,14 +208,49 @@ ArrayNodePtr tensor_node(const Tensor& value) {
   return value_array(aligned_contiguous(value)).node();
 }
 
+std::int64_t bytes_held(const Array& x) {
+  const ArrayNode& n = *x.node();
+  if (n.kind == ArrayNode::Kind::Number || !n.is_ready()) return 0;
+  const Type& type = n.types[x.result()];
+  std::int64_t bytes = size_of(type.dtype);
+  for (const Dim& d : type.dims) bytes *= d.value();
+  return bytes;
+}
+
+const Tensor& value_of(ArrayNode& node, std::size_t result) {
+  if (node.room && !node.boxed.load(std::memory_order_acquire)) {
+    const std::lock_guard lock(pending_mutex());
+    if (!node.boxed.load(std::memory_order_relaxed)) {
+      const Type& type = node.types[0];
+      node.values.push_back(
+          Tensor::borrow(type, node.room.get(), row_major_strides(type.static_dims()), node.room));
+      node.boxed.store(true, std::memory_order_release);
+    }
+  }
+  return node.values[result];
+}
+
 Array number_array(const Tensor& value) { return {strong_number(value), 0}; }
 
 Array value_array(Tensor value) {
   auto node = std::make_shared<ArrayNode>(ArrayNode::Kind::Value);
-  node->types = {value.type()};
+  node->types = value.type();
   node->values.push_back(std::move(value));
   node->ready.store(true, std::memory_order_release);
   return {std::move(node), 0};
+}
+
+std::vector<Array> arrays_of(std::vector<Room> results) {
+  std::vector<Array> out;
+  out.reserve(results.size());
+  for (Room& r : results) {
+    auto node = std::make_shared<ArrayNode>(ArrayNode::Kind::Value);
+    node->types = std::move(r.type);
+    node->room = std::move(r.memory);
+    node->ready.store(true, std::memory_order_release);
+    out.emplace_back(std::move(node), 0);
+  }
+  return out;
 }
 
 void refuse(ErrorCode code, std::string detail, std::string message, std::string help,
@@ -243,8 +310,10 @@ std::vector<Array> apply_op_all(Op op, std::vector<Array> operands, Here where) 
 std::vector<Array> call_node(std::shared_ptr<const Callee> callee, std::vector<Array> operands,
                              std::source_location where) {
   auto node = std::make_shared<ArrayNode>(ArrayNode::Kind::Call);
-  for (const ValueId v : callee->graph.outputs()) node->types.push_back(callee->graph.type(v));
-  if (node->types.empty()) return {};
+  std::vector<Type> types;
+  for (const ValueId v : callee->graph.outputs()) types.push_back(callee->graph.type(v));
+  if (types.empty()) return {};
+  node->types = std::move(types);
   node->wanted.assign(node->types.size(), true);
   node->callee = std::move(callee);
   attach(*node, std::move(operands), where);
@@ -298,3 +367,14 @@ std::vector<Array> lift_pieces(std::span<const Array> operands, Pieces build, vo
 }
 
 }  // namespace ricci::detail
+
+// Where a debugger finds the parts of a node, in a program without debug information about it:
+// share/ricci_gdb.py reads this by its name, and nothing refers to it.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+extern "C" __attribute__((used, visibility("default")))
+const std::size_t ricci_debug_array_layout[] = {
+    offsetof(ricci::detail::ArrayNode, types), offsetof(ricci::detail::ArrayNode, op),
+    offsetof(ricci::detail::ArrayNode, ready), offsetof(ricci::detail::ArrayNode, values),
+    offsetof(ricci::detail::ArrayNode, trace)};
+#pragma GCC diagnostic pop

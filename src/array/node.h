@@ -23,9 +23,12 @@
 #include "ricci/ir/graph.h"
 #include "ricci/support/error.h"
 
+#include "array/type_list.h"
 #include "support/fork.h"
 
 namespace ricci::detail {
+
+struct Room;
 
 /// One call of a function with placeholders. Traces nest: a later one has the larger serial.
 struct Trace {
@@ -55,7 +58,9 @@ struct ArrayNode : std::enable_shared_from_this<ArrayNode> {
   bool constant = false;  ///< depends on numbers only; graphs hold it written out
   bool fixed = false;     ///< a number that programs have written into them
   std::uint32_t depth = 0;  ///< ops that wait, one on the other
-  std::vector<Type> types;
+  std::size_t ops = 1;      ///< at least as many as wait below it, itself included
+  std::int64_t bytes = 0;   ///< at least as many as the values take that these hold
+  TypeList types;
   std::optional<Op> op;
   std::vector<Body> bodies;
   std::vector<bool> wanted;
@@ -66,8 +71,11 @@ struct ArrayNode : std::enable_shared_from_this<ArrayNode> {
   std::source_location where;
   std::uint64_t identity = 0;  ///< hash of op and bodies, or of the callee; 0: not asked yet
 
-  std::atomic<bool> ready = false;  ///< `values` are there
-  std::vector<Tensor> values;       ///< one a result, row-major and aligned
+  std::atomic<bool> ready = false;  ///< its values are there
+  /// One a result, row-major and aligned; of a value in `room`, none before somebody asks.
+  std::vector<Tensor> values;
+  std::shared_ptr<std::byte> room;  ///< the memory of the only result of a program
+  std::atomic<bool> boxed = false;  ///< `values` has the tensor that lies in `room`
 
   // Of the walk under way, by whoever holds the lock.
   std::uint64_t walk = 0;    ///< which one has been here
@@ -97,8 +105,16 @@ struct ArrayNode : std::enable_shared_from_this<ArrayNode> {
                                            std::vector<Array> operands, std::source_location where);
 [[nodiscard]] std::vector<Array> results_of(const ArrayNodePtr& node);
 
+/// The elements of what is ready.
+[[nodiscard]] const Tensor& value_of(ArrayNode& node, std::size_t result);
+[[nodiscard]] inline const void* data_of(const Array& x) {
+  const ArrayNode& n = *x.node();
+  return n.room ? n.room.get() : n.values[x.result()].data();
+}
 /// Elements in memory, without a copy: the tensor is row-major and aligned.
 [[nodiscard]] Array value_array(Tensor value);
+/// What a program gave.
+[[nodiscard]] std::vector<Array> arrays_of(std::vector<Room> results);
 /// A number that has a dtype.
 [[nodiscard]] Array number_array(const Tensor& value);
 /// A number of a dtype; UserError when it does not hold it.
@@ -118,6 +134,15 @@ void require_valid(const Array& x, std::string_view op, std::source_location whe
 
 /// Computes what is not computed yet. UserError(refused) for arrays under a trace.
 void materialize(std::span<const Array> arrays, std::source_location where);
+/// What waits below an array, and the memory it holds until it is computed.
+struct Waiting {
+  std::size_t ops = 0;
+  std::int64_t bytes = 0;
+};
+[[nodiscard]] Waiting count_waiting(const Array& x);
+/// Bytes of a value in memory; 0 for what has none.
+[[nodiscard]] std::int64_t bytes_held(const Array& x);
+
 /// UserError that says which trace an array belongs to and what to do instead of looking at it.
 [[noreturn]] void refuse_look(const Array& x, std::source_location where);
 

@@ -11,13 +11,14 @@
 namespace ricci::detail {
 namespace {
 
-constexpr std::int64_t MostShown = 1000;  // elements; more are elided
-constexpr std::int64_t Edge = 3;          // at each end of an axis then
-constexpr int MostDigits = 8;
-constexpr std::size_t LineWidth = 75;
+// How the elements of one array are written.
+struct Style {
+  ArrayPrintOptions options;
+  std::string_view format;  // of each number; empty: as NumPy has it
+};
 
-// The fewest digits that read back to the same element, at most MostDigits behind the point.
-std::string shortest(double v, bool single, bool exponent) {
+// The fewest digits that read back to the same element, at most `most` behind the point.
+std::string shortest(double v, bool single, bool exponent, int most) {
   const std::string all = single ? fmt::format("{}", static_cast<float>(v)) : fmt::format("{}", v);
   // A text of the shortest digits may have an exponent where none is wanted, and the other way.
   std::string digits;
@@ -28,11 +29,11 @@ std::string shortest(double v, bool single, bool exponent) {
   const int significant =
       lead == std::string::npos ? 1 : static_cast<int>(digits.find_last_not_of('0') - lead) + 1;
   if (exponent) {
-    std::string s = fmt::format("{:.{}e}", v, std::min(significant - 1, MostDigits));
+    std::string s = fmt::format("{:.{}e}", v, std::min(significant - 1, most));
     return s;
   }
   const int magnitude = v == 0 ? 0 : static_cast<int>(std::floor(std::log10(std::abs(v))));
-  const int behind = std::clamp(significant - 1 - magnitude, 0, MostDigits);
+  const int behind = std::clamp(significant - 1 - magnitude, 0, most);
   return fmt::format("{:.{}f}", v, behind);
 }
 
@@ -44,10 +45,10 @@ struct Piece {
   bool number = true;
 };
 
-Piece cut(double v, bool single, bool exponent) {
+Piece cut(double v, bool single, bool exponent, int most) {
   if (std::isnan(v)) return {"nan", "", "", false};
   if (std::isinf(v)) return {v < 0 ? "-inf" : "inf", "", "", false};
-  std::string s = shortest(v, single, exponent);
+  std::string s = shortest(v, single, exponent, most);
   Piece p;
   if (const std::size_t e = s.find('e'); e != std::string::npos) {
     p.tail = s.substr(e);
@@ -75,14 +76,14 @@ bool wants_exponent(const std::vector<double>& values) {
 }
 
 // Columns of real numbers: points below points.
-std::vector<std::string> columns(const std::vector<double>& values, bool single) {
+std::vector<std::string> columns(const std::vector<double>& values, bool single, int most) {
   const bool exponent = wants_exponent(values);
   std::vector<Piece> pieces;
   std::size_t before = 0;
   std::size_t behind = 0;
   std::size_t whole = 0;
   for (const double v : values) {
-    const Piece& p = pieces.emplace_back(cut(v, single, exponent));
+    const Piece& p = pieces.emplace_back(cut(v, single, exponent, most));
     if (!p.number) {
       whole = std::max(whole, p.before.size());
       continue;
@@ -106,10 +107,24 @@ std::vector<std::string> columns(const std::vector<double>& values, bool single)
   return out;
 }
 
-std::vector<std::string> texts_of(const Tensor& shown) {
-  const DType dtype = shown.dtype();
+// Numbers as a format says.
+template <class T>
+std::vector<std::string> formatted_as(const std::vector<T>& values, std::string_view format) {
+  const std::string one = fmt::format("{{:{}}}", format);
   std::vector<std::string> out;
-  if (is_complex(dtype)) {
+  for (const T& v : values) out.push_back(fmt::vformat(one, fmt::make_format_args(v)));
+  return out;
+}
+
+std::vector<std::string> texts_of(const Tensor& shown, const Style& style) {
+  const DType dtype = shown.dtype();
+  const int most = style.options.precision;
+  std::vector<std::string> out;
+  if (!style.format.empty() && is_float(dtype)) {
+    out = formatted_as(shown.numbers<double>(), style.format);
+  } else if (!style.format.empty() && is_int(dtype)) {
+    out = formatted_as(shown.numbers<std::int64_t>(), style.format);
+  } else if (is_complex(dtype)) {
     const bool single = dtype == DType::C64;
     std::vector<double> re;
     std::vector<double> im;
@@ -117,13 +132,13 @@ std::vector<std::string> texts_of(const Tensor& shown) {
       re.push_back(z.real());
       im.push_back(z.imag());
     }
-    const std::vector<std::string> a = columns(re, single);
+    const std::vector<std::string> a = columns(re, single, most);
     for (std::size_t i = 0; i < a.size(); ++i) {
-      const std::string b = columns({std::abs(im[i])}, single)[0];
+      const std::string b = columns({std::abs(im[i])}, single, most)[0];
       out.push_back(fmt::format("{}{}{}j", a[i], std::signbit(im[i]) ? '-' : '+', b));
     }
   } else if (is_float(dtype)) {
-    return columns(shown.numbers<double>(), dtype != DType::F64);
+    return columns(shown.numbers<double>(), dtype != DType::F64, most);
   } else {
     for (const std::int64_t v : shown.numbers<std::int64_t>()) {
       out.push_back(dtype == DType::Bool ? (v != 0 ? "True" : "False") : fmt::format("{}", v));
@@ -136,34 +151,34 @@ std::vector<std::string> texts_of(const Tensor& shown) {
 }
 
 // Indices of an axis that are shown; -1 stands for the gap.
-std::vector<std::int64_t> shown_of(std::int64_t n, bool elide) {
+std::vector<std::int64_t> shown_of(std::int64_t n, bool elide, std::int64_t edge) {
   std::vector<std::int64_t> out;
-  if (!elide || n <= 2 * Edge) {
+  if (!elide || n <= 2 * edge) {
     for (std::int64_t i = 0; i < n; ++i) out.push_back(i);
     return out;
   }
-  for (std::int64_t i = 0; i < Edge; ++i) out.push_back(i);
+  for (std::int64_t i = 0; i < edge; ++i) out.push_back(i);
   out.push_back(-1);
-  for (std::int64_t i = n - Edge; i < n; ++i) out.push_back(i);
+  for (std::int64_t i = n - edge; i < n; ++i) out.push_back(i);
   return out;
 }
 
 // The elements that are shown, as a small tensor.
-Tensor corners(Tensor t) {
+Tensor corners(Tensor t, std::int64_t edge) {
   for (std::size_t a = 0; a < t.rank(); ++a) {
     const std::int64_t n = t.dims()[a];
-    if (n <= 2 * Edge) continue;
-    const Tensor head = t.narrowed(a, 0, Edge);
-    const Tensor tail = t.narrowed(a, n - Edge, Edge);
+    if (n <= 2 * edge) continue;
+    const Tensor head = t.narrowed(a, 0, edge);
+    const Tensor tail = t.narrowed(a, n - edge, edge);
     StaticDims dims = t.dims();
-    dims[a] = 2 * Edge;
+    dims[a] = 2 * edge;
     Type type = t.type();
-    type.dims[a] = 2 * Edge;
+    type.dims[a] = 2 * edge;
     // Both ends side by side: through row-major numbers of the widest kind.
     std::vector<std::complex<double>> joined;
     const auto h = head.numbers<std::complex<double>>();
     const auto e = tail.numbers<std::complex<double>>();
-    std::int64_t inner = Edge;
+    std::int64_t inner = edge;
     for (std::size_t b = a + 1; b < dims.size(); ++b) inner *= dims[b];
     for (std::size_t at = 0; at < h.size(); at += static_cast<std::size_t>(inner)) {
       const auto from = static_cast<std::ptrdiff_t>(at);
@@ -179,6 +194,7 @@ struct Printer {
   const StaticDims& dims;
   std::vector<std::string> texts;
   bool elide;
+  const ArrayPrintOptions& options;
   std::size_t next = 0;
 
   // One row; long ones are wrapped.
@@ -186,9 +202,9 @@ struct Printer {
     std::string out = "[";
     std::size_t line = axis + 1;
     bool first = true;
-    for (const std::int64_t i : shown_of(dims[axis], elide)) {
+    for (const std::int64_t i : shown_of(dims[axis], elide, options.edge_items)) {
       const std::string word = i < 0 ? "..." : texts[next++];
-      if (!first && line + 1 + word.size() > LineWidth - 1) {
+      if (!first && line + 1 + word.size() > static_cast<std::size_t>(options.line_width) - 1) {
         out += '\n' + std::string(axis + 1, ' ');
         line = axis + 1;
       } else if (!first) {
@@ -207,7 +223,7 @@ struct Printer {
     std::string out = "[";
     bool first = true;
     const std::string gap(dims.size() - axis - 1, '\n');
-    for (const std::int64_t i : shown_of(dims[axis], elide)) {
+    for (const std::int64_t i : shown_of(dims[axis], elide, options.edge_items)) {
       if (!first) out += gap + std::string(axis + 1, ' ');
       out += i < 0 ? "..." : block(axis + 1);
       first = false;
@@ -218,16 +234,19 @@ struct Printer {
 
 }  // namespace
 
-std::string printed(const Tensor& value) {
+std::string printed(const Tensor& value, std::string_view format) {
+  const Style style{print_options(), format};
   if (value.rank() == 0) {
-    const std::string s = texts_of(value)[0];
-    return is_float(value.dtype()) && s.ends_with('.') ? s + '0' : s;
+    const std::string s = texts_of(value, style)[0];
+    return format.empty() && is_float(value.dtype()) && s.ends_with('.') ? s + '0' : s;
   }
   if (value.numel() == 0) {
     return value.rank() == 1 ? "[]" : fmt::format("[] {}", value.type().to_string());
   }
-  const bool elide = value.numel() > MostShown;
-  Printer printer{value.dims(), texts_of(elide ? corners(value) : value), elide};
+  const bool elide = value.numel() > style.options.threshold;
+  Printer printer{value.dims(),
+                  texts_of(elide ? corners(value, style.options.edge_items) : value, style), elide,
+                  style.options};
   return printer.block(0);
 }
 

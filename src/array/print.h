@@ -1,14 +1,15 @@
-// Elements as NumPy prints them.
+// Tensors as NumPy prints arrays.
 #pragma once
 
 #include <string>
+#include <string_view>
 
+#include "ricci/array/print.h"
 #include "ricci/type/tensor.h"
 
 namespace ricci::detail {
 
-/// Columns are aligned; floats have up to 8 digits behind the point, or an exponent where the
-/// smallest and the largest are far apart; of more than 1000 elements three at each end are shown.
-[[nodiscard]] std::string printed(const Tensor& value);
+/// With a format for each number, or NumPy's own. fmt::format_error when it is not one.
+[[nodiscard]] std::string printed(const Tensor& value, std::string_view format = {});
 
 }  // namespace ricci::detail

@@ -1,63 +1,108 @@
 #include "array/program.h"
 
+#include <algorithm>
 #include <array>
 #include <mutex>
 #include <new>
 #include <optional>
 
-#include "ricci/runtime/device.h"
+#include "ricci/array/function.h"
 
-namespace ricci::detail {
+namespace ricci {
+namespace detail {
 namespace {
 
 constexpr std::size_t MostIdle = 8;
 constexpr std::align_val_t Alignment{64};
 
-}  // namespace
+// Small values lie with their count, so that they are allocated once.
+constexpr std::int64_t SmallBytes = 1024;
 
-Tensor room_for(const Type& type, void*& data) {
-  StaticDims dims = type.static_dims();
+std::shared_ptr<std::byte> memory_for(const Type& type) {
   std::int64_t bytes = size_of(type.dtype);
-  for (const std::int64_t d : dims) bytes *= d;
-  std::byte* room = static_cast<std::byte*>(
-      ::operator new(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)), Alignment));
-  std::shared_ptr<std::byte> owner(room, [](std::byte* p) { ::operator delete(p, Alignment); });
-  data = room;
-  return Tensor::borrow(type, room, row_major_strides(dims), std::move(owner));
+  for (const Dim& d : type.dims) bytes *= d.value();
+  bytes = std::max<std::int64_t>(bytes, 1);
+  const auto size = static_cast<std::size_t>(bytes);
+  if (bytes <= SmallBytes) {
+    auto small = std::make_shared_for_overwrite<std::byte[]>(size);  // NOLINT: as many as it takes
+    std::byte* first = small.get();
+    return {std::move(small), first};
+  }
+  auto* room = static_cast<std::byte*>(::operator new(size, Alignment));
+  return {room, [](std::byte* p) { ::operator delete(p, Alignment); }};
 }
 
+Room room_for(const TypeList& type, const std::shared_ptr<std::byte>& given) {
+  return {given ? given : memory_for(type[0]), type};
+}
+
+struct ChosenDevice {
+  ForkMutex mutex;
+  std::optional<Device> device;
+};
+ChosenDevice& chosen_device() {
+  static ChosenDevice& d = *new ChosenDevice;
+  return d;
+}
+
+}  // namespace
+
+Tensor Room::tensor() const {
+  return Tensor::borrow(type[0], memory.get(), row_major_strides(type[0].static_dims()), memory);
+}
+
+Device current_device() {
+  ChosenDevice& c = chosen_device();
+  const std::lock_guard lock(c.mutex);
+  if (!c.device) c.device = Device::standard();
+  return *c.device;
+}
+
+// A context for one run, handed back after it.
 class ArrayProgram::Lease {
  public:
-  explicit Lease(ArrayProgram& program) : program_(program) {
+  Lease(ArrayProgram& program, const SymbolBindings& sizes) : program_(program), sizes_(sizes) {
     {
       const std::lock_guard lock(program.mutex_);
-      if (!program.idle_.empty()) {
-        context_.emplace(std::move(program.idle_.back()));
-        program.idle_.pop_back();
+      for (std::size_t k = program.idle_.size(); k-- > 0 && !context_;) {
+        if (program.idle_[k].sizes != sizes) continue;
+        context_.emplace(std::move(program.idle_[k].context));
+        program.idle_.erase(program.idle_.begin() + static_cast<std::ptrdiff_t>(k));
       }
     }
-    if (!context_) context_.emplace(program.compiled_.make_context());
+    if (!context_) context_.emplace(program.compiled_.make_context(sizes));
   }
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
   ~Lease() {
+    std::optional<Idle> dropped;  // freed without the lock
     const std::lock_guard lock(program_.mutex_);
-    if (program_.idle_.size() < MostIdle) program_.idle_.push_back(std::move(*context_));
+    std::vector<Idle>& idle = program_.idle_;
+    if (idle.size() == MostIdle) {
+      dropped.emplace(std::move(idle.front()));
+      idle.erase(idle.begin());
+    }
+    idle.push_back({sizes_, std::move(*context_)});
   }
   ExecutionContext& operator*() { return *context_; }
 
  private:
   ArrayProgram& program_;
+  const SymbolBindings& sizes_;
   std::optional<ExecutionContext> context_;
 };
 
-ArrayProgram::ArrayProgram(const Graph& graph)
-    : compiled_(compile(graph)), outputs_(compiled_.outputs().begin(), compiled_.outputs().end()) {
+ArrayProgram::ArrayProgram(const Graph& graph, const Device& device,
+                           std::vector<Donation> donations)
+    : compiled_(compile(graph, device, {.donations = std::move(donations)})),
+      outputs_(compiled_.outputs().begin(), compiled_.outputs().end()) {
   idle_.reserve(MostIdle);
 }
 
-std::vector<Tensor> ArrayProgram::run(std::span<const void* const> inputs) {
-  std::vector<Tensor> results;
+std::vector<Room> ArrayProgram::run(std::span<const void* const> inputs,
+                                    const SymbolBindings& sizes,
+                                    std::span<const std::shared_ptr<std::byte>> given) {
+  std::vector<Room> results;
   results.reserve(outputs_.size());
   std::array<void*, 16> few;
   std::vector<void*> many;
@@ -67,11 +112,22 @@ std::vector<Tensor> ArrayProgram::run(std::span<const void* const> inputs) {
     outputs = many;
   }
   for (std::size_t o = 0; o < outputs_.size(); ++o) {
-    results.push_back(room_for(outputs_[o], outputs[o]));
+    const std::shared_ptr<std::byte>& memory = given.empty() ? nullptr : given[o];
+    results.push_back(sizes.empty() ? room_for(outputs_[o], memory)
+                                    : room_for(outputs_[o][0].bind(sizes), memory));
+    outputs[o] = results.back().memory.get();
   }
-  Lease context(*this);
+  Lease context(*this, sizes);
   compiled_.run(*context, inputs, outputs);
   return results;
 }
 
-}  // namespace ricci::detail
+}  // namespace detail
+
+void use_device(const Device& device) {
+  detail::ChosenDevice& c = detail::chosen_device();
+  const std::lock_guard lock(c.mutex);
+  c.device = device;
+}
+
+}  // namespace ricci

@@ -1,10 +1,13 @@
 #include "ricci/array/random.h"
 
 #include <atomic>
+#include <cmath>
 
 #include <fmt/format.h>
 
 #include "ricci/array/callable.h"
+#include "ricci/array/control.h"
+#include "ricci/array/create.h"
 #include "ricci/array/ops.h"
 #include "ricci/op/ops.h"
 #include "ricci/support/error.h"
@@ -142,6 +145,68 @@ Array dropout(const Key& key, const Array& x, double p, std::source_location whe
 
 Array dropout(const Array& x, double p, std::source_location where) {
   return dropout(next_key(where), x, p, where);
+}
+
+Array truncated_normal(const Key& key, const Dims& shape, double low, double high,
+                       std::source_location where) {
+  // The inverse of the distribution, on the part of it that lies within.
+  const double root = std::sqrt(2.0);
+  const double from = std::erf(low / root);
+  const double to = std::erf(high / root);
+  const Array u = uniform(key, shape, from, to, {.dtype = DType::F64}, where);
+  // Halving until erf is found: 40 times is more than f32 needs.
+  const Array none = zeros(shape, {.dtype = DType::F64}, where);
+  const auto halve = [&](const Array&, const std::pair<Array, Array>& ends) {
+    const Array m = (ends.first + ends.second) * 0.5;
+    const Array below = erf(m, where) < u;
+    return std::pair{ricci::where(below, m, ends.first, where),
+                     ricci::where(below, ends.second, m, where)};
+  };
+  const auto [a, b] =
+      fori_loop(0, 40, halve, std::pair{none + low / root, none + high / root}, {}, where);
+  return clip(cast((a + b) * (0.5 * root), DType::F32, where), low, high, where);
+}
+
+// Of narrow dtypes a draw from [0, 1) may be rounded to 1, so their tails are made of wide ones.
+static Array wide_uniform(const Key& key, const Dims& shape, DType dtype,
+                          std::source_location where) {
+  const DType wide = dtype == DType::F64 ? DType::F64 : DType::F32;
+  return uniform(key, shape, 0, 1, {.dtype = wide}, where);
+}
+
+Array exponential(const Key& key, const Dims& shape, RandomOptions options,
+                  std::source_location where) {
+  // 1 - u is never 0.
+  const Array u = wide_uniform(key, shape, options.dtype, where);
+  return cast(neg(log1p(neg(u, where), where), where), options.dtype, where);
+}
+
+Array gumbel(const Key& key, const Dims& shape, RandomOptions options, std::source_location where) {
+  // A draw of 0 is the least there is, and never the largest: it must not decide a maximum.
+  const double tiny = options.dtype == DType::F64 ? 1e-300 : 1e-37;
+  const Array u = max(wide_uniform(key, shape, options.dtype, where), tiny, where);
+  return cast(neg(log(neg(log(u, where), where), where), where), options.dtype, where);
+}
+
+Array categorical(const Key& key, const Array& logits, std::source_location where) {
+  const DType wide = logits.dtype() == DType::F64 ? DType::F64 : DType::F32;
+  const Array noise = gumbel(key, logits.shape(), {.dtype = wide}, where);
+  return argmax(cast(logits, wide, where) + noise, -1, false, where);
+}
+
+Array permutation(const Key& key, std::int64_t n, std::source_location where) {
+  return argsort(uniform(key, {n}, 0, 1, {.dtype = DType::F64}, where), 0, false, where);
+}
+
+Array permutation(const Key& key, const Array& x, std::source_location where) {
+  return take(x, permutation(key, x.dim(0).value(), where), 0, where);
+}
+
+Array rand(const Dims& shape, std::source_location where) {
+  return uniform(shape, 0, 1, {}, where);
+}
+Array randn(const Dims& shape, std::source_location where) {
+  return normal(shape, 0, 1, {}, where);
 }
 
 }  // namespace ricci

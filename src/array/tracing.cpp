@@ -21,7 +21,7 @@ thread_local Tracing* innermost = nullptr;
 
 Array placeholder_of(const std::shared_ptr<Trace>& trace, const Type& type, bool weak) {
   auto node = std::make_shared<ArrayNode>(ArrayNode::Kind::Placeholder);
-  node->types = {type};
+  node->types = type;
   node->weak = weak;
   node->trace = trace;
   node->where = trace->where;

@@ -21,6 +21,7 @@ struct MadeFunction {
 struct MadeFunctions {
   std::vector<MadeFunction> functions;
   std::vector<std::string> kept;  ///< names of what the second half reads besides its own inputs
+  std::vector<std::string> residuals;  ///< those of them that the first half gives, in order
   std::vector<bool> takes;
 };
 

@@ -150,23 +150,34 @@ std::vector<Array> jacobians(const TracedFunction& f, std::span<const Array> arg
 std::vector<Array> hessians(const TracedFunction& f, std::span<const Array> args, const Places& wrt,
                             std::source_location where) {
   const Graph& graph = f.callee->graph;
-  if (!is_differentiable(args[wrt[0]].dtype())) {
-    refuse(ErrorCode::DType, "hessian",
-           fmt::format("there is no derivative by {}", args[wrt[0]].type().to_string()),
-           "cast it: cast(x, DType::F32)", where);
+  const auto counts = [&](std::size_t k) { return is_differentiable(args[k].dtype()); };
+  if (std::ranges::none_of(wrt, counts)) {
+    refuse(ErrorCode::DType, "hessian", "'hessian' is by something that has no derivative",
+           "it is by floats: cast(x, DType::F32)", where);
   }
   const auto made = made_from(f.callee, words("hessian", args, wrt), [&](const Graph& g) {
     return one(hessian(g, references(g, args, wrt)).graph);
   });
-  std::vector<Array> found =
+  const std::vector<Array> found =
       call_made(made->functions[0], named_inputs(graph, with_captures(f, args)), where);
-  for (std::size_t i = 0; i < wrt.size(); ++i) {
-    for (std::size_t k = 0; k < wrt.size(); ++k) {
-      Array& h = found[i * wrt.size() + k];
-      h = reshape(h, joined(args[wrt[i]].shape(), args[wrt[k]].shape()), where);
+  const DType dtype = graph.type(graph.outputs()[0]).dtype;
+  std::vector<Array> out;
+  std::size_t next = 0;
+  for (const std::size_t i : wrt) {
+    for (const std::size_t k : wrt) {
+      const Dims dims = joined(args[i].shape(), args[k].shape());
+      out.push_back(counts(i) && counts(k) ? reshape(found[next++], dims, where)
+                                           : zeros(dims, {.dtype = dtype}, where));
     }
   }
-  return found;
+  return out;
+}
+
+void require_axes(std::size_t given, std::size_t arguments, std::source_location where) {
+  if (given <= arguments) return;
+  refuse(ErrorCode::Attr, "vmap",
+         fmt::format("'vmap' is given axes of {} arguments, the function has {}", given, arguments),
+         "one entry an argument; for the arrays of a struct give a struct of numbers", where);
 }
 
 Dim batch_size(std::span<const Array> leaves, std::span<const std::optional<std::int64_t>> axes,
@@ -207,9 +218,19 @@ Array example_of(Tracing& tracing, const Array& batch, std::optional<std::int64_
 
 std::vector<Array> batched(const TracedFunction& f, std::span<const Array> args,
                            std::span<const std::optional<std::int64_t>> axes, const Dim& size,
-                           std::int64_t out_axis, std::source_location where) {
+                           std::span<const std::optional<std::int64_t>> out_axes,
+                           std::source_location where) {
   const Graph& graph = f.callee->graph;
-  std::string what = fmt::format("vmap {} {}", size.to_string(), out_axis);
+  std::string what = fmt::format("vmap {}", size.to_string());
+  std::vector<std::int64_t> out;
+  for (const auto& axis : out_axes) {
+    if (!axis) {
+      refuse(ErrorCode::Attr, "vmap", "a result of 'vmap' has no place for its batch axis",
+             "every result has one; take one example of it where all are the same", where);
+    }
+    out.push_back(*axis);
+    what += fmt::format(" {}", *axis);
+  }
   std::vector<BatchedInput> inputs;
   const std::vector<NodeId> ports = graph.leaves();
   for (std::size_t k = 0; k < args.size(); ++k) {
@@ -218,7 +239,7 @@ std::vector<Array> batched(const TracedFunction& f, std::span<const Array> args,
     what += fmt::format(" {}:{}", k, *axes[k]);
   }
   const auto made = made_from(f.callee, what, [&](const Graph& g) {
-    return one(vmap(g, inputs, size, {.out_axes = {out_axis}}).graph);
+    return one(vmap(g, inputs, size, {.out_axes = out}).graph);
   });
   return call_made(made->functions[0], named_inputs(graph, with_captures(f, args)), where);
 }
@@ -233,105 +254,6 @@ std::vector<Array> checkpointed(const TracedFunction& f, std::span<const Array> 
       with_captures(f, args), where, {{"body", std::make_shared<const Graph>(std::move(body))}}));
   all.resize(values);
   return all;
-}
-
-RuleInputs rule_inputs(Tracing& tracing, const TracedFunction& f, std::size_t arguments,
-                       bool reverse) {
-  const Graph& graph = f.callee->graph;
-  const std::vector<NodeId> ports = graph.leaves();
-  RuleInputs in;
-  for (std::size_t k = 0; k < arguments; ++k) {
-    in.arguments.push_back(tracing.placeholder(graph.node(ports[k]).types[0]));
-  }
-  for (const ValueId v : graph.outputs()) {
-    in.results.push_back(tracing.placeholder(graph.type(v)));
-  }
-  const auto add = [&](const Type& type) {
-    in.along.push_back(is_differentiable(type.dtype) ? tracing.placeholder(type)
-                                                     : zeros(type.dims, {.dtype = type.dtype}));
-  };
-  if (reverse) {
-    for (const ValueId v : graph.outputs()) add(graph.type(v));
-  } else {
-    for (std::size_t k = 0; k < arguments; ++k) add(graph.node(ports[k]).types[0]);
-  }
-  return in;
-}
-
-std::vector<Array> custom_call(const TracedFunction& f, std::span<const Array> args,
-                               Tracing& tracing, const RuleInputs& inputs,
-                               std::span<const Array> rule, bool reverse,
-                               std::source_location where) {
-  using Kind = op::InputRole::Kind;
-  const char* what = reverse ? "custom_vjp" : "custom_jvp";
-  tracing.end();
-  const Graph& graph = f.callee->graph;
-  std::vector<Array> captures = f.captures;
-  find_captures(tracing.trace(), rule, captures);
-  for (const Array& x : captures) {
-    if (x.node()->trace == nullptr || !is_differentiable(x.dtype())) continue;
-    refuse(ErrorCode::Refused, "capture",
-           fmt::format("the function of '{}' captures {}, which is being traced by '{}'", what,
-                       x.type().to_string(), x.node()->trace->what),
-           "pass it as an argument: the rule says what its derivative is", where);
-  }
-  std::vector<Array> operands(args.begin(), args.end());
-  operands.insert(operands.end(), captures.begin(), captures.end());
-  // The function itself, with what the rule captures as inputs it does not use.
-  Graph fwd = graph;
-  fwd.set_name("fwd");
-  for (std::size_t k = args.size() + f.captures.size(); k < operands.size(); ++k) {
-    (void)fwd.input(fmt::format("rule.{}", k), operands[k].type());
-  }
-  std::vector<GraphInput> in;
-  std::vector<std::int64_t> no_gradient;
-  for (std::size_t k = 0; k < operands.size(); ++k) {
-    in.push_back({k < args.size() ? inputs.arguments[k] : operands[k], fmt::format("in{}", k)});
-    if (k >= args.size() && is_differentiable(operands[k].dtype())) {
-      no_gradient.push_back(static_cast<std::int64_t>(k));
-    }
-  }
-  const auto special = [&](Kind kind, std::size_t i, const Array& x) {
-    const op::InputRole role{kind, static_cast<std::int64_t>(i)};
-    if (x.node()->trace) in.push_back({x, op::conventional_name(role), role});
-  };
-  if (!reverse) {
-    for (std::size_t i = 0; i < inputs.along.size(); ++i) {
-      special(Kind::Tangent, i, inputs.along[i]);
-    }
-  }
-  for (std::size_t i = 0; i < inputs.results.size(); ++i) {
-    special(Kind::PrimalOutput, i, inputs.results[i]);
-  }
-  if (reverse) {
-    for (std::size_t i = 0; i < inputs.along.size(); ++i) {
-      special(Kind::DOutput, i, inputs.along[i]);
-    }
-  }
-  // Rules speak of everything; the op asks for what has a derivative.
-  const std::vector<Array>& about = reverse ? inputs.arguments : inputs.results;
-  if (rule.size() != about.size()) {
-    refuse(ErrorCode::Shape, "rule",
-           fmt::format("the rule of '{}' gives {} arrays, {} are wanted", what, rule.size(),
-                       about.size()),
-           reverse ? "one cotangent an argument, a tuple for several"
-                   : "the tangent of the result, with its structure",
-           where);
-  }
-  std::vector<Array> outputs;
-  for (std::size_t i = 0; i < rule.size(); ++i) {
-    if (!is_differentiable(about[i].dtype())) continue;
-    Array out = rule[i];
-    if (out.shape() != about[i].shape() && out.rank() == 0) {
-      out = broadcast_to(out, about[i].shape(), where);
-    }
-    outputs.push_back(std::move(out));
-  }
-  const char* role = reverse ? "vjp" : "jvp";
-  return results_of(
-      op_node(Op(op::CustomFn{.num_residuals = 0, .no_gradient = no_gradient}), operands, where,
-              {{"fwd", std::make_shared<const Graph>(std::move(fwd))},
-               {role, std::make_shared<const Graph>(graph_between(role, in, outputs))}}));
 }
 
 }  // namespace ricci::detail

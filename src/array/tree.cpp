@@ -1,8 +1,57 @@
 #include "ricci/array/tree.h"
 
+#include <algorithm>
 #include <cstring>
 
-namespace ricci::detail {
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "ricci/array/blocks.h"
+#include "ricci/array/map_axis.h"
+#include "ricci/support/error.h"
+
+#include "array/node.h"
+
+namespace ricci {
+
+std::vector<MapAxis::Axis> MapAxis::axes_in(const std::vector<const Array*>& slots) {
+  std::vector<Axis> out;
+  for (const Array* x : slots) {
+    out.push_back(x == nullptr ? Axis() : Axis(static_cast<std::int64_t>(x->item())));
+  }
+  return out;
+}
+
+std::vector<MapAxis::Axis> MapAxis::for_slots(const std::vector<const Array*>& slots,
+                                              std::source_location where) const {
+  if (is_tree_ && slots.size() != slots_.size()) {
+    detail::refuse(
+        ErrorCode::Shape, "vmap",
+        fmt::format("the axes of 'vmap' are a tree of {} arrays, what they are of has {}",
+                    slots_.size(), slots.size()),
+        "give one number for all of it, or a tree of the same structure", where);
+  }
+  std::vector<Axis> out;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i] != nullptr) out.push_back(is_tree_ ? slots_[i] : one_);
+  }
+  return out;
+}
+
+namespace detail {
+
+std::size_t leaf_number(const std::vector<std::string>& names, std::string_view name) {
+  const auto it = std::ranges::find(names, name);
+  if (it != names.end()) return static_cast<std::size_t>(it - names.begin());
+  throw UserError(ErrorCode::Name, fmt::format("there is no array '{}'", name),
+                  fmt::format("there are {}", fmt::join(names, ", ")));
+}
+
+std::size_t leaf_in_range(std::size_t number, std::size_t leaves) {
+  if (number < leaves) return number;
+  throw UserError(ErrorCode::Name,
+                  fmt::format("there are {} arrays, none is number {}", leaves, number));
+}
 
 void Flattened::text(std::string_view value) {
   words.push_back(value.size());
@@ -15,17 +64,16 @@ void Flattened::text(std::string_view value) {
   }
 }
 
-void LeafNames::array(Array&) { names.push_back(path_); }
-
-void LeafNames::enter(std::string_view field) {
+void NamingVisitor::enter(std::string_view field) {
   ends_.push_back(path_.size());
   if (!path_.empty()) path_ += '.';
   path_ += field;
 }
 
-void LeafNames::leave() {
+void NamingVisitor::leave() {
   path_.resize(ends_.back());
   ends_.pop_back();
 }
 
-}  // namespace ricci::detail
+}  // namespace detail
+}  // namespace ricci

@@ -7,11 +7,12 @@
 #include "ricci/support/error.h"
 #include "ricci/support/text.h"
 
-// Every back end has a `make_backend`. Which ones this build has, and in which order, is the list
-// the build writes: RICCI_BACKEND(name) for each.
+// Every back end has a `make_backend`, and says why it cannot be used here. Which ones this build
+// has, and in which order, is the list the build writes: RICCI_BACKEND(name) for each.
 #define RICCI_BACKEND(name)                                         \
   namespace ricci::name {                                           \
   std::shared_ptr<const device::Backend> make_backend(int threads); \
+  std::string why_not();                                            \
   }
 #include "backend/backends.def"
 #undef RICCI_BACKEND
@@ -22,10 +23,11 @@ namespace {
 struct Known {
   std::string_view name;
   std::shared_ptr<const device::Backend> (*make)(int threads);
+  std::string (*why_not)();
 };
 
 constexpr std::array All = {
-#define RICCI_BACKEND(name) Known{#name, &name::make_backend},
+#define RICCI_BACKEND(name) Known{#name, &name::make_backend, &name::why_not},
 #include "backend/backends.def"
 #undef RICCI_BACKEND
 };
@@ -34,19 +36,23 @@ constexpr std::array All = {
 
 std::vector<device::Listed> list() {
   std::vector<device::Listed> out;
-  for (const Known& known : All) out.push_back({std::string(known.name)});
+  for (const Known& known : All) out.push_back({std::string(known.name), known.why_not()});
+  return out;
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> out;
+  for (const Known& known : All) out.emplace_back(known.name);
   return out;
 }
 
 std::shared_ptr<const device::Backend> open(std::string_view name, int threads) {
-  std::vector<std::string> names;
   for (const Known& known : All) {
     if (known.name == name) return known.make(threads);
-    names.emplace_back(known.name);
   }
   throw UserError(ErrorCode::UnsupportedOnBackend,
                   fmt::format("the device '{}' is not part of this build", name),
-                  fmt::format("there is {}", join(names, ", ")));
+                  fmt::format("there is {}", join(names(), ", ")));
 }
 
 }  // namespace ricci::backend

@@ -39,7 +39,13 @@ Graph& detail::graph_of(std::span<const Value> operands, std::string_view op,
            "take values from Graph::input, Graph::param or a builder");
     }
   }
-  return operands[0].graph();
+  // Of a body and the graphs around it, whose values it may use, it is the body.
+  Graph* innermost = &operands[0].graph();
+  for (const Value& v : operands.subspan(1)) {
+    Graph& other = v.graph();
+    if (&other != innermost && other.is_inside(*innermost)) innermost = &other;
+  }
+  return *innermost;
 }
 
 Value activation(UnaryKind kind, Value x, std::source_location loc) {

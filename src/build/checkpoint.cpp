@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "ricci/build/control.h"
+#include "ricci/build/build.h"
 
 #include "build/body_names.h"
 
@@ -47,11 +47,14 @@ std::vector<Value> checkpoint(std::span<const Value> inputs, const BodySource& b
   }
   std::vector<Type> types;
   for (const Value& v : inputs) types.push_back(v.type());
-  Graph& graph = inputs[0].graph();
-  Body made = body.make("body", types, graph);
+  Graph& graph = detail::graph_of(inputs, "checkpoint", loc);
+  const OpenBody open = body.make_open("body", types, graph);
+  Body made = closed(open, open.captured, inputs.size());
   require_names(*made.graph, options.names, "the checkpointed body");
+  std::vector<Value> operands(inputs.begin(), inputs.end());
+  operands.insert(operands.end(), open.captured.begin(), open.captured.end());
   return graph.add_node(Op(op::Checkpoint{.policy = options.policy, .names = options.names}),
-                        inputs, {std::move(made)}, loc);
+                        operands, {std::move(made)}, loc);
 }
 
 std::int64_t checkpoints_for_budget(std::span<const Type> carries, std::int64_t length,

@@ -1,8 +1,12 @@
 // Builders of control flow: bodies are made by calling the user's function on fresh inputs.
 #include "ricci/build/control.h"
 
+#include <algorithm>
+#include <set>
+
 #include <fmt/format.h>
 
+#include "ricci/build/build.h"
 #include "ricci/ir/rebuild.h"
 #include "ricci/op/leaf.h"
 
@@ -32,19 +36,36 @@ BodyGraph make_body(std::string name, std::span<const Type> inputs, const BodyFu
   return make_body(std::move(name), inputs, build, outer);
 }
 
-BodyGraph make_body(std::string name, std::span<const Type> inputs, const BodyFunction& build,
-                    Graph& outer) {
+namespace {
+
+// A body with nothing in it but its inputs.
+Graph begun_body(std::string name, std::span<const Type> inputs, const BodyFunction& build,
+                 const Graph& outer) {
   if (!build) {
     throw UserError(ErrorCode::Attr, fmt::format("the body '{}' is empty", name),
                     "give a function that builds it, or a graph");
   }
   Graph body(std::move(name), outer.registry());
+  body.keep_leaf_order();
   body.reserve_keys(outer.next_key());
-  std::vector<Value> values;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    values.push_back(body.input(fmt::format("in{}", i), inputs[i]));
+    (void)body.input(fmt::format("in{}", i), inputs[i]);
   }
-  body.set_outputs(build(body, values));
+  return body;
+}
+
+std::vector<Value> inputs_of(Graph& body) {
+  std::vector<Value> out;
+  for (const NodeId id : body.inputs()) out.push_back(body.value({id, 0}));
+  return out;
+}
+
+}  // namespace
+
+BodyGraph make_body(std::string name, std::span<const Type> inputs, const BodyFunction& build,
+                    Graph& outer) {
+  Graph body = begun_body(std::move(name), inputs, build, outer);
+  body.set_outputs(build(body, inputs_of(body)));
   outer.reserve_keys(body.next_key());
   return std::make_shared<const Graph>(std::move(body));
 }
@@ -52,6 +73,60 @@ BodyGraph make_body(std::string name, std::span<const Type> inputs, const BodyFu
 Body BodySource::make(std::string role, std::span<const Type> inputs, Graph& outer) const {
   BodyGraph graph = ready_ ? ready_ : make_body(role, inputs, build_, outer);
   return {std::move(role), std::move(graph)};
+}
+
+OpenBody BodySource::make_open(std::string role, std::span<const Type> inputs, Graph& outer) const {
+  if (ready_) return {{std::move(role), ready_}, {}, {}};
+  Graph body = begun_body(role, inputs, build_, outer);
+  body.capture_from(outer);
+  body.set_outputs(build_(body, inputs_of(body)));
+  outer.reserve_keys(body.next_key());
+  OpenBody out;
+  for (const Graph::Captured& c : body.captures()) {
+    out.captured.push_back(c.outer);
+    out.params.push_back(*body.node(c.param).leaf_name());
+  }
+  body.end_captures();
+  out.body = {std::move(role), std::make_shared<const Graph>(std::move(body))};
+  return out;
+}
+
+std::vector<Value> captured_by(std::span<const OpenBody> bodies) {
+  std::vector<Value> out;
+  for (const OpenBody& b : bodies) {
+    for (const Value& v : b.captured) {
+      if (std::ranges::find(out, v) == out.end()) out.push_back(v);
+    }
+  }
+  return out;
+}
+
+Body closed(const OpenBody& open, std::span<const Value> captured, std::size_t position) {
+  if (captured.empty()) return open.body;
+  const Graph& body = *open.body.graph;
+  const std::vector<NodeId> inputs = body.inputs();
+  position = std::min(position, inputs.size());
+  Rebuilder build(body);
+  for (std::size_t i = 0; i < position; ++i) build.copy(inputs[i]);
+  std::set<std::string> taken;
+  for (const NodeId id : body.leaves()) taken.insert(*body.node(id).leaf_name());
+  std::vector<bool> is_capture(body.size(), false);
+  for (const Value& v : captured) {
+    const auto at = std::ranges::find(open.captured, v) - open.captured.begin();
+    const bool used = static_cast<std::size_t>(at) < open.captured.size();
+    std::string name = used ? open.params[static_cast<std::size_t>(at)] : std::string("unused");
+    for (int k = 2; !used && !taken.insert(name).second; ++k) name = fmt::format("unused_{}", k);
+    const Value input = build.to().input(name, v.type());
+    if (!used) continue;
+    const NodeId param = body.find_or_throw(name);
+    is_capture[param] = true;
+    build.map({param, 0}, input);
+  }
+  for (std::size_t i = position; i < inputs.size(); ++i) build.copy(inputs[i]);
+  for (NodeId id = 0; id < body.size(); ++id) {
+    if (!body.node(id).op.is<op::Input>() && !is_capture[id]) build.copy(id);
+  }
+  return {open.body.role, std::make_shared<const Graph>(build.finish())};
 }
 
 ClosedBody close_over(const Graph& body, std::optional<std::size_t> position) {
@@ -101,15 +176,19 @@ std::vector<Value> cond(Value predicate, std::span<const Value> captures,
                         const BodySource& then_body, const BodySource& else_body,
                         std::source_location loc) {
   const std::vector<Type> types = types_of(captures);
-  Graph& graph = predicate.graph();
+  const std::vector<Value> operands = chain(std::array{predicate}, captures);
+  Graph& graph = detail::graph_of(operands, "if", loc);
+  const std::array bodies = {then_body.make_open("then", types, graph),
+                             else_body.make_open("else", types, graph)};
+  const std::vector<Value> more = captured_by(bodies);
   return graph.add_node(
-      Op(op::If{}), chain(std::array{predicate}, captures),
-      {then_body.make("then", types, graph), else_body.make("else", types, graph)}, loc);
+      Op(op::If{}), chain(operands, more),
+      {closed(bodies[0], more, types.size()), closed(bodies[1], more, types.size())}, loc);
 }
 
 std::vector<Value> scan(std::span<const Value> carries, const ScanOptions& options,
                         const BodySource& body, std::source_location loc) {
-  const std::vector<Value> operands = chain(chain(carries, options.bcasts), options.xs);
+  std::vector<Value> operands = chain(chain(carries, options.bcasts), options.xs);
   if (operands.empty() || (!options.length && options.xs.empty())) {
     throw UserError(ErrorCode::Attr, "a scan needs a carry or xs, and a length or xs",
                     "give ScanOptions::length");
@@ -121,15 +200,20 @@ std::vector<Value> scan(std::span<const Value> carries, const ScanOptions& optio
     }
     step[k].dims.erase(step[k].dims.begin());
   }
-  Graph& graph = operands[0].graph();
-  Body made = body.make("body", step, graph);
+  Graph& graph = detail::graph_of(operands, "scan", loc);
+  const OpenBody open = body.make_open("body", step, graph);
+  // What is captured is seen whole by every step.
+  const std::size_t behind = carries.size() + options.bcasts.size();
+  Body made = closed(open, open.captured, behind);
+  operands.insert(operands.begin() + static_cast<std::ptrdiff_t>(behind), open.captured.begin(),
+                  open.captured.end());
   require_names(*made.graph, options.saving.names, "the body of a scan");
   op::Scan op{.length = options.length ? *options.length : options.xs[0].dims()[0],
               .num_carry = static_cast<std::int64_t>(carries.size()),
-              .num_bcast = static_cast<std::int64_t>(options.bcasts.size()),
+              .num_bcast = static_cast<std::int64_t>(options.bcasts.size() + open.captured.size()),
               .num_xs = static_cast<std::int64_t>(options.xs.size()),
               .save_trajectory = options.trajectory,
-              .num_checkpoints = options.checkpoints,
+              .num_checkpoints = options.trajectory ? 0 : options.checkpoints,
               .reverse = options.reverse,
               .save = options.saving.policy,
               .save_names = options.saving.names,
@@ -186,6 +270,22 @@ Value scan_checkpointed(Value init, const BodySource& body, const Dim& length,
   return scan_one(init, {.length = length, .checkpoints = checkpoints}, body, loc);
 }
 
+namespace {
+
+// The op has carries only: a body that gives its inputs behind the first `carries` back as they
+// are.
+Body handing_on(const Body& body, std::size_t carries) {
+  const std::vector<NodeId> inputs = body.graph->inputs();
+  if (inputs.size() <= carries || body.graph->outputs().size() != carries) return body;
+  Graph longer = *body.graph;
+  std::vector<ValueId> outputs(longer.outputs().begin(), longer.outputs().end());
+  for (std::size_t i = carries; i < inputs.size(); ++i) outputs.push_back({inputs[i], 0});
+  longer.set_outputs(std::move(outputs));
+  return {body.role, std::make_shared<const Graph>(std::move(longer))};
+}
+
+}  // namespace
+
 WhileResult while_loop(std::span<const Value> carries, const BodySource& condition,
                        const BodySource& body, const WhileOptions& options,
                        std::source_location loc) {
@@ -194,17 +294,26 @@ WhileResult while_loop(std::span<const Value> carries, const BodySource& conditi
     throw UserError(ErrorCode::UnboundedLoop, "a loop without a bound has no tapes",
                     "give WhileOptions::max_iterations");
   }
-  const std::vector<Type> types = types_of(carries);
-  Graph& graph = carries[0].graph();
-  const std::vector<Value> all = graph.add_node(
-      Op(op::While{.max_iterations = options.max_iterations,
-                   .num_checkpoints = options.checkpoints}),
-      carries, {condition.make("cond", types, graph), body.make("body", types, graph)}, loc);
+  std::vector<Value> operands = chain(carries, options.bcasts);
+  const std::vector<Type> types = types_of(operands);
+  Graph& graph = detail::graph_of(operands, "while", loc);
+  const std::array open = {condition.make_open("cond", types, graph),
+                           body.make_open("body", types, graph)};
+  const std::vector<Value> captured = captured_by(open);
+  operands.insert(operands.end(), captured.begin(), captured.end());
+  const std::vector<Value> all =
+      graph.add_node(Op(op::While{.max_iterations = options.max_iterations,
+                                  .num_checkpoints = options.checkpoints}),
+                     operands,
+                     {closed(open[0], captured, types.size()),
+                      handing_on(closed(open[1], captured, types.size()), carries.size())},
+                     loc);
   WhileResult out;
-  const auto finals = all.begin() + static_cast<std::ptrdiff_t>(carries.size());
-  out.carries.assign(all.begin(), finals);
+  const auto given = static_cast<std::ptrdiff_t>(carries.size());
+  const auto finals = all.begin() + static_cast<std::ptrdiff_t>(operands.size());
+  out.carries.assign(all.begin(), all.begin() + given);
   if (options.trip_count) out.trip_count = *finals;
-  if (options.tapes) out.tapes.assign(finals + 1, all.end());
+  if (options.tapes) out.tapes.assign(finals + 1, finals + 1 + given);
   if (options.trip_count) graph.set_wanted(finals->id(), true);
   for (const Value& tape : out.tapes) graph.set_wanted(tape.id(), true);
   return out;

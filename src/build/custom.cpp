@@ -23,6 +23,7 @@ class RuleBody {
  public:
   RuleBody(std::string role, std::span<const Type> primals, const Registry& registry)
       : body_(std::move(role), registry) {
+    body_.keep_leaf_order();
     for (std::size_t i = 0; i < primals.size(); ++i) {
       primals_.push_back(body_.input(fmt::format("in{}", i), primals[i]));
     }

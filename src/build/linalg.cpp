@@ -44,7 +44,7 @@ Value only_result(Op op, Value a, std::uint32_t chosen, std::size_t count,
        .wanted = std::move(wanted),
        .names = {},
        .provenance = {.label = {}, .where = SourcePosition::from(loc), .origin = {}}});
-  return {&a.graph(), {id, chosen}};
+  return a.graph().value({id, chosen});
 }
 
 // Right-hand sides [.., N, K] of one matrix as columns of one system: [N, B·K], and back.
@@ -128,6 +128,48 @@ LuFactors lu_factors(Value a, std::source_location loc) {
                  iota(a.graph(), {.shape = {rows_of(a), k}, .axis = 1, .dtype = DType::I64})),
               a.dtype());
   return {permutation, l + one, part_of(first_rows(packed, k), Part::Upper)};
+}
+
+FullQr qr_full(Value a, std::source_location loc) {
+  require_matrix(a, "qr_full", false, loc);
+  const Dim m = rows_of(a);
+  const Dim n = columns_of(a);
+  if (m == n || (m.is_static() && n.is_static() && m.value() < n.value())) {
+    const auto [q, r] = qr(a, {}, loc);
+    return {q, r};
+  }
+  if (!m.is_static() || !n.is_static()) {
+    throw UserError(
+        Diagnostic{ErrorCode::NeedsStaticDim,
+                   "qr_full",
+                   fmt::format("a is {}: which of its last two sizes is smaller must be "
+                               "known",
+                               a.type().to_string()),
+                   SourcePosition::from(loc),
+                   {},
+                   "bind the sizes first"});
+  }
+  const Value units = first_columns(identity(a.graph(), m, a.dtype()), m.value() - n.value());
+  const Value spread = broadcast_to(units, behind(batch_of(a), {m, columns_of(units)}), loc);
+  const std::vector<Value> all = {a, spread};
+  const auto [q, r] = qr(concat(all, {.axis = column_axis(a)}, loc), {}, loc);
+  return {q, first_columns(r, n)};
+}
+
+FullSvd svd_full(Value a, std::source_location loc) {
+  require_matrix(a, "svd_full", false, loc);
+  const auto [u, s, vh] = svd(a, {}, loc);
+  // The columns of x, and those that make it square.
+  const auto completed = [&](Value x) {
+    const Dim m = rows_of(x);
+    const Dim n = columns_of(x);
+    if (m == n) return x;
+    const Value q = qr_full(x, loc).q;
+    const Value rest = narrow(q, {.axis = column_axis(q), .start = n, .len = m - n}, loc);
+    const std::vector<Value> all = {x, rest};
+    return concat(all, {.axis = column_axis(x)}, loc);
+  };
+  return {completed(u), s, rows_of(vh) == columns_of(vh) ? vh : adjoint(completed(adjoint(vh)))};
 }
 
 SignAndLog slogdet(Value a, std::source_location loc) {

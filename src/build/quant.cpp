@@ -53,11 +53,9 @@ namespace {
 
 Value one_gradient(Value x, Value scale, Value dy, const op::FakeQuantizeLsqBackward& attrs,
                    std::uint32_t which, std::source_location loc) {
-  NodeSpec spec{.op = Op(attrs),
-                .operands = {x.id(), scale.id(), dy.id()},
-                .wanted = {which == 0, which == 1},
-                .provenance = {.label = {}, .where = SourcePosition::from(loc), .origin = {}}};
-  return x.graph().value({x.graph().add(std::move(spec)), which});
+  const std::vector<Value> both = x.graph().add_node(Op(attrs), std::array{x, scale, dy}, {}, loc);
+  both[which].graph().set_wanted(both[1 - which].id(), false);
+  return both[which];
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ Value indices_of(Op op, Value x, std::source_location loc) {
        .wanted = {false, true},
        .names = {},
        .provenance = {.label = {}, .where = SourcePosition::from(loc), .origin = {}}});
-  return {&x.graph(), {id, 1}};
+  return x.graph().value({id, 1});
 }
 
 Value arg_by(ArgKind kind, Value x, ArgOptions o, std::source_location loc) {

@@ -1,5 +1,6 @@
 #include "ricci/interp/interpreter.h"
 
+#include <algorithm>
 #include <new>
 #include <stdexcept>
 
@@ -195,15 +196,31 @@ CheckedFeeds check_feeds(const Graph& graph, const Feeds& feeds, const SymbolBin
   return checked;
 }
 
-std::vector<Tensor> interpret(const Graph& graph, const Feeds& feeds,
-                              const InterpretOptions& options) {
+std::size_t output_named(std::span<const std::string> names, std::string_view name) {
+  const auto found = std::ranges::find(names, name);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  std::vector<std::string> known(names.begin(), names.end());
+  const auto close = nearest(name, known);
+  if (known.empty()) known.emplace_back("none");
+  throw UserError(ErrorCode::Name, fmt::format("no output is called '{}'", shortened(name)),
+                  close ? fmt::format("did you mean '{}'?", *close)
+                        : fmt::format("they are: {}", shortened(join(known, ", "), 1000)));
+}
+
+const Tensor& Outputs::operator[](std::string_view name) const& {
+  return at(output_named(names(), name));
+}
+
+Outputs interpret(const Graph& graph, const Feeds& feeds, const InterpretOptions& options) {
   const DefaultFloatEnvironment floats;
   const StopScope stoppable(options.stop);
   const CheckedFeeds checked = check_feeds(graph, feeds, options.symbols);
   const Graph bound = bind_sizes(graph, checked.bindings);
   require_memory(bound, options.memory_limit);
   std::size_t next = 0;
-  return Interpreter(options).run(bound, [&](const Node&) { return checked.values[next++]; });
+  auto names = std::make_shared<const std::vector<std::string>>(graph.output_names());
+  return {Interpreter(options).run(bound, [&](const Node&) { return checked.values[next++]; }),
+          std::move(names)};
 }
 
 }  // namespace ricci

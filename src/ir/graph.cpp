@@ -69,21 +69,6 @@ const Graph* Node::body(std::string_view role) const {
   return it == bodies.end() ? nullptr : it->graph.get();
 }
 
-Graph& Value::graph() const {
-  if (graph_ == nullptr) {
-    throw UserError(ErrorCode::Name, "this value belongs to no graph",
-                    "take values from Graph::input, Graph::param or a builder");
-  }
-  return *graph_;
-}
-
-const Type& Value::type() const { return graph().type(id_); }
-
-Value Value::named(std::string name) const {
-  graph().set_value_name(id_, std::move(name));
-  return *this;
-}
-
 Graph::Graph(std::string name) : Graph(std::move(name), default_registry()) {}
 Graph::Graph(std::string name, const Registry& registry)
     : name_(std::move(name)), registry_(&registry) {}
@@ -100,13 +85,15 @@ Value Graph::input(std::string name, Type type, op::InputRole role, std::source_
            .wanted = {},
            .names = {},
            .provenance = {.label = {}, .where = SourcePosition::from(where), .origin = {}}});
-  return {this, {id, 0}};
+  declared_.push_back({id, where});
+  return value({id, 0});
 }
 
 Value Graph::param(std::string name, Type type, std::source_location where) {
-  const Value operands[1] = {};
-  return add_node(Op(op::Param{std::move(name), std::move(type)}), std::span(operands, 0), {},
-                  where)[0];
+  const Value made = add_node(Op(op::Param{std::move(name), std::move(type)}),
+                              std::span<const Value>(), {}, where)[0];
+  declared_.push_back({made.id().node, where});
+  return made;
 }
 
 Value Graph::constant(const Tensor& value, std::source_location where) {
@@ -122,6 +109,10 @@ std::vector<Value> Graph::add_node(Op op, std::span<const Value> operands, std::
                 .names = {},
                 .provenance = {.label = {}, .where = SourcePosition::from(where), .origin = {}}};
   for (const Value& v : operands) {
+    // A body that is being built may use values of the graphs around it: the node is the body's.
+    if (v.valid() && &v.graph() != this && v.graph().is_inside(*this)) {
+      return v.graph().add_node(std::move(spec.op), operands, std::move(spec.bodies), where);
+    }
     if (!v.valid()) {
       throw UserError(Diagnostic{ErrorCode::Name,
                                  "no_value",
@@ -131,7 +122,8 @@ std::vector<Value> Graph::add_node(Op op, std::span<const Value> operands, std::
                                  {},
                                  "take values from Graph::input, Graph::param or a builder"});
     }
-    if (&v.graph() != this) {
+    const std::optional<ValueId> operand = own(v);
+    if (!operand) {
       throw UserError(
           {.code = ErrorCode::Name,
            .detail = "other_graph",
@@ -139,16 +131,16 @@ std::vector<Value> Graph::add_node(Op op, std::span<const Value> operands, std::
                                   spec.op.mnemonic(), other_graph(v.graph(), *this), name_),
            .where = spec.provenance.where,
            .notes = {},
-           .help = "build both from the inputs of one graph; a body sees only its own "
-                   "inputs, so hand an outer value in as an operand: a capture of "
-                   "cond, a bcast of scan, a carry of while_loop, an input of "
-                   "custom_fn"});
+           .help = "build both from the inputs of one graph; only functions that build bodies of "
+                   "cond, scan, while_loop and checkpoint see values of the graph around them: "
+                   "hand others in as operands"});
     }
-    spec.operands.push_back(v.id());
+    spec.operands.push_back(*operand);
   }
   const NodeId id = add(std::move(spec));
   std::vector<Value> results;
-  for (std::uint32_t r = 0; r < nodes_[id].types.size(); ++r) results.push_back({this, {id, r}});
+  results.reserve(nodes_[id].types.size());
+  for (std::uint32_t r = 0; r < nodes_[id].types.size(); ++r) results.push_back(value({id, r}));
   return results;
 }
 
@@ -193,7 +185,7 @@ NodeId Graph::add(NodeSpec spec) {
       if (!outer.origin.empty()) provenance.origin = outer.origin;
     }
     node.provenance = std::make_shared<const Provenance>(std::move(provenance));
-    return append(std::move(node));
+    return push(std::move(node));
   } catch (const Rejection& rejection) {
     fail(rejection, spec);
   }
@@ -256,6 +248,11 @@ Op Graph::with_key(const Op& random) {
 }
 
 NodeId Graph::append(Node node) {
+  keeps_leaf_order_ = keeps_leaf_order_ || node.is_leaf();
+  return push(std::move(node));
+}
+
+NodeId Graph::push(Node node) {
   // Rules and passes that write something out step by step stop here, not at the end of memory.
   if (nodes_.size() >= MostNodes) {
     throw UserError(ErrorCode::Refused,
@@ -281,6 +278,7 @@ NodeId Graph::append(Node node) {
 std::int64_t Graph::fresh_key() { return take_key(next_key_); }
 
 void Graph::set_outputs(std::span<const Value> outputs, std::source_location where) {
+  sort_leaves();
   std::vector<ValueId> ids;
   for (const Value& v : outputs) {
     if (!v.valid()) {
@@ -292,7 +290,8 @@ void Graph::set_outputs(std::span<const Value> outputs, std::source_location whe
                      {},
                      "take values from Graph::input, Graph::param or a builder"});
     }
-    if (&v.graph() != this) {
+    const std::optional<ValueId> output = own(v);
+    if (!output) {
       throw UserError({.code = ErrorCode::Name,
                        .detail = "other_graph",
                        .message = fmt::format("an output of '{}' belongs to {}", name_,
@@ -301,10 +300,17 @@ void Graph::set_outputs(std::span<const Value> outputs, std::source_location whe
                        .notes = {},
                        .help = "hand an outer value in as an operand and return the body's input"});
     }
-    (void)readable_type(v.id());
-    ids.push_back(v.id());
+    (void)readable_type(*output);
+    ids.push_back(*output);
   }
-  outputs_ = std::move(ids);
+  set_outputs(std::move(ids));
+}
+
+void Graph::set_outputs(std::initializer_list<NamedOutput> outputs, std::source_location where) {
+  std::vector<Value> values;
+  for (const NamedOutput& o : outputs) values.push_back(o.value);
+  set_outputs(values, where);
+  for (std::size_t i = 0; i < values.size(); ++i) set_output_name(i, outputs.begin()[i].name);
 }
 
 void Graph::set_wanted(ValueId value, bool wanted) {
@@ -423,19 +429,6 @@ BodySignature Graph::signature(std::string role) const {
   }
   for (const ValueId v : outputs_) s.outputs.push_back(type(v));
   return s;
-}
-
-ProvenanceScope::ProvenanceScope(Graph& graph, Provenance provenance) : graph_(graph) {
-  if (!graph.provenance_stack_.empty() && !graph.provenance_stack_.back().label.empty()) {
-    const std::string& outer = graph.provenance_stack_.back().label;
-    provenance.label = provenance.label.empty() ? outer : outer + "/" + provenance.label;
-  }
-  graph.provenance_stack_.push_back(std::move(provenance));
-}
-
-// A graph that was moved away inside the scope has taken its stack along.
-ProvenanceScope::~ProvenanceScope() {
-  if (!graph_.provenance_stack_.empty()) graph_.provenance_stack_.pop_back();
 }
 
 }  // namespace ricci

@@ -1,9 +1,12 @@
 // Operations on whole graphs: equality, hashing, symbols and their binding.
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "ricci/ir/graph.h"
 #include "ricci/op/table.h"
 #include "ricci/support/hash.h"
+#include "ricci/support/text.h"
 
 namespace ricci {
 namespace {
@@ -84,6 +87,55 @@ Graph Graph::bind(const SymbolBindings& bindings) const {
              .provenance = n.provenance ? *n.provenance : Provenance{}});
   }
   out.outputs_ = outputs_;
+  out.output_names_ = output_names_;
+  return out;
+}
+
+void Graph::set_output_name(std::size_t output, std::string name) {
+  if (output >= outputs_.size()) {
+    throw UserError(ErrorCode::Name, fmt::format("the graph '{}' has no output {}", name_, output));
+  }
+  if (output_names_.empty() && name.empty()) return;
+  output_names_.resize(outputs_.size());
+  const auto same = std::ranges::find(output_names_, name);
+  const auto place = static_cast<std::size_t>(same - output_names_.begin());
+  if (!name.empty() && same != output_names_.end() && place != output) {
+    throw UserError(
+        ErrorCode::Name,
+        fmt::format("output {} of '{}' is called '{}' already", place, name_, shortened(name)),
+        "every output needs a name of its own");
+  }
+  output_names_[output] = std::move(name);
+}
+
+void Graph::copy_output_names(const Graph& from) {
+  check_internal(from.outputs_.size() == outputs_.size(), "names are of as many outputs");
+  output_names_ = from.output_names_;
+}
+
+const std::string& Graph::given_output_name(std::size_t output) const {
+  static const std::string none;
+  return output < output_names_.size() ? output_names_[output] : none;
+}
+
+std::vector<std::string> Graph::output_names() const {
+  std::set<std::string> taken(output_names_.begin(), output_names_.end());
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    std::string name = given_output_name(i);
+    if (name.empty()) {
+      const ValueId v = outputs_[i];
+      std::string base;
+      if (v.node < nodes_.size() && v.result < nodes_[v.node].names.size()) {
+        const Node& node = nodes_[v.node];
+        base = node.is_leaf() ? *node.leaf_name() : node.names[v.result];
+      }
+      if (base.empty()) base = fmt::format("out{}", i);
+      name = base;
+      for (int k = 2; !taken.insert(name).second; ++k) name = fmt::format("{}_{}", base, k);
+    }
+    out.push_back(std::move(name));
+  }
   return out;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <set>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -38,20 +39,28 @@ class Parser {
     std::vector<Graph> graphs;
     std::unordered_set<std::string> names;
     while (lex_.peek().kind != TokenKind::End) {
-      if (!lex_.peek().is_word("graph")) {
-        lex_.fail(lex_.peek(), "expected 'graph'", "a file is a list of graph @name { … }");
-      }
-      lex_.check_limit(lex_.next(), "graphs", limits().graphs, graphs.size() + 1,
-                       "the file has {} graphs or more");
-      lex_.expect('@');
-      const Token at = lex_.next();
-      std::string name = graph_name(at);
-      if (!names.insert(name).second) {
-        lex_.fail(at, fmt::format("this file already has a graph @{}", shortened(name)),
-                  "every graph of a file needs a name of its own");
-      }
-      graphs.push_back(block(std::move(name), 0));
+      const auto graph = [&] {
+        if (!lex_.peek().is_word("graph")) {
+          lex_.fail(lex_.peek(), "expected 'graph'", "a file is a list of graph @name { … }");
+        }
+        lex_.check_limit(lex_.next(), "graphs", limits().graphs, graphs.size() + 1,
+                         "the file has {} graphs or more");
+        lex_.expect('@');
+        const Token at = lex_.next();
+        std::string name = graph_name(at);
+        if (!names.insert(name).second) {
+          lex_.fail(at, fmt::format("this file already has a graph @{}", shortened(name)),
+                    "every graph of a file needs a name of its own");
+        }
+        try {
+          graphs.push_back(block(std::move(name), 0));
+        } catch (const KnownFault&) {  // it was read to its end
+        }
+      };
+      const Token first = lex_.peek();
+      if (!succeeds(graph)) skip_to_graph(first);
     }
+    if (!faults_.empty()) throw UserError(std::move(faults_));
     return graphs;
   }
 
@@ -65,6 +74,7 @@ class Parser {
     std::vector<Body> bodies;
     std::vector<Type> types;
     std::optional<ConstantText> payload;
+    bool is_read = false;  // to its end
   };
   using Scope = std::map<std::string, ValueId, std::less<>>;
   // The names of the graph being read, and of those around it.
@@ -76,7 +86,74 @@ class Parser {
     Parser& parser;
   };
 
+  // Something that cannot be read because of a fault that is known already.
+  struct KnownFault {};
+
   [[nodiscard]] const Limits& limits() const { return options_.limits; }
+
+  // Keeps the fault of a step that fails, as long as there is room for more of them.
+  template <class F>
+  bool succeeds(F&& step) {
+    try {
+      step();
+      return true;
+    } catch (const KnownFault&) {
+      return false;
+    } catch (const UserError& e) {
+      if (options_.most_faults <= 1) throw;
+      faults_.insert(faults_.end(), e.diagnostics().begin(), e.diagnostics().end());
+    }
+    if (faults_.size() >= options_.most_faults) throw UserError(std::move(faults_));
+    return false;
+  }
+
+  // What the lexer cannot read ends the search.
+  void skip_token() {
+    try {
+      lex_.next();
+    } catch (const UserError& e) {
+      faults_.insert(faults_.end(), e.diagnostics().begin(), e.diagnostics().end());
+      throw UserError(std::move(faults_));
+    }
+  }
+
+  void skip_to_graph(const Token& failed) {
+    if (lex_.peek().text.data() == failed.text.data()) skip_token();
+    while (lex_.peek().kind != TokenKind::End && !lex_.peek().is_word("graph")) skip_token();
+  }
+
+  // To what may begin a statement, or end the block, on a line of its own. Bodies that were entered
+  // are read to their end: braces open here are those of attributes.
+  void skip_statement(std::uint32_t line) {
+    while (in_attributes_ && lex_.peek().kind != TokenKind::End) {
+      in_attributes_ = !lex_.peek().is('}');
+      skip_token();
+    }
+    in_attributes_ = false;
+    const auto begins = [&](const Token& t) {
+      return t.kind == TokenKind::End || t.is('}') || t.is_word("graph") || t.is_word("return") ||
+             (t.line > line && (t.kind == TokenKind::Value || t.is_word("_")));
+    };
+    int depth = 0;  // of bodies that were never entered
+    while (depth != 0 || !begins(lex_.peek())) {
+      if (lex_.peek().kind == TokenKind::End) return;
+      if (lex_.peek().is('{')) ++depth;
+      if (lex_.peek().is('}')) --depth;
+      line = lex_.peek().line;
+      skip_token();
+    }
+  }
+
+  // Reads a statement; when it has a fault, what it would have defined is known to be missing.
+  void statement_or_skip(Graph& graph, Scope& scope, int depth, bool names_imply_roles) {
+    Statement s;
+    s.first = lex_.peek();
+    if (succeeds([&] { statement(s, graph, scope, depth, names_imply_roles); })) return;
+    for (const Token& r : s.results) {
+      if (r.kind == TokenKind::Value) scope.try_emplace(std::string(r.text), ValueId{});
+    }
+    if (!s.is_read) skip_statement(s.first.line);
+  }
 
   std::string graph_name(const Token& at) {
     if (at.kind == TokenKind::Word) return std::string(at.text);
@@ -110,12 +187,27 @@ class Parser {
     Graph graph(std::move(name), registry_);
     Scope scope;
     const Nested nested(*this, scope);
+    const std::size_t faults = faults_.size();
     lex_.expect('{');
     while (!lex_.peek().is_word("return")) {
-      statement(graph, scope, depth, names_imply_roles);
+      if (lex_.peek().is('}')) {
+        (void)succeeds([&] { lex_.fail(lex_.peek(), "expected '%name = op …' or 'return'"); });
+        break;
+      }
+      if (!faults_.empty() &&
+          (lex_.peek().is_word("graph") || lex_.peek().kind == TokenKind::End)) {
+        break;
+      }
+      statement_or_skip(graph, scope, depth, names_imply_roles);
     }
-    lex_.next();
-    graph.set_outputs(used_values(graph, scope));
+    if (lex_.peek().is_word("return")) {
+      const std::uint32_t line = lex_.next().line;
+      if (!succeeds([&] { returned(graph, scope); })) skip_statement(line);
+    }
+    if (faults_.size() != faults) {
+      (void)lex_.accept('}');
+      throw KnownFault{};
+    }
     lex_.expect('}');
     return graph;
   }
@@ -140,6 +232,7 @@ class Parser {
     const Token t = lex_.next();
     if (t.kind != TokenKind::Value) lex_.fail(t, "expected a value, %name");
     const auto it = scope.find(t.text);
+    if (it != scope.end() && it->second == ValueId{}) throw KnownFault{};
     if (it == scope.end()) {
       std::vector<std::string> known;
       for (const auto& [name, unused] : scope) known.push_back(name);
@@ -147,6 +240,7 @@ class Parser {
         lex_.fail(t, fmt::format("%{} belongs to the graph around this body", shortened(t.text)),
                   "a body sees only its own inputs; hand the value in as an operand");
       }
+      if (!told_.emplace(&scope, t.text).second) throw KnownFault{};
       const auto close = nearest(t.text, known);
       lex_.fail(t, fmt::format("%{} is not defined before this line", shortened(t.text)),
                 close ? fmt::format("did you mean %{}?", *close) : "");
@@ -156,9 +250,7 @@ class Parser {
     return it->second;
   }
 
-  void statement(Graph& graph, Scope& scope, int depth, bool names_imply_roles) {
-    Statement s;
-    s.first = lex_.peek();
+  void statement(Statement& s, Graph& graph, Scope& scope, int depth, bool names_imply_roles) {
     lex_.check_limit(s.first, "nodes", limits().nodes, ++statements_,
                      "the file has {} nodes or more");
     do {
@@ -182,7 +274,9 @@ class Parser {
                 fmt::format("write '{} %a, %b'", s.op.text));
     }
     s.operands = used_values(graph, scope);
-    if (lex_.accept('{')) attributes(s);
+    in_attributes_ = lex_.accept('{');
+    if (in_attributes_) attributes(s);
+    in_attributes_ = false;
     while (lex_.peek().kind == TokenKind::Word && !lex_.peek().is_word("return") &&
            !lex_.peek().is_word("_")) {
       const std::string role(lex_.next().text);
@@ -194,6 +288,7 @@ class Parser {
         s.types.push_back(values_.type());
       } while (lex_.accept(','));
     }
+    s.is_read = true;
     if (names_imply_roles && mnemonic) add_implied_role(s, *mnemonic);
     const std::vector<ValueId> made =
         mnemonic ? build(graph, s, *mnemonic) : build_alias(graph, s, alias);
@@ -277,6 +372,30 @@ class Parser {
       if (d.where.known() && !d.where.text.empty()) throw;
       d.where = lex_.place(at);
       throw UserError(std::move(d));
+    }
+  }
+
+  // `return %a, %b as "name"`
+  void returned(Graph& graph, const Scope& scope) {
+    std::vector<ValueId> outputs;
+    std::vector<Token> names;
+    if (lex_.peek().kind == TokenKind::Value) {
+      do {
+        check_values(outputs.size() + 1);
+        outputs.push_back(use(graph, scope));
+        names.emplace_back();
+        if (!lex_.peek().is_word("as")) continue;
+        lex_.next();
+        names.back() = lex_.next();
+        if (names.back().kind != TokenKind::String) {
+          lex_.fail(names.back(), "an output's name is written in quotes", "%y as \"prediction\"");
+        }
+      } while (lex_.accept(','));
+    }
+    graph.set_outputs(std::move(outputs));
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (names[i].kind != TokenKind::String) continue;
+      located(names[i], [&] { graph.set_output_name(i, name_in_quotes(names[i])); });
     }
   }
 
@@ -399,6 +518,9 @@ class Parser {
   std::vector<const Scope*> scopes_;
   std::int64_t next_key_ = 0;
   std::size_t statements_ = 0;
+  std::vector<Diagnostic> faults_;
+  bool in_attributes_ = false;
+  std::set<std::pair<const Scope*, std::string_view>> told_;  // names that are not defined
 };
 
 }  // namespace

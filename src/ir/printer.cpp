@@ -60,6 +60,9 @@ class Printer {
     for (std::size_t i = 0; i < graph.outputs().size(); ++i) {
       const ValueId v = graph.outputs()[i];
       out_ += fmt::format("{}%{}", i == 0 ? " " : ", ", names[v.node][v.result]);
+      if (const std::string& name = graph.given_output_name(i); !name.empty()) {
+        out_ += " as " + quote(name);
+      }
     }
     out_ += '\n';
     indent(depth);

@@ -91,6 +91,7 @@ Graph Rebuilder::finish() {
   std::vector<ValueId> outputs;
   for (const ValueId v : from_.outputs()) outputs.push_back((*this)(v));
   to_.set_outputs(std::move(outputs));
+  to_.copy_output_names(from_);
   return std::move(to_);
 }
 

@@ -25,6 +25,24 @@ bool one_zone(const Kernel& kernel, std::size_t axis) {
   return axis + 1 != kernel.kept && axis + 1 != kernel.outer;
 }
 
+// A guard that moves by one with the outer axis holds for all of the inner one or for none.
+bool counts_runs(const Guard& g, std::size_t axis) {
+  return g.strides[axis] == 0 && g.strides[axis - 1] == 1;
+}
+
+bool joins(const Guard& g, std::size_t axis, std::int64_t extent) {
+  return g.strides[axis - 1] == g.strides[axis] * extent || counts_runs(g, axis);
+}
+
+// Counts elements where it counted runs of them.
+void count_elements(Guard& g, std::size_t axis, std::int64_t extent) {
+  if (!counts_runs(g, axis)) return;
+  for (std::int64_t& s : g.strides) s *= extent;
+  g.offset *= extent;
+  g.limit *= extent;
+  g.strides[axis] = 1;
+}
+
 // In arguments that are the same memory.
 bool is_same_place(const Access& a, const Access& b) {
   return a.terms.empty() && b.terms.empty() && a.guards.empty() && b.guards.empty() &&
@@ -67,12 +85,17 @@ void coalesce(Kernel& kernel) {
   for (std::size_t axis = kernel.extents.size(); axis-- > 1;) {
     const std::size_t outer = axis - 1;
     if (!one_zone(kernel, outer)) continue;
+    const std::int64_t extent = kernel.extents[axis];
     bool joint = true;
-    for_each_strides(kernel, [&](const auto& strides) {
-      joint = joint && strides[outer] == strides[axis] * kernel.extents[axis];
+    for_each_access(kernel, [&](const Access& access) {
+      joint = joint && access.strides[outer] == access.strides[axis] * extent;
+      for (const Guard& g : access.guards) joint = joint && joins(g, axis, extent);
     });
     if (!joint) continue;
-    kernel.extents[outer] *= kernel.extents[axis];
+    for_each_access(kernel, [&](Access& access) {
+      for (Guard& g : access.guards) count_elements(g, axis, extent);
+    });
+    kernel.extents[outer] *= extent;
     for_each_strides(kernel, [&](auto& strides) { strides[outer] = strides[axis]; });
     drop_axis(kernel, axis);
   }

@@ -105,6 +105,11 @@ GraphModule GraphModule::from_mir(Graph graph) {
   return {std::move(graph), GraphStage::Mir};
 }
 
+GraphModule GraphModule::from_graph(Graph graph) {
+  const bool has_blocks = first_block(graph) != nullptr;
+  return {std::move(graph), has_blocks ? GraphStage::Hir : GraphStage::Mir};
+}
+
 GraphModule GraphModule::from_lir(Graph mir, std::shared_ptr<const Program> program) {
   check_internal(program != nullptr, "a LIR module has a program");
   GraphModule m = from_mir(std::move(mir));

@@ -77,6 +77,8 @@ std::vector<Pass> lowerings() {
        fuse_batch_preprocess},
       {"fuse_decomposed_gaussian_splat", "joins the two halves of an image of splats",
        fuse_decomposed_gaussian_splat},
+      {"fuse_shared_input_matmul", "makes one product of small ones of a value with several params",
+       [](const Graph& graph) { return fuse_shared_input_matmul(graph); }},
       {"prepare_for_autodiff", "everything a differentiator of primitives needs, to a fixpoint",
        prepare_for_autodiff},
   };

@@ -56,6 +56,7 @@ class Arrays {
     const ValueId value = graph_.outputs()[o];
     const Node& node = graph_.node(value.node);
     std::string name = o < options_.output_names.size() ? options_.output_names[o] : "";
+    if (name.empty()) name = graph_.given_output_name(o);
     if (name.empty() && value.result < node.names.size()) name = node.names[value.result];
     if (name.empty()) name = graph_.outputs().size() == 1 ? "out" : fmt::format("out{}", o);
     arrays_.push_back(
@@ -96,8 +97,9 @@ ObjectFile compile_object(const Graph& graph, const ObjectOptions& options) try 
   const device::Machine machine = backend->machine(options.target);
   const std::vector<Port> ports = runtime::ports_of(graph);
   const std::vector<int> donors = runtime::donors_of(graph, ports, options.donations);
-  const Program program =
-      make_program(graph, {options.fuse, &backend->target(), runtime::donated(donors)});
+  const Program program = make_program(
+      graph, {options.fuse, &backend->target(), runtime::donated(donors), options.memory_budget});
+  runtime::require_budget(program, program.arena_bytes, options.memory_budget);
   const std::vector<DocumentedArray> arrays = Arrays(graph, options).all(ports, donors);
   device::PackagedInterface interface{name_of(graph, options), machine.name, machine.features, {}};
   for (const DocumentedArray& a : arrays) interface.arrays.push_back(a.array);

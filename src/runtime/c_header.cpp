@@ -115,6 +115,31 @@ std::string counts(const std::string& name, const std::vector<DocumentedArray>& 
   return out;
 }
 
+// One line for each array that is written; for arrays that hold nothing too, which must be
+// somewhere.
+std::string allocations(const std::string& name, const std::vector<DocumentedArray>& arrays) {
+  std::string out;
+  for (const DocumentedArray& a : arrays) {
+    if (a.array.output < 0) continue;
+    const std::string field = fmt::format("arrays->{}", a.array.name);
+    const std::string_view type = c_type(a.type.dtype).name;
+    out += fmt::format(
+        "  if ({0} == NULL) {0} = ({1}*)calloc((size_t)({2}_{3}_elements + 1), sizeof({1}));\n"
+        "  if ({0} == NULL) return {2}_no_memory;\n",
+        field, type, name, a.array.name);
+  }
+  return out.empty() ? "  (void)arrays;\n" : out;
+}
+
+std::string releases(const std::vector<DocumentedArray>& arrays) {
+  std::string out;
+  for (const DocumentedArray& a : arrays) {
+    if (a.array.output < 0) continue;
+    out += fmt::format("  free(arrays->{0});\n  arrays->{0} = NULL;\n", a.array.name);
+  }
+  return out.empty() ? "  (void)arrays;\n" : out;
+}
+
 // {name}: what identifiers begin with. Braces of C are doubled.
 constexpr std::string_view Text =
     R"(/* {name}: a program compiled ahead of time by Ricci {version} for target '{target}'.
@@ -128,6 +153,7 @@ constexpr std::string_view Text =
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #ifdef __cplusplus
 extern "C" {{
@@ -156,6 +182,17 @@ typedef struct {name}_arrays {{
 
 /* How many values of its C type each array holds. */
 {counts}
+/* Gives every array that is null and is written (params, the state of an optimiser, outputs) memory
+ * of its own, filled with zeros. Inputs are the caller's. Returns {name}_ok or {name}_no_memory. */
+static inline int {name}_arrays_alloc({name}_arrays* arrays) {{
+{allocs}  return {name}_ok;
+}}
+
+/* Frees the arrays that are written and makes them null. Those that did not come from
+ * {name}_arrays_alloc must be null before. */
+static inline void {name}_arrays_free({name}_arrays* arrays) {{
+{frees}}}
+
 /* Makes the program ready. `threads` counts the calling thread; 0 means one per core. */
 int {name}_create({name}_program** program, int threads);
 
@@ -203,10 +240,11 @@ std::string c_identifier(const std::string& name) {
 
 std::string c_header(const device::PackagedInterface& interface,
                      const std::vector<DocumentedArray>& arrays) {
-  return fmt::format(fmt::runtime(Text), fmt::arg("name", interface.name),
-                     fmt::arg("version", RICCI_VERSION), fmt::arg("target", interface.target),
-                     fmt::arg("fields", struct_fields(arrays)),
-                     fmt::arg("counts", counts(interface.name, arrays)));
+  return fmt::format(
+      fmt::runtime(Text), fmt::arg("name", interface.name), fmt::arg("version", RICCI_VERSION),
+      fmt::arg("target", interface.target), fmt::arg("fields", struct_fields(arrays)),
+      fmt::arg("counts", counts(interface.name, arrays)),
+      fmt::arg("allocs", allocations(interface.name, arrays)), fmt::arg("frees", releases(arrays)));
 }
 
 }  // namespace ricci::runtime

@@ -57,7 +57,6 @@ struct ExecutionContext::Impl {
       : programs(std::move(all)),
         program(std::move(bound)),
         bindings(std::move(sizes)),
-        context(program->make_context()),
         check(ports_of(*programs), program->program()),
         inputs(programs->inputs().size()),
         outputs(programs->outputs().size()),
@@ -66,14 +65,21 @@ struct ExecutionContext::Impl {
   std::shared_ptr<Programs> programs;
   std::shared_ptr<BoundProgram> program;
   SymbolBindings bindings;
-  std::unique_ptr<device::Context> context;
+  std::unique_ptr<device::Context> context;  ///< made when it is first needed
   device::BufferCheck check;
   std::vector<const std::byte*> inputs;
   std::vector<std::byte*> outputs;
   bool all_given = false;  ///< the two are what the caller gave last, and were found usable
   runtime::Staging staging;
   OneAtATime one_run;
+  /// For runs on packed params: as long as these are kept, and not given.
+  std::optional<ExecutionContext> packed;
+  std::vector<const void*> packed_inputs;
 
+  [[nodiscard]] device::Context& room() {
+    if (!context) context = program->make_context();
+    return *context;
+  }
   /// Are these the pointers of the last run, with nothing left to look up or to copy?
   [[nodiscard]] bool is_again(std::span<const void* const> in,
                               std::span<void* const> out) const noexcept {
@@ -91,7 +97,9 @@ ExecutionContext::ExecutionContext(ExecutionContext&&) noexcept = default;
 ExecutionContext& ExecutionContext::operator=(ExecutionContext&&) noexcept = default;
 ExecutionContext::~ExecutionContext() = default;
 std::int64_t ExecutionContext::bytes() const noexcept {
-  return impl_ ? impl_->context->bytes() : 0;
+  if (!impl_) return 0;
+  return (impl_->context ? impl_->context->bytes() : 0) +
+         (impl_->packed ? impl_->packed->bytes() : 0);
 }
 
 namespace {
@@ -230,8 +238,47 @@ CompiledGraph load(const Graph& graph, std::shared_ptr<const Program> program, c
   runtime::rethrow_as_ours("load", graph.name());
 }
 
-std::span<const Port> CompiledGraph::inputs() const noexcept { return impl_->programs->inputs(); }
-std::span<const Type> CompiledGraph::outputs() const noexcept { return impl_->programs->outputs(); }
+std::span<const Port> CompiledGraph::inputs() const& noexcept { return impl_->programs->inputs(); }
+std::span<const Type> CompiledGraph::outputs() const& noexcept {
+  return impl_->programs->outputs();
+}
+std::span<const std::string> CompiledGraph::output_names() const& noexcept {
+  return *impl_->programs->output_names();
+}
+
+std::size_t CompiledGraph::input_index(std::string_view name) const {
+  return impl_->programs->input_named(name);
+}
+std::size_t CompiledGraph::output_index(std::string_view name) const {
+  return output_named(output_names(), name);
+}
+
+namespace {
+
+template <class Pointer, class Index>
+std::vector<Pointer> in_order(std::span<const std::pair<std::string_view, Pointer>> buffers,
+                              std::size_t count, Index&& index) {
+  std::vector<Pointer> out(count, nullptr);
+  std::vector<bool> given(count, false);
+  for (const auto& [name, buffer] : buffers) {
+    const std::size_t k = index(name);
+    if (given[k]) throw UserError(ErrorCode::Name, fmt::format("'{}' is given twice", name));
+    given[k] = true;
+    out[k] = buffer;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<const void*> CompiledGraph::bind_inputs(const NamedInputBuffers& buffers) const {
+  return in_order<const void*>(buffers, inputs().size(),
+                               [&](std::string_view name) { return input_index(name); });
+}
+std::vector<void*> CompiledGraph::bind_outputs(const NamedOutputBuffers& buffers) const {
+  return in_order<void*>(buffers, outputs().size(),
+                         [&](std::string_view name) { return output_index(name); });
+}
 
 void CompiledGraph::set_param(std::string_view name, const Tensor& value) {
   set_param(impl_->programs->input_named(name), value);
@@ -270,10 +317,12 @@ Tensor CompiledGraph::param(std::size_t input) const {
   return impl_->params.get(input);
 }
 
-std::vector<Tensor> CompiledGraph::run(const Feeds& feeds, const RunOptions& options) const try {
+Outputs CompiledGraph::run(const Feeds& feeds, const RunOptions& options) const try {
   const DefaultFloatEnvironment floats;
   const StopScope stoppable(options.stop);
   Programs& programs = *impl_->programs;
+  if (const auto packed = impl_->packed_for(feeds))
+    return CompiledGraph(packed).run(feeds, options);
   std::shared_lock lock(impl_->params.mutex());
   const Feeds all = with_kept(programs, impl_->params, feeds);
   // Tensors on the host stay alive by themselves, and change only where they are donated.
@@ -291,12 +340,12 @@ std::vector<Tensor> CompiledGraph::run(const Feeds& feeds, const RunOptions& opt
   run_program({programs, *program, impl_->device, *context}, fed.data, results.data,
               checked.bindings, options);
   staging.collect();
-  return std::move(results.tensors);
+  return {std::move(results.tensors), programs.output_names()};
 } catch (const std::exception&) {
   runtime::rethrow_as_ours("run", impl_->programs->graph().name());
 }
 
-std::vector<Tensor> CompiledGraph::update(const Feeds& feeds, const RunOptions& options) try {
+Outputs CompiledGraph::update(const Feeds& feeds, const RunOptions& options) try {
   const DefaultFloatEnvironment floats;
   const StopScope stoppable(options.stop);
   Programs& programs = *impl_->programs;
@@ -338,7 +387,7 @@ std::vector<Tensor> CompiledGraph::update(const Feeds& feeds, const RunOptions& 
   run_program({programs, *program, impl_->device, *context}, fed.data, outputs, checked.bindings,
               options);
   staging.collect();
-  return results;
+  return {std::move(results), programs.kept_output_names()};
 } catch (const std::exception&) {
   runtime::rethrow_as_ours("run", impl_->programs->graph().name());
 }
@@ -390,8 +439,15 @@ ExecutionContext CompiledGraph::make_context(const SymbolBindings& sizes) const 
     throw UserError(ErrorCode::NeedsStaticDim, fmt::format("the size of '{}' is not given", symbol),
                     fmt::format(R"(make_context({{{{"{}", 32}}}}))", symbol));
   }
-  return ExecutionContext(std::make_unique<ExecutionContext::Impl>(
-      impl_->programs, programs.bound(sizes), sizes, impl_->device.backend().memory()));
+  auto made = std::make_unique<ExecutionContext::Impl>(impl_->programs, programs.bound(sizes),
+                                                       sizes, impl_->device.backend().memory());
+  if (const auto packed = impl_->packed()) {
+    made->packed = CompiledGraph(packed).make_context(sizes);
+    made->packed_inputs.resize(packed->programs->inputs().size(), nullptr);
+  } else {
+    (void)made->room();
+  }
+  return ExecutionContext(std::move(made));
 } catch (const std::exception&) {
   runtime::rethrow_as_ours("run", impl_->programs->graph().name());
 }
@@ -409,7 +465,12 @@ void CompiledGraph::run(ExecutionContext& context, std::span<const void* const> 
         "use make_context() of this compiled graph");
   }
   const InUse in_use(c->one_run, programs.graph().name());
-  const Call call{programs, *c->program, impl_->device, *c->context};
+  if (const auto packed = c->packed ? impl_->packed_for(inputs) : nullptr) {
+    std::ranges::copy(inputs, c->packed_inputs.begin());
+    CompiledGraph(packed).run(*c->packed, c->packed_inputs, outputs, options);
+    return;
+  }
+  const Call call{programs, *c->program, impl_->device, c->room()};
   if (c->is_again(inputs, outputs)) {
     run_program(call, c->inputs, c->outputs, c->bindings, options);
     return;

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -10,6 +13,7 @@
 
 #include "runtime/param_store.h"
 #include "runtime/programs.h"
+#include "support/fork.h"
 
 namespace ricci {
 
@@ -28,9 +32,26 @@ struct CompiledGraph::Impl {
     return programs->inputs()[input];
   }
 
+  /// The same on packed params, with all values that are kept; null where there is nothing to pack,
+  /// or a param that would be packed is not kept. Brought up to date when values have changed.
+  [[nodiscard]] std::shared_ptr<Impl> packed();
+  /// The same, for a run that is given these values: null where one of them would be packed.
+  [[nodiscard]] std::shared_ptr<Impl> packed_for(const Feeds& feeds);
+  [[nodiscard]] std::shared_ptr<Impl> packed_for(std::span<const void* const> inputs);
+
   std::shared_ptr<runtime::Programs> programs;
   Device device;
   runtime::ParamStore params;
+
+ private:
+  void pack(const std::vector<std::uint64_t>& now);
+
+  ForkSharedMutex packed_mutex_;
+  std::shared_ptr<Impl> packed_;
+  std::uint64_t packed_version_ = 0;                  // of the store, when it was looked at
+  bool is_packed_ = false;                            // then
+  std::vector<std::uint64_t> packed_versions_;        // of the values that were taken over
+  std::vector<std::optional<CompiledGraph>> makers_;  // of packed params
 };
 
 }  // namespace ricci

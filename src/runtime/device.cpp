@@ -20,7 +20,7 @@ const Device& Device::default_cpu() {
 
 const Device& Device::standard() {
   static const Device device = [] {
-    const std::string first = backend::list().front().name;
+    const std::string first = backend::names().front();
     return first == "cpu" ? default_cpu() : named(first);
   }();
   return device;
@@ -32,6 +32,8 @@ std::vector<DeviceListing> Device::all() {
     out.push_back({std::move(l.name), std::move(l.why_not)});
   return out;
 }
+
+std::vector<std::string> Device::names() { return backend::names(); }
 
 void Device::warm_up() const { backend_->warm_up(); }
 std::int64_t Device::memory_bytes() { return device::host_memory().total_bytes(); }

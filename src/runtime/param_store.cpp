@@ -15,6 +15,8 @@ void ParamStore::set(std::size_t input, const Tensor& value, bool in_place) {
   if (own) stored.array.copy_in(plain.data());
   stored.given = true;
   stored.in_place = in_place;
+  ++stored.version;
+  ++version_;
   stored.type = value.type();
   stored.shared = in_place ? Tensor() : plain;
   stored.data = own ? stored.array.data() : stored.shared.data();

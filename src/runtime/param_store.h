@@ -3,7 +3,9 @@
 // device can read the host's memory.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "ricci/compiler/device/memory.h"
@@ -22,6 +24,9 @@ class ParamStore {
 
   // The mutex must be held for reading.
   [[nodiscard]] bool has(std::size_t input) const noexcept { return values_[input].given; }
+  /// How often a value was set; how often any was.
+  [[nodiscard]] std::uint64_t version(std::size_t input) const { return values_[input].version; }
+  [[nodiscard]] std::uint64_t version() const noexcept { return version_.load(); }
   [[nodiscard]] const Type& type(std::size_t input) const { return values_[input].type; }
   /// A value of its own, or one that never changes.
   [[nodiscard]] Tensor get(std::size_t input) const;
@@ -40,6 +45,7 @@ class ParamStore {
   struct Stored {
     bool given = false;
     bool in_place = false;
+    std::uint64_t version = 0;
     Type type;
     const std::byte* data = nullptr;
     Tensor shared;        // the host's value, unless it changes
@@ -48,6 +54,7 @@ class ParamStore {
   device::Memory& memory_;
   mutable ForkSharedMutex mutex_;
   std::vector<Stored> values_;
+  std::atomic<std::uint64_t> version_ = 0;  // read without the mutex
 };
 
 }  // namespace ricci::runtime

@@ -41,6 +41,23 @@ std::int64_t sum_of_outputs(const Program& program) {
 
 }  // namespace
 
+void require_budget(const Program& program, std::int64_t needed, std::int64_t budget) {
+  if (budget <= 0 || needed <= budget) return;
+  Diagnostic d{
+      ErrorCode::OutOfMemory,
+      "compile",
+      fmt::format("'{}' needs {} bytes to run even where values are computed again, but its "
+                  "budget is {}",
+                  program.name, needed, budget),
+      {},
+      {},
+      "raise the budget (--memory-budget, or CompileOptions::memory_budget in C++), or use "
+      "smaller sizes"};
+  d.notes.push_back(fmt::format("{} for temporaries, {} for the work of calls", program.arena_bytes,
+                                needed - program.arena_bytes));
+  throw UserError(std::move(d));
+}
+
 BoundProgram::BoundProgram(std::shared_ptr<const Program> program, const Device& device,
                            const CompileOptions& options)
     : device_(device),
@@ -146,16 +163,53 @@ Programs::Programs(Graph graph, Device device, CompileOptions options,
       donated_(inputs_.size(), false) {
   verify(graph_);
   for (const ValueId v : graph_.outputs()) outputs_.push_back(graph_.type(v));
+  std::vector<std::string> names = graph_.output_names();
+  std::vector<std::string> kept;
+  for (std::size_t o = 0; o < names.size(); ++o) {
+    if (donors_[o] < 0) kept.push_back(names[o]);
+  }
+  output_names_ = std::make_shared<const std::vector<std::string>>(std::move(names));
+  kept_names_ = std::make_shared<const std::vector<std::string>>(std::move(kept));
   for (const int input : donors_) {
     if (input >= 0) donated_[static_cast<std::size_t>(input)] = true;
   }
   is_static_ = graph_.symbols().empty();
+  const bool ready_made = ready != nullptr;
   if (ready) {
     only_ = std::make_shared<BoundProgram>(std::move(ready), device_, options_);
     recent_.push_front({{}, only_});
   } else if (is_static_) {
     only_ = bound({});
   }
+  // Packed params are held beside the ones they are made of, and their products are larger.
+  const bool has_room = options_.memory_budget == 0 && options_.memory_limit == 0;
+  if (!ready_made && options_.pack_params && options_.fuse && has_room && !has_donations()) {
+    find_packing();
+  }
+}
+
+void Programs::find_packing() {
+  packing_ = packing_of(graph_);
+  if (!packing_) return;
+  for (const PackedParam& p : packing_->params) {
+    for (const std::string& source : p.sources) packed_inputs_.push_back(input_named(source));
+  }
+  std::ranges::sort(packed_inputs_);
+  const auto rest = std::ranges::unique(packed_inputs_);
+  packed_inputs_.erase(rest.begin(), rest.end());
+}
+
+std::shared_ptr<Programs> Programs::packed() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (packed_) return packed_;
+  }
+  CompileOptions options = options_;
+  options.pack_params = false;
+  auto made = std::make_shared<Programs>(packing_->graph, device_, std::move(options));
+  const std::lock_guard lock(mutex_);
+  if (!packed_) packed_ = std::move(made);
+  return packed_;
 }
 
 std::size_t Programs::input_named(std::string_view name) const {
@@ -175,14 +229,28 @@ std::shared_ptr<BoundProgram> Programs::bound(const SymbolBindings& bindings) {
     const std::lock_guard lock(mutex_);
     if (auto program = found(bindings)) return program;
   }
-  auto program = std::make_shared<const Program>(
-      make_program(bind_sizes(graph_, bindings),
-                   {options_.fuse, &device_.backend().target(), donated(donors_)}));
-  auto made = std::make_shared<BoundProgram>(std::move(program), device_, options_);
+  auto made = make(bindings);
   const std::lock_guard lock(mutex_);
   if (auto theirs = found(bindings)) return theirs;  // another thread was as fast
   recent_.push_front({bindings, made});
   while (recent_.size() > std::max<std::size_t>(options_.max_bindings, 1)) recent_.pop_back();
+  return made;
+}
+
+std::shared_ptr<BoundProgram> Programs::make(const SymbolBindings& bindings) const {
+  const Graph graph = bind_sizes(graph_, bindings);
+  const auto within = [&](std::int64_t arena) {
+    auto program = std::make_shared<const Program>(
+        make_program(graph, {options_.fuse, &device_.backend().target(), donated(donors_), arena}));
+    return std::make_shared<BoundProgram>(std::move(program), device_, options_);
+  };
+  const std::int64_t budget = options_.memory_budget;
+  auto made = within(budget);
+  if (budget <= 0 || made->executable().workspace_bytes() <= budget) return made;
+  // What calls need besides temporaries is known only now.
+  const std::int64_t besides = made->executable().workspace_bytes() - made->program().arena_bytes;
+  if (besides < budget) made = within(budget - besides);
+  require_budget(made->program(), made->executable().workspace_bytes(), budget);
   return made;
 }
 
@@ -207,6 +275,7 @@ std::shared_ptr<BoundProgram> Programs::op_by_op(const SymbolBindings& bindings)
 void Programs::forget_contexts() {
   const std::lock_guard lock(mutex_);
   for (const Entry& e : recent_) e.program->forget_contexts();
+  if (packed_) packed_->forget_contexts();
 }
 
 }  // namespace ricci::runtime

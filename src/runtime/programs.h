@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ricci/compiler/device/backend.h"
 #include "ricci/runtime/compiled_graph.h"
 
+#include "runtime/packed_params.h"
 #include "support/fork.h"
 
 namespace ricci::runtime {
@@ -25,6 +27,9 @@ void require_static(const Graph& graph, std::string_view help = R"(graph.bind({{
                                          std::span<const Donation> donations);
 /// The same as the scheduler takes it.
 [[nodiscard]] std::vector<Donated> donated(std::span<const int> donors);
+
+/// UserError(out_of_memory) when a program needs more bytes than its budget, unless that is 0.
+void require_budget(const Program& program, std::int64_t needed, std::int64_t budget);
 
 /// An executable and the contexts that wait for its next run.
 class BoundProgram {
@@ -79,6 +84,9 @@ class Programs {
   [[nodiscard]] const CompileOptions& options() const noexcept { return options_; }
   [[nodiscard]] std::span<const Port> inputs() const noexcept { return inputs_; }
   [[nodiscard]] std::span<const Type> outputs() const noexcept { return outputs_; }
+  /// Of all outputs, and of those that replace no input.
+  [[nodiscard]] const Outputs::Names& output_names() const noexcept { return output_names_; }
+  [[nodiscard]] const Outputs::Names& kept_output_names() const noexcept { return kept_names_; }
   [[nodiscard]] bool is_static() const noexcept { return is_static_; }
   /// The input whose value an output replaces, or -1.
   [[nodiscard]] int donor_of(std::size_t output) const { return donors_[output]; }
@@ -93,12 +101,23 @@ class Programs {
   /// One kernel per op: for finding out which op did something. The last one is kept.
   [[nodiscard]] std::shared_ptr<BoundProgram> op_by_op(const SymbolBindings& bindings);
   void forget_contexts();
+  /// What params are put together while their values are kept; null where there is none.
+  [[nodiscard]] const Packing* packing() const noexcept { return packing_ ? &*packing_ : nullptr; }
+  /// Which inputs these are made of.
+  [[nodiscard]] const std::vector<std::size_t>& packed_inputs() const noexcept {
+    return packed_inputs_;
+  }
+  /// The programs of the packed graph.
+  [[nodiscard]] std::shared_ptr<Programs> packed();
 
  private:
   struct Entry {
     SymbolBindings bindings;
     std::shared_ptr<BoundProgram> program;
   };
+  void find_packing();
+  /// A program for these sizes, within the budget.
+  [[nodiscard]] std::shared_ptr<BoundProgram> make(const SymbolBindings& bindings) const;
   /// The mutex must be held.
   [[nodiscard]] std::shared_ptr<BoundProgram> found(const SymbolBindings& bindings);
 
@@ -107,6 +126,8 @@ class Programs {
   CompileOptions options_;
   std::vector<Port> inputs_;
   std::vector<Type> outputs_;
+  Outputs::Names output_names_;
+  Outputs::Names kept_names_;
   std::vector<int> donors_;
   std::vector<bool> donated_;
   bool is_static_ = true;
@@ -114,6 +135,9 @@ class Programs {
   ForkMutex mutex_;
   std::list<Entry> recent_;  // the last one used first
   Entry op_by_op_;
+  std::optional<Packing> packing_;
+  std::vector<std::size_t> packed_inputs_;
+  std::shared_ptr<Programs> packed_;
 };
 
 }  // namespace ricci::runtime

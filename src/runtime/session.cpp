@@ -68,7 +68,7 @@ struct Session::Impl {
     for (auto e = entries.begin(); e != entries.end(); ++e) {
       const runtime::Programs& p = *e->programs;
       if (e->hash != hash || !(p.options() == wanted) || !(p.graph() == graph)) continue;
-      if (!same_places(p.graph(), graph)) continue;
+      if (!same_places(p.graph(), graph) || *p.output_names() != graph.output_names()) continue;
       entries.splice(entries.begin(), entries, e);
       return e->programs;
     }

@@ -358,9 +358,22 @@ class Fuser {
     return true;
   }
 
+  struct Read {
+    std::size_t item = 0;
+    const loop::Layout* layout = nullptr;
+  };
+
+  // Do two items that go through all of an array go through it in one order?
+  [[nodiscard]] bool in_one_order(const Read& a, const Read& b) const {
+    const StaticDims& x = items_.items[a.item].dims;
+    const StaticDims& y = items_.items[b.item].dims;
+    if (x == y) return a.layout->strides == b.layout->strides;
+    return loop::is_contiguous(*a.layout, x) && loop::is_contiguous(*b.layout, y);
+  }
+
   // Kernels that read the same array in the same order read it once.
   void merge_siblings() {
-    std::vector<std::vector<std::size_t>> readers(items_.storages.size());
+    std::vector<std::vector<Read>> readers(items_.storages.size());
     for (std::size_t i = 0; i < items_.items.size(); ++i) {
       if (items_.items[i].kind == Item::Kind::Call) continue;
       for (const Seen& seen : items_.items[i].reads) {
@@ -368,16 +381,17 @@ class Fuser {
         if (s == nullptr) continue;
         const Storage& storage = items_.storages[static_cast<std::size_t>(s->storage)];
         if (storage.elements >= 256 && storage.elements == element_count(items_.items[i].dims)) {
-          readers[static_cast<std::size_t>(s->storage)].push_back(i);
+          readers[static_cast<std::size_t>(s->storage)].push_back({i, &s->layout});
         }
       }
     }
-    for (const std::vector<std::size_t>& list : readers) {
+    for (const std::vector<Read>& list : readers) {
       for (std::size_t k = 1; k < list.size(); ++k) {
-        const std::size_t a = fusion_.group_of[list[k]];
+        const std::size_t a = fusion_.group_of[list[k].item];
         for (std::size_t j = k - std::min(k, MostSiblings); j < k; ++j) {
-          const std::size_t b = fusion_.group_of[list[j]];
-          if (a != b && alive(a) && alive(b) && try_merge(a, b)) break;
+          const std::size_t b = fusion_.group_of[list[j].item];
+          if (a == b || !alive(a) || !alive(b) || !in_one_order(list[j], list[k])) continue;
+          if (try_merge(a, b)) break;
         }
       }
     }

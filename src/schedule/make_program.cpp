@@ -16,7 +16,9 @@
 #include "schedule/calls.h"
 #include "schedule/fuse.h"
 #include "schedule/kernel_builder.h"
+#include "schedule/order_rows.h"
 #include "schedule/place_temporaries.h"
+#include "schedule/recompute.h"
 #include "schedule/side_by_side.h"
 #include "schedule/step_buffers.h"
 #include "schedule/write_out.h"
@@ -58,7 +60,12 @@ class Assembler {
       schedule::attach_kernels(program_, replaced, target_);
       schedule::put_side_by_side(program_, replaced, target_);
     }
+    schedule::order_rows(program_);
     schedule::place_temporaries(program_, target_.alignment());
+    if (options_.memory_budget > 0 && program_.arena_bytes > options_.memory_budget) {
+      schedule::recompute_to_fit(program_, options_.memory_budget, replaced_buffers(),
+                                 target_.alignment());
+    }
     return std::move(program_);
   }
 

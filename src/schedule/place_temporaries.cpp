@@ -9,7 +9,6 @@
 
 #include "ricci/support/checked.h"
 
-#include "schedule/memory_plan.h"
 #include "schedule/step_buffers.h"
 
 namespace ricci::schedule {
@@ -132,6 +131,12 @@ void require_countable(const Program& program, std::span<const Lifetime> lives) 
 }
 
 }  // namespace
+
+std::vector<Lifetime> lifetimes_with_sharing(const Program& program) {
+  std::vector<Lifetime> lives = lifetimes(program);
+  (void)Sharing(program, lives).run();
+  return lives;
+}
 
 void place_temporaries(Program& program, std::int64_t alignment) {
   std::vector<Lifetime> lives = lifetimes(program);

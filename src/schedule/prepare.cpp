@@ -21,6 +21,8 @@
 #include "schedule/calls.h"
 #include "schedule/lower_for.h"
 #include "schedule/scatter_loops.h"
+#include "schedule/views_first.h"
+#include "schedule/wide_sums.h"
 #include "support/float_environment.h"
 #include "type/small_dtype.h"
 
@@ -291,6 +293,10 @@ Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
   // What a checkpoint computes again must not be merged with what it computed first: no merging of
   // common subexpressions from here on.
   while (changes.apply(inline_checkpoints(changes.graph()))) {
+  }
+  if (options.fuse) {
+    changes.apply(schedule::views_first(changes.graph()));
+    changes.apply(schedule::widen_sums(changes.graph()));
   }
   changes.apply(pad_by_choice(changes.graph()));
   changes.apply(drop_dead_code(changes.graph()));

@@ -244,17 +244,20 @@ std::vector<std::string> differentiable_leaves(const Graph& graph) {
   return out;
 }
 
-// Does some op's derivative differ from its function on purpose?
+// Does some op's derivative differ from its function by what it is: stop_gradient, and rounding,
+// whose derivative is that of what is rounded? Functions and registered ops with rules of their own
+// claim to be the derivative, and are held to it.
 bool has_own_rules(const Graph& graph) {
   return std::ranges::any_of(graph.nodes(), [](const Node& node) {
-    if (node.op.is<op::StopGradient>() || node.op.is<op::Custom>()) return true;
-    if (node.op.is<op::CustomFn>() && node.bodies.size() > 1) return true;
-    if (node.op.has(Trait::StraightThrough)) return true;
+    if (node.op.is<op::StopGradient>() || node.op.has(Trait::StraightThrough)) return true;
     const auto* packed = node.op.as<op::DequantMatmul>();
     if (packed != nullptr && packed->int8_activations) return true;
     const auto* unary = node.op.as<op::Unary>();
     if (unary != nullptr && unary->kind == UnaryKind::Round) return true;
-    return std::ranges::any_of(node.bodies, [](const Body& b) { return has_own_rules(*b.graph); });
+    const bool is_function = node.op.is<op::CustomFn>();
+    return std::ranges::any_of(node.bodies, [&](const Body& b) {
+      return (!is_function || b.role == "fwd") && has_own_rules(*b.graph);
+    });
   });
 }
 

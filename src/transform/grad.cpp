@@ -70,7 +70,12 @@ class Gradient {
     Transformed t = reverse_.finish(outputs);
     t.graph.set_name(forward_.name() + std::string(suffix));
     t.names = std::move(names_);
-    return tidied(std::move(t));
+    OutputNames names;
+    if (with_outputs) names.keep(forward_);
+    for (const ValueId v : wrt_) names.add("gradient of " + display_name(forward_, v));
+    t = tidied(std::move(t));
+    names.give_to(t.graph);
+    return t;
   }
 
  private:
@@ -125,7 +130,9 @@ Transformed grad(const Graph& forward, const std::vector<ValueRef>& wrt,
                  const GradOptions& options) {
   return with_autodiff_errors([&] {
     require_derivative(forward);
-    Gradient g(forward, wrt, options, {true});
+    GradOptions seeded = options;
+    seeded.internal_seed = !options.external_seed;
+    Gradient g(forward, wrt, seeded, {true});
     g.seed_first();
     return g.finish(false, "_grad");
   });

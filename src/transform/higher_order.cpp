@@ -9,6 +9,7 @@
 #include "ricci/transform/vmap.h"
 
 #include "transform/leaves.h"
+#include "transform/names.h"
 #include "transform/tidy.h"
 
 namespace ricci {
@@ -29,6 +30,11 @@ Transformed hvp(const Graph& forward, const std::vector<ValueRef>& wrt, const Hv
   out.map = gradient.map.then(out.map);
   for (const auto& [conventional, chosen] : gradient.names) out.names.emplace(conventional, chosen);
   out.graph.set_name(forward.name() + "_hvp");
+  OutputNames called;
+  called.keep(gradient.graph);
+  called.add_each("tangent of", forward);
+  for (const std::string& name : names) called.add("Hessian-vector product by " + name);
+  called.give_to(out.graph);
   return out;
 }
 
@@ -86,12 +92,17 @@ Transformed gauss_newton_product(const Graph& graph, const std::vector<ValueRef>
       curved.graph,
       {{cut_name, z_and_tangent[0]}, {curved.names.at("tangent_" + cut_name), z_and_tangent[1]}});
   // Jᵀ H J v
-  const Transformed pulled = grad(model, refs(names), GradOptions::training());
+  const Transformed pulled =
+      grad(model, refs(names), {.zero_missing_wrt = true, .external_seed = true});
   const std::vector<Value> products =
       leaves.include(pulled.graph, {{pulled.names.at("d_output"), bent[3]}});
   std::vector<Value> outputs{bent[0]};
   outputs.insert(outputs.end(), products.begin(), products.end());
   Transformed done = finish(leaves, graph, outputs);
+  OutputNames called;
+  called.add(graph.output_names()[0]);
+  for (const std::string& name : names) called.add("Gauss-Newton product by " + name);
+  called.give_to(done.graph);
   done.names = std::move(result.names);
   return done;
 }

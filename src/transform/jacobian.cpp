@@ -13,6 +13,7 @@
 
 #include "transform/holomorphic.h"
 #include "transform/leaves.h"
+#include "transform/names.h"
 #include "transform/tidy.h"
 
 namespace ricci {
@@ -126,8 +127,8 @@ std::vector<Value> pulled_units(SharedLeaves& leaves, const Graph& graph, ValueI
                                 const std::vector<std::string>& names,
                                 std::complex<double> factor) {
   const Type type = graph.type(output);
-  const Transformed gradient =
-      grad(with_outputs(graph, {output}), refs_of(names), GradOptions::training());
+  const Transformed gradient = grad(with_outputs(graph, {output}), refs_of(names),
+                                    {.zero_missing_wrt = true, .external_seed = true});
   const std::string& seed = gradient.names.at("d_output");
   const Transformed all = vmap(gradient.graph, {{seed}}, element_count(type));
   Value units = unit_rows(leaves.graph(), type);
@@ -157,12 +158,26 @@ std::vector<Value> reverse_rows(SharedLeaves& leaves, const Graph& graph, ValueI
   return rows;
 }
 
+// For every output, for every leaf.
+Transformed with_matrix_names(Transformed t, const Graph& graph,
+                              const std::vector<std::string>& names) {
+  OutputNames called;
+  for (const std::string& output : graph.output_names()) {
+    for (const std::string& name : names) {
+      called.add(fmt::format("Jacobian of {} by {}", output, name));
+    }
+  }
+  called.give_to(t.graph);
+  return t;
+}
+
 }  // namespace
 
 Transformed jacfwd(const Graph& graph, const std::vector<ValueRef>& wrt) {
   const std::vector<std::string> names = leaf_names(graph, wrt);
   require_holomorphic_pairs(graph, names);
-  return forward_matrices(graph, names, By::Conjugate, true, "_jacfwd");
+  return with_matrix_names(forward_matrices(graph, names, By::Conjugate, true, "_jacfwd"), graph,
+                           names);
 }
 
 Transformed jacrev(const Graph& graph, const std::vector<ValueRef>& wrt) {
@@ -181,7 +196,7 @@ Transformed jacrev(const Graph& graph, const std::vector<ValueRef>& wrt) {
     }
     for (const Value& rows : reverse_rows(leaves, graph, output, names)) matrices.push_back(rows);
   }
-  return finished_matrices(leaves, graph, matrices);
+  return with_matrix_names(finished_matrices(leaves, graph, matrices), graph, names);
 }
 
 // Of a real loss ∂²L/∂z̄∂z, of a holomorphic one ∂²f/∂z², whose first derivative is the conjugate
@@ -221,6 +236,12 @@ Transformed hessian(const Graph& graph, const std::vector<ValueRef>& wrt) {
   Transformed out = forward_matrices(first, names, By::Number, holomorphic, "_jacfwd");
   out.map = gradient.map.then(out.map);
   out.graph.set_name(graph.name() + "_hessian");
+  OutputNames called;
+  for (const std::string& row : names) {
+    for (const std::string& column : names)
+      called.add(fmt::format("Hessian by {}, {}", row, column));
+  }
+  called.give_to(out.graph);
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include "transform/codes.h"
 #include "transform/curve_speed.h"
 #include "transform/leaves.h"
+#include "transform/names.h"
 #include "transform/taylor.h"
 #include "transform/tidy.h"
 
@@ -74,7 +75,14 @@ Transformed jet(const Graph& graph, const std::vector<ValueRef>& wrt, int order,
   Transformed t = taylor.finish(outputs);
   t.graph.set_name(fmt::format("{}_jet{}", graph.name(), order));
   t.names = std::move(names);
-  return tidied(std::move(t));
+  t = tidied(std::move(t));
+  OutputNames called;
+  called.keep(graph);
+  for (std::size_t k = 1; k <= orders; ++k) {
+    called.add_each(fmt::format("derivative of order {} of", k), graph);
+  }
+  called.give_to(t.graph);
+  return t;
 }
 
 }  // namespace ricci

@@ -6,6 +6,7 @@
 #include "transform/codes.h"
 #include "transform/forward.h"
 #include "transform/leaves.h"
+#include "transform/names.h"
 #include "transform/tidy.h"
 
 namespace ricci {
@@ -32,7 +33,12 @@ Transformed jvp(const Graph& graph, const std::vector<ValueRef>& tangent_for) {
   Transformed t = forward.finish(outputs);
   t.graph.set_name(graph.name() + "_jvp");
   t.names = std::move(names);
-  return tidied(std::move(t));
+  t = tidied(std::move(t));
+  OutputNames called;
+  called.keep(graph);
+  called.add_each("tangent of", graph);
+  called.give_to(t.graph);
+  return t;
 }
 
 }  // namespace ricci

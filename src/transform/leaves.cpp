@@ -44,7 +44,7 @@ SharedLeaves::SharedLeaves(const Graph& like, std::string name)
   graph_.reserve_keys(like.next_key());
   for (const NodeId id : like.leaves()) {
     const Node& leaf = like.node(id);
-    leaves_.emplace(*leaf.leaf_name(), Value(&graph_, {graph_.append(leaf), 0}));
+    leaves_.emplace(*leaf.leaf_name(), graph_.value({graph_.append(leaf), 0}));
   }
 }
 

@@ -136,6 +136,8 @@ Transformed nth_order_grad(const Graph& forward, std::string_view wrt, int order
                         ? nested_grad(forward, name, order)
                         : taylor_grad(forward, v, static_cast<std::size_t>(order));
   out.graph.set_name(fmt::format("{}_d{}", forward.name(), order));
+  out.graph.set_output_name(
+      0, fmt::format("derivative of order {} of {} by {}", order, forward.output_names()[0], name));
   return out;
 }
 

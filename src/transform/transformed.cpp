@@ -33,12 +33,13 @@ ValueId ValueRef::in(const Graph& graph) const {
     if (name->starts_with('%') && !graph.find(*name)) return find_value(graph, name->substr(1));
     return {graph.find_or_throw(*name), 0};
   }
-  const ValueId id = std::get<ValueId>(ref_);
-  if (graph_ != nullptr && graph_ != &graph) {
+  const auto* handle = std::get_if<Value>(&ref_);
+  if (handle != nullptr && &handle->graph() != &graph) {
     throw UserError(ErrorCode::Name,
                     fmt::format("the value belongs to another graph than '{}'", graph.name()),
                     "refer to inputs and params by name, or to values by id");
   }
+  const ValueId id = handle != nullptr ? handle->id() : std::get<ValueId>(ref_);
   if (id.node >= graph.size() || id.result >= graph.node(id.node).types.size() ||
       !graph.node(id.node).wanted[id.result]) {
     throw UserError(ErrorCode::Name, fmt::format("the graph '{}' has no value ({}, {})",

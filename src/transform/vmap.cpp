@@ -67,7 +67,9 @@ Transformed vmap(const Graph& graph, const std::vector<BatchedInput>& batched, c
   }
   Transformed t = batching.finish(lifted);
   t.graph.set_name(graph.name() + "_vmap");
-  return tidied(std::move(t));
+  t = tidied(std::move(t));
+  t.graph.copy_output_names(graph);
+  return t;
 }
 
 }  // namespace ricci

@@ -212,6 +212,28 @@ TEST(BackendFourier, NarrowerVectors) {
   }
 }
 
+// Lines that are transformed a few at a time: every number of them, whole groups and rests.
+TEST(BackendFourier, ShortLinesOfEveryCount) {
+  std::vector<const VectorKernels*> tables = {&vector_kernels()};
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0) {
+    tables.push_back(&vector_avx2::kernels);
+  }
+#endif
+  for (const VectorKernels* table : tables) {
+    for (const Of of : {Of::Complex, Of::RealToHalf, Of::HalfToReal}) {
+      for (const std::int64_t n : {8, 16, 32, 64, 96, 128, 144, 256, 272, 400, 416, 512, 1024}) {
+        for (const std::int64_t lines : {1, 2, 3, 4, 5, 7, 8, 13}) {
+          const bool inverse = of == Of::HalfToReal || lines % 2 == 0;
+          const loop::FourierTransform role{of, lines, n, 1, inverse && of != Of::RealToHalf, 0.3};
+          expect_accurate(role, table->fourier_f32);
+          expect_accurate(role, table->fourier_f64);
+        }
+      }
+    }
+  }
+}
+
 // More than two passes through memory.
 TEST(BackendFourier, AMillion) {
   expect_accurate<float>({Of::Complex, 1, 1 << 21, 1, false, 1.0});

@@ -20,7 +20,7 @@ namespace ricci::cpu {
 namespace {
 
 // How a test lays out an operand.
-enum class Order { Rows, Columns, Gaps, Reversed };
+enum class Order { Rows, Columns, Gaps, Reversed, Interleaved };
 constexpr Order AllOrders[] = {Order::Rows, Order::Columns, Order::Gaps, Order::Reversed};
 
 struct Laid {
@@ -28,6 +28,21 @@ struct Laid {
   std::int64_t first = 0;  // index of element [0, …]
   std::int64_t size = 0;   // elements of storage
 };
+
+// The same element of all matrices side by side.
+Laid interleaved(const std::vector<std::int64_t>& batch, std::int64_t rows, std::int64_t columns) {
+  Laid l;
+  l.layout.batch.assign(batch.size(), 0);
+  std::int64_t batches = 1;
+  for (std::size_t i = batch.size(); i-- > 0;) {
+    l.layout.batch[i] = batches;
+    batches *= batch[i];
+  }
+  l.layout.row = columns * batches;
+  l.layout.column = batches;
+  l.size = rows * columns * batches;
+  return l;
+}
 
 // `shared[i]`: the batch axis i repeats one matrix.
 Laid lay_out(Order order, const std::vector<std::int64_t>& batch, std::int64_t rows,
@@ -45,6 +60,7 @@ Laid lay_out(Order order, const std::vector<std::int64_t>& batch, std::int64_t r
       l.layout.row = -columns, l.layout.column = 1;
       l.first = rows > 0 ? (rows - 1) * columns : 0;
       break;
+    case Order::Interleaved: return interleaved(batch, rows, columns);
   }
   l.layout.batch.assign(batch.size(), 0);
   l.size = matrix;
@@ -228,6 +244,100 @@ TYPED_TEST(BackendMatmul, BatchesBroadcast) {
                         .b_shared = {false, true}});
       check<TypeParam>(
           {.batch = {1, 5}, .m = m, .n = 40, .k = 6, .b = a, .a_shared = {true, true}});
+    }
+  }
+}
+
+// Batches that no number of lanes divides, matrices that fill a vector and that do not.
+TYPED_TEST(BackendMatmul, ManyTinyMatrices) {
+  const std::int64_t sizes[][3] = {{1, 1, 1}, {2, 2, 2}, {3, 3, 3}, {3, 1, 3}, {1, 3, 3},
+                                   {4, 4, 4}, {2, 5, 8}, {5, 4, 7}, {7, 7, 3}, {8, 8, 8}};
+  const std::vector<std::int64_t> batches[] = {{37}, {3, 5}, {4}};
+  for (const auto& s : sizes) {
+    for (const Order order : {Order::Rows, Order::Columns, Order::Gaps, Order::Reversed}) {
+      for (const auto& batch : batches) {
+        const bool accumulate = (s[1] + static_cast<int>(order)) % 2 == 0;
+        check<TypeParam>(
+            {batch, s[0], s[1], s[2], order, Order::Rows, Order::Rows, {}, {}, accumulate});
+        check<TypeParam>({batch, s[0], s[1], s[2], Order::Rows, order, Order::Rows});
+        check<TypeParam>({batch, s[0], s[1], s[2], order, Order::Columns, order});
+      }
+    }
+    const bool accumulate = s[0] % 2 == 0;
+    constexpr Order Side = Order::Interleaved;
+    check<TypeParam>({{37}, s[0], s[1], s[2], Side, Side, Side, {}, {}, accumulate});
+    check<TypeParam>({{3, 5}, s[0], s[1], s[2], Side, Order::Rows, Order::Columns});
+    check<TypeParam>(
+        {.batch = {3, 19}, .m = s[0], .n = s[1], .k = s[2], .a_shared = {true, false}});
+    check<TypeParam>(
+        {.batch = {3, 19}, .m = s[0], .n = s[1], .k = s[2], .b_shared = {false, true}});
+  }
+}
+
+TEST(BackendMatmulTiles, ManyTinyMatricesAreCutAndStayRight) {
+  check<float>({.batch = {3, 20000}, .m = 3, .n = 3, .k = 3});
+  check<double>({.batch = {20001}, .m = 2, .n = 3, .k = 4, .a = Order::Columns});
+  check<std::complex<float>>({.batch = {9000}, .m = 3, .n = 3, .k = 3});
+}
+
+// Axes that follow each other in all operands are one.
+TEST(BackendMatmulTiles, AdjoiningBatchAxesAreJoined) {
+  for (const Order order : {Order::Rows, Order::Interleaved}) {
+    check<float>({.batch = {2, 3, 4}, .m = 40, .n = 33, .k = 35, .a = order, .b = order});
+    check<BFloat16>({.batch = {2, 3, 4}, .m = 40, .n = 33, .k = 35, .a = order, .b = order});
+    check<float>({.batch = {2, 3, 4},
+                  .m = 40,
+                  .n = 33,
+                  .k = 35,
+                  .a = order,
+                  .b_shared = {false, true, true}});
+  }
+}
+
+// What machines with other vectors run.
+template <class T>
+void check_tiny_kernel(const ProductKernels<T>& kernels, std::int64_t m, std::int64_t n,
+                       std::int64_t k) {
+  constexpr std::int64_t Count = 21;
+  std::mt19937 random(5);
+  std::vector<T> a(static_cast<std::size_t>(Count * m * k));
+  std::vector<T> b(static_cast<std::size_t>(Count * k * n));
+  std::vector<T> c(static_cast<std::size_t>(Count * m * n));
+  for (T& x : a) x = number<T>(random);
+  for (T& x : b) x = number<T>(random);
+  kernels.tiny({.count = Count,
+                .m = m,
+                .n = n,
+                .k = k,
+                .a = {a.data(), m * k, k, 1},
+                .b = {b.data(), k * n, n, 1},
+                .c = {c.data(), m * n, n, 1}});
+  for (std::int64_t i = 0; i < Count * m * n; ++i) {
+    double sum = 0;
+    for (std::int64_t d = 0; d < k; ++d) {
+      sum += wide(a[static_cast<std::size_t>(i / n * k + d)]) *
+             wide(b[static_cast<std::size_t>((i / (m * n) * k + d) * n + i % n)]);
+    }
+    ASSERT_NEAR(c[static_cast<std::size_t>(i)], sum, 1e-5) << m << ' ' << n << ' ' << k << ' ' << i;
+  }
+}
+
+TEST(BackendMatmulTiles, TinyKernelsOfEveryInstructionSet) {
+  std::vector<const VectorKernels*> tables{&vector_base::kernels};
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0) {
+    tables.push_back(&vector_avx2::kernels);
+  }
+#endif
+  for (const VectorKernels* table : tables) {
+    SCOPED_TRACE(table->name);
+    for (std::int64_t m = 1; m <= 8; ++m) {
+      for (std::int64_t n = 1; n <= 8; ++n) {
+        for (const std::int64_t k : {1, 2, 3, 5, 8}) {
+          check_tiny_kernel(table->f32, m, n, k);
+          check_tiny_kernel(table->f64, m, n, k);
+        }
+      }
     }
   }
 }

@@ -133,7 +133,8 @@ graph @flags {{
 }}
 )",
                                            type);
-      const Type t = parse_graph(text).nodes()[0].types[0];
+      const Graph read = parse_graph(text);
+      const Type t = read.nodes()[0].types[0];
       const Tensor n = Tensor::splat({DType::I32, {}}, 0);
       Tensor mixed = Tensor::splat(t, 1).contiguous();
       if (mixed.numel() > 1) {

@@ -216,6 +216,10 @@ Cases cases(const op::GatedDeltaNet*) {
                   .op = {3},
                   .wanted = with_state});
   list.push_back({.name = "wide_values", .in = net_operands({1, 2, 1, 1, 2, 67}), .op = {2}});
+  list.push_back({.name = "a_chunk",  // [gdn-chunked]
+                  .in = net_operands({1, 17, 1, 2, 2, 3}),
+                  .op = {2},
+                  .wanted = with_state});
   const auto symbol = [](const char* s) { return Dim::symbol(s); };
   list.push_back({.name = "symbolic",
                   .in = net_operands({symbol("b"), symbol("s"), 2, 4, symbol("n"), symbol("m")}),
@@ -274,6 +278,7 @@ Cases cases(const op::GatedDeltaNetBackward*) {
   list.push_back({.name = "grouped_heads", .in = with_do({2, 3, 2, 6, 3, 2}), .op = {3}});
   list.push_back({.name = "one_step", .in = with_do({2, 1, 2, 2, 3, 3}), .op = {3}});
   list.push_back({.name = "no_steps", .in = with_do({2, 0, 2, 2, 3, 2}), .op = {3}});
+  list.push_back({.name = "a_chunk", .in = with_do({1, 17, 1, 2, 2, 3}), .op = {2}});
   list.push_back({.name = "symbolic",
                   .in = with_do({Dim("b"), Dim("s"), 2, 4, Dim("n"), Dim("m")}),
                   .op = {"n"}});

@@ -257,29 +257,6 @@ void expect_no_empty_cell(const OpDescriptor& d) {
   }
 }
 
-// A block has to be lowered first, and every transform says so.
-void expect_refused(const OpDescriptor& d) {
-  std::size_t tried = 0;
-  for (const Case& c : cases_for(d.kind)) {
-    if (!c.rejects.empty() || c.fails || !c.dtypes.has(DType::F64)) continue;
-    const Graph g = build_case(c, DType::F64).graph;
-    const std::vector<ValueRef> wrt{ValueId{g.inputs()[0], 0}};
-    const auto code_of = [](const std::function<void()>& transform) {
-      try {
-        transform();
-      } catch (const UserError& e) {
-        return e.code();
-      }
-      return ErrorCode::Internal;
-    };
-    EXPECT_EQ(code_of([&] { (void)vjp(g, wrt); }), ErrorCode::WrongStage) << c.name;
-    EXPECT_EQ(code_of([&] { (void)jvp(g, wrt); }), ErrorCode::WrongStage) << c.name;
-    EXPECT_EQ(code_of([&] { (void)vmap(g, {{"x0"}}, 2); }), ErrorCode::WrongStage) << c.name;
-    ++tried;
-  }
-  EXPECT_GT(tried, 0U) << d.info->name;
-}
-
 class OpTransforms : public ::testing::TestWithParam<std::size_t> {};
 
 // What holds for every op on every case of its table, and so shows promises about single ops:
@@ -300,10 +277,6 @@ TEST_P(OpTransforms, Hold) {
   const OpDescriptor& d = all_ops()[GetParam()];
   if (!is_chosen(d)) return;
   if (d.vjp == RuleSource::Leaf) return;  // the drivers deal with leaves; every other op has some
-  if (d.vjp == RuleSource::Refused) {
-    expect_refused(d);
-    return;
-  }
   for (const Case& c : cases_for(d.kind)) {
     if (!c.rejects.empty() || c.fails) continue;
     for (const DType dtype : {DType::F64, DType::C128}) {

@@ -8,12 +8,15 @@
 
 #include "ricci/compiler/rewrite/cleanup.h"
 #include "ricci/compiler/schedule/program.h"
+#include "ricci/compiler/schedule/verify.h"
+#include "ricci/runtime/compiled_graph.h"
 
 #include "backend/agreement.h"
 #include "backend/cpu/run/executable.h"
 #include "backend/cpu/run/target.h"
 #include "backend/cpu/run/tiling.h"
 #include "property/for_programs.h"
+#include "support/compare.h"
 #include "test_paths.h"
 
 namespace ricci::testing {
@@ -78,6 +81,46 @@ TEST(PropertyCompiled, ReportsTheFaultsOfTheReference) {
   if (program_count(200) >= 100) {
     EXPECT_GT(counts().faults, before);
   }
+}
+
+// [planner-remat] Whatever is computed again, results and faults stay the same to the bit, and no
+// program needs more memory than it did.
+TEST(PropertyCompiled, BudgetsOfMemoryChangeNoBit) {
+  struct Ran {
+    std::vector<Tensor> outputs;
+    std::string fault;
+  };
+  std::size_t smaller = 0;
+  const auto check = [&](const Program& p) -> std::string {
+    const Graph graph = dead_code_elimination(p.graph).graph;
+    for (const bool fuse : {false, true}) {
+      const auto made = [&](std::int64_t budget) {
+        return std::make_shared<const ricci::Program>(
+            make_program(graph, {.fuse = fuse, .target = &cpu::target(), .memory_budget = budget}));
+      };
+      const auto run = [&](std::shared_ptr<const ricci::Program> program) -> Ran {
+        try {
+          return {load(graph, std::move(program), Device::cpu(1)).run(p.feeds), ""};
+        } catch (const UserError& e) {
+          return {{}, e.what()};
+        }
+      };
+      const auto freely = made(0);
+      const auto tight = made(std::max<std::int64_t>(1, freely->arena_bytes / 2));
+      verify(*tight);
+      if (tight->arena_bytes > freely->arena_bytes) return "it needs more memory than before";
+      if (tight->arena_bytes < freely->arena_bytes) ++smaller;
+      const Ran expected = run(freely);
+      const Ran actual = run(tight);
+      if (actual.fault != expected.fault) return "fault: " + actual.fault;
+      for (std::size_t i = 0; i < expected.outputs.size(); ++i) {
+        if (!same(actual.outputs[i], expected.outputs[i])) return fmt::format("output {}", i);
+      }
+    }
+    return {};
+  };
+  for_programs(program_count(100), {.nodes = 20, .random = true, .large = true}, check);
+  EXPECT_GE(smaller, program_count(100) / 10);
 }
 
 // The large ones are there for what small ones do not have.

@@ -102,25 +102,19 @@ TEST(PropertyText, RepeatedPiecesAreRefusedOrSurvive) {
 }
 
 std::string dictionary() {
-  std::vector<std::string> entries = {"graph",      "return",
-                                      "ricci 1",    "splat",
-                                      "hex",        "true",
-                                      "false",      "inf",
-                                      "nan(",       "0x",
-                                      "_",          "//",
-                                      "%",          "@",
-                                      "{",          "}",
-                                      "[",          "]",
-                                      "(",          ")",
-                                      "=",          ",",
-                                      ":",          "+",
-                                      "-",          "*",
-                                      "\"",         "\\x",
-                                      "none",       "body {",
-                                      "cond {",     "then {",
-                                      "else {",     "fwd {",
-                                      "vjp {",      "jvp {",
-                                      "body_vjp {", "forward_body {"};
+  std::vector<std::string> entries = {"graph",  "return",     "ricci 1",
+                                      "splat",  "hex",        "true",
+                                      "false",  "inf",        "nan(",
+                                      "0x",     "_",          "//",
+                                      "%",      "@",          "{",
+                                      "}",      "[",          "]",
+                                      "(",      ")",          "=",
+                                      ",",      ":",          "+",
+                                      "-",      "*",          "\"",
+                                      "\\x",    "none",       "as \"",
+                                      "body {", "cond {",     "then {",
+                                      "else {", "fwd {",      "vjp {",
+                                      "jvp {",  "body_vjp {", "forward_body {"};
   for (const std::string& name : all_mnemonics()) entries.push_back(name);
   for (const OpDescriptor& d : all_ops()) {
     for (const FieldInfo& field : d.fields) {

@@ -144,7 +144,7 @@ Feeds with_directions(const Stored& s, const Transformed& t, Feeds feeds) {
 
 // A derivative that is zero for want of a path is zero here as it is in JAX.
 Transformed gradients_of(const Stored& s) {
-  return grad(s.graph(), s.refs(), GradOptions::training());
+  return grad(s.graph(), s.refs(), {.zero_missing_wrt = true, .external_seed = true});
 }
 
 void check_first_order(const Stored& s) {

@@ -30,7 +30,7 @@ Feeds batch(double gain) {
           {"gain", Tensor::from_numbers<double>(f32({}), std::vector<double>{gain})}};
 }
 
-TrainingStep started(const TrainingOptions& options) {
+TrainingStep started_mixed(const TrainingOptions& options) {
   TrainingStep training = compile_training(model(), options);
   training.set_param("w", random_tensor(3, f32({4, 3})));
   return training;
@@ -53,10 +53,10 @@ double largest_gap(const Tensor& a, const Tensor& b) {
 // Plain descent: Adam divides by the size of a gradient, and so makes much of its rounding.
 TEST(RuntimeMixedTraining, FollowsTrainingInF32) {
   TrainingOptions options{.optimizer = Sgd{.learning_rate = 0.1}};
-  TrainingStep exact = started(options);
+  TrainingStep exact = started_mixed(options);
   options.precision = PrecisionPolicy::auto_mixed_conservative();
   options.loss_scaling = LossScaling{.initial = 1024};
-  TrainingStep mixed = started(options);
+  TrainingStep mixed = started_mixed(options);
   double first = 0;
   double last = 0;
   for (int i = 0; i < 40; ++i) {
@@ -72,9 +72,9 @@ TEST(RuntimeMixedTraining, FollowsTrainingInF32) {
 // In f32 a power of two changes no bit of a gradient, so that a scale must leave no trace.
 TEST(RuntimeMixedTraining, TheScaleCancels) {
   TrainingOptions options{.optimizer = Sgd{.learning_rate = 0.1}};
-  TrainingStep plain = started(options);
+  TrainingStep plain = started_mixed(options);
   options.loss_scaling = LossScaling{.initial = 4096, .interval = 2};
-  TrainingStep scaled = started(options);
+  TrainingStep scaled = started_mixed(options);
   for (int i = 0; i < 7; ++i) {
     EXPECT_EQ(plain.step(batch(1)).loss.item(), scaled.step(batch(1)).loss.item());
     EXPECT_TRUE(plain.param("w").identical(scaled.param("w"))) << "step " << i;
@@ -84,7 +84,7 @@ TEST(RuntimeMixedTraining, TheScaleCancels) {
 }
 
 TEST(RuntimeMixedTraining, SkipsStepsThatAreNotFinite) {
-  TrainingStep training = started(in_f16());
+  TrainingStep training = started_mixed(in_f16());
   EXPECT_EQ(training.loss_scale(), 1024);
   (void)training.step(batch(1));
   const Tensor w = training.param("w");
@@ -106,11 +106,11 @@ TEST(RuntimeMixedTraining, SkipsStepsThatAreNotFinite) {
 TEST(RuntimeMixedTraining, GoesOnFromAFileWithTheSameBits) {
   const ScratchFolder folder;
   const std::string path = folder.path() + "/state.npz";
-  TrainingStep a = started(in_f16());
+  TrainingStep a = started_mixed(in_f16());
   (void)a.step(batch(std::numeric_limits<double>::infinity()));
   for (int i = 0; i < 2; ++i) (void)a.step(batch(1));
   a.save(path);
-  TrainingStep b = started(in_f16());
+  TrainingStep b = started_mixed(in_f16());
   b.restore(path);
   EXPECT_EQ(b.loss_scale(), 512);
   for (int i = 0; i < 2; ++i) {

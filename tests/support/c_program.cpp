@@ -1,10 +1,7 @@
 #include "support/c_program.h"
 
-#include <cstdlib>
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include "ricci/io/file.h"
 #include "ricci/io/object_file.h"
@@ -78,14 +75,6 @@ static int run_{0}(void) {{
 }
 
 }  // namespace
-
-ToolRun run_shell(const std::string& command) {
-  const std::string out = scratch("shell_out.txt");
-  const std::string err = scratch("shell_err.txt");
-  const int status =
-      std::system(fmt::format("( {} ) >'{}' 2>'{}'", command, out, err).c_str());  // NOLINT
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(out), read_text(err)};
-}
 
 std::string build_c(const std::string& name, const std::string& source,
                     const std::vector<ObjectFile>& programs) {

@@ -12,9 +12,6 @@
 
 namespace ricci::testing {
 
-/// Runs a command of the shell.
-[[nodiscard]] ToolRun run_shell(const std::string& command);
-
 /// One run, or several with the same arrays, of a program from C.
 struct CRun {
   ObjectFile program;

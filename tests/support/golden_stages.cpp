@@ -39,9 +39,11 @@ GradOptions grad_options(const Stage& s) {
 }
 
 Transformed run_grad(const Stage& s, const Graph& g) {
-  if (s.flag("--internal-seed")) return value_and_grad(g, wrt(s), grad_options(s));
-  if (s.flag("--only-grads")) return grad(g, wrt(s), grad_options(s));
-  return grad_with_loss_opts(g, wrt(s), grad_options(s));
+  GradOptions options = grad_options(s);
+  options.external_seed = s.flag("--external-seed");
+  options.internal_seed = !options.external_seed;
+  return s.flag("--only-grads") ? grad(g, wrt(s), options)
+                                : grad_with_loss_opts(g, wrt(s), options);
 }
 
 Transformed run_hvp(const Stage& s, const Graph& g) {

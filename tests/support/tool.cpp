@@ -36,4 +36,12 @@ ToolRun run_tool(const std::string& arguments, const std::string& input) {
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(out), read_text(err)};
 }
 
+ToolRun run_shell(const std::string& command) {
+  const std::string out = scratch("shell_out.txt");
+  const std::string err = scratch("shell_err.txt");
+  const int status =
+      std::system(fmt::format("( {} ) >'{}' 2>'{}'", command, out, err).c_str());  // NOLINT
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(out), read_text(err)};
+}
+
 }  // namespace ricci::testing

@@ -14,6 +14,9 @@ struct ToolRun {
 /// Runs `ricci ARGUMENTS` through the shell, with `input` on its standard input.
 [[nodiscard]] ToolRun run_tool(const std::string& arguments, const std::string& input = {});
 
+/// Runs a command of the shell.
+[[nodiscard]] ToolRun run_shell(const std::string& command);
+
 /// A path in the folder tests write to.
 [[nodiscard]] std::string scratch(const std::string& file);
 [[nodiscard]] std::string read_text(const std::string& path);

@@ -15,6 +15,19 @@ namespace {
 constexpr std::int64_t Length = 5;
 constexpr Tolerance Numeric{1e-6, 1e-7};
 
+// The same scan with a trajectory of the rows it keeps only, which no builder gives.
+Values keeping(std::int64_t checkpoints, const Values& results) {
+  if (checkpoints == 0) return results;
+  Graph& g = results[0].graph();
+  const Node node = g.node(results[0].id().node);
+  op::Scan op = *node.op.as<op::Scan>();
+  op.num_checkpoints = checkpoints;
+  const NodeId id = g.add({.op = Op(op), .operands = node.operands, .bodies = node.bodies});
+  Values out;
+  for (std::uint32_t r = 0; r < results.size(); ++r) out.push_back(g.value({id, r}));
+  return out;
+}
+
 struct ScanSetup {
   bool trajectory = false;
   std::int64_t checkpoints = 0;
@@ -60,13 +73,11 @@ struct ScanInputs {
 Graph loss_graph(const ScanSetup& s, const Feeds& feeds) {
   Graph g("loss");
   const ScanInputs in(g, feeds);
-  const Values out = scan(std::array{in.c},
-                          {.bcasts = {in.a},
-                           .xs = {in.x},
-                           .trajectory = s.trajectory,
-                           .checkpoints = s.trajectory ? s.checkpoints : 0,
-                           .reverse = s.reverse},
-                          cell);
+  const Values out = keeping(
+      s.trajectory ? s.checkpoints : 0,
+      scan(std::array{in.c},
+           {.bcasts = {in.a}, .xs = {in.x}, .trajectory = s.trajectory, .reverse = s.reverse},
+           cell));
   g.set_outputs({sum(out[0] * in.uc) + sum(out[1] * in.uy)});
   return g;
 }
@@ -74,13 +85,10 @@ Graph loss_graph(const ScanSetup& s, const Feeds& feeds) {
 Graph gradient_graph(const ScanSetup& s, const Feeds& feeds) {
   Graph g("gradient");
   const ScanInputs in(g, feeds);
-  const Values kept = scan(std::array{in.c},
-                           {.bcasts = {in.a},
-                            .xs = {in.x},
-                            .trajectory = true,
-                            .checkpoints = s.checkpoints,
-                            .reverse = s.reverse},
-                           cell);
+  const Values kept = keeping(
+      s.checkpoints,
+      scan(std::array{in.c},
+           {.bcasts = {in.a}, .xs = {in.x}, .trajectory = true, .reverse = s.reverse}, cell));
   const bool recompute = s.checkpoints > 0 && s.checkpoints < Length;
   const std::vector<Type> inputs{Carry, Weight, Carry};
   g.set_outputs(scan_backward(
@@ -154,8 +162,8 @@ TEST(ScanBackward, OneGradientBuildersKeepOneResult) {
   const Value x = g.input("x", f64({3, 2}));
   const Value traj = scan(std::array{c}, {.xs = {x}, .trajectory = true},
                           [](Graph&, Inputs in) { return Values{in[0] * in[1]}; })[0];
-  const Value kept = scan(std::array{c}, {.xs = {x}, .trajectory = true, .checkpoints = 1},
-                          [](Graph&, Inputs in) { return Values{in[0] * in[1]}; })[0];
+  const Value kept = keeping(1, scan(std::array{c}, {.xs = {x}, .trajectory = true},
+                                     [](Graph&, Inputs in) { return Values{in[0] * in[1]}; }))[0];
   const Value up = g.input("up", f64({2}));
   const std::vector<Type> inputs{f64({2}), f64({2})};
   const BodyGraph vjp =

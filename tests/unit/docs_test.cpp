@@ -1,6 +1,10 @@
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -126,6 +130,170 @@ void expect_shown_as_it_is(const std::string& tutorial, const std::string& examp
 TEST(Docs, TutorialsShowTheExamplesAsTheyAre) {
   expect_shown_as_it_is("gradients.md", "gradients");
   expect_shown_as_it_is("gpt.md", "gpt");
+}
+
+// Sources are formatted, and pages have their own lines.
+std::string on_one_line(const std::string& code) {
+  return std::regex_replace(code, std::regex("\\s+"), " ");
+}
+
+// Every C++ block of a page is in one of some examples, which are built and run as tests.
+void expect_blocks_in(const std::string& page, const std::vector<std::string>& examples) {
+  std::string sources;
+  for (const std::string& example : examples) {
+    sources += on_one_line(read_text(RICCI_SOURCE_DIR "/examples/" + example + "/main.cpp"));
+  }
+  const auto shown = blocks(read_text(RICCI_SOURCE_DIR "/" + page), "cpp");
+  EXPECT_FALSE(shown.empty()) << page;
+  for (const std::string& code : shown) {
+    // What belongs together on a page may be apart in the source: paragraphs are looked for.
+    std::istringstream paragraphs(std::regex_replace(code, std::regex("\n\n+"), "\f"));
+    for (std::string part; std::getline(paragraphs, part, '\f');) {
+      const std::string wanted = on_one_line(part);
+      const std::size_t begin = wanted.find_first_not_of(' ');
+      const std::size_t end = wanted.find_last_not_of(' ');
+      EXPECT_NE(sources.find(wanted.substr(begin, end - begin + 1)), std::string::npos)
+          << page << ": " << part;
+    }
+  }
+}
+
+TEST(Docs, PagesForNewcomersShowWhatRuns) {
+  expect_blocks_in("docs/FROM_JAX.md", {"from_jax"});
+  expect_blocks_in("docs/FROM_PYTORCH.md", {"from_pytorch"});
+  expect_blocks_in("docs/FROM_MLX.md", {"from_mlx"});
+  expect_blocks_in("README.md", {"newton", "first_program", "gpt"});
+}
+
+std::size_t lines_of(const fs::path& file) {
+  std::ifstream in(file);
+  std::size_t count = 0;
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t first = line.find_first_not_of(" \t");
+    if (first == std::string::npos) continue;
+    const std::string_view text = std::string_view(line).substr(first);
+    const bool comment = text.starts_with("//") || text.starts_with("/*") ||
+                         text.starts_with("*") ||
+                         (text.starts_with("#") && !text.starts_with("#include"));
+    count += comment ? 0 : 1;
+  }
+  return count;
+}
+
+// Lines of code, without comments and empty lines, of an example and of its twin elsewhere.
+TEST(Docs, ExamplesAreHardlyLongerThanTheirTwins) {
+  std::size_t twins = 0;
+  for (const auto& folder : fs::directory_iterator(RICCI_SOURCE_DIR "/examples")) {
+    std::size_t ours = 0;
+    std::size_t theirs = 0;
+    if (!folder.is_directory()) continue;
+    for (const auto& file : fs::directory_iterator(folder)) {
+      const std::string kind = file.path().extension().string();
+      if (kind == ".py") theirs += lines_of(file);
+      if (kind == ".cpp" || kind == ".c" || kind == ".ric" || kind == ".sh") ours += lines_of(file);
+    }
+    if (theirs == 0) continue;
+    ++twins;
+    EXPECT_LE(2 * ours, 3 * theirs)
+        << folder.path() << ": " << ours << " lines, its twin " << theirs;
+  }
+  EXPECT_GE(twins, 8U);
+}
+
+// `theirs ours libraries` of docs/op_names.txt.
+struct OtherName {
+  std::string theirs;
+  std::string ours;
+  std::string libraries;
+};
+std::vector<OtherName> other_names() {
+  std::vector<OtherName> out;
+  std::istringstream lines(read_text(RICCI_SOURCE_DIR "/docs/op_names.txt"));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    std::istringstream words(line);
+    OtherName n;
+    EXPECT_TRUE(words >> n.theirs >> n.ours >> n.libraries) << line;
+    out.push_back(std::move(n));
+  }
+  std::ranges::sort(out, {}, [](const OtherName& n) { return std::pair(n.theirs, n.ours); });
+  return out;
+}
+
+// All that the headers of arrays and builders declare as a function.
+std::set<std::string> declared_functions() {
+  std::set<std::string> out;
+  const std::regex call("\\b([a-z_][a-z_0-9]*)\\(");
+  for (const char* folder : {"array", "build"}) {
+    for (const auto& file :
+         fs::directory_iterator(RICCI_SOURCE_DIR "/include/ricci/" + std::string(folder))) {
+      const std::string text = read_text(file.path().string());
+      for (std::sregex_iterator it(text.begin(), text.end(), call), end; it != end; ++it) {
+        out.insert((*it)[1]);
+      }
+    }
+  }
+  for (const std::string& name : all_mnemonics()) out.insert(name);
+  return out;
+}
+
+std::string names_page() {
+  std::map<std::string, std::string> long_names = {
+      {"np", "NumPy"}, {"jax", "JAX"}, {"torch", "PyTorch"}, {"mlx", "MLX"}};
+  std::ostringstream out;
+  out << "# Ops by the names other libraries use\n\n"
+         "Generated from `docs/op_names.txt` and the op table by the test `Docs`; "
+         "`RICCI_UPDATE_GOLDEN=1` writes it anew.\n"
+         "Functions of arrays are in `ricci/array.h`, builders of graphs in `ricci/ricci.h`; "
+         "[the op reference](generated/ops.md) says what ops compute.\n\n"
+         "| name | where | here |\n| --- | --- | --- |\n";
+  std::set<std::string> told;
+  for (const OtherName& n : other_names()) {
+    std::string where;
+    std::istringstream libraries(n.libraries);
+    for (std::string l; std::getline(libraries, l, ',');) {
+      EXPECT_TRUE(long_names.contains(l)) << l;
+      where += (where.empty() ? "" : ", ") + long_names[l];
+    }
+    out << "| `" << n.theirs << "` | " << where << " | `" << n.ours << "` |\n";
+    told.insert(n.ours);
+  }
+  out << "\n## Other ops\n\nThose of the op table that go by no other name.\n\n"
+         "| op | |\n| --- | --- |\n";
+  for (const OpDescriptor& d : all_ops()) {
+    const std::string name(d.info->name);
+    const bool inner = d.op_class == OpClass::Leaf || !d.family.empty() ||
+                       name.find("_backward") != std::string::npos;
+    if (!inner && !told.contains(name)) {
+      out << "| [`" << name << "`](generated/ops.md#" << name << ") | " << d.info->help << " |\n";
+    }
+  }
+  return out.str();
+}
+
+TEST(Docs, NamesOfOtherLibrariesLeadToOurs) {
+  const std::set<std::string> known = declared_functions();
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const OtherName& n : other_names()) {
+    EXPECT_TRUE(known.contains(n.ours)) << n.ours << " is no function and no op";
+    EXPECT_TRUE(seen.emplace(n.theirs, n.ours).second) << n.theirs << " is listed twice";
+  }
+  const std::string path = RICCI_SOURCE_DIR "/docs/OP_NAMES.md";
+  if (std::getenv("RICCI_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << names_page();
+  EXPECT_EQ(read_text(path), names_page()) << "RICCI_UPDATE_GOLDEN=1 writes it anew";
+}
+
+// Functions that op_list.h has are reached by a name somebody else uses, or are listed themselves.
+TEST(Docs, EveryFunctionOfTheOpListIsInTheIndex) {
+  const std::string page = read_text(RICCI_SOURCE_DIR "/docs/OP_NAMES.md");
+  const std::string list = read_text(RICCI_SOURCE_DIR "/include/ricci/array/op_list.h");
+  const std::regex function("\n\\[\\[nodiscard\\]\\] inline [^(]* ([a-z_0-9]+)\\(");
+  std::size_t found = 0;
+  for (std::sregex_iterator it(list.begin(), list.end(), function), end; it != end; ++it) {
+    EXPECT_NE(page.find("`" + (*it)[1].str() + "`"), std::string::npos) << (*it)[1];
+    ++found;
+  }
+  EXPECT_GT(found, 40U);
 }
 
 void expect_commands_run(const std::string& page) {

@@ -280,11 +280,13 @@ TEST(Graph, RandomNodesInBodiesDrawFromOtherStreams) {
   }
 }
 
-TEST(Graph, AMovedGraphIsNamedInErrors) {
+TEST(Graph, ValuesOfAMovedGraphAreTheNewOnes) {
   Graph a("a");
   const Value x = a.input("x", f32());
   Graph b = std::move(a);
-  EXPECT_NE(diagnostic_of([&] { b.set_outputs({x}); }).message.find("moved away"),
+  b.set_outputs({x});
+  EXPECT_EQ(b.outputs().size(), 1U);
+  EXPECT_NE(diagnostic_of([&] { a.set_outputs({x}); }).message.find("belongs to the graph 'a'"),
             std::string::npos);
 }
 

@@ -69,7 +69,8 @@ TEST(ModuleAutodiff, HirAndMirGiveTheSameGradient) {
 
 TEST(ModuleAutodiff, ForwardAndSecondOrderModesTakeModules) {
   const Dense d;
-  EXPECT_EQ(jvp_module(d.module, {"w", d.scale}).graph.outputs().size(), 2U);
+  const Transformed tangents = jvp_module(d.module, {"w", d.scale});
+  EXPECT_EQ(tangents.graph.outputs().size(), 2U);
   const Transformed products = hvp_module(d.module, {"w"});
   verify(products.graph);
   EXPECT_EQ(products.graph.outputs().size(), 4U);

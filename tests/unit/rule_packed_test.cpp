@@ -77,7 +77,7 @@ TEST(RulePacked, GradientOfRowsDecodesNothing) {
     Feeds feeds{{"x", random_tensor(1, f32({3, K}))}};
     const Value x = g.input("x", f32({3, K}));
     g.set_outputs({dequant_matmul(x, params_of(g, w, feeds), {.scheme = name})});
-    const Transformed t = grad(g, {"x"});
+    const Transformed t = grad(g, {"x"}, {.external_seed = true});
     verify(t.graph);
     for (const Node& node : t.graph.nodes()) {
       for (const Type& type : node.types) {
@@ -104,7 +104,7 @@ TEST(RulePacked, PartsOfAWeightHaveTheirGradients) {
   Feeds feeds{{"x", random_tensor(1, f32({2, K}))}};
   const Value x = g.input("x", f32({2, K}));
   g.set_outputs({dequant_matmul(x, params_of(g, w, feeds), {.scheme = "int8_block_asym_2"})});
-  const Transformed t = grad(g, {"w", "scale", "zero"});
+  const Transformed t = grad(g, {"w", "scale", "zero"}, {.external_seed = true});
   feeds["d_output"] = random_tensor(2, f32({2, N}));
   const auto out = interpret(t.graph, feeds);
   const auto at = [](const Tensor& m, std::int64_t row, std::int64_t column) {
@@ -151,8 +151,9 @@ TEST(RulePacked, GroupedProductsAreThoseOfTheDecodedStack) {
   EXPECT_TRUE(close(interpret(build(true), feeds)[0], interpret(build(false), feeds)[0]));
   Feeds with_seed = feeds;
   with_seed["d_output"] = random_tensor(3, f32({4, 2, N}));
-  EXPECT_TRUE(close(interpret(grad(build(true), {"x"}).graph, with_seed)[0],
-                    interpret(grad(build(false), {"x"}).graph, with_seed)[0]));
+  EXPECT_TRUE(
+      close(interpret(grad(build(true), {"x"}, {.external_seed = true}).graph, with_seed)[0],
+            interpret(grad(build(false), {"x"}, {.external_seed = true}).graph, with_seed)[0]));
 }
 
 // [lora-quant-base] a correction of a weight in few bits, and one chosen for each row

@@ -24,7 +24,7 @@ std::vector<double> values_of(const Tensor& t) { return t.numbers<double>(); }
 
 // The gradient of an output by one input, for a given cotangent.
 Tensor pulled_back(const Graph& g, const std::string& wrt, Feeds feeds, Tensor cotangent) {
-  const Transformed t = grad(g, {wrt});
+  const Transformed t = grad(g, {wrt}, {.external_seed = true});
   verify(t.graph);
   feeds["d_output"] = std::move(cotangent);
   return interpret(t.graph, feeds)[0];

@@ -33,16 +33,22 @@ TEST(ToolBackends, TheFirstIsUsedUnlessAnotherIsNamed) {
   EXPECT_NE(help.out.find("(default " + standard + ")"), std::string::npos) << help.out;
 }
 
+// What is said of a device that cannot be used.
+std::string refusal(const std::string& name) {
+  for (const DeviceListing& l : Device::all()) {
+    if (l.name == name) return "the device '" + name + "' cannot be used here: " + l.why_not + "\n";
+  }
+  return "the device '" + name + "' is not part of this build\n  help: there is " + names_of_all() +
+         "\n";
+}
+
 TEST(ToolBackends, OneThatIsNotHereIsRefused) {
   for (const std::string name : {"cpu", "lir", "cuda"}) {
     if (testing::has_device(name)) continue;
     for (const std::string command : {"run - --random 1", "bench - --random 1", "compile -"}) {
       const auto run = run_tool(command + " --device " + name, Double);
       EXPECT_EQ(run.status, 1) << command;
-      EXPECT_EQ(run.err, "error[unsupported_on_backend]: the device '" + name +
-                             "' is not part of this build\n  help: there is " + names_of_all() +
-                             "\n")
-          << command;
+      EXPECT_EQ(run.err, "error[unsupported_on_backend]: " + refusal(name)) << command;
     }
     EXPECT_THROW((void)Device::named(name), UserError) << name;
   }

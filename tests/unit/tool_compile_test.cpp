@@ -168,7 +168,6 @@ TEST(ToolCompile, FaultsExitWithOne) {
       {"compile - --graph step --donate w=1", "is not the number of an output"},
       {"compile - --graph step --donate v=0", "error[name"},
       {"bench -", "no value is given"},
-      {"bench - --random 1 --device cuda", "error[unsupported_on_backend]"},
       {"compile - --graph step --device lir --emit llvm", "'lir' has no code in the form of llvm"},
       {"compile - --graph step --device lir --emit object -o x.o", "error[unsupported_on_backend]"},
   };

@@ -1,5 +1,6 @@
 // `ricci print`, `opt`, `show` and `doc`.
 #include <filesystem>
+#include <regex>
 
 #include <gtest/gtest.h>
 
@@ -105,6 +106,47 @@ TEST(ToolShow, AHandfulOfHundredNodesIsDrawnQuickly) {
   }
   const auto run = run_tool("show - --svg " + scratch("deep.svg"), text + " return %v600 }");
   EXPECT_EQ(run.status, 0) << run.err;
+}
+
+TEST(ToolShow, BoxesNameParamsAndOutputs) {
+  constexpr const char* Net = R"(graph @net {
+    %x = input "x" : f32[2]
+    %0 = param "c1.w" : f32[2]
+    %y = mul %x, %0
+    %z = tanh %y
+    return %z as "prediction", %y, %x
+  })";
+  const std::string svg = run_tool("show - --svg -", Net).out;
+  for (const char* title :
+       {">input x<", ">param c1.w<", ">out0 prediction<", ">out1 y<", ">out2 x<", ">mul<"}) {
+    EXPECT_TRUE(contains(svg, title)) << title << svg;
+  }
+  const std::string dot = run_tool("show - --dot -", Net).out;
+  EXPECT_TRUE(contains(dot, "param c1.w\\n")) << dot;
+  EXPECT_TRUE(contains(dot, "label=\"out0 prediction\"")) << dot;
+}
+
+// The tip of a line points where its last piece leads: a piece without a length leads nowhere.
+TEST(ToolShow, LinesEndInPiecesWithADirection) {
+  for (const char* name : {"mlp_loss", "attention", "recurrent", "newton"}) {
+    const std::string svg = run_tool("show " + program(name) + " --svg -").out;
+    const std::regex line("class=\"line\"[^>]* d=\"([^\"]+)\"");
+    std::size_t lines = 0;
+    for (std::sregex_iterator it(svg.begin(), svg.end(), line), end; it != end; ++it, ++lines) {
+      const std::string path = (*it)[1];
+      std::smatch last;
+      ASSERT_TRUE(std::regex_search(path, last, std::regex("([-0-9.]+)(V|C[-0-9. ]+ )([-0-9.]+)$")))
+          << path;
+      // Lines end in boxes below where they begin: the last height is the largest.
+      std::string before = path.substr(0, path.size() - last[3].str().size());
+      if (before.ends_with('V')) {
+        before.pop_back();
+        const double from = std::stod(before.substr(before.find_last_of(" V") + 1));
+        EXPECT_GT(std::stod(last[3]), from) << path;
+      }
+    }
+    EXPECT_GT(lines, 3U);
+  }
 }
 
 TEST(ToolDoc, DescribesEveryOp) {

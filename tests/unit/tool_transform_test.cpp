@@ -1,5 +1,7 @@
 // The commands that transform graphs, and `ricci check` of derivatives: what they print and write,
 // exit statuses and messages.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "ricci/io/file.h"
@@ -34,7 +36,10 @@ bool contains(const std::string& text, std::string_view part) {
 }
 
 // What a printed graph returns, in order.
-std::size_t output_count(const std::string& text) { return parse_graph(text).outputs().size(); }
+std::size_t output_count(const std::string& text) {
+  const Graph graph = parse_graph(text);
+  return graph.outputs().size();
+}
 
 TEST(ToolTransform, GradPrintsOutputsThenGradients) {
   const auto run = run_tool("grad - --wrt x,w", Loss);
@@ -43,10 +48,15 @@ TEST(ToolTransform, GradPrintsOutputsThenGradients) {
   const Graph g = parse_graph(run.out);
   EXPECT_EQ(g.name(), "loss_grad");
   EXPECT_EQ(g.outputs().size(), 4U);
-  EXPECT_TRUE(g.find("d_output"));
+  EXPECT_FALSE(g.find("d_output"));
   EXPECT_EQ(run.out, run_tool("grad - --wrt x,w --with-loss", Loss).out);
   EXPECT_EQ(run.out, run_tool("grad - --wrt x --wrt w", Loss).out);
-  EXPECT_EQ(g, grad_with_loss(parse_graph(Loss), {"x", "w"}).graph);
+  EXPECT_EQ(run.out, run_tool("grad - --wrt x,w --internal-seed", Loss).out);
+  EXPECT_EQ(g, value_and_grad(parse_graph(Loss), {"x", "w"}).graph);
+  EXPECT_TRUE(contains(run.out, "as \"gradient of x\"")) << run.out;
+  const Graph external = parse_graph(run_tool("grad - --wrt x,w --external-seed", Loss).out);
+  EXPECT_EQ(external, grad_with_loss(parse_graph(Loss), {"x", "w"}).graph);
+  EXPECT_EQ(run_tool("grad - --wrt x --external-seed --internal-seed", Loss).status, 2);
 }
 
 TEST(ToolTransform, GradCanLeaveOutTheLossAndTheSeed) {
@@ -140,8 +150,8 @@ TEST(ToolTransform, VmapPlacesTheBatch) {
 }
 
 TEST(ToolTransform, CommandsChain) {
-  const auto gradient = run_tool("grad - --wrt x --only-grads", Scalar);
-  const auto twice = run_tool("grad - --wrt x --only-grads", gradient.out);
+  const auto gradient = run_tool("grad - --wrt x --only-grads --external-seed", Scalar);
+  const auto twice = run_tool("grad - --wrt x --only-grads --external-seed", gradient.out);
   EXPECT_EQ(twice.status, 0) << twice.err;
   EXPECT_EQ(twice.err, "note: 'd_output' was taken; it is 'd_output_2' here\n");
   EXPECT_TRUE(contains(twice.out, "input \"d_output_2\""));
@@ -217,6 +227,85 @@ TEST(ToolTransform, CheckTakesValuesFromFiles) {
   EXPECT_EQ(run.status, 0) << run.out << run.err;
   const std::string sized = R"(graph @g { %x = input "x" : f64[n] %y = exp %x return %y })";
   EXPECT_EQ(run_tool("check - --random 3 --size n=2", sized).status, 0);
+}
+
+TEST(ToolTransform, ResultsSayWhatTheyAre) {
+  const auto gradient = run_tool("grad - --wrt w,%h", Loss);
+  const auto run = run_tool("run - --random 1 --out " + scratch("named.npz"), gradient.out);
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_TRUE(contains(run.out, "out1 %h : f64[3]")) << run.out;
+  EXPECT_TRUE(contains(run.out, "out2 \"gradient of w\" : f64[3]")) << run.out;
+  EXPECT_TRUE(contains(run.out, "out3 \"gradient of %h\" : f64[3]")) << run.out;
+  const auto names = [](const std::string& file) {
+    std::vector<std::string> out;
+    for (const auto& [name, value] : io::read_npz(file)) out.push_back(name);
+    std::ranges::sort(out);
+    return out;
+  };
+  EXPECT_EQ(names(scratch("named.npz")),
+            (std::vector<std::string>{"out0", "out1", "out2", "out3"}));
+  EXPECT_EQ(
+      run_tool("run - --random 1 --by-name --out " + scratch("named.npz"), gradient.out).status, 0);
+  EXPECT_EQ(names(scratch("named.npz")),
+            (std::vector<std::string>{"gradient of %h", "gradient of w", "h", "y"}));
+}
+
+// Blocks are lowered wherever a graph enters.
+TEST(ToolTransform, BlocksAreTransformedAndRun) {
+  constexpr const char* Dense = R"(graph @dense {
+    %x = input "x" : f64[2, 3]
+    %w = param "w" : f64[3, 4]
+    %b = param "b" : f64[4]
+    %y = linear %x, %w, %b {activation = tanh}
+    %z = linear_fused %y, %w2, %b2
+    return %z
+  })";
+  std::string text = Dense;
+  text.replace(text.find("%y = linear"), 0,
+               "%w2 = param \"w2\" : f64[4, 1] %b2 = param \"b2\" : f64[1] ");
+  EXPECT_EQ(run_tool("check - --random 1", text).status, 0)
+      << run_tool("check - --random 1", text).err;
+  for (const char* command : {"grad - --wrt w,b2", "jvp - --wrt x", "vmap - --batch x --size 3",
+                              "hvp - --wrt w", "jacrev - --wrt b"}) {
+    const auto made = run_tool(command, text);
+    ASSERT_EQ(made.status, 0) << command << made.err;
+    for (const std::string device : {"", " --device reference"}) {
+      const auto run = run_tool("run - --random 1" + device, made.out);
+      EXPECT_EQ(run.status, 0) << command << run.err;
+    }
+  }
+}
+
+// Both modes follow the same wrong rule, and differences tell.
+TEST(ToolTransform, CheckFindsARuleThatIsWrongInBothModes) {
+  const auto run = run_tool("check - --random 1", R"(
+graph @square {
+  %x = input "x" : f64[3]
+  %y = custom_fn %x fwd {
+    %a = input "a" : f64[3]
+    %b = mul %a, %a
+    return %b
+  } vjp {
+    %a = input "a" : f64[3]
+    %b = input "primal_output_0" : f64[3]
+    %g = input "d_output_0" : f64[3]
+    %three = constant splat 3.0 : f64[3]
+    %d = mul %three, %a
+    %da = mul %d, %g
+    return %da
+  } jvp {
+    %a = input "a" : f64[3]
+    %t = input "tangent_0" : f64[3]
+    %three = constant splat 3.0 : f64[3]
+    %d = mul %three, %a
+    %db = mul %d, %t
+    return %db
+  } : f64[3]
+  return %y
+}
+)");
+  EXPECT_EQ(run.status, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "WRONG")) << run.out;
 }
 
 // A function whose own rule says its derivative is 3x, where it is 2x.

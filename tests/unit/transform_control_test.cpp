@@ -62,7 +62,8 @@ TEST(TransformControl, GradientsOfLoopsDoNotGrowWithTheirLength) {
     const Graph first = value_and_grad(g, {"h", "w", "x"}).graph;
     Graph again = first;
     again.set_outputs(std::vector{first.outputs()[1]});
-    const Graph second = grad(again, {"w"}, GradOptions::training()).graph;
+    const Graph second =
+        grad(again, {"w"}, {.zero_missing_wrt = true, .external_seed = true}).graph;
     const Graph over = vmap(first, {{"x"}}, 4).graph;
     const Graph forward = jvp(first, {"w"}).graph;
     return std::vector{whole_size(first), whole_size(second), whole_size(over),
@@ -107,7 +108,7 @@ TEST(TransformControl, HessiansOfScansAgree) {
   const Graph g = recurrence(4, 2);
   const Feeds feeds = recurrence_feeds(4);
   const Tensor forward_over = interpret(hessian(g, {"w"}).graph, feeds)[0];
-  Graph gradient = grad(g, {"w"}).graph;
+  Graph gradient = grad(g, {"w"}, {.external_seed = true}).graph;
   Feeds more = feeds;
   more["d_output"] = Tensor::splat(f64({}), 1.0);
   const Tensor reverse_over = interpret(jacrev(gradient, {"w"}).graph, more)[0];
@@ -297,12 +298,13 @@ Graph shift_register(std::int64_t carries) {
 
 TEST(TransformControl, GradientsOfLoopsWithManyCarriesReachThoseThatMatter) {
   // The first value in the end is the fourth at first.
-  const Transformed few = grad(shift_register(5), {"x3"});
+  const Transformed few = grad(shift_register(5), {"x3"}, {.external_seed = true});
   Feeds feeds;
   for (int k = 0; k < 5; ++k) feeds["x" + std::to_string(k)] = Tensor::of<double>({}, {0.5});
   feeds[few.names.at("d_output")] = Tensor::of<double>({}, {1});
   EXPECT_EQ(interpret(few.graph, feeds)[0].item(), 1);
-  const Transformed many = grad(shift_register(3000), {"x2999"}, GradOptions::training());
+  const Transformed many =
+      grad(shift_register(3000), {"x2999"}, {.zero_missing_wrt = true, .external_seed = true});
   verify(many.graph);
   EXPECT_EQ(many.graph.outputs().size(), 1U);
 }

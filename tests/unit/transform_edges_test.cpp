@@ -203,6 +203,21 @@ TEST(TransformEdges, TheCheckerKnowsRulesThatAreMeantToDiffer) {
   const DerivativeReport report = check_derivatives(g, {}, {{"x", random_tensor(1, f64({3}))}});
   EXPECT_TRUE(report.by_definition);
   EXPECT_TRUE(report.ok()) << report.to_string();
+  // A function is held to its rule, but for what it rounds.
+  for (const bool rounds : {false, true}) {
+    Graph own("own");
+    const Value a = own.input("x", f64({3}));
+    own.set_outputs({custom_fn(
+        std::array{a},
+        [&](Graph&, std::span<const Value> in) {
+          return std::vector{rounds ? round(in[0] * 8.0) : in[0] * in[0]};
+        },
+        {.vjp = [](Graph&, const VjpInputs& in) { return std::vector{in.d_outputs[0] * 8.0}; },
+         .jvp = [](Graph&, const JvpInputs& in) { return std::vector{in.tangents[0] * 8.0}; }})});
+    const DerivativeReport judged = check_derivatives(own, {}, {{"x", random_tensor(1, f64({3}))}});
+    EXPECT_EQ(judged.by_definition, rounds);
+    EXPECT_EQ(judged.ok(), rounds) << judged.to_string();
+  }
 }
 
 }  // namespace

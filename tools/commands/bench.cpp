@@ -36,6 +36,7 @@ struct BenchCommand {
   std::size_t reps = 20;
   int threads = 0;
   bool no_fuse = false;
+  std::int64_t memory_budget = 0;
   bool json = false;
   std::string device = "cpu";
   double timeout = 0;
@@ -104,11 +105,14 @@ void measure_compiled(const BenchCommand& command, const Graph& graph, const Che
   const auto start = Clock::now();
   const Graph bound = feeds.bindings.empty() ? graph : graph.bind(feeds.bindings);
   const device::Backend& backend = device.backend();
-  const runtime::BoundProgram bound_program(
-      std::make_shared<const Program>(
-          make_program(bound, {.fuse = !command.no_fuse, .target = &backend.target()})),
-      device, {});
+  const runtime::BoundProgram bound_program(std::make_shared<const Program>(make_program(
+                                                bound, {.fuse = !command.no_fuse,
+                                                        .target = &backend.target(),
+                                                        .memory_budget = command.memory_budget})),
+                                            device, {});
   const device::Executable* executable = &bound_program.executable();
+  runtime::require_budget(executable->program(), executable->program().arena_bytes,
+                          command.memory_budget);
   const std::unique_ptr<device::Context> context =
       bound_program.make_context(bound_program.output_bytes());
   out.compile_ms = ms_since(start);
@@ -224,6 +228,7 @@ void add_bench(CLI::App& app, Action& action) {
       ->check(check_whole<int>)
       ->check(CLI::Range(0, 4096));
   command->add_flag("--no-fuse", options->no_fuse, "a kernel for every op");
+  declare_memory_budget(*command, options->memory_budget);
   command->add_flag("--json", options->json, "all times, as JSON");
   declare_device(*command, options->device);
   declare_timeout(*command, options->timeout);

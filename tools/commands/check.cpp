@@ -18,6 +18,8 @@
 namespace ricci::tool {
 namespace {
 
+constexpr std::size_t MostFaults = 50;  // after which a text is given up
+
 struct CheckCommandOptions {
   Source source;
   std::vector<std::string> wrt;
@@ -35,7 +37,7 @@ std::string counted(std::size_t count, const char* noun) {
 void check_form(const CheckCommandOptions& options) {
   std::vector<Diagnostic> faults;
   std::string report;
-  for (const Graph& graph : options.source.load_chosen()) {
+  for (const Graph& graph : options.source.load_chosen(MostFaults)) {
     const std::vector<Diagnostic> found = find_faults(graph);
     faults.insert(faults.end(), found.begin(), found.end());
     report += fmt::format(

@@ -25,6 +25,7 @@ struct CompileCommand {
   std::vector<std::string> donations;  // input=output number
   bool report = false;                 // what happens anyway
   bool no_fuse = false;
+  std::int64_t memory_budget = 0;
   std::string emit = "report";
   std::string target = "host";
   std::string device = "cpu";
@@ -97,15 +98,18 @@ void run_compile(const CompileCommand& command) {
                                 .device = command.device,
                                 .target = command.target,
                                 .fuse = !command.no_fuse,
-                                .donations = training.donations};
+                                .donations = training.donations,
+                                .memory_budget = command.memory_budget};
     write_program(command.train.empty() ? compile_object(training.graph, options)
                                         : compile_object(training, options),
                   command);
     return;
   }
   const Device device = Device::named(command.device);
-  const CompiledGraph compiled =
-      compile(training.graph, device, {.fuse = !command.no_fuse, .donations = training.donations});
+  const CompiledGraph compiled = compile(training.graph, device,
+                                         {.fuse = !command.no_fuse,
+                                          .donations = training.donations,
+                                          .memory_budget = command.memory_budget});
   std::string text;
   if (command.emit == "report") {
     text = compiled.report();
@@ -136,14 +140,16 @@ void add_compile(CLI::App& app, Action& action) {
           ->allow_extra_args(false);
   auto* report = command->add_flag("--report", options->report,
                                    "steps, costs and memory, for people (the default)");
-  auto* emit = command
-                   ->add_option("--emit", options->emit,
-                                "instead: lir; the code as llvm or asm; or a program that runs "
-                                "without the compiler, with a C header beside it: object, to be "
-                                "linked with libricci_runtime.a, or shared, a library")
-                   ->type_name("WHAT")
-                   ->check(CLI::IsMember({"lir", "llvm", "asm", "object", "shared"}))
-                   ->excludes(report);
+  auto* emit =
+      command
+          ->add_option(
+              "--emit", options->emit,
+              "instead: lir; the code as llvm or asm, or as cuda or ptx; or a program that runs "
+              "without the compiler, with a C header beside it: object, to be "
+              "linked with libricci_runtime.a, or shared, a library")
+          ->type_name("WHAT")
+          ->check(CLI::IsMember({"lir", "llvm", "asm", "cuda", "ptx", "object", "shared"}))
+          ->excludes(report);
   command
       ->add_option("--name", options->name,
                    "what a program's C functions begin with (default: the graph's name)")
@@ -160,6 +166,7 @@ void add_compile(CLI::App& app, Action& action) {
       ->type_name("NUMBER")
       ->needs(train);
   command->add_flag("--no-fuse", options->no_fuse, "a kernel for every op");
+  declare_memory_budget(*command, options->memory_budget);
   declare_device(*command, options->device);
   command->add_option("--target", options->target, "whose code: host, avx2, avx512 or portable")
       ->type_name("NAME")

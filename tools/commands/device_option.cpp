@@ -5,6 +5,8 @@
 #include "ricci/runtime/device.h"
 #include "ricci/support/error.h"
 
+#include "numbers.h"
+
 namespace ricci::tool {
 
 void declare_device(CLI::App& command, std::string& device) {
@@ -12,16 +14,26 @@ void declare_device(CLI::App& command, std::string& device) {
   // here.
   std::vector<std::string> known{"cpu", "cuda", "reference"};
   std::string names;
-  for (const DeviceListing& l : Device::all()) {
-    names += l.name + ", ";
-    known.push_back(l.name);
+  for (const std::string& name : Device::names()) {
+    names += name + ", ";
+    known.push_back(name);
   }
-  device = Device::all().front().name;
+  device = Device::names().front();
   CLI::IsMember is_known(known);
   is_known.description("");  // the option's own text says which there are
   command.add_option("--device", device, fmt::format("{}or reference (default {})", names, device))
       ->type_name("NAME")
       ->check(is_known);
+}
+
+void declare_memory_budget(CLI::App& command, std::int64_t& bytes) {
+  command
+      .add_option("--memory-budget", bytes,
+                  "bytes a run may need besides inputs and outputs: values are computed again "
+                  "instead of kept where that is needed (default: no budget)")
+      ->type_name("BYTES")
+      ->check(check_whole<std::int64_t>)
+      ->check(CLI::PositiveNumber);
 }
 
 void require_device(const std::string& device) {
@@ -32,7 +44,7 @@ void require_compiler(const std::string& device) {
   require_device(device);
   if (device != "reference") return;
   throw UserError(ErrorCode::UnsupportedOnBackend, "the reference runs graphs, not programs",
-                  fmt::format("name another device: --device {}", Device::all().front().name));
+                  fmt::format("name another device: --device {}", Device::names().front()));
 }
 
 }  // namespace ricci::tool

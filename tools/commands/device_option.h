@@ -1,6 +1,7 @@
-// Where commands run programs.
+// Where commands run programs, and in how much memory.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -13,5 +14,8 @@ void declare_device(CLI::App& command, std::string& device);
 void require_device(const std::string& device);
 /// The same; also when it is the reference, which compiles nothing.
 void require_compiler(const std::string& device);
+
+/// Declares --memory-budget: see `CompileOptions::memory_budget`.
+void declare_memory_budget(CLI::App& command, std::int64_t& bytes);
 
 }  // namespace ricci::tool

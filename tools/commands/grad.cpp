@@ -13,7 +13,8 @@ struct GradCommandOptions : TransformOptions {
   bool zero_missing = false;
   bool with_loss = false;  // what happens anyway; scripts may say so
   bool only_grads = false;
-  bool internal_seed = false;
+  bool internal_seed = false;  // what happens anyway
+  bool external_seed = false;
   std::string save = "auto";
   std::optional<std::int64_t> save_bytes;
   std::vector<std::string> save_names;
@@ -42,8 +43,9 @@ void declare_saving(CLI::App& command, GradCommandOptions& options) {
 
 Transformed gradient(const Graph& graph, const GradCommandOptions& options) {
   const GradOptions how{.zero_missing_wrt = options.zero_missing,
-                        .internal_seed = options.internal_seed,
-                        .scan_saving = options.scan_saving()};
+                        .internal_seed = !options.external_seed,
+                        .scan_saving = options.scan_saving(),
+                        .external_seed = options.external_seed};
   return options.only_grads ? grad(graph, options.refs(), how)
                             : grad_with_loss_opts(graph, options.refs(), how);
 }
@@ -61,8 +63,12 @@ void add_grad(CLI::App& app, Action& action) {
       command->add_flag("--with-loss", options->with_loss, "outputs, then gradients (the default)");
   command->add_flag("--only-grads", options->only_grads, "gradients and nothing else")
       ->excludes(loss);
-  command->add_flag("--internal-seed", options->internal_seed,
-                    "start from ones instead of a new input d_output");
+  auto* internal =
+      command->add_flag("--internal-seed", options->internal_seed, "start from ones (the default)");
+  command
+      ->add_flag("--external-seed", options->external_seed,
+                 "start from a new input d_output instead of ones")
+      ->excludes(internal);
   declare_saving(*command, *options);
   command->callback([options, &action] {
     action = [options] {

@@ -11,6 +11,7 @@
 #include "ricci/runtime/compiled_graph.h"
 #include "ricci/runtime/profile.h"
 #include "ricci/runtime/session.h"
+#include "ricci/support/text.h"
 
 #include "commands/commands.h"
 #include "commands/device_option.h"
@@ -29,10 +30,12 @@ struct RunCommand {
   std::uint64_t seed = 0;
   std::string device = "cpu";
   std::string out;
+  bool by_name = false;
   double timeout = 0;
   // Of the compiled program:
   int threads = 0;
   std::int64_t memory_limit = 0;
+  std::int64_t memory_budget = 0;
   bool check_finite = false;
   bool profile = false;
   std::string trace;
@@ -48,7 +51,8 @@ struct Ran {
 Ran run_compiled(const Graph& graph, RunValues values, const RunCommand& options) {
   // A session keeps machine code where RICCI_CACHE_DIR says.
   Session session(Device::named(options.device, options.threads));
-  const CompiledGraph program = session.compile(graph, {.memory_limit = options.memory_limit});
+  const CompiledGraph program = session.compile(
+      graph, {.memory_limit = options.memory_limit, .memory_budget = options.memory_budget});
   Profile profile;
   RunOptions how{.seed = options.seed,
                  .symbols = std::move(values.symbols),
@@ -66,11 +70,12 @@ Ran run_compiled(const Graph& graph, RunValues values, const RunCommand& options
 
 Ran run_graph(const Graph& graph, RunValues values, const RunCommand& options) {
   if (options.device != "reference") return run_compiled(graph, std::move(values), options);
-  if (options.check_finite || options.watches() || options.threads != 0) {
-    throw UserError(ErrorCode::UnsupportedOnBackend,
-                    "threads, profiles, traces and checks are of compiled programs",
-                    fmt::format("run with --device {}, or leave these options out",
-                                Device::all().front().name));
+  if (options.check_finite || options.watches() || options.threads != 0 ||
+      options.memory_budget != 0) {
+    throw UserError(
+        ErrorCode::UnsupportedOnBackend,
+        "threads, budgets, profiles, traces and checks are of compiled programs",
+        fmt::format("run with --device {}, or leave these options out", Device::names().front()));
   }
   return {interpret(graph, values.feeds,
                     {.seed = options.seed,
@@ -88,11 +93,14 @@ void run(const RunCommand& options) {
   io::NamedTensors named;
   std::string report;
   const auto names = value_names(graph);
+  const std::vector<std::string> called = graph.output_names();
   for (std::size_t i = 0; i < results.size(); ++i) {
     const ValueId v = graph.outputs()[i];
-    report += fmt::format("out{} %{} : {} = {}\n", i, names[v.node][v.result],
+    const std::string& given = graph.given_output_name(i);
+    report += fmt::format("out{} {} : {} = {}\n", i,
+                          given.empty() ? "%" + names[v.node][v.result] : quote(given),
                           results[i].type().to_string(), summary(results[i]));
-    named.emplace_back(fmt::format("out{}", i), results[i]);
+    named.emplace_back(options.by_name ? called[i] : fmt::format("out{}", i), results[i]);
   }
   if (!options.out.empty()) io::write_npz(options.out, named);
   write_text("-", report + profile);
@@ -108,6 +116,7 @@ void declare_program_options(CLI::App& command, RunCommand& options) {
                   "bytes that temporaries and results may take (default: the machine's memory)")
       ->type_name("BYTES")
       ->check(check_whole<std::int64_t>);
+  declare_memory_budget(command, options.memory_budget);
   command.add_flag("--check-finite", options.check_finite,
                    "stop at the first op that makes NaN or infinity of finite numbers");
   command.add_flag("--profile", options.profile, "then say where the time of a second run went");
@@ -127,8 +136,13 @@ void add_run(CLI::App& app, Action& action) {
       ->check(check_whole<std::uint64_t>);
   declare_device(*command, options->device);
   declare_program_options(*command, *options);
-  command->add_option("--out", options->out, "write the outputs as arrays out0, out1, …")
-      ->type_name("FILE.npz");
+  auto* out =
+      command->add_option("--out", options->out, "write the outputs as arrays out0, out1, …")
+          ->type_name("FILE.npz");
+  command
+      ->add_flag("--by-name", options->by_name,
+                 "call the arrays what the outputs are called; --inputs takes them again")
+      ->needs(out);
   declare_timeout(*command, options->timeout);
   command->callback([options, &action] {
     action = [options] {

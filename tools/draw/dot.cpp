@@ -39,7 +39,7 @@ void write_graph(const Graph& graph, const std::string& prefix, int depth, std::
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph.nodes()[id];
     const std::string self = fmt::format("{}{}", prefix, id);
-    std::string label(node.op.mnemonic());
+    std::string label = shortened(title_of(node), 44);
     for (std::size_t r = 0; r < node.types.size(); ++r) {
       if (node.wanted[r])
         label += fmt::format("\n%{} : {}", names[id][r], node.types[r].to_string());
@@ -66,10 +66,13 @@ void write_graph(const Graph& graph, const std::string& prefix, int depth, std::
       }
     }
   }
+  const std::vector<std::string> called = graph.output_names();
   for (std::size_t i = 0; i < graph.outputs().size(); ++i) {
     const std::string self = dot_quoted(fmt::format("{}out{}", prefix, i));
-    out += fmt::format("{0}{1} [label=\"out{2}\", shape=oval, fillcolor=\"#dcfce7\"];\n", indent,
-                       self, i);
+    std::string label = fmt::format("out{}", i);
+    if (called[i] != label) label += " " + shortened(called[i], 44);
+    out += fmt::format("{}{} [label={}, shape=oval, fillcolor=\"#dcfce7\"];\n", indent, self,
+                       dot_quoted(label));
     out += fmt::format("{}{} -> {};\n", indent,
                        dot_quoted(fmt::format("{}{}", prefix, graph.outputs()[i].node)), self);
   }

@@ -91,7 +91,10 @@ std::string details_of(const Graph& graph, const std::vector<std::vector<std::st
 class SceneMaker {
  public:
   SceneMaker(const Graph& graph, std::string prefix)
-      : graph_(graph), prefix_(std::move(prefix)), names_(value_names(graph)) {}
+      : graph_(graph),
+        prefix_(std::move(prefix)),
+        names_(value_names(graph)),
+        output_names_(graph.output_names()) {}
 
   // Bodies nest as deep as the parser lets them, so the recursion is bounded.
   Scene make() {
@@ -125,7 +128,7 @@ class SceneMaker {
     Box box;
     box.id = fmt::format("{}{}", prefix_, id);
     box.style = style_of(node);
-    box.lines.emplace_back(node.op.mnemonic());
+    box.lines.push_back(shortened(title_of(node), LongestLine));
     for (std::size_t r = 0; r < node.types.size(); ++r) {
       if (!node.wanted[r]) continue;
       box.lines.push_back(shortened(results_text(node, names_[id], r), LongestLine));
@@ -145,10 +148,12 @@ class SceneMaker {
     Box box;
     box.id = fmt::format("{}out{}", prefix_, i);
     box.style = "output";
-    box.lines = {fmt::format("out{}", i)};
     const ValueId v = graph_.outputs()[i];
-    box.details =
-        fmt::format("output {}\n%{} : {}", i, names_[v.node][v.result], graph_.type(v).to_string());
+    const std::string place = fmt::format("out{}", i);
+    const std::string& called = output_names_[i];
+    box.lines = {shortened(called == place ? place : place + " " + called, LongestLine)};
+    box.details = fmt::format("output {} {}\n%{} : {}", i, called, names_[v.node][v.result],
+                              graph_.type(v).to_string());
     box.width = text_width(box.lines);
     box.height = text_height(box.lines);
     boxes_.push_back(std::move(box));
@@ -207,6 +212,7 @@ class SceneMaker {
   const Graph& graph_;
   std::string prefix_;
   std::vector<std::vector<std::string>> names_;
+  std::vector<std::string> output_names_;
   std::vector<Box> boxes_;
   std::vector<Scene> inside_;  // each node's bodies, placed from its corner
   std::vector<std::pair<std::string, std::string>> ends_;
@@ -228,6 +234,11 @@ std::string style_of(const Node& node) {
   if (node.op.is<op::Param>()) return "param";
   if (node.op.is<op::Constant>()) return "constant";
   return std::string(name(node.op.op_class()));
+}
+
+std::string title_of(const Node& node) {
+  std::string title(node.op.mnemonic());
+  return node.is_leaf() ? title + " " + *node.leaf_name() : title;
 }
 
 std::string attributes_of(const Node& node) {

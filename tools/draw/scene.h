@@ -38,6 +38,8 @@ struct Scene {
 
 /// How a node is drawn: its op's class, told apart for the leaves.
 [[nodiscard]] std::string style_of(const Node& node);
+/// The op, with the name of an input or param.
+[[nodiscard]] std::string title_of(const Node& node);
 /// A node's attributes that differ from their defaults: `{axis = 1}`; empty when all are.
 [[nodiscard]] std::string attributes_of(const Node& node);
 /// `text`, or its beginning and an ellipsis; counts characters, not bytes.

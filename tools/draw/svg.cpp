@@ -1,5 +1,7 @@
 #include "draw/svg.h"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "draw/draw.h"
@@ -13,6 +15,8 @@ std::string path(const std::vector<Point>& points) {
   for (std::size_t i = 1; i < points.size(); ++i) {
     const Point& a = points[i - 1];
     const Point& b = points[i];
+    // A piece without a length has no direction, and a tip at its end would point anywhere.
+    if (a.x == b.x && std::fabs(a.y - b.y) < 0.1) continue;
     if (a.x == b.x) {
       out += fmt::format("V{:.1f}", b.y);
     } else {

@@ -32,7 +32,9 @@
 namespace ricci {
 
 class Array;
+class ArrayAt;
 struct Operand;
+enum class ScatterKind : std::uint8_t;
 /// Where a function was called: for messages.
 using Here = std::source_location;
 
@@ -72,6 +74,13 @@ class Array {
   Array(const Tensor& value) : node_(detail::tensor_node(value)) {}         // NOLINT
   Array(detail::ArrayNodePtr node, std::uint32_t result)
       : node_(std::move(node)), result_(result) {}
+
+  // An element of an expression is no variable: x[0] = v would change nothing. x = x.at(0).set(v).
+  Array(const Array&) = default;
+  Array(Array&&) noexcept = default;
+  Array& operator=(const Array&) & = default;
+  Array& operator=(Array&&) & noexcept = default;
+  ~Array() = default;
 
   [[nodiscard]] bool valid() const noexcept { return node_ != nullptr; }
   [[nodiscard]] const Type& type() const;
@@ -121,8 +130,6 @@ class Array {
   /// As NumPy prints it: `[[1. 2.]\n [3. 4.]]`, long ones elided.
   [[nodiscard]] std::string str() const;
   friend std::ostream& operator<<(std::ostream& out, const Array& x);
-  /// For libraries of formatting that look for it.
-  friend std::string format_as(const Array& x) { return x.str(); }
 
   /// x[0], x[-1], x[slice(1, 5)], x[indices]: the first axis.
   [[nodiscard]] Array operator[](const Index& index) const;
@@ -130,7 +137,29 @@ class Array {
   [[nodiscard]] Array operator()(const Index& a, const Index& b = {}, const Index& c = {},
                                  const Index& d = {}, const Index& e = {}, const Index& f = {},
                                  const Index& g = {}, const Index& h = {}) const;
-  [[nodiscard]] Array at(std::span<const Index> indices) const;
+  /// The same place to be written: x.at(0, slice(1, 5)).set(v) is x with v there.
+  [[nodiscard]] ArrayAt at(const Index& a, const Index& b = {}, const Index& c = {},
+                           const Index& d = {}, const Index& e = {}, const Index& f = {},
+                           const Index& g = {}, const Index& h = {}) const;
+
+  // What NumPy and PyTorch have as methods; the functions of the same names take more options.
+  [[nodiscard]] Array sum(Here where = Here::current()) const;
+  [[nodiscard]] Array sum(std::int64_t axis, Here where = Here::current()) const;
+  [[nodiscard]] Array mean(Here where = Here::current()) const;
+  [[nodiscard]] Array mean(std::int64_t axis, Here where = Here::current()) const;
+  [[nodiscard]] Array max(Here where = Here::current()) const;
+  [[nodiscard]] Array max(std::int64_t axis, Here where = Here::current()) const;
+  [[nodiscard]] Array min(Here where = Here::current()) const;
+  [[nodiscard]] Array min(std::int64_t axis, Here where = Here::current()) const;
+  [[nodiscard]] Array argmax(std::int64_t axis = -1, Here where = Here::current()) const;
+  [[nodiscard]] Array argmin(std::int64_t axis = -1, Here where = Here::current()) const;
+  [[nodiscard]] Array reshape(const Dims& shape, Here where = Here::current()) const;
+  [[nodiscard]] Array flatten(Here where = Here::current()) const;
+  [[nodiscard]] Array transpose(Here where = Here::current()) const;
+  /// The axes in reverse.
+  [[nodiscard]] Array T(Here where = Here::current()) const;
+  [[nodiscard]] Array astype(DType dtype, Here where = Here::current()) const;
+  [[nodiscard]] std::size_t ndim() const { return rank(); }
 
   // Operators are found where an operand is an Array, and nowhere else.
 #define RICCI_ARRAY_OPERATOR(symbol)                                    \
@@ -183,6 +212,29 @@ class Array {
 
   detail::ArrayNodePtr node_;
   std::uint32_t result_ = 0;
+};
+
+/// An array and a place in it: `x.at(0)`. Each function gives the array with something done there;
+/// the array itself stays as it is. Places that are named twice are visited in order.
+class ArrayAt {
+ public:
+  ArrayAt(Array x, std::span<const Index> indices);
+  ArrayAt(const ArrayAt&) = delete;
+  ArrayAt& operator=(const ArrayAt&) = delete;
+
+  [[nodiscard]] Array get() const;
+  [[nodiscard]] Array set(const Array& v, Here where = Here::current()) const;
+  [[nodiscard]] Array add(const Array& v, Here where = Here::current()) const;
+  [[nodiscard]] Array multiply(const Array& v, Here where = Here::current()) const;
+  [[nodiscard]] Array min(const Array& v, Here where = Here::current()) const;
+  [[nodiscard]] Array max(const Array& v, Here where = Here::current()) const;
+
+ private:
+  [[nodiscard]] Array combined(ScatterKind kind, const Array& v, Here where) const;
+
+  Array x_;
+  std::vector<Index> indices_;
+  std::vector<Array> held_;  // those that indices point to
 };
 
 /// An array or a number with the place of the operator that uses it.

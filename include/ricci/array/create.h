@@ -45,6 +45,12 @@ class NestedList {
   std::vector<NestedList> items_;
 };
 
+/// DTypes under the names that NumPy, JAX and PyTorch have for them.
+inline constexpr DType float64 = DType::F64, float32 = DType::F32, float16 = DType::F16,
+                       bfloat16 = DType::BF16, int64 = DType::I64, int32 = DType::I32,
+                       int16 = DType::I16, int8 = DType::I8, uint8 = DType::U8, uint32 = DType::U32,
+                       bool_ = DType::Bool, complex64 = DType::C64, complex128 = DType::C128;
+
 struct CreateOptions {
   std::optional<DType> dtype = {};  ///< absent: what the values are, or f32
 };
@@ -104,9 +110,18 @@ void save_npz(const std::string& path, const std::map<std::string, Array>& array
 namespace detail {
 void save_leaves(const std::string& path, std::span<const std::string> names,
                  std::span<const Array> leaves);
-[[nodiscard]] std::vector<Array> load_leaves(const std::string& path,
-                                             std::span<const std::string> names,
-                                             std::span<const Array> like);
+
+/// Gives the arrays of a tree values from a file, by their names.
+class Loader final : public NamingVisitor {
+ public:
+  explicit Loader(std::string file);
+  void array(Array& leaf) override;
+  void fill(Array& place) override;
+
+ private:
+  std::string file_;
+  std::map<std::string, Array> found_;
+};
 }  // namespace detail
 
 /// The leaves of a tree by their names, as NPZ.
@@ -114,10 +129,18 @@ template <class T>
 void save(const std::string& path, const T& tree) {
   detail::save_leaves(path, leaf_names(tree), leaves(tree));
 }
-/// A tree of the same structure and types with leaves from a file.
+/// A tree of the same structure with leaves from a file: of the types they have, where they have a
+/// value; those without one take what the file has.
 template <class T>
-[[nodiscard]] T load(const std::string& path, const T& like) {
-  return with_leaves(like, detail::load_leaves(path, leaf_names(like), leaves(like)));
+[[nodiscard]] T load(const std::string& path, T like) {
+  detail::Loader(path).visit(like);
+  return like;
+}
+/// The same for a tree as it is made: load<Net>("net.npz").
+template <class T>
+  requires std::default_initializable<T>
+[[nodiscard]] T load(const std::string& path) {
+  return load(path, T{});
 }
 
 }  // namespace ricci

@@ -5,12 +5,18 @@
 //
 // A function takes and gives trees of arrays (ricci/array/tree.h). It is called with placeholders
 // to see what it does; what it captures stays what it was then. Static values in its arguments
-// (numbers it takes as numbers, strings, enums) are part of what it is compiled for.
+// (numbers it takes as numbers, strings, enums, functions) are part of what it is compiled for.
+//
+//   jit(f, {.static_arguments = {1}})            // the second argument's values are compiled in
+//   jit(f, {.symbolic = {{0, {"n"}}, {1, {"n"}}}})     // traced once for all sizes n
+//   jit(step, {.donate = {0}}), then: net = step(std::move(net), batch);     // in place
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <source_location>
 #include <string>
 #include <string_view>
@@ -20,19 +26,48 @@
 
 #include "ricci/array/callable.h"
 #include "ricci/ir/graph.h"
+#include "ricci/runtime/device.h"
 
 namespace ricci {
+
+/// Sizes of an argument that may vary from call to call: the first axes of its arrays, by name
+/// where they may. One name is one size, wherever it stands.
+struct SymbolicShape {
+  std::size_t argument = 0;
+  Dims shape = {};
+};
 
 struct JitOptions {
   std::string name = "function";  ///< in messages and profiles
   /// A warning says what changed when it has been compiled this often; 0: never.
   std::size_t warn_after = 8;
+  /// Where it runs; absent: where arrays are computed (`use_device`).
+  std::optional<Device> device = {};
+  /// Positions of arguments whose arrays are known inside, as numbers are: the function may look at
+  /// them, and is compiled anew for other values.
+  std::vector<std::size_t> static_arguments = {};
+  /// With it the function is traced once for all sizes; programs for the sizes of late are kept.
+  std::vector<SymbolicShape> symbolic = {};
+  /// Positions of arguments whose memory the results may take, where they are handed over with
+  /// std::move and nobody else holds them. What is handed over has no value afterwards.
+  std::vector<std::size_t> donate = {};
 };
+
+/// The device that computes arrays and functions which name none, from now on and for all threads.
+void use_device(const Device& device);
 
 /// Called with warnings, one line each; as it is, they go to stderr. An empty one drops them.
 void set_warning_handler(std::function<void(std::string_view)> handler);
 
 namespace detail {
+
+/// The arguments of one call: their leaves, for each argument the number behind its last, and
+/// whether it was handed over with std::move.
+struct JitArguments {
+  Flattened flat;
+  std::span<const std::size_t> ends;
+  std::span<const bool> handed_over;
+};
 
 /// The programs of one compiled function.
 class JitCache {
@@ -42,18 +77,19 @@ class JitCache {
 
   struct Entry;
   using EntryPtr = std::shared_ptr<Entry>;
+  using Key = std::vector<std::uint64_t>;
 
   /// What a call is looked up by.
-  [[nodiscard]] static std::vector<std::uint64_t> key_of(const Flattened& args, const void* types);
-  [[nodiscard]] EntryPtr find(const std::vector<std::uint64_t>& key) const;
+  [[nodiscard]] Key key_of(const JitArguments& args, const void* types) const;
+  [[nodiscard]] EntryPtr find(const Key& key) const;
+  /// What the function is called with to see what it does.
+  [[nodiscard]] std::vector<Array> marks(Tracing& tracing, const JitArguments& args) const;
   /// An entry for a function traced anew; kept when it captured nothing that is being traced.
-  EntryPtr add(std::vector<std::uint64_t> key, const Flattened& args,
-               std::vector<std::string> names, TracedFunction function, std::size_t seeds,
-               std::shared_ptr<const void> result);
+  EntryPtr add(Key key, const JitArguments& args, Tracing& tracing, std::span<const Array> results,
+               std::vector<std::string> names, std::shared_ptr<const void> result);
   /// Runs the program, or records a call where something is being traced.
-  [[nodiscard]] std::vector<Array> run(Entry& entry, std::span<const Array* const> leaves) const;
+  [[nodiscard]] std::vector<Array> run(Entry& entry, const JitArguments& args) const;
   [[nodiscard]] static const void* result_of(const Entry& entry);
-  [[nodiscard]] static const Graph& graph_of(const Entry& entry);
 
   [[nodiscard]] const std::source_location& where() const noexcept { return where_; }
   [[nodiscard]] std::size_t compiled() const;
@@ -78,43 +114,47 @@ class Jitted : public detail::SignedAs<F> {
       : f_(std::move(f)), cache_(std::make_shared<detail::JitCache>(std::move(options), where)) {}
 
   template <class... A>
-    requires detail::TakesArguments<F, A...>
-  auto operator()(const A&... args) const {
-    using Args = detail::Arguments<F, A...>;
+    requires detail::TakesArguments<F, std::decay_t<A>...>
+  auto operator()(A&&... args) const {
+    using Args = detail::Arguments<F, std::decay_t<A>...>;
     using R = detail::Result<const F, Args>;
-    if constexpr (std::same_as<Args, std::tuple<A...>>) {
-      return call<Args, R>(std::tie(args...));
+    constexpr std::array<bool, sizeof...(A)> handed = {std::is_rvalue_reference_v<A&&> &&
+                                                       !std::is_const_v<A>...};
+    if constexpr (std::same_as<Args, std::tuple<std::remove_cvref_t<A>...>>) {
+      return call<Args, R>(handed, args...);
     } else {
-      return call<Args, R>(Args(args...));
+      Args taken(std::forward<A>(args)...);
+      return std::apply([&](auto&... a) { return call<Args, R>(handed, a...); }, taken);
     }
   }
-  /// How many programs there are.
+  /// How often it has been traced and compiled.
   [[nodiscard]] std::size_t compiled() const { return cache_->compiled(); }
 
  private:
-  template <class Args, class R, class Given>
-  R call(const Given& args) const {
+  template <class Args, class R, class... A>
+  R call(std::span<const bool> handed, A&... args) const {
     detail::Flattened flat;
-    std::apply([&](const auto&... a) { (flat.visit(a), ...); }, args);
-    std::vector<std::uint64_t> key = detail::JitCache::key_of(flat, &detail::TypeTag<Args>);
+    std::array<std::size_t, sizeof...(A)> ends;
+    std::size_t k = 0;
+    ((flat.visit(args), ends[k++] = flat.leaves.size()), ...);
+    const detail::JitArguments given{std::move(flat), ends, handed};
+    detail::JitCache::Key key = cache_->key_of(given, &detail::TypeTag<Args>);
     detail::JitCache::EntryPtr entry = cache_->find(key);
-    if (!entry) entry = trace<R>(std::move(key), flat, Args(args));
+    if (!entry) entry = trace<R>(std::move(key), given, Args(std::as_const(args)...));
     R out = *static_cast<const R*>(detail::JitCache::result_of(*entry));
-    detail::Refill(cache_->run(*entry, flat.leaves)).visit(out);
+    detail::Refill(cache_->run(*entry, given)).visit(out);
     return out;
   }
 
   template <class R, class Args>
-  detail::JitCache::EntryPtr trace(std::vector<std::uint64_t> key, const detail::Flattened& flat,
-                                   const Args& args) const {
+  detail::JitCache::EntryPtr trace(detail::JitCache::Key key, const detail::JitArguments& given,
+                                   Args args) const {
     detail::Tracing tracing("jit", detail::TraceScope::Jit, cache_->where());
-    const R result = tracing.call(f_, args);
+    detail::Refill(cache_->marks(tracing, given)).visit(args);
+    const R result = std::apply(f_, args);
     const std::vector<Array> results = detail::strong(leaves(result), cache_->where());
-    std::vector<std::string> names = detail::argument_names(args);
-    detail::TracedFunction function = tracing.finish(results, names);
     const std::vector<Array> nothing(results.size(), Array(0));
-    return cache_->add(std::move(key), flat, std::move(names), std::move(function),
-                       tracing.seeds().size(),
+    return cache_->add(std::move(key), given, tracing, results, detail::argument_names(args),
                        std::make_shared<const R>(with_leaves(result, nothing)));
   }
 

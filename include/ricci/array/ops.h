@@ -3,6 +3,7 @@
 
 #include "ricci/array/lift.h"
 #include "ricci/array/math.h"
+#include "ricci/array/more.h"
 #include "ricci/array/nn.h"
 #include "ricci/array/op_list.h"
 #include "ricci/array/shape.h"

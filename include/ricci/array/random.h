@@ -90,4 +90,46 @@ struct RandomOptions {
 [[nodiscard]] Array dropout(const Array& x, double p,
                             std::source_location where = std::source_location::current());
 
+/// Standard normal numbers within [low, high].
+[[nodiscard]] Array truncated_normal(const Key& key, const Dims& shape, double low = -2,
+                                     double high = 2,
+                                     std::source_location where = std::source_location::current());
+/// -log(u) of uniform u: mean 1.
+[[nodiscard]] Array exponential(const Key& key, const Dims& shape, RandomOptions options = {},
+                                std::source_location where = std::source_location::current());
+[[nodiscard]] Array gumbel(const Key& key, const Dims& shape, RandomOptions options = {},
+                           std::source_location where = std::source_location::current());
+/// Classes, i32, drawn by logarithms of probabilities [.., C] that need not be normalised.
+[[nodiscard]] Array categorical(const Key& key, const Array& logits,
+                                std::source_location where = std::source_location::current());
+/// 0 … n - 1 in some order; or the rows of an array.
+[[nodiscard]] Array permutation(const Key& key, std::int64_t n,
+                                std::source_location where = std::source_location::current());
+[[nodiscard]] Array permutation(const Key& key, const Array& x,
+                                std::source_location where = std::source_location::current());
+
+/// The names as JAX has them: random::normal(random::key(0), {3}).
+namespace random {
+using ricci::bernoulli;
+using ricci::categorical;
+using ricci::exponential;
+using ricci::gumbel;
+using ricci::normal;
+using ricci::permutation;
+using ricci::randint;
+using ricci::split;
+using ricci::truncated_normal;
+using ricci::uniform;
+[[nodiscard]] inline Key key(std::uint64_t seed) { return Key(seed); }
+[[nodiscard]] inline Key fold_in(const Key& key, const Array& number) {
+  return key.fold_in(number);
+}
+}  // namespace random
+
+/// As PyTorch has them, from the generator.
+[[nodiscard]] Array rand(const Dims& shape,
+                         std::source_location where = std::source_location::current());
+[[nodiscard]] Array randn(const Dims& shape,
+                          std::source_location where = std::source_location::current());
+
 }  // namespace ricci

@@ -11,25 +11,23 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <source_location>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "ricci/array/blocks.h"
 #include "ricci/array/callable.h"
+#include "ricci/array/map_axis.h"
 #include "ricci/build/control.h"
 
 namespace ricci {
-
-struct MapOptions {
-  /// The batch axis of every argument, nothing for those that are shared; none given: all 0.
-  std::vector<std::optional<std::int64_t>> in_axes = {};
-  std::int64_t out_axis = 0;
-  std::optional<Dim> size = {};  ///< where no argument has a batch axis
-};
 
 namespace detail {
 
@@ -48,8 +46,11 @@ void require_loss(const TracedFunction& f, std::string_view what, std::source_lo
 [[nodiscard]] std::vector<Array> jacobians(const TracedFunction& f, std::span<const Array> args,
                                            const Places& wrt, bool forward,
                                            std::source_location where);
+/// By pairs of inputs of `wrt`, row by row.
 [[nodiscard]] std::vector<Array> hessians(const TracedFunction& f, std::span<const Array> args,
                                           const Places& wrt, std::source_location where);
+/// UserError(attr) when axes are given for more arguments than there are.
+void require_axes(std::size_t given, std::size_t arguments, std::source_location where);
 /// The size of the batch, and what one example is.
 [[nodiscard]] Dim batch_size(std::span<const Array> leaves,
                              std::span<const std::optional<std::int64_t>> axes,
@@ -58,7 +59,8 @@ void require_loss(const TracedFunction& f, std::string_view what, std::source_lo
                                std::optional<std::int64_t> axis);
 [[nodiscard]] std::vector<Array> batched(const TracedFunction& f, std::span<const Array> args,
                                          std::span<const std::optional<std::int64_t>> axes,
-                                         const Dim& size, std::int64_t out_axis,
+                                         const Dim& size,
+                                         std::span<const std::optional<std::int64_t>> out_axes,
                                          std::source_location where);
 [[nodiscard]] std::vector<Array> checkpointed(const TracedFunction& f, std::span<const Array> args,
                                               const CheckpointOptions& options,
@@ -338,51 +340,64 @@ template <class F>
 
 namespace detail {
 
-template <bool Forward, class F, class... A>
+// One derivative for every leaf of the result and every leaf of the argument, in the structure of
+// whichever is no single Array; of both, as blocks.
+template <class Rows, class Columns>
+auto in_structure(const Rows& rows, const Columns& columns, std::vector<Array> blocks) {
+  if constexpr (std::same_as<Rows, Array>) {
+    return with_leaves(columns, blocks);
+  } else if constexpr (std::same_as<Columns, Array>) {
+    return with_leaves(rows, blocks);
+  } else {
+    return Blocks<Rows, Columns>{rows, columns, std::move(blocks)};
+  }
+}
+
+template <std::size_t I, bool Forward, class F, class... A>
 auto jacobian_of(const char* what, const F& f, std::source_location where, const A&... args) {
   using Args = DifferentiableArguments<F, A...>;
-  static_assert(std::same_as<Result<const F, Args>, Array>, "the function gives one Array");
   const Args all = strong_tree(Args(args...), where);
   const auto traced = trace_tree(what, TraceScope::Once, f, all, where);
-  const Places wrt = places_of<0>(all);
-  return with_leaves(std::get<0>(all),
-                     jacobians(traced.function, leaves(all), wrt, Forward, where));
+  return in_structure(traced.result, std::get<I>(all),
+                      jacobians(traced.function, leaves(all), places_of<I>(all), Forward, where));
 }
 
 }  // namespace detail
 
-/// The Jacobian of an Array by the first argument, [shape of the result…, shape of the leaf…] for
-/// every leaf: a pass forward an element of the argument.
-template <class F>
+/// The Jacobian by the first argument (`jacfwd<1>`: the second), [shape of the result…, shape of
+/// the argument…]: a pass forward an element of the argument. Of a struct of results, or by one, it
+/// is a struct of such; of structs by structs it is `Blocks`.
+template <std::size_t I = 0, class F>
   requires detail::FunctionOfArrays<F>
 [[nodiscard]] auto jacfwd(F f, std::source_location where = std::source_location::current()) {
   const auto body = [](const F& g, std::source_location w, const auto&... args) {
-    return detail::jacobian_of<true>("jacfwd", g, w, args...);
+    return detail::jacobian_of<I, true>("jacfwd", g, w, args...);
   };
   return detail::Derived<F, decltype(body)>(std::move(f), body, where);
 }
 /// The same with a pass backward an element of the result.
-template <class F>
+template <std::size_t I = 0, class F>
   requires detail::FunctionOfArrays<F>
 [[nodiscard]] auto jacrev(F f, std::source_location where = std::source_location::current()) {
   const auto body = [](const F& g, std::source_location w, const auto&... args) {
-    return detail::jacobian_of<false>("jacrev", g, w, args...);
+    return detail::jacobian_of<I, false>("jacrev", g, w, args...);
   };
   return detail::Derived<F, decltype(body)>(std::move(f), body, where);
 }
 
-/// Second derivatives of one number by the first argument, an Array: [its shape…, its shape…].
-template <class F>
+/// Second derivatives of one number by the first argument (`hessian<1>`: the second): by an Array
+/// [its shape…, its shape…], by a struct `Blocks` of such.
+template <std::size_t I = 0, class F>
   requires detail::FunctionOfArrays<F>
 [[nodiscard]] auto hessian(F f, std::source_location where = std::source_location::current()) {
-  const auto body = [](const F& g, std::source_location w, const auto&... args) -> Array {
+  const auto body = [](const F& g, std::source_location w, const auto&... args) {
     using Args = detail::DifferentiableArguments<F, std::decay_t<decltype(args)>...>;
-    static_assert(std::same_as<std::tuple_element_t<0, Args>, Array>,
-                  "hessian is by one Array; hvp takes trees");
     const Args all = detail::strong_tree(Args(args...), w);
     const auto traced = detail::trace_tree("hessian", detail::TraceScope::Once, g, all, w);
     detail::require_loss(traced.function, "hessian", w);
-    return detail::hessians(traced.function, leaves(all), {0}, w)[0];
+    const auto& by = std::get<I>(all);
+    return detail::in_structure(
+        by, by, detail::hessians(traced.function, leaves(all), detail::places_of<I>(all), w));
   };
   return detail::Derived<F, decltype(body)>(std::move(f), body, where);
 }
@@ -398,16 +413,16 @@ template <class F>
     const Args all = detail::strong_tree(Args(args...), w);
     std::vector<std::optional<std::int64_t>> axes;
     std::size_t k = 0;
-    std::apply(
-        [&](const auto&... a) {
-          ((axes.insert(axes.end(), leaves(a).size(),
-                        options.in_axes.empty()      ? std::optional<std::int64_t>(0)
-                        : k < options.in_axes.size() ? options.in_axes[k]
-                                                     : std::nullopt),
-            ++k),
-           ...);
-        },
-        all);
+    const auto add_axes = [&](const auto& a) {
+      const MapAxis axis = options.in_axes.empty()      ? MapAxis(0)
+                           : k < options.in_axes.size() ? options.in_axes[k]
+                                                        : MapAxis();
+      const auto found = axis.of(a, w);
+      axes.insert(axes.end(), found.begin(), found.end());
+      ++k;
+    };
+    std::apply([&](const auto&... a) { (add_axes(a), ...); }, all);
+    detail::require_axes(options.in_axes.size(), k, w);
     const std::vector<Array> given = leaves(all);
     const Dim size = detail::batch_size(given, axes, options.size, w);
     detail::Tracing tracing("vmap", detail::TraceScope::Many, w);
@@ -419,8 +434,8 @@ template <class F>
     auto result = std::apply(g, inner);
     const detail::TracedFunction traced =
         tracing.finish(detail::strong(leaves(result), w), detail::argument_names(all));
-    return with_leaves(std::move(result),
-                       detail::batched(traced, given, axes, size, options.out_axis, w));
+    const auto out_axes = options.out_axis.of(result, w);
+    return with_leaves(std::move(result), detail::batched(traced, given, axes, size, out_axes, w));
   };
   return detail::Derived<F, decltype(body)>(std::move(f), body, where);
 }
@@ -469,7 +484,8 @@ auto custom_of(const char* what, const F& f, const Rule& rule, std::source_locat
 }  // namespace detail
 
 /// `f` with a reverse rule of its own: rule(arguments…, result, cotangent) gives the cotangent of
-/// the argument, or a tuple of those of all arguments. What `f` captures gets none.
+/// the argument, or a tuple of those of all arguments. The rule is about the arguments: by what it
+/// captures, values of functions around it too, `f` is differentiated as any function is.
 template <class F, class Rule>
   requires detail::FunctionOfArrays<F>
 [[nodiscard]] auto custom_vjp(F f, Rule rule,

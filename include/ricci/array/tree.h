@@ -1,7 +1,7 @@
 // Trees of arrays: what functions of arrays take and give. An Array is one, and so are plain
 // structs (their fields by reflection, no macro), tuples, pairs, vectors, arrays, maps and
-// optionals of trees. Numbers, enums, bools and strings in them are static: they are part of what a
-// program is compiled for. Other types say how they are walked:
+// optionals of trees. Numbers, enums, bools, strings and functions without captures in them are
+// static: they are part of what a program is compiled for. Other types say how they are walked:
 //
 //   template <> struct ricci::TreeTraits<MyType> {
 //     static void visit(MyType& x, ricci::TreeVisitor& v) { v.visit("weight", x.weight()); }
@@ -40,6 +40,8 @@ class TreeVisitor {
   virtual void text(std::string_view value) = 0;
   /// An Array without a value: no leaf.
   virtual void absent() {}
+  /// The same for those who give it one.
+  virtual void fill(Array& /*place*/) { absent(); }
   virtual void enter(std::string_view /*field*/) {}
   virtual void leave() {}
 
@@ -88,9 +90,13 @@ void TreeVisitor::visit(T& tree) {
   if constexpr (std::is_const_v<T>) {
     visit(const_cast<std::remove_const_t<T>&>(tree));  // NOLINT: this visitor only reads
   } else if constexpr (std::same_as<T, Array>) {
-    tree.valid() ? array(tree) : absent();
+    tree.valid() ? array(tree) : fill(tree);
   } else if constexpr (detail::WithTraits<T>) {
     TreeTraits<T>::visit(tree, *this);
+  } else if constexpr (std::is_function_v<std::remove_pointer_t<T>>) {
+    word(std::bit_cast<std::uintptr_t>(tree));
+  } else if constexpr (std::is_empty_v<T> && !std::is_aggregate_v<T>) {
+    // A function without captures: its type says which.
   } else if constexpr (std::is_enum_v<T> || std::integral<T>) {
     word(static_cast<std::uint64_t>(tree));
   } else if constexpr (std::floating_point<T>) {
@@ -134,6 +140,7 @@ namespace detail {
 /// The leaves of a tree, and its structure as words.
 class Flattened final : public TreeVisitor {
  public:
+  Flattened() { leaves.reserve(8); }
   void array(Array& leaf) override { leaves.push_back(&leaf); }
   void word(std::uint64_t value) override { words.push_back(value); }
   void text(std::string_view value) override;
@@ -144,20 +151,28 @@ class Flattened final : public TreeVisitor {
   std::vector<std::uint64_t> words;
 };
 
-/// The names of the leaves: `c1.w`.
-class LeafNames final : public TreeVisitor {
+/// Knows the name of what it is at: `c1.w`.
+class NamingVisitor : public TreeVisitor {
  public:
-  void array(Array&) override;
   void word(std::uint64_t) override {}
   void text(std::string_view) override {}
   void enter(std::string_view field) override;
   void leave() override;
 
-  std::vector<std::string> names;
+ protected:
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
  private:
   std::string path_;
   std::vector<std::size_t> ends_;
+};
+
+/// The names of the leaves.
+class LeafNames final : public NamingVisitor {
+ public:
+  void array(Array&) override { names.push_back(path()); }
+
+  std::vector<std::string> names;
 };
 
 /// Puts arrays in the place of the leaves, in order.

@@ -1,8 +1,9 @@
 // Builders of control flow. A body is given as a function that builds it from its inputs, or as a
-// graph made before.
+// graph made before. Functions may use whatever values are in sight: those of the graphs around the
+// body are captured.
 //
-//   Value h = scan_with_xs(h0, std::array{x}, [](Graph&, std::span<const Value> in) {
-//     return std::vector{tanh(in[0] + in[1])};
+//   Value h = scan_with_xs(h0, std::array{x}, [&](Graph&, std::span<const Value> in) {
+//     return std::vector{tanh(matmul(in[0], w) + in[1])};
 //   }, length);
 #pragma once
 
@@ -22,7 +23,7 @@
 
 namespace ricci {
 
-/// Builds a body: from its inputs, in order, to its outputs. It sees nothing else of the outside.
+/// Builds a body: from its inputs, in order, to its outputs.
 using BodyFunction = std::function<std::vector<Value>(Graph& body, std::span<const Value> inputs)>;
 using BodyGraph = std::shared_ptr<const Graph>;
 
@@ -32,6 +33,18 @@ using BodyGraph = std::shared_ptr<const Graph>;
 /// The same for a body of a node of `outer`: its random draws differ from those around it.
 [[nodiscard]] BodyGraph make_body(std::string name, std::span<const Type> inputs,
                                   const BodyFunction& build, Graph& outer);
+
+/// A body that may use values of the graph around it.
+struct OpenBody {
+  Body body;
+  std::vector<Value> captured;      ///< values of the outer graph
+  std::vector<std::string> params;  ///< for each, the param of the body that stands for it
+};
+/// What all bodies of a node capture, each value once.
+[[nodiscard]] std::vector<Value> captured_by(std::span<const OpenBody> bodies);
+/// A body that takes `captured` as inputs behind the first `position`; those it does not use too.
+[[nodiscard]] Body closed(const OpenBody& body, std::span<const Value> captured,
+                          std::size_t position);
 
 /// What a builder takes as a body.
 class BodySource {
@@ -44,6 +57,9 @@ class BodySource {
       : ready_(std::make_shared<const Graph>(std::move(ready))) {}
   /// The body for a role; a function is called with inputs of the given types.
   [[nodiscard]] Body make(std::string role, std::span<const Type> inputs, Graph& outer) const;
+  /// The same with what a function uses of `outer`, still as params of the body.
+  [[nodiscard]] OpenBody make_open(std::string role, std::span<const Type> inputs,
+                                   Graph& outer) const;
 
  private:
   BodyFunction build_;
@@ -65,7 +81,9 @@ struct ClosedBody {
     Graph& outer, const ClosedBody& body,
     std::source_location loc = std::source_location::current());
 
-/// predicate ≠ 0 ? then_body(captures…) : else_body(captures…); only one of them runs.
+/// predicate ≠ 0 ? then_body(captures…) : else_body(captures…); only one of them runs. What
+/// functions use of the graph around them need not be among `captures`; what is computed of such
+/// values alone belongs to that graph and is computed in any case.
 std::vector<Value> cond(Value predicate, std::span<const Value> captures,
                         const BodySource& then_body, const BodySource& else_body,
                         std::source_location loc = std::source_location::current());
@@ -76,9 +94,11 @@ struct ScanOptions {
   std::vector<Value> xs = {};      ///< operands a step sees one row of
   std::optional<Dim> length = {};  ///< the first size of xs when absent
   bool trajectory = false;         ///< give all carries, not the last only
-  std::int64_t checkpoints = 0;    ///< carries kept for the backward pass; 0 keeps all
-  bool reverse = false;            ///< visit rows last to first
-  ScanSaving saving = {};          ///< what a gradient keeps of each step
+  /// Carries kept for the backward pass; 0 keeps all. What a scan gives does not depend on it: a
+  /// trajectory has every carry, which are then there for the backward pass as well.
+  std::int64_t checkpoints = 0;
+  bool reverse = false;    ///< visit rows last to first
+  ScanSaving saving = {};  ///< what a gradient keeps of each step
 };
 /// (carries…, ys…) = body(carries…, bcasts…, xs[t]…) for every row t. UserError(name) when the body
 /// has no value of a name in `saving`.
@@ -154,6 +174,7 @@ Value scan_backward_xs_with_checkpoints(Value init, Value trajectory, Value upst
                                         std::source_location loc = std::source_location::current());
 
 struct WhileOptions {
+  std::vector<Value> bcasts = {};  ///< operands every trip sees as they are, behind the carries
   std::optional<std::int64_t> max_iterations = {};
   std::int64_t checkpoints = 0;  ///< rows the tapes keep; 0 keeps all
   bool trip_count = false;       ///< give the number of trips
@@ -164,7 +185,8 @@ struct WhileResult {
   Value trip_count;          ///< invalid unless asked for
   std::vector<Value> tapes;  ///< empty unless asked for
 };
-/// carries = body(carries…) as long as every element of condition(carries…) is non-zero.
+/// carries = body(carries…, bcasts…) as long as every element of condition(carries…, bcasts…) is
+/// non-zero.
 WhileResult while_loop(std::span<const Value> carries, const BodySource& condition,
                        const BodySource& body, const WhileOptions& options = {},
                        std::source_location loc = std::source_location::current());

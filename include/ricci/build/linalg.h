@@ -24,6 +24,25 @@ struct LuFactors {
 };
 LuFactors lu_factors(Value a, std::source_location loc = std::source_location::current());
 
+/// Factors whose q is square, [.., M, M], and whose r has all rows, [.., M, N]: those that `qr`
+/// gives, and where a has more rows than columns the first unit vectors, made orthogonal to them.
+/// Derivatives of these columns exist where a's columns and these unit vectors are independent.
+/// Which of the two sizes is smaller must be known.
+struct FullQr {
+  Value q;
+  Value r;
+};
+FullQr qr_full(Value a, std::source_location loc = std::source_location::current());
+
+/// Singular values [.., K] and all singular vectors, u [.., M, M] and vh [.., N, N]: those of
+/// `svd`, and columns of u or rows of vh that belong to no singular value, as `qr_full` gives them.
+struct FullSvd {
+  Value u;
+  Value s;
+  Value vh;
+};
+FullSvd svd_full(Value a, std::source_location loc = std::source_location::current());
+
 /// det a = sign · e^log_abs, where the determinant itself would overflow. A singular matrix has
 /// sign 0 and -inf.
 struct SignAndLog {

@@ -29,9 +29,13 @@ struct ParseOptions {
   std::string file = "<text>";         ///< shown in messages
   const Registry* registry = nullptr;  ///< custom ops; the default registry when absent
   Limits limits = {};                  ///< what is larger is refused
+  /// How many faults are looked for before the text is given up. Statements that use a value which
+  /// could not be read are left out, and say nothing.
+  std::size_t most_faults = 1;
 };
 
-/// All graphs of a file. UserError(parse) with line and column when the text is malformed.
+/// All graphs of a file. UserError(parse) with line and column when the text is malformed; its
+/// diagnostics are all faults found.
 [[nodiscard]] std::vector<Graph> parse(std::string_view text, const ParseOptions& options = {});
 /// The first graph of a file; the others are parsed too.
 [[nodiscard]] Graph parse_graph(std::string_view text, const ParseOptions& options = {});

@@ -53,7 +53,8 @@ class GraphModule {
   [[nodiscard]] static GraphModule from_hir(Graph graph);
   /// UserError(wrong_stage) when the graph holds a block.
   [[nodiscard]] static GraphModule from_mir(Graph graph);
-  [[nodiscard]] static GraphModule from_graph(Graph graph) { return from_mir(std::move(graph)); }
+  /// HIR when the graph holds a block, MIR otherwise.
+  [[nodiscard]] static GraphModule from_graph(Graph graph);
   /// A program and the MIR it was made from, which stays inside it. See CompilePipeline.
   [[nodiscard]] static GraphModule from_lir(Graph mir, std::shared_ptr<const Program> program);
 

@@ -104,29 +104,31 @@ struct OpInfo {
   return is_call ? Numerics::Compute : Numerics::Reduction;
 }
 
+/// Is an op of the class defined by its expansion?
+[[nodiscard]] constexpr bool is_written_out(OpClass c) noexcept {
+  return c == OpClass::Composite || c == OpClass::Block;
+}
+
 /// The sources an op's class and traits give when it says nothing else.
 [[nodiscard]] constexpr RuleSource vjp_source(OpClass c, const OpInfo& info) noexcept {
   if (info.vjp != RuleSource::Default) return info.vjp;
   if (c == OpClass::Leaf) return RuleSource::Leaf;
-  if (c == OpClass::Block) return RuleSource::Refused;
   if (has(info.traits, Trait::NoGradient)) return RuleSource::Zero;
-  return c == OpClass::Composite ? RuleSource::Expansion : RuleSource::Written;
+  return is_written_out(c) ? RuleSource::Expansion : RuleSource::Written;
 }
 [[nodiscard]] constexpr RuleSource jvp_source(OpClass c, const OpInfo& info) noexcept {
   if (info.jvp != RuleSource::Default) return info.jvp;
   if (c == OpClass::Leaf) return RuleSource::Leaf;
-  if (c == OpClass::Block) return RuleSource::Refused;
   if (has(info.traits, Trait::NoGradient)) return RuleSource::Zero;
   if (has(info.traits, Trait::Linear)) return RuleSource::Linear;
   if (has(info.traits, Trait::Multilinear)) return RuleSource::Multilinear;
-  return c == OpClass::Composite ? RuleSource::Expansion : RuleSource::Written;
+  return is_written_out(c) ? RuleSource::Expansion : RuleSource::Written;
 }
 [[nodiscard]] constexpr RuleSource batch_source(OpClass c, const OpInfo& info) noexcept {
   if (info.batch != RuleSource::Default) return info.batch;
   if (c == OpClass::Leaf) return RuleSource::Leaf;
-  if (c == OpClass::Block) return RuleSource::Refused;
   if (has(info.traits, Trait::Elementwise)) return RuleSource::Elementwise;
-  return c == OpClass::Composite ? RuleSource::Expansion : RuleSource::Written;
+  return is_written_out(c) ? RuleSource::Expansion : RuleSource::Written;
 }
 
 namespace detail {

@@ -32,6 +32,8 @@ struct ObjectOptions {
   bool fuse = true;  ///< put ops that walk the same elements into one kernel
   /// Outputs computed where inputs lie: one array for both, updated in place.
   std::vector<Donation> donations = {};
+  /// Bytes that temporaries may take; see `ProgramOptions::memory_budget`.
+  std::int64_t memory_budget = 0;
   /// Of the outputs, in order; where empty or missing, their names in the graph, or `out`.
   std::vector<std::string> output_names = {};
   /// What the header says about an input or param, by its name.

@@ -1,12 +1,13 @@
 // A graph compiled for a device.
 //
 //   CompiledGraph f = compile(graph);
-//   std::vector<Tensor> out = f.run({{"x", x}, {"w", w}});
+//   Outputs out = f.run({{"x", x}, {"w", w}});  // out[0], out["loss"]
 //
 // or, without a copy or an allocation per call, with buffers of your own:
 //
 //   ExecutionContext context = f.make_context();
 //   f.run(context, inputs, outputs);          // pointers, in the order of inputs() and outputs()
+//   f.run(context, f.bind_inputs({{"x", x}, {"w", w}}), f.bind_outputs({{"loss", loss}}));
 //
 // A compiled graph is a handle: copies are cheap and share its params. It is immutable but for
 // them; any number of threads may run it, each with a context of its own. Graphs with symbolic
@@ -21,6 +22,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ricci/compiler/schedule/program.h"
@@ -46,6 +48,14 @@ struct CompileOptions {
   std::size_t max_bindings = 16;
   /// Bytes that temporaries and results of a run may take; 0 means all the memory of the machine.
   std::int64_t memory_limit = 0;
+  /// Bytes a run may need besides inputs and outputs: values are computed again instead of kept
+  /// where that is needed to fit, which changes no bit of a result. UserError(out_of_memory) when
+  /// that cannot be met; 0 means as many as it takes.
+  std::int64_t memory_budget = 0;
+  /// Products of one value with several params, as the queries, keys and values of attention, are
+  /// one product while the values of these params are kept (`set_param`): they are put side by side
+  /// once. Not where outputs replace params.
+  bool pack_params = true;
   /// A folder where compiled kernels are kept between processes; none when empty. UserError(file)
   /// when others own it or may write to it: its code would be run. See `default_code_cache()`.
   std::string code_cache = {};
@@ -99,11 +109,28 @@ class ExecutionContext {
   std::unique_ptr<Impl> impl_;
 };
 
+/// A caller's buffers by name.
+using NamedInputBuffers = std::vector<std::pair<std::string_view, const void*>>;
+using NamedOutputBuffers = std::vector<std::pair<std::string_view, void*>>;
+
 class CompiledGraph {
  public:
   /// Inputs and params, in order of creation.
-  [[nodiscard]] std::span<const Port> inputs() const noexcept;
-  [[nodiscard]] std::span<const Type> outputs() const noexcept;
+  [[nodiscard]] std::span<const Port> inputs() const& noexcept;
+  std::span<const Port> inputs() const&& = delete;
+  [[nodiscard]] std::span<const Type> outputs() const& noexcept;
+  std::span<const Type> outputs() const&& = delete;
+  /// What each output is called; see Graph::output_names.
+  [[nodiscard]] std::span<const std::string> output_names() const& noexcept;
+  std::span<const std::string> output_names() const&& = delete;
+  /// The place of an input or param, or of an output. UserError(name) when there is none.
+  [[nodiscard]] std::size_t input_index(std::string_view name) const;
+  [[nodiscard]] std::size_t output_index(std::string_view name) const;
+  /// Pointers in the order of `inputs()`, and of `outputs()`, for runs with buffers: made once,
+  /// used for many runs. What is not named is null. UserError(name) for a name that is none, or
+  /// that comes twice.
+  [[nodiscard]] std::vector<const void*> bind_inputs(const NamedInputBuffers& buffers) const;
+  [[nodiscard]] std::vector<void*> bind_outputs(const NamedOutputBuffers& buffers) const;
 
   /// Keeps a value for a param (or an input); runs that do not feed it use this one. Elements are
   /// shared with `value` until a donation updates them: a tensor that borrows memory
@@ -116,12 +143,12 @@ class CompiledGraph {
 
   /// Runs with values by name. UserError when a value is missing, unknown or of another type, when
   /// there is no room, or when a kernel reports a fault; the compiled graph stays usable.
-  [[nodiscard]] std::vector<Tensor> run(const Feeds& feeds, const RunOptions& options = {}) const;
+  [[nodiscard]] Outputs run(const Feeds& feeds, const RunOptions& options = {}) const;
 
   /// The same, with donated outputs computed where the kept values of their params lie: these take
   /// their new values. Gives the other outputs, in order. A kernel that faults leaves what was
   /// computed before it: params may be updated in part.
-  std::vector<Tensor> update(const Feeds& feeds, const RunOptions& options = {});
+  Outputs update(const Feeds& feeds, const RunOptions& options = {});
 
   /// Room for runs with buffers of the caller's; for a graph with symbolic dimensions, for runs at
   /// these sizes.

@@ -3,6 +3,7 @@
 //
 //   Device cpu = Device::cpu();              // all cores
 //   Device two = Device::cpu(2);             // never more than two threads
+//   Device gpu = Device::cuda();             // an NVIDIA GPU
 //   Device slow = Device::named("lir");      // programs run element by element, to compare with
 #pragma once
 
@@ -32,12 +33,16 @@ class Device {
   [[nodiscard]] static Device named(std::string_view name, int threads = 0);
   /// This machine's processor.
   [[nodiscard]] static Device cpu(int threads = 0) { return named("cpu", threads); }
+  /// The first NVIDIA GPU of this machine. `threads` compile its kernels.
+  [[nodiscard]] static Device cuda(int threads = 0) { return named("cuda", threads); }
   /// The CPU with all cores, shared by everyone who does not ask for another.
   [[nodiscard]] static const Device& default_cpu();
   /// What is used where none is named: the default CPU, or else the first this build has.
   [[nodiscard]] static const Device& standard();
-  /// All that this build knows.
+  /// All that this build knows. Drivers may be loaded to find out which can be used.
   [[nodiscard]] static std::vector<DeviceListing> all();
+  /// Their names alone.
+  [[nodiscard]] static std::vector<std::string> names();
 
   /// Loads the code generator now, so that the first compile does not wait for it: some 10 ms the
   /// first time, nothing afterwards. May be called from any thread, say while a program still reads

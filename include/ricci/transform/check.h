@@ -46,8 +46,9 @@ struct DerivativeReport {
   std::vector<DerivativeProbe> probes;
   double adjoint_tolerance = 0;
   double difference_tolerance = 0;
-  /// Some derivative is another than that of the function, on purpose: stop_gradient, round, a
-  /// function or op with rules of its own. Differences are then shown but not judged.
+  /// Some derivative is another than that of the function by definition: stop_gradient, or rounding
+  /// (round, fake_quantize, …). Differences are then shown but not judged. Rules of functions and
+  /// of registered ops are judged: both modes may follow the same wrong rule.
   bool by_definition = false;
 
   [[nodiscard]] bool ok() const;

@@ -14,16 +14,15 @@ namespace ricci {
 /// has in the text form, `"%h"`.
 class ValueRef {
  public:
-  ValueRef(const char* name) : ref_(std::string(name)) {}         // NOLINT: a name is a reference
-  ValueRef(std::string name) : ref_(std::move(name)) {}           // NOLINT
-  ValueRef(ValueId id) : ref_(id) {}                              // NOLINT
-  ValueRef(const Value& v) : ref_(v.id()), graph_(&v.graph()) {}  // NOLINT
+  ValueRef(const char* name) : ref_(std::string(name)) {}  // NOLINT: a name is a reference
+  ValueRef(std::string name) : ref_(std::move(name)) {}    // NOLINT
+  ValueRef(ValueId id) : ref_(id) {}                       // NOLINT
+  ValueRef(const Value& v) : ref_(v) {}                    // NOLINT
   /// The value in `graph`; UserError(name) when there is none.
   [[nodiscard]] ValueId in(const Graph& graph) const;
 
  private:
-  std::variant<std::string, ValueId> ref_;
-  const Graph* graph_ = nullptr;  // to compare with only: the graph may be gone
+  std::variant<std::string, ValueId, Value> ref_;
 };
 
 /// The result of a transform.

@@ -27,7 +27,8 @@ class Backend final : public device::Backend {
   mutable Memory memory_;  // compiling is const: a memory serves any number of threads
 };
 
-/// What backends.cpp opens.
+/// What backends.cpp opens; it can be used anywhere.
 [[nodiscard]] std::shared_ptr<const device::Backend> make_backend(int threads);
+[[nodiscard]] std::string why_not();
 
 }  // namespace ricci::lir

@@ -20,6 +20,9 @@ class Sweep {
     for (const Value& v : trips_.carries) {
       if (is_differentiable(v.dtype())) ++dcarries_;
     }
+    for (std::size_t i = 0; i < carries(); ++i) {
+      if (!trips_.tapes[i].valid()) wholes_.push_back(trips_.carries[i]);
+    }
   }
 
   std::vector<Value> run() {
@@ -32,17 +35,19 @@ class Sweep {
       operands.push_back(upstream.valid() ? upstream : filled(graph_, init.type(), 0));
     }
     operands.push_back(trips_.trip_count);
+    operands.insert(operands.end(), wholes_.begin(), wholes_.end());
     operands.push_back(trip_numbers());
     for (const Value& v : full_tapes()) operands.push_back(v);
     for (const Value& v : trips_.tape_upstreams) {
       if (v.valid()) operands.push_back(thinned() ? segments().spread_rows(v, Edge::First) : v);
     }
-    return loop(operands, dcarries_, true,
+    return loop(operands, dcarries_, 1 + wholes_.size(), true,
                 [this](Graph& graph, Inputs in) { return step_back(graph, in); });
   }
 
  private:
   [[nodiscard]] std::size_t carries() const { return trips_.carries.size(); }
+  [[nodiscard]] bool taped(std::size_t i) const { return trips_.tapes[i].valid(); }
   [[nodiscard]] bool thinned() const { return trips_.forward_body != nullptr; }
   [[nodiscard]] Segments segments() const {
     return trip_segments(trips_.max_iterations, trips_.checkpoints);
@@ -51,35 +56,41 @@ class Sweep {
     return iota(graph_, {.shape = {trips_.max_iterations}, .dtype = DType::I32});
   }
 
-  // A scan over the trips; its bcast is the trip count, its first xs the trip's number.
-  std::vector<Value> loop(Inputs operands, std::size_t count, bool backwards,
+  // A scan over the trips; its first bcast is the trip count, its first xs the trip's number.
+  std::vector<Value> loop(Inputs operands, std::size_t count, std::size_t bcasts, bool backwards,
                           const BodyFunction& body) const {
     std::vector<Type> inputs = types_of(operands);
-    for (std::size_t k = count + 1; k < inputs.size(); ++k) inputs[k] = row_type(inputs[k]);
+    for (std::size_t k = count + bcasts; k < inputs.size(); ++k) inputs[k] = row_type(inputs[k]);
     const op::Scan op{.length = trips_.max_iterations,
                       .num_carry = static_cast<std::int64_t>(count),
-                      .num_bcast = 1,
-                      .num_xs = static_cast<std::int64_t>(operands.size() - count - 1),
+                      .num_bcast = static_cast<std::int64_t>(bcasts),
+                      .num_xs = static_cast<std::int64_t>(operands.size() - count - bcasts),
                       .reverse = backwards};
     return add_scan(graph_, op, operands, make_body("body", inputs, body, graph_));
   }
 
-  // The carries entering every trip.
+  // The carries entering every trip, of those that have a tape.
   [[nodiscard]] std::vector<Value> full_tapes() const {
-    if (!thinned()) return trips_.tapes;
+    std::vector<Value> tapes;
+    for (const Value& tape : trips_.tapes) {
+      if (tape.valid()) tapes.push_back(tape);
+    }
+    if (!thinned()) return tapes;
     const std::size_t n = carries();
     std::vector<Value> operands = trips_.carries;
     operands.push_back(trips_.trip_count);
     operands.push_back(trip_numbers());
     operands.push_back(segments().edges(graph_, Edge::First));
-    for (const Value& tape : trips_.tapes) {
+    for (const Value& tape : tapes) {
       operands.push_back(segments().spread_rows(tape, Edge::First));
     }
-    const auto all = loop(operands, n, false, [&](Graph& graph, Inputs in) {
+    const auto all = loop(operands, n, 1, false, [&](Graph& graph, Inputs in) {
       const Value made = lt(in[n + 1], in[n]);
       std::vector<Value> entering;
+      std::vector<Value> rows;
       for (std::size_t i = 0; i < n; ++i) {
-        entering.push_back(where(in[n + 2], in[n + 3 + i], in[i]));
+        if (taped(i)) rows.push_back(where(in[n + 2], in[n + 3 + rows.size()], in[i]));
+        entering.push_back(taped(i) ? rows.back() : in[i]);
       }
       const auto stay = [](Graph&, Inputs c) { return std::vector<Value>(c.begin(), c.end()); };
       const auto go = [&](Graph& g, Inputs c) {
@@ -87,18 +98,23 @@ class Sweep {
       };
       (void)graph;
       std::vector<Value> out = cond(made, entering, go, stay);
-      out.insert(out.end(), entering.begin(), entering.end());
+      out.insert(out.end(), rows.begin(), rows.end());
       return out;
     });
-    return part(all, n, n);
+    return part(all, n, tapes.size());
   }
 
   // dc ← body_vjp(c_t…, dc…) + the cotangent of the tape's row, for trips that were made
   [[nodiscard]] std::vector<Value> step_back(Graph&, Inputs in) const {
-    const Value made = lt(in[dcarries_ + 1], in[dcarries_]);
+    const std::size_t first_whole = dcarries_ + 1;
+    const std::size_t number = first_whole + wholes_.size();
+    const Value made = lt(in[number], in[dcarries_]);
     std::vector<Value> captures = part(in, 0, dcarries_);
-    const std::vector<Value> rows = part(in, dcarries_ + 2, in.size() - dcarries_ - 2);
-    captures.insert(captures.end(), rows.begin(), rows.end());
+    std::size_t whole = first_whole;
+    std::size_t row = number + 1;
+    for (std::size_t i = 0; i < carries(); ++i) captures.push_back(in[taped(i) ? row++ : whole++]);
+    const std::vector<Value> upstreams = part(in, row, in.size() - row);
+    captures.insert(captures.end(), upstreams.begin(), upstreams.end());
     const auto back = [&](Graph& graph, Inputs c) { return made_trip(graph, c); };
     const auto stay = [&](Graph&, Inputs c) { return part(c, 0, dcarries_); };
     return cond(made, captures, back, stay);
@@ -125,6 +141,7 @@ class Sweep {
   Graph& graph_;
   const ReverseTrips& trips_;
   std::size_t dcarries_ = 0;
+  std::vector<Value> wholes_;  // carries without a tape
 };
 
 // The trip count, looked up among those the tape was made for: a scan makes no more trips than it

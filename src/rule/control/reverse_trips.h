@@ -9,7 +9,7 @@ namespace ricci::rule {
 
 struct ReverseTrips {
   std::vector<Value> carries;  ///< as they entered the loop
-  std::vector<Value> tapes;
+  std::vector<Value> tapes;    ///< invalid for a carry that every trip hands on as it is
   Value trip_count;
   std::vector<Value> upstreams;       ///< one per carry; invalid where there is none
   std::vector<Value> tape_upstreams;  ///< cotangents of the tapes, one per carry, in the same way

@@ -37,6 +37,11 @@ std::vector<bool> wanted_results(const std::vector<bool>& finals, bool count,
   return out;
 }
 
+// Does every trip hand a carry on as it is? Such a carry needs no tape.
+bool is_handed_on(const Graph& body, std::size_t carry) {
+  return body.outputs()[carry] == ValueId{body.inputs()[carry], 0};
+}
+
 }  // namespace
 
 // [while-ad] Counts the trips and keeps the carries entering them.
@@ -48,8 +53,14 @@ ForwardResults forward_keeping(const op::While& op, const ForwardContext& c) {
                     "give WhileOptions::max_iterations, or use forward mode");
   }
   const std::size_t n = c.operands.size();
-  const std::vector<bool> all(2 * n + 1, true);
-  std::vector<Value> results = add_while(c.graph, op, c.operands, c.node.bodies, all);
+  const Graph& body = *c.node.body("body");
+  std::vector<bool> wanted(2 * n + 1, true);
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::size_t tape = n + 1 + k;
+    const bool asked = tape < c.node.wanted.size() && c.node.wanted[tape];
+    wanted[tape] = asked || !is_handed_on(body, k);
+  }
+  std::vector<Value> results = add_while(c.graph, op, c.operands, c.node.bodies, wanted);
   std::vector<Value> residuals(results.begin() + static_cast<std::ptrdiff_t>(n), results.end());
   return {std::move(results), std::move(residuals)};
 }
@@ -72,7 +83,8 @@ Cotangents vjp(const op::While& op, const VjpContext& c) {
   const Value trip_count = c.residuals()[0];
   const std::vector<Value> tapes(c.residuals().begin() + 1, c.residuals().end());
   std::vector<Value> given;
-  if (std::ranges::any_of(tape_upstreams, &Value::valid)) {
+  const bool handed_on = !std::ranges::all_of(tapes, &Value::valid);
+  if (handed_on || std::ranges::any_of(tape_upstreams, &Value::valid)) {
     given = sweep_back(c.graph(), {.carries = carries,
                                    .tapes = tapes,
                                    .trip_count = trip_count,

@@ -1,5 +1,5 @@
-// The expansion of every composite, and of the structured ops that have one, declared from the
-// list.
+// The expansion of every composite and block, and of the structured ops that have one, declared
+// from the list.
 #pragma once
 
 #include "ricci/compiler/rule/expand.h"
@@ -14,6 +14,7 @@ namespace ricci::rule {
 #define RICCI_STRUCTURED_EXPANDABLE RICCI_COMPOSITE
 #define RICCI_CONTROL(Type, builder)
 #define RICCI_CONTROL_EXPANDABLE RICCI_COMPOSITE
+#define RICCI_BLOCK RICCI_COMPOSITE
 #include "ricci/op/list.def"
 
 }  // namespace ricci::rule

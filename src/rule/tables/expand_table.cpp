@@ -26,6 +26,7 @@ constexpr auto Expansions = std::to_array<Expansion>({
 #define RICCI_STRUCTURED_EXPANDABLE RICCI_COMPOSITE
 #define RICCI_CONTROL(Type, builder) nullptr,
 #define RICCI_CONTROL_EXPANDABLE RICCI_COMPOSITE
+#define RICCI_BLOCK RICCI_COMPOSITE
 #include "ricci/op/list.def"
 });
 

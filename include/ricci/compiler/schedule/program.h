@@ -144,9 +144,13 @@ struct ProgramOptions {
   bool fuse = true;
   const schedule::Target* target = nullptr;  ///< the device it is for; absent: `plain_target()`
   std::vector<Donated> donated = {};
+  /// Bytes the arena should take: values are computed again instead of kept until it fits or
+  /// nothing more can be done, which changes no bit of a result. 0: as many as it needs.
+  std::int64_t memory_budget = 0;
 };
 
-/// Prepares, fuses, orders and plans. `graph` must have static types; UserError otherwise.
+/// Prepares, fuses, orders and plans. `graph` must have static types; UserError otherwise. Whether
+/// a budget was met is for the caller to see: `arena_bytes`.
 [[nodiscard]] Program make_program(const Graph& graph, const ProgramOptions& options = {});
 
 /// What the scheduler is given: composites expanded, gradients of loops as loops, means as sums.

@@ -34,7 +34,8 @@ class Backend final : public device::Backend {
   mutable ThreadPool pool_;  // runs are const: a pool serves any number of threads
 };
 
-/// What backends.cpp opens.
+/// What backends.cpp opens; it can be used anywhere.
 [[nodiscard]] std::shared_ptr<const device::Backend> make_backend(int threads);
+[[nodiscard]] std::string why_not();
 
 }  // namespace ricci::cpu

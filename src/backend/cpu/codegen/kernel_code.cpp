@@ -31,7 +31,12 @@ using loop::Stage;
 
 KernelEmitter::KernelEmitter(llvm::Module& module, const Kernel& kernel, const std::string& symbol,
                              const TargetInfo& target)
-    : module_(module), k_(kernel), b_(module.getContext()), lanes_(b_, target), target_(target) {
+    : module_(module),
+      short_rows_(short_rows_for(kernel, target)),
+      k_(short_rows_ > 0 ? with_rows_in_lanes(kernel) : kernel),
+      b_(module.getContext()),
+      lanes_(b_, target),
+      target_(target) {
   llvm::Type* ptr = b_.getPtrTy();
   auto* type = llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr, ptr}, false);
   function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, symbol, module);
@@ -45,8 +50,13 @@ void KernelEmitter::run() {
   }
   first_ = range_field(0);
   last_ = range_field(1);
+  if (short_rows_ == 0) crossed_ = crossed_loads(k_, target_);
   if (k_.flat) {
     emit_row(number(0), number(0));
+  } else if (short_rows_ > 0) {
+    emit_short_rows();
+  } else if (!crossed_.empty()) {
+    emit_squares();
   } else {
     Loop rows = open(first_, last_, 1, "row");
     if (k_.accumulators.empty()) {
@@ -209,7 +219,7 @@ void KernelEmitter::emit_elements(const Stage& stage) {
   const std::int64_t extent = k_.extents[last_axis];
   if (!k_.flat) {
     while (unroll_ > 1 && extent < std::int64_t{unroll_} * lane_count_) unroll_ /= 2;
-    if (extent < lane_count_ && extent == 1) lane_count_ = 1;
+    if (extent < lane_count_ && fits_lanes(k_, extent)) lane_count_ = static_cast<int>(extent);
     // Two vectors in step rather than one after the other: each waits less for itself. With
     // AVX-512 a vector is long enough.
     if (unroll_ > 1 && !target_.avx512 && extent % (std::int64_t{2} * lane_count_) == 0) {
@@ -286,9 +296,7 @@ void KernelEmitter::emit_vectors(const Stage& stage, std::size_t axis) {
     const bool whole_vectors = !k_.flat && extent % lane_count_ == 0;
     mask_ = nullptr;
     if (lane_count_ > 1 && !whole_vectors) {
-      // Few are left, so 32 bits count them: the comparison is half as long.
-      Value* left = b_.CreateTrunc(b_.CreateSub(to, rest.index), b_.getInt32Ty());
-      mask_ = b_.CreateICmpULT(lane_numbers(32), lanes_.spread(left, lane_count_));
+      mask_ = first_lanes(b_.CreateSub(to, rest.index));
     }
     inside_or_not(stage, axis, rest.index, lane_count_,
                   [&] { emit_vector(stage, axis, rest.index, 0); });

@@ -22,6 +22,22 @@ namespace ricci::cpu {
 /// How many vectors are handled together.
 [[nodiscard]] int unroll_for(const loop::Kernel& kernel, const loop::Stage& stage);
 
+/// Can rows of fewer elements than a vector be vectors of their own?
+[[nodiscard]] bool fits_lanes(const loop::Kernel& kernel, std::int64_t row);
+
+/// Rows that are too short to be vectors run side by side, one in each lane: so many of them, or
+/// none where rows run one after the other.
+[[nodiscard]] int short_rows_for(const loop::Kernel& kernel, const TargetInfo& target);
+/// The kernel with the axis that its lanes go along last, and no row.
+[[nodiscard]] loop::Kernel with_rows_in_lanes(const loop::Kernel& kernel);
+
+/// Elements that lie so far apart are read as whole vectors and sorted out.
+[[nodiscard]] bool is_narrow_stride(std::int64_t stride, DType dtype);
+/// Loads whose neighbours in memory are in the rows beside theirs, which are read in squares; none
+/// where rows run one after the other.
+[[nodiscard]] std::vector<loop::Reg> crossed_loads(const loop::Kernel& kernel,
+                                                   const TargetInfo& target);
+
 /// Kernels that differ only in what their code does not depend on (their name, how many columns
 /// they have) share a key.
 [[nodiscard]] std::string code_key(const loop::Kernel& kernel);

@@ -1,20 +1,27 @@
 // A kernel's function under construction: rows, then stages, then vectors along the last axis of
-// the row. Rows and stages are in kernel_code.cpp, reading and writing in kernel_places.cpp.
+// the row. Rows and stages are in kernel_code.cpp, reading and writing in kernel_places.cpp. Short
+// rows run side by side instead, one in each lane (kernel_short_rows.cpp), and what is read across
+// the order of memory is read in squares (kernel_squares.cpp).
 #pragma once
 
 #include <concepts>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/Module.h>
 
 #include "ricci/compiler/loop/kernel.h"
 
 #include "backend/cpu/codegen/jit.h"
 #include "backend/cpu/codegen/lanes.h"
+#include "backend/cpu/codegen/shuffles.h"
 
 namespace ricci::cpu {
 
@@ -87,6 +94,60 @@ class KernelEmitter {
   // A row's number as the indices of axes [from, to).
   void split(Value* row, std::size_t from, std::size_t to);
 
+  // Rows in groups of as many as there are lanes, or of fewer where `extent` rows or the range end.
+  // `code(index, count)` has the number of the group's first among those of its axis, and how many
+  // there are; with a version for whole groups, whose count is null. Axes before `axis` have their
+  // indices.
+  enum class Groups : std::uint8_t { Any, WholeAndOthers };
+  template <class F>
+  void in_groups(std::int64_t extent, std::size_t axis, Groups versions, F&& code);
+
+  // Short rows.
+  // Accesses that differ in where in the row they are, in one argument.
+  struct RowAccess {
+    std::int32_t argument = -1;
+    std::vector<std::int64_t> strides;  ///< without those along the row
+    auto operator<=>(const RowAccess&) const = default;
+  };
+  using RowPlace = std::pair<RowAccess, std::int64_t>;
+  struct Span {
+    std::int64_t low = 0;
+    std::int64_t high = 0;  ///< the last one
+    auto operator<=>(const Span&) const = default;
+  };
+
+  void emit_short_rows();
+  void emit_group(Value* column);
+  void emit_group_elements(const Stage& stage, Value* column);
+  // Calls `f` for every element of a row, with its indices set.
+  template <class F>
+  void for_elements(F&& f);
+  [[nodiscard]] RowPlace row_place(const Access& access) const;
+  // Does a load read at this element of the row? Nothing where that depends on the row.
+  [[nodiscard]] std::optional<bool> reads_here(const Access& access) const;
+  void find_read_places();
+  // The places beside this one that are read with it.
+  [[nodiscard]] static Span span_of(const std::set<std::int64_t>& places, std::int64_t place,
+                                    std::int64_t stride);
+  // What an earlier stage left there, or what is read of a run of rows; null for any other load.
+  Value* load_from_rows(const Instr& i, Value* column);
+  void store_to_rows(const loop::Store& s, const Stage& stage, Value* column);
+  [[nodiscard]] bool is_stored_later(const loop::Store& s, const Stage& stage) const;
+  // Stores what a stage has for neighbouring places.
+  void flush_stores(Value* column);
+
+  // Squares.
+  void emit_squares();
+  struct Square {
+    Value* row = nullptr;      ///< its first, among those of the last kept axis
+    Value* rows = nullptr;     ///< how many it has
+    Value* column = nullptr;   ///< its first
+    Value* columns = nullptr;  ///< how many it has
+  };
+  void emit_square(const Square& square);
+  void load_square(const Square& square, const Instr& i);
+  void emit_square_rows(const Square& square);
+
   // offset + Σ strides·index, for the axes before `axis`.
   Value* at_index(std::int64_t offset, const std::vector<std::int64_t>& strides, std::size_t axis);
   // The place of an access, in elements.
@@ -105,6 +166,9 @@ class KernelEmitter {
 
   // 0, 1, 2, … in lanes of so many bits.
   Value* lane_numbers(unsigned bits);
+
+  // Is it among the first `count` lanes?
+  Value* first_lanes(Value* count);
 
   [[nodiscard]] bool has_guards(const Stage& stage) const;
 
@@ -171,6 +235,10 @@ class KernelEmitter {
 
   Value* load(const Instr& i, Value* column);
 
+  // Elements a few places apart, from the address of lane 0 on.
+  Value* narrow_load(DType dtype, Value* first, std::int64_t stride);
+  std::vector<Value*> load_run(DType dtype, Value* start, const VectorRun& run);
+
   Value* addresses(Value* start, Value* column, std::int64_t stride, Value* more,
                    std::int64_t bytes);
 
@@ -189,7 +257,8 @@ class KernelEmitter {
   void store(const loop::Store& s, std::size_t axis, Value* column);
 
   llvm::Module& module_;
-  const Kernel& k_;
+  const int short_rows_;  ///< lanes that rows run in, or 0
+  const Kernel k_;
   llvm::IRBuilder<> b_;
   Lanes lanes_;
   const TargetInfo& target_;
@@ -211,6 +280,59 @@ class KernelEmitter {
   Value* mask_ = nullptr;
   int lane_count_ = 1;
   int unroll_ = 1;
+
+  // Short rows.
+  std::vector<std::int64_t> element_;  ///< where in the row code is made for, one index per axis
+  std::map<Reg, Value*> row_values_;   ///< what is once a row, a lane each
+  std::map<RowAccess, std::set<std::int64_t>> read_places_;
+  std::map<std::tuple<RowAccess, Span, DType>, std::vector<Value*>> runs_;
+  std::map<RowPlace, Value*> left_there_;
+  std::map<RowAccess, std::map<std::int64_t, Value*>> to_store_;
+  // Squares.
+  std::vector<Reg> crossed_;
+  std::map<const Access*, Value*> squares_;  ///< where a square is kept
+  Value* square_row_ = nullptr;
 };
+
+template <class F>
+void KernelEmitter::in_groups(std::int64_t extent, std::size_t axis, Groups versions, F&& code) {
+  BasicBlock* before = b_.GetInsertBlock();
+  BasicBlock* header = block("groups");
+  BasicBlock* body = block("group");
+  BasicBlock* exit = block("groups");
+  b_.CreateBr(header);
+  b_.SetInsertPoint(header);
+  llvm::PHINode* row = b_.CreatePHI(b_.getInt64Ty(), 3);
+  row->addIncoming(first_, before);
+  b_.CreateCondBr(b_.CreateICmpSLT(row, last_), body, exit);
+  b_.SetInsertPoint(body);
+  Value* index = row;
+  if (axis > 0) {
+    index = b_.CreateURem(row, number(extent));
+    split(b_.CreateUDiv(row, number(extent)), 0, axis);
+  }
+  const auto least = [&](Value* a, Value* b) {
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
+  };
+  Value* left = least(b_.CreateSub(last_, row), b_.CreateSub(number(extent), index));
+  const auto version = [&](Value* given, Value* count) {
+    code(index, given);
+    row->addIncoming(b_.CreateAdd(row, count), b_.GetInsertBlock());
+    b_.CreateBr(header);
+  };
+  if (versions == Groups::Any) {
+    Value* count = least(left, number(lane_count_));
+    version(count, count);
+  } else {
+    BasicBlock* whole = block("whole");
+    BasicBlock* part = block("part");
+    b_.CreateCondBr(b_.CreateICmpSGE(left, number(lane_count_)), whole, part);
+    b_.SetInsertPoint(whole);
+    version(nullptr, number(lane_count_));
+    b_.SetInsertPoint(part);
+    version(left, left);
+  }
+  b_.SetInsertPoint(exit);
+}
 
 }  // namespace ricci::cpu

@@ -1,8 +1,10 @@
 // Where a kernel's elements are: loads and stores of vectors, guarded ones, indices out of range.
 #include <algorithm>
+#include <cstdlib>
 
 #include <llvm/IR/Intrinsics.h>
 
+#include "backend/cpu/codegen/kernel_code.h"
 #include "backend/cpu/codegen/kernel_emitter.h"
 #include "backend/cpu/codegen/random_lanes.h"
 
@@ -31,6 +33,12 @@ Value* KernelEmitter::lane_numbers(unsigned bits) {
     values.push_back(llvm::ConstantInt::get(b_.getIntNTy(bits), static_cast<std::uint64_t>(i)));
   }
   return lane_count_ == 1 ? static_cast<Value*>(values[0]) : llvm::ConstantVector::get(values);
+}
+
+Value* KernelEmitter::first_lanes(Value* count) {
+  // There are few, so 32 bits count them: the comparison is half as long.
+  Value* few = b_.CreateTrunc(count, b_.getInt32Ty());
+  return b_.CreateICmpULT(lane_numbers(32), lanes_.spread(few, lane_count_));
 }
 
 Value* KernelEmitter::guard_start(const loop::Guard& guard, std::size_t axis) {
@@ -160,9 +168,17 @@ Value* KernelEmitter::guarded_load(const Instr& i, Value* column) {
 
 Value* KernelEmitter::load(const Instr& i, Value* column) {
   const Access& access = i.access;
-  if (!access.guards.empty() && (column == nullptr || !is_inside_)) {
-    return guarded_load(i, column);
+  if (const auto square = squares_.find(&access); square != squares_.end() && column != nullptr) {
+    Value* at = b_.CreateMul(square_row_, number(lane_count_));
+    return lanes_.load(i.dtype, element(square->second, at, size_of(i.dtype)), lane_count_,
+                       nullptr);
   }
+  bool inside = is_inside_;
+  if (short_rows_ > 0) {
+    if (Value* known = load_from_rows(i, column)) return known;
+    inside = reads_here(access).value_or(false);
+  }
+  if (!access.guards.empty() && (column == nullptr || !inside)) return guarded_load(i, column);
   const std::int64_t bytes = size_of(i.dtype);
   const std::size_t axis = k_.extents.size() - 1;
   if (column == nullptr) {
@@ -196,8 +212,32 @@ Value* KernelEmitter::load(const Instr& i, Value* column) {
     return lanes_.load(i.dtype, element(start, b_.CreateMul(column, number(stride)), bytes),
                        lane_count_, mask_);
   }
+  if (scattered == nullptr && mask_ == nullptr && is_narrow_stride(stride, i.dtype)) {
+    Value* first = element(start, b_.CreateMul(column, number(stride)), bytes);
+    return narrow_load(i.dtype, first, stride);
+  }
   return lanes_.gather(i.dtype, addresses(start, column, stride, scattered, bytes), lane_count_,
                        mask_);
+}
+
+std::vector<Value*> KernelEmitter::load_run(DType dtype, Value* start, const VectorRun& run) {
+  std::vector<Value*> vectors;
+  for (int v = 0; v < run.count(); ++v) {
+    Value* at = element(start, number(run.start(v)), size_of(dtype));
+    vectors.push_back(lanes_.load_stored(dtype, at, run.lanes, nullptr));
+  }
+  return vectors;
+}
+
+Value* KernelEmitter::narrow_load(DType dtype, Value* first, std::int64_t stride) {
+  const std::int64_t apart = std::abs(stride);
+  const VectorRun run{(lane_count_ - 1) * apart + 1, lane_count_};
+  if (stride < 0) first = element(first, number(1 - run.length), size_of(dtype));
+  std::vector<std::int64_t> positions;
+  for (int l = 0; l < lane_count_; ++l) {
+    positions.push_back(apart * (stride < 0 ? lane_count_ - 1 - l : l));
+  }
+  return lanes_.from_stored(picked(b_, run, load_run(dtype, first, run), positions), dtype);
 }
 
 Value* KernelEmitter::addresses(Value* start, Value* column, std::int64_t stride, Value* more,

@@ -1,5 +1,7 @@
 // What of a kernel its code depends on.
 #include <algorithm>
+#include <bit>
+#include <cstdlib>
 #include <limits>
 
 #include "backend/cpu/codegen/kernel_code.h"
@@ -19,7 +21,117 @@ bool is_lone_integer(const Instr& i) {
          std::ranges::all_of(i.access.strides, [](std::int64_t s) { return s == 0; });
 }
 
+constexpr std::int64_t NarrowStride = 8;
+
+bool draws_numbers(const Kernel& kernel) {
+  return std::ranges::any_of(kernel.code, [](const Instr& i) { return i.code == Code::Random; });
+}
+
+// Elements that are picked by an index each are read one by one in any case; a slice that is picked
+// by one is read as it lies.
+bool picks_slices(const Kernel& kernel, const Instr& i) {
+  return std::ranges::any_of(i.access.terms, [&](const loop::Term& t) {
+    return !kernel.code[static_cast<std::size_t>(t.index)].per_element;
+  });
+}
+
+// Is everything read and stored by vectors where lanes go along `axis`? Elements that are combined
+// may be read one by one.
+bool suits_lanes(const Kernel& kernel, std::size_t axis) {
+  const bool combines = !kernel.reductions.empty();
+  for (const Instr& i : kernel.code) {
+    if (is_complex(i.dtype) || picks_slices(kernel, i)) return false;
+    if (i.code != Code::Load || !i.access.terms.empty()) continue;
+    const std::int64_t s = i.access.strides[axis];
+    const bool local = kernel.arguments[static_cast<std::size_t>(i.access.argument)].role ==
+                       loop::ArgumentRole::Local;
+    if (!local && !combines && s != 0 && s != 1 && !is_narrow_stride(s, i.dtype)) return false;
+  }
+  for (const loop::Stage& stage : kernel.stages) {
+    for (const loop::Store& store : stage.stores) {
+      const loop::Argument& to = kernel.arguments[static_cast<std::size_t>(store.access.argument)];
+      if (to.dtype != kernel.code[static_cast<std::size_t>(store.value)].dtype) return false;
+      const std::int64_t s = store.access.strides[axis];
+      if (to.role == loop::ArgumentRole::Local || s == 1) continue;
+      if (s <= 0 || !is_narrow_stride(s, to.dtype)) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
+
+bool is_narrow_stride(std::int64_t stride, DType dtype) {
+  if (is_complex(dtype)) return false;
+  return stride == -1 || (std::abs(stride) >= 2 && std::abs(stride) <= NarrowStride);
+}
+
+bool fits_lanes(const Kernel& kernel, std::int64_t row) {
+  return row == 1 ||
+         (std::has_single_bit(static_cast<std::uint64_t>(row)) && !draws_numbers(kernel));
+}
+
+int short_rows_for(const Kernel& kernel, const TargetInfo& target) {
+  constexpr std::int64_t LongestCombined = 8;
+  constexpr std::int64_t LongestMoved = 6;  // sorting the lanes out takes the square of it
+  constexpr std::int64_t MostWork = 512;
+  if (is_short_kernel(kernel) || !kernel.accumulators.empty() || kernel.kept != kernel.outer ||
+      kernel.kept == 0 || draws_numbers(kernel)) {
+    return 0;
+  }
+  const std::int64_t row = kernel.row_elements();
+  if (row < 2 || row > (kernel.reductions.empty() ? LongestMoved : LongestCombined)) return 0;
+  std::int64_t work = 0;
+  for (const Instr& i : kernel.code) work += loop::weight(i) * (i.per_element ? row : 1);
+  int lanes = target.vector_bits / 32;
+  for (const loop::Stage& stage : kernel.stages) {
+    lanes = std::min(lanes, lanes_for(kernel, stage, target));
+  }
+  const std::size_t axis = kernel.kept - 1;
+  if (work > MostWork || row >= lanes || 2 * kernel.extents[axis] < lanes) return 0;
+  return suits_lanes(kernel, axis) ? lanes : 0;
+}
+
+Kernel with_rows_in_lanes(const Kernel& kernel) {
+  Kernel out = kernel;
+  const auto move = [&](std::vector<std::int64_t>& axes) {
+    const auto lane = axes.begin() + static_cast<std::ptrdiff_t>(kernel.kept - 1);
+    std::rotate(lane, lane + 1, axes.end());
+  };
+  move(out.extents);
+  loop::for_each_strides(out, move);
+  out.kept = out.outer = kernel.kept - 1;
+  return out;
+}
+
+std::vector<Reg> crossed_loads(const Kernel& kernel, const TargetInfo& target) {
+  constexpr std::int64_t FewRows = 8;
+  if (is_short_kernel(kernel) || !kernel.accumulators.empty() || !kernel.reductions.empty() ||
+      kernel.kept == 0 || kernel.kept != kernel.outer ||
+      kernel.outer + 1 != kernel.extents.size() || kernel.stages.empty()) {
+    return {};
+  }
+  const std::size_t last = kernel.outer;
+  if (kernel.extents[last] < FewRows || kernel.extents[last - 1] < FewRows) return {};
+  // Before the elements there may be what is computed once a row, of which nothing is stored.
+  for (const loop::Stage& stage : kernel.stages) {
+    const bool at_end = &stage == &kernel.stages.back();
+    if (stage.per_element != at_end || (!at_end && !stage.stores.empty())) return {};
+  }
+  if (lanes_for(kernel, kernel.stages.back(), target) < 4) return {};
+  std::vector<Reg> found;
+  for (const Reg r : kernel.stages.back().code) {
+    const Instr& i = kernel.code[static_cast<std::size_t>(r)];
+    if (i.code != Code::Load) continue;
+    const auto role = kernel.arguments[static_cast<std::size_t>(i.access.argument)].role;
+    if (role != loop::ArgumentRole::In) return {};
+    if (is_complex(i.dtype) || !i.access.terms.empty() || !i.access.guards.empty()) continue;
+    if (i.access.strides[last - 1] == 1 && std::abs(i.access.strides[last]) > NarrowStride) {
+      found.push_back(r);
+    }
+  }
+  return found;
+}
 
 bool is_short_kernel(const Kernel& kernel) {
   constexpr std::int64_t FewElements = 4096;

@@ -1,5 +1,6 @@
 #include "backend/cpu/codegen/lanes.h"
 
+#include <cmath>
 #include <limits>
 
 #include <llvm/IR/Intrinsics.h>
@@ -171,23 +172,26 @@ Value* Lanes::rounded(Value* x, DType dtype) {
   return is_small_float(dtype) ? from_stored(to_stored(x, dtype), dtype) : x;
 }
 
-Value* Lanes::load(DType dtype, Value* at, int lanes, Value* mask) {
+Value* Lanes::load_stored(DType dtype, Value* at, int lanes, Value* mask) {
   llvm::Type* type = stored(dtype, lanes);
+  if (mask == nullptr || lanes == 1) return b_.CreateAlignedLoad(type, at, align_of(dtype));
+  return b_.CreateMaskedLoad(type, at, align_of(dtype), mask, llvm::Constant::getNullValue(type));
+}
+
+void Lanes::store_stored(DType dtype, Value* stored, Value* at, int lanes, Value* mask) {
   if (mask == nullptr || lanes == 1) {
-    return from_stored(b_.CreateAlignedLoad(type, at, align_of(dtype)), dtype);
+    b_.CreateAlignedStore(stored, at, align_of(dtype));
+  } else {
+    b_.CreateMaskedStore(stored, at, align_of(dtype), mask);
   }
-  return from_stored(
-      b_.CreateMaskedLoad(type, at, align_of(dtype), mask, llvm::Constant::getNullValue(type)),
-      dtype);
+}
+
+Value* Lanes::load(DType dtype, Value* at, int lanes, Value* mask) {
+  return from_stored(load_stored(dtype, at, lanes, mask), dtype);
 }
 
 void Lanes::store(DType dtype, Value* value, Value* at, int lanes, Value* mask) {
-  Value* out = to_stored(spread(value, lanes), dtype);
-  if (mask == nullptr || lanes == 1) {
-    b_.CreateAlignedStore(out, at, align_of(dtype));
-  } else {
-    b_.CreateMaskedStore(out, at, align_of(dtype), mask);
-  }
+  store_stored(dtype, to_stored(spread(value, lanes), dtype), at, lanes, mask);
 }
 
 Value* Lanes::gather(DType dtype, Value* addresses, int lanes, Value* mask) {
@@ -328,10 +332,7 @@ Value* Lanes::cast(Value* x, DType from, DType to) {
     if (to == DType::F64) return b_.CreateFPExt(x, type);
     return rounded(x, to);
   }
-  if (is_float(from)) {
-    const auto id = is_unsigned(to) ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat;
-    return b_.CreateIntrinsic(id, {type, x->getType()}, {x});
-  }
+  if (is_float(from)) return float_to_int(x, to);
   if (is_float(to)) {
     // Through double where that is exact, so that smaller floats are rounded once.
     if (is_small_float(to)) {
@@ -342,6 +343,36 @@ Value* Lanes::cast(Value* x, DType from, DType to) {
     return is_unsigned(from) ? b_.CreateUIToFP(x, type) : b_.CreateSIToFP(x, type);
   }
   return is_unsigned(from) ? b_.CreateZExtOrTrunc(x, type) : b_.CreateSExtOrTrunc(x, type);
+}
+
+// Towards 0; what is beyond the integers is the last of them, NaN is 0. Written out, because
+// LLVM's own conversion that saturates takes one lane at a time.
+Value* Lanes::float_to_int(Value* x, DType to) {
+  llvm::Type* type = held(to, lanes_of(x));
+  const bool no_sign = is_unsigned(to);
+  const auto bits = static_cast<int>(size_of(to)) * 8;
+  // Those of 8 and 16 bits by way of 32, which vectors are converted to.
+  llvm::Type* wide = bits < 32 ? held(DType::I32, lanes_of(x)) : type;
+  const double least = no_sign ? 0.0 : -std::ldexp(1.0, bits - 1);
+  const double beyond = std::ldexp(1.0, no_sign ? bits : bits - 1);
+  // The last float before it, or the last integer where that is a float.
+  const bool is_double = x->getType()->getScalarType()->isDoubleTy();
+  const int digits = is_double ? 53 : 24;
+  const int used = no_sign ? bits : bits - 1;
+  const double most = used <= digits ? beyond - 1 : beyond - std::ldexp(1.0, used - digits);
+  const auto number = [&](double v) { return llvm::ConstantFP::get(x->getType(), v); };
+  Value* zero = llvm::Constant::getNullValue(x->getType());
+  Value* some = b_.CreateSelect(b_.CreateFCmpUNO(x, x), zero, x);
+  some = b_.CreateSelect(b_.CreateFCmpOLT(some, number(least)), number(least), some);
+  some = b_.CreateSelect(b_.CreateFCmpOGT(some, number(most)), number(most), some);
+  Value* whole = no_sign && bits == 32 ? b_.CreateFPToUI(some, wide) : b_.CreateFPToSI(some, wide);
+  if (wide != type) return b_.CreateTrunc(whole, type);
+  if (used <= digits) return whole;
+  const auto all = static_cast<unsigned>(bits);
+  const llvm::APInt last =
+      no_sign ? llvm::APInt::getMaxValue(all) : llvm::APInt::getSignedMaxValue(all);
+  return b_.CreateSelect(b_.CreateFCmpOGT(x, number(most)), llvm::ConstantInt::get(type, last),
+                         whole);
 }
 
 // To real numbers by the real part, from them with an imaginary part of 0.

@@ -36,6 +36,14 @@ class Lanes {
   /// From memory as held, and back. `mask` (i1 lanes) may be null.
   [[nodiscard]] llvm::Value* load(DType dtype, llvm::Value* at, int lanes, llvm::Value* mask);
   void store(DType dtype, llvm::Value* value, llvm::Value* at, int lanes, llvm::Value* mask);
+  /// What lies in memory as it is held, and back.
+  [[nodiscard]] llvm::Value* from_stored(llvm::Value* x, DType dtype);
+  [[nodiscard]] llvm::Value* to_stored(llvm::Value* x, DType dtype);
+  /// A vector as it lies in memory.
+  [[nodiscard]] llvm::Value* load_stored(DType dtype, llvm::Value* at, int lanes,
+                                         llvm::Value* mask);
+  void store_stored(DType dtype, llvm::Value* stored, llvm::Value* at, int lanes,
+                    llvm::Value* mask);
   /// One element per lane, each at its own address.
   [[nodiscard]] llvm::Value* gather(DType dtype, llvm::Value* addresses, int lanes,
                                     llvm::Value* mask);
@@ -62,12 +70,11 @@ class Lanes {
   [[nodiscard]] llvm::Value* across(ReduceKind kind, DType dtype, llvm::Value* x);
 
  private:
-  [[nodiscard]] llvm::Value* from_stored(llvm::Value* x, DType dtype);
-  [[nodiscard]] llvm::Value* to_stored(llvm::Value* x, DType dtype);
   [[nodiscard]] llvm::Value* half_to_float(llvm::Value* bits);
   [[nodiscard]] llvm::Value* float_to_half(llvm::Value* x);
   [[nodiscard]] llvm::Value* float_to_bfloat(llvm::Value* x);
   [[nodiscard]] llvm::Value* double_to_float_odd(llvm::Value* x);
+  [[nodiscard]] llvm::Value* float_to_int(llvm::Value* x, DType to);
   [[nodiscard]] llvm::Value* int_unary(UnaryKind kind, DType dtype, llvm::Value* x);
   [[nodiscard]] llvm::Value* int_binary(BinaryKind kind, DType dtype, llvm::Value* a,
                                         llvm::Value* b);

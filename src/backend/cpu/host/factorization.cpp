@@ -46,6 +46,7 @@ class CholeskyKernel {
       : m_(call), a_(scratch.take<F>(m_.tiles() * m_.size())) {}
 
   void run() const {
+    if (m_.factored_in_lanes()) return;
     const std::int64_t n = m_.rows();
     m_.for_each([&](std::int64_t b, std::int64_t tile) {
       F* a = a_ + tile * m_.size();
@@ -109,6 +110,7 @@ class LuKernel {
         numbers_(scratch.take<std::int64_t>(m_.tiles() * (m_.rows() + m_.smaller()))) {}
 
   void run() const {
+    if (m_.factored_in_lanes()) return;
     m_.for_each([&](std::int64_t b, std::int64_t tile) {
       F* a = a_ + tile * m_.size();
       blasint* pivots = pivots_ + tile * m_.smaller();
@@ -176,7 +178,7 @@ class QrKernel {
         work_(scratch.take<F>(work_size_)) {}
 
   void run() const {
-    if (m_.size() == 0) return;
+    if (m_.size() == 0 || m_.factored_in_lanes()) return;
     const std::int64_t k = m_.smaller();
     m_.for_each([&](std::int64_t b, std::int64_t tile) {
       F* a = a_ + tile * m_.size();

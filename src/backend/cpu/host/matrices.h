@@ -9,6 +9,7 @@
 #include "backend/cpu/host/lapack.h"
 #include "backend/cpu/host/parallel.h"
 #include "backend/cpu/host/scratch.h"
+#include "backend/cpu/host/small_matrices.h"
 
 namespace ricci::cpu {
 
@@ -67,6 +68,8 @@ class MatrixCall {
   [[nodiscard]] std::int64_t tiles() const { return slots_.tiles; }
   [[nodiscard]] bool wants(std::size_t r) const { return call_.results[r].data != nullptr; }
 
+  /// Is all done, because it is a batch of small matrices?
+  [[nodiscard]] bool factored_in_lanes() const { return factor_in_lanes(call_); }
   /// Calls `f(matrix, tile)` for every matrix.
   template <class Fn>
   void for_each(const Fn& f) const {

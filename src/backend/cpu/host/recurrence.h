@@ -26,7 +26,7 @@ template <class N>
   return (columns + RecurrenceColumns - 1) / RecurrenceColumns;
 }
 
-/// Steps in chunks of about the square root of their number.
+/// Steps in chunks, of about the square root of their number where no length is given.
 struct Chunks {
   std::int64_t steps;
   std::int64_t length;
@@ -37,6 +37,8 @@ struct Chunks {
         length(std::max<std::int64_t>(
             1, static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(all)))))),
         count((all + length - 1) / length) {}
+  Chunks(std::int64_t all, std::int64_t each)
+      : steps(all), length(each), count((all + each - 1) / each) {}
   [[nodiscard]] std::int64_t first(std::int64_t k) const { return k * length; }
   [[nodiscard]] std::int64_t size(std::int64_t k) const {
     return std::min(length, steps - first(k));

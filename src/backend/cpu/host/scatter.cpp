@@ -215,6 +215,7 @@ class ScatterEach {
   void scatter() const {
     using N = Wide<T>;
     constexpr std::int64_t Columns = 64;
+    if (to_.inner == 1 && to_.size <= LongestLine) return scatter_lines<T>();
     auto* sums = reinterpret_cast<N*>(sums_);
     const std::int64_t blocks = (to_.inner + Columns - 1) / Columns;
     parallel_for(call_.pool, to_.outer * blocks, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -241,6 +242,35 @@ class ScatterEach {
                  });
   }
 
+  // Along the last axis: the sums of a line stay in the nearest cache.
+  template <class T>
+  void scatter_lines() const {
+    using N = Wide<T>;
+    T* const out = call_.results[0].as<T>();
+    parallel_for(call_.pool, to_.outer, grain_for(to_.size + from_.size),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   std::array<N, LongestLine> sums;
+                   vectorised([&]() RICCI_INLINE {
+                     for (std::int64_t o = begin; o < end; ++o) {
+                       add_line(updates_.as<T>(), o, sums.data());
+                       for (std::int64_t r = 0; r < to_.size; ++r) {
+                         out[o * to_.size + r] = element_cast<T>(sums[static_cast<std::size_t>(r)]);
+                       }
+                     }
+                   });
+                 });
+  }
+
+  template <class T, class N>
+  RICCI_INLINE void add_line(const T* updates, std::int64_t o, N* sums) const {
+    for (std::int64_t r = 0; r < to_.size; ++r) sums[r] = N{};
+    for (std::int64_t k = o * from_.size; k < (o + 1) * from_.size; ++k) {
+      N& sum = sums[indices_.data()[k]];
+      sum = add_wrapping(sum, element_cast<N>(updates[k]));
+    }
+  }
+
+  static constexpr std::int64_t LongestLine = 2048;
   const HostArguments& call_;
   AxisSplit to_;
   AxisSplit from_;

@@ -1,23 +1,15 @@
 // Linear systems: LU with partial pivoting from LAPACK, substitution from BLAS, one system a call
-// and any number of calls at once.
+// and any number of calls at once; batches of small ones in lanes.
 #include <array>
-
-#include <fmt/format.h>
 
 #include "backend/cpu/host/element.h"
 #include "backend/cpu/host/kernels.h"
 #include "backend/cpu/host/lapack.h"
 #include "backend/cpu/host/scratch.h"
+#include "backend/cpu/host/small_matrices.h"
 
 namespace ricci::cpu {
 namespace {
-
-[[noreturn]] void fail_singular(const HostArguments& c, std::int64_t system, std::int64_t row) {
-  c.fail(ErrorCode::SingularMatrix,
-         fmt::format("matrix {} of '{}' has no inverse: its pivot in row {} is 0", system, c.name,
-                     row),
-         "check the matrix for dependent rows, or add a small multiple of the identity");
-}
 
 // Fortran's matrices are column by column.
 OwnedView with_last_axes_swapped(const ArrayView& v) {
@@ -50,6 +42,7 @@ class DenseSolve {
         pivots_(scratch.take<blasint>(s_.systems * s_.rows)) {}
 
   void run() const {
+    if (solve_in_lanes(call_)) return;
     pack_numbers(with_last_axes_swapped(call_.operands[0]).view(), a_, call_.pool);
     if (s_.has_columns) {
       pack_numbers(with_last_axes_swapped(call_.operands[1]).view(), x_, call_.pool);

@@ -66,7 +66,7 @@ class EighKernel {
   }
 
   void run() const {
-    if (n_ == 0) return;
+    if (n_ == 0 || m_.factored_in_lanes()) return;
     if (is_large() && !Complex) {  // the pool works on one matrix at a time
       for (std::int64_t b = 0; b < m_.count(); ++b) run_one(b, 0);
       return;

@@ -70,12 +70,58 @@ struct DeltaSteps {
   T* dbeta = nullptr;  ///< [steps], added to
 };
 
+inline constexpr std::int64_t DeltaChunkSteps = 32;
+inline constexpr std::int64_t DeltaChunkColumns = 64;
+
+/// Up to DeltaChunkSteps of the same steps at once, as products of matrices, for up to
+/// DeltaChunkColumns values. Where a number is not finite nothing is given, for zeros of matrices
+/// must not carry it to earlier steps: then the steps are for DeltaSteps.
+template <class T>
+struct DeltaChunk {
+  std::int64_t steps = 0;
+  std::int64_t keys = 0;
+  std::int64_t width = 0;  ///< values of this block
+  std::int64_t key_step = 0;
+  std::int64_t value_step = 0;
+  std::int64_t gate_step = 0;
+  T kappa = T(1);
+  const T* q = nullptr;
+  const T* k = nullptr;
+  const T* v = nullptr;
+  const T* g = nullptr;
+  const T* beta = nullptr;
+  T* s = nullptr;     ///< [keys][DeltaChunkColumns]: before the chunk; forwards, then behind it
+  T* out = nullptr;   ///< [steps][DeltaChunkColumns]; null: not wanted
+  T* room = nullptr;  ///< `delta_chunk_room` numbers, 64-aligned
+
+  const T* dout = nullptr;
+  T* later = nullptr;  ///< [keys][DeltaChunkColumns]: the gradient of the state behind; then before
+  T* dq = nullptr;     ///< [steps][keys], added to
+  T* dk = nullptr;     ///< [steps][keys], added to
+  T* dv = nullptr;     ///< [steps][DeltaChunkColumns]
+  T* dg = nullptr;     ///< [steps], added to
+  T* dbeta = nullptr;  ///< [steps], added to
+};
+
+/// Numbers of room a chunk needs.
+[[nodiscard]] constexpr std::int64_t delta_chunk_room(std::int64_t keys) {
+  constexpr std::int64_t Steps = DeltaChunkSteps;
+  constexpr std::int64_t Values = DeltaChunkColumns;
+  return Steps + 7 * Steps * Steps + 8 * Steps * Values + keys * (3 * Steps + Values);
+}
+
 template <class T>
 struct RecurrenceKernels {
   void (*scan)(const ScanSteps<T>&) = nullptr;
   void (*scan_backward)(const ScanSteps<T>&) = nullptr;
   void (*delta)(const DeltaSteps<T>&) = nullptr;
   void (*delta_backward)(const DeltaSteps<T>&) = nullptr;
+  /// False where something is not finite.
+  bool (*delta_chunk)(const DeltaChunk<T>&) = nullptr;
+  bool (*delta_chunk_backward)(const DeltaChunk<T>&) = nullptr;
+  /// Are chunks the faster way to outputs alone? Narrow vectors do not wait for each other's sums,
+  /// and steps take fewer of them; backwards chunks are faster everywhere.
+  bool chunks_forward = false;
 };
 
 }  // namespace ricci::cpu

@@ -204,34 +204,32 @@ void fourier_join_rows(const T* from, std::int64_t half, const T* roots, const s
 }
 
 // Calls f(a, b, w_re, w_im) on bins k and their mirror images half - k, k in [begin, end), and
-// stores what it makes of them. Bins 0 and half are left out.
+// stores what it makes of them elsewhere. Bins 0 and half are left out.
 template <class T, class F>
 inline void for_mirrored(const T* from, std::int64_t half, const T* cosines, const T* sines,
                          std::int64_t begin, std::int64_t end, T* to, F&& f) {
   constexpr int N = LaneCount<T>;
   std::int64_t k = begin == 0 ? 1 : begin;
-  for (; k < end; k += N) {
-    // Near the middle both vectors would hold the same bins: then one at a time.
-    const bool together = k + N <= end && k + N - 1 < half - k - N + 1;
-    const std::int64_t count = together ? N : (end - k < N ? end - k : N);
-    if (together) {
-      const std::int64_t mirror = half - k - N + 1;
-      ComplexLanes<T> a = load_pairs(from + 2 * k, N);
-      ComplexLanes<T> b = load_pairs(from + 2 * mirror, N);
-      b = {backwards<T>(b.re, AllLanes<T>()), backwards<T>(b.im, AllLanes<T>())};
-      f(a, b, load(cosines + k), load(sines + k));
-      b = {backwards<T>(b.re, AllLanes<T>()), backwards<T>(b.im, AllLanes<T>())};
-      store_pairs(to + 2 * k, a, N);
-      store_pairs(to + 2 * mirror, b, N);
-      continue;
-    }
-    for (std::int64_t i = k; i < k + count; ++i) {
-      ComplexLanes<T> a = load_pairs(from + 2 * i, 1);
-      ComplexLanes<T> b = load_pairs(from + 2 * (half - i), 1);
-      f(a, b, Lanes<T>{} + cosines[i], Lanes<T>{} + sines[i]);
-      store_pairs(to + 2 * (half - i), b, 1);
-      store_pairs(to + 2 * i, a, 1);
-    }
+  const bool in_vectors = end - k >= N;
+  while (in_vectors && k < end) {
+    // The last vector begins earlier and makes some bins once more, to the same bits.
+    if (k + N > end) k = end - N;
+    const std::int64_t mirror = half - k - N + 1;
+    ComplexLanes<T> a = load_pairs(from + 2 * k, N);
+    ComplexLanes<T> b = load_pairs(from + 2 * mirror, N);
+    b = {backwards<T>(b.re, AllLanes<T>()), backwards<T>(b.im, AllLanes<T>())};
+    f(a, b, load(cosines + k), load(sines + k));
+    b = {backwards<T>(b.re, AllLanes<T>()), backwards<T>(b.im, AllLanes<T>())};
+    store_pairs(to + 2 * mirror, b, N);
+    store_pairs(to + 2 * k, a, N);  // the middle is its own image: this is the one that stays
+    k += N;
+  }
+  for (; k < end; ++k) {
+    ComplexLanes<T> a = load_pairs(from + 2 * k, 1);
+    ComplexLanes<T> b = load_pairs(from + 2 * (half - k), 1);
+    f(a, b, Lanes<T>{} + cosines[k], Lanes<T>{} + sines[k]);
+    store_pairs(to + 2 * (half - k), b, 1);
+    store_pairs(to + 2 * k, a, 1);
   }
 }
 
@@ -262,21 +260,6 @@ void fourier_join_line(const T* bins, std::int64_t half, const T* cosines, const
                   [](ComplexLanes<T>& a, ComplexLanes<T>& b, Lanes<T> w_re, Lanes<T> w_im) {
                     join_bins<T>(a, b, w_re, w_im);
                   });
-}
-
-template <class T>
-constexpr FourierKernels<T> fourier_kernels() {
-  return {.lanes = LaneCount<T>,
-          .transform = fourier_transform<T>,
-          .load = fourier_load<T>,
-          .store = fourier_store<T>,
-          .finish = fourier_finish<T>,
-          .spread = fourier_spread<T>,
-          .twist = fourier_twist<T>,
-          .split_rows = fourier_split_rows<T>,
-          .join_rows = fourier_join_rows<T>,
-          .split_line = fourier_split_line<T>,
-          .join_line = fourier_join_line<T>};
 }
 
 }  // namespace

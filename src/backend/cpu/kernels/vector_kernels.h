@@ -55,6 +55,30 @@ struct PanelKernels {
   void (*multiply)(const Panels<T>&) = nullptr;
 };
 
+/// Matrices of a batch; strides in numbers, of any sign, 0 to repeat.
+template <class T>
+struct TinyMatrices {
+  T* data = nullptr;
+  std::int64_t batch = 0;
+  std::int64_t row = 0;
+  std::int64_t column = 0;
+};
+
+/// C[β] = A[β] B[β], or C[β] += A[β] B[β], for β < count; m, n and k are 1 to `Most`.
+template <class T>
+struct TinyProducts {
+  static constexpr int Most = 8;
+  std::int64_t count = 0;
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  TinyMatrices<const T> a = {};
+  TinyMatrices<const T> b = {};
+  TinyMatrices<T> c = {};
+  bool accumulate = false;
+  bool complex = false;  ///< an imaginary part follows each number that strides lead to
+};
+
 template <class T>
 struct ProductKernels {
   /// Blocks in registers, for matrices that fit into the cache; b_column is 1.
@@ -65,7 +89,34 @@ struct ProductKernels {
   void (*rows)(const Product<T>&) = nullptr;
   /// At most 4 rows, each along the rows of Bᵀ; a_column and b_row are 1.
   void (*dots)(const Product<T>&) = nullptr;
+  /// Many small products, as many at a time as a vector has lanes.
+  void (*tiny)(const TinyProducts<T>&) = nullptr;
   PanelKernels<T> panels = {};
+};
+
+/// Factors of small matrices, one to a lane: number i of all of them side by side, row by row.
+/// Sides are at most `Most` long; results are written where nothing else is.
+struct SmallMatrixKernels {
+  static constexpr std::int64_t Most = 8;
+  static constexpr std::int64_t MostLanes = 8;
+  std::int64_t lanes = 0;
+  /// Numbers [0, span) of `count` matrices, `line` apart, become lanes; missing ones are 0. And
+  /// back.
+  void (*to_lanes)(const double* from, std::int64_t line, std::int64_t span, std::int64_t count,
+                   double* to) = nullptr;
+  void (*from_lanes)(const double* from, std::int64_t line, std::int64_t span, std::int64_t count,
+                     double* to) = nullptr;
+  /// l lᵀ = a in place. NaN in the diagonal: a is not positive.
+  void (*cholesky)(double* a, std::int64_t n) = nullptr;
+  /// Elimination with partial pivoting in place; pivots are the rows exchanged.
+  void (*eliminate)(double* a, std::int64_t rows, std::int64_t columns, double* pivots) = nullptr;
+  /// b [n, columns] becomes what solves a x = b.
+  void (*substitute)(const double* factors, const double* pivots, std::int64_t n, double* b,
+                     std::int64_t columns) = nullptr;
+  /// a = q r; the diagonal of r is not negative. a is used up.
+  void (*qr)(double* a, std::int64_t rows, std::int64_t columns, double* q, double* r) = nullptr;
+  /// Of symmetric matrices, by rotations; values in no order, vectors as rows or not at all (null).
+  void (*eigh)(double* a, std::int64_t n, double* values, double* vectors) = nullptr;
 };
 
 /// A block of attention scores, transposed: [keys, Queries], one lane to a query, so that nothing
@@ -114,6 +165,22 @@ struct FourierRows {
   std::int64_t count = 0;
 };
 
+/// Short lines of complex numbers, real parts before imaginary ones: `lanes` · rows.rows in each.
+template <class T>
+struct FourierLines {
+  /// Of the second half. Columns, which are its rows, divide the lanes and are at least
+  /// `fewest_columns`, or are more than lanes.
+  FourierRows<T> rows = {};
+  const std::int32_t* places = nullptr;  ///< of the rows; only where there are more than lanes
+  /// [lanes, 2, lanes] for each block of columns: what column c of row k is turned and scaled by,
+  /// where columns of as many lines as fill the lanes are side by side. Row 0 is only scaled.
+  const T* roots = nullptr;
+  std::int64_t count = 1;  ///< lines, as many as fill the lanes at most
+  std::int64_t from_line = 0;
+  std::int64_t to_line = 0;
+  bool swap = false;  ///< parts change places before and after: the inverse
+};
+
 /// to[place of j] = from[j] · factors[j] for j < given, and 0 for the other places below `total`.
 template <class T>
 struct FourierSpread {
@@ -141,6 +208,9 @@ struct FourierKernels {
   /// A transform and `store` of all its rows; `joins`: only the last step is left to do.
   void (*finish)(const FourierRows<T>&, bool joins, T* data, std::int64_t count, T scale,
                  const FourierView<T>&) = nullptr;
+  std::int64_t fewest_columns = 0;
+  /// `data` has room for rows.rows rows. Null where there is none.
+  void (*lines)(const FourierLines<T>&, const T* from, T* to, T* data) = nullptr;
   void (*spread)(const FourierSpread<T>&) = nullptr;
   /// Row k, column c times fine[k, c] · coarse[k], columns as rows: lanes k of column c go to row c
   /// of their block, blocks `apart` elements from each other.
@@ -252,6 +322,7 @@ struct VectorKernels {
   ProductKernels<double> f64;
   ProductKernels<std::uint32_t> u32;
   ProductKernels<std::uint64_t> u64;
+  SmallMatrixKernels small_matrices;
   ScoreKernels scores;
   FourierKernels<float> fourier_f32;
   FourierKernels<double> fourier_f64;

@@ -11,7 +11,10 @@
 #endif
 
 #include "backend/cpu/kernels/vector_butterflies.h"
+#include "backend/cpu/kernels/vector_delta_chunk.h"
+#include "backend/cpu/kernels/vector_factors.h"
 #include "backend/cpu/kernels/vector_fourier.h"
+#include "backend/cpu/kernels/vector_fourier_short.h"
 #include "backend/cpu/kernels/vector_integers.h"
 #include "backend/cpu/kernels/vector_kernels.h"
 #include "backend/cpu/kernels/vector_lanes.h"
@@ -24,6 +27,7 @@
 #include "backend/cpu/kernels/vector_product.h"
 #include "backend/cpu/kernels/vector_recurrence.h"
 #include "backend/cpu/kernels/vector_scores.h"
+#include "backend/cpu/kernels/vector_tiny.h"
 
 namespace ricci::cpu::RICCI_VECTOR_TARGET {
 
@@ -36,6 +40,7 @@ const VectorKernels kernels = {
     .f64 = product_kernels<double>(),
     .u32 = product_kernels<std::uint32_t>(),
     .u64 = product_kernels<std::uint64_t>(),
+    .small_matrices = small_matrix_kernels(),
     .scores = {take_scores, exp_shifted, cap_scores, add_products, score_gradient},
     .fourier_f32 = fourier_kernels<float>(),
     .fourier_f64 = fourier_kernels<double>(),

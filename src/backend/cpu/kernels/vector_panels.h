@@ -6,6 +6,7 @@
 #pragma once
 
 #include "backend/cpu/kernels/vector_product.h"
+#include "backend/cpu/kernels/vector_tiny.h"
 
 namespace ricci::cpu::RICCI_VECTOR_TARGET {
 namespace {
@@ -286,6 +287,7 @@ constexpr ProductKernels<T> product_kernels() {
           .packed = product_by_panels<T>,
           .rows = product_by_rows<T>,
           .dots = product_by_dots<T>,
+          .tiny = tiny_products<T>,
           .panels = {.rows = RowBlock,
                      .strip_elements = RowBlock * StripRow<T>,
                      .slack = LaneCount<T>,

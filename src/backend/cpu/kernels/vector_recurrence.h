@@ -297,10 +297,5 @@ void delta_steps_back(const DeltaSteps<T>& s) {
   }
 }
 
-template <class T>
-constexpr RecurrenceKernels<T> recurrence_kernels() {
-  return {scan_steps<T>, scan_steps_back<T>, delta_steps<T>, delta_steps_back<T>};
-}
-
 }  // namespace
 }  // namespace ricci::cpu::RICCI_VECTOR_TARGET

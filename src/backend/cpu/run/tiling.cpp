@@ -9,6 +9,8 @@ namespace {
 
 // Ranges of flat kernels are whole cache lines of any dtype.
 constexpr std::int64_t ColumnGrain = 64;
+// Rows that may run side by side are not parted where there are many.
+constexpr std::int64_t RowGrain = 16;
 
 }  // namespace
 
@@ -33,8 +35,9 @@ TileRange tile_range(const loop::Kernel& k, std::int64_t tiles, std::int64_t til
     return {.first = std::min(a * ColumnGrain, n), .last = std::min(b * ColumnGrain, n)};
   }
   if (k.accumulators.empty()) {
-    const auto [first, last] = loop::cut(k.rows(), tiles, tile);
-    return {.first = first, .last = last};
+    const std::int64_t grain = k.rows() >= tiles * RowGrain * 4 ? RowGrain : 1;
+    const auto [a, b] = loop::cut((k.rows() + grain - 1) / grain, tiles, tile);
+    return {.first = std::min(a * grain, k.rows()), .last = std::min(b * grain, k.rows())};
   }
   const auto [first, last] = loop::cut(k.kept_rows(), tiles / k.chunks, tile / k.chunks);
   const auto [inner_first, inner_last] = loop::chunk_rows(k, tile % k.chunks);

@@ -90,6 +90,11 @@ FourierPlan<T>::FourierPlan(const loop::FourierTransform& role, const FourierKer
       scale_(static_cast<T>(role.scale.value)) {
   const std::int64_t lanes = kernels_.lanes;
   const std::int64_t half = n_;
+  if (role.inner == 1 && role.of != Kind::Blocks && ShortTransform<T>::can(n_, kernels_) &&
+      (is_even_real() || !role.is_real())) {
+    plan_short();
+    return;
+  }
   const bool by_line = role.inner == 1 && LineTransform<T>::pays(n_, kernels_.lanes);
   if (!by_line && RowTransform<T>::can(n_)) {
     rows_ = std::make_unique<RowTransform<T>>(n_, kernels_);
@@ -110,19 +115,32 @@ FourierPlan<T>::FourierPlan(const loop::FourierTransform& role, const FourierKer
     return;
   }
   line_ = std::make_unique<LineTransform<T>>(n_, kernels_);
-  if (is_even_real()) {
-    for (std::int64_t k = 0; k <= half / 2; ++k) {
-      roots_.push_back(static_cast<T>(unit_root(-k, 2 * half).real()));
-    }
-    for (std::int64_t k = 0; k <= half / 2; ++k) {
-      roots_.push_back(static_cast<T>(unit_root(-k, 2 * half).imag()));
-    }
-  }
+  keep_line_roots();
   // Two lines of complex numbers beside what the passes need.
   const std::int64_t shared = whole_lines(line_->shared_room()) + (role.is_real() ? 4 * n_ : 0);
   shares_lines_ = n_ >= LongLine && role.batch < ManyLines;
   scratch_ = shares_lines_ ? shared : 0;
   thread_ = whole_lines(line_->thread_room()) + (shares_lines_ ? 0 : shared);
+}
+
+// Cosines, then sines.
+template <class T>
+void FourierPlan<T>::keep_line_roots() {
+  if (!is_even_real()) return;
+  for (std::int64_t k = 0; k <= n_ / 2; ++k) {
+    roots_.push_back(static_cast<T>(unit_root(-k, 2 * n_).real()));
+  }
+  for (std::int64_t k = 0; k <= n_ / 2; ++k) {
+    roots_.push_back(static_cast<T>(unit_root(-k, 2 * n_).imag()));
+  }
+}
+
+template <class T>
+void FourierPlan<T>::plan_short() {
+  short_ = std::make_unique<ShortTransform<T>>(n_, role_.scale.value, kernels_);
+  keep_line_roots();
+  // Beside what the transform works in, lines of complex numbers that real ones become.
+  thread_ = whole_lines(short_->room()) + (role_.is_real() ? short_->together() * 2 * n_ : 0);
 }
 
 template <class T>
@@ -132,9 +150,53 @@ T* FourierPlan<T>::own_room() const {
 
 template <class T>
 void FourierPlan<T>::run(ThreadPool& pool, const T* in, T* out, T* scratch) const {
+  if (short_) return run_short(pool, in, out);
   if (turned_) return run_turned(pool, in, out, scratch);
   if (rows_) return run_columns(pool, in, out);
   run_lines(pool, in, out, scratch);
+}
+
+template <class T>
+void FourierPlan<T>::run_short(ThreadPool& pool, const T* in, T* out) const {
+  const std::int64_t together = short_->together();
+  const std::int64_t groups = (role_.batch + together - 1) / together;
+  const std::int64_t per_tile = std::max<std::int64_t>(1, TileWork / (n_ * together));
+  pool.run((groups + per_tile - 1) / per_tile, [&](std::int64_t tile) {
+    T* room = thread_ == 0 ? nullptr : own_room();
+    T* z = room + whole_lines(short_->room());
+    const std::int64_t end = std::min(groups, (tile + 1) * per_tile);
+    for (std::int64_t i = tile * per_tile; i < end; ++i) {
+      const std::int64_t first = i * together;
+      run_short_group(in + first * in_, out + first * out_, std::min(together, role_.batch - first),
+                      z, room);
+    }
+  });
+}
+
+template <class T>
+void FourierPlan<T>::run_short_group(const T* in, T* out, std::int64_t count, T* z, T* room) const {
+  FourierLines<T> lines{.count = count, .from_line = in_, .to_line = out_};
+  if (!role_.is_real()) {
+    lines.swap = role_.inverse;
+    return short_->run(lines, in, out, room);
+  }
+  const T* cosines = roots_.data();
+  const T* sines = cosines + n_ / 2 + 1;
+  const std::int64_t mirrored = n_ / 2 + 1;
+  if (role_.of == Kind::RealToHalf) {
+    lines.to_line = 2 * n_;
+    short_->run(lines, in, z, room);
+    for (std::int64_t i = 0; i < count; ++i) {
+      kernels_.split_line(z + i * 2 * n_, n_, cosines, sines, 0, mirrored, T(1), out + i * out_);
+    }
+    return;
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    kernels_.join_line(in + i * in_, n_, cosines, sines, 0, mirrored, z + i * 2 * n_);
+  }
+  lines.from_line = 2 * n_;
+  lines.swap = true;
+  short_->run(lines, z, out, room);
 }
 
 template <class T>

@@ -16,6 +16,7 @@
 #include "ricci/compiler/loop/call.h"
 
 #include "backend/cpu/structured/fourier_line.h"
+#include "backend/cpu/structured/fourier_short.h"
 
 namespace ricci::cpu {
 
@@ -35,6 +36,10 @@ class FourierPlan {
  private:
   using Kind = loop::FourierTransform::Of;
 
+  void plan_short();
+  void keep_line_roots();
+  void run_short(ThreadPool& pool, const T* in, T* out) const;
+  void run_short_group(const T* in, T* out, std::int64_t count, T* z, T* room) const;
   void run_columns(ThreadPool& pool, const T* in, T* out) const;
   void run_tile(const T* in, T* out, std::int64_t count, T* a, T* b) const;
   void run_real_tile(const T* in, T* out, std::int64_t count, T* a, T* b) const;
@@ -62,6 +67,7 @@ class FourierPlan {
   std::vector<std::int32_t> in_order_;
   std::vector<T> roots_;  ///< of an even real length: pairs; for lines cosines, then sines
   std::unique_ptr<RowTransform<T>> rows_;
+  std::unique_ptr<ShortTransform<T>> short_;
   std::unique_ptr<LineTransform<T>> line_;
   std::unique_ptr<FourierPlan> turned_;  ///< along the last axis instead
 };

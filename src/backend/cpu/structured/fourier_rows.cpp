@@ -77,6 +77,11 @@ bool RowTransform<T>::can(std::int64_t rows) {
 }
 
 template <class T>
+bool RowTransform<T>::has_steps(std::int64_t rows) {
+  return rows >= 1 && rows <= MostRows && has_radices(rows);
+}
+
+template <class T>
 double RowTransform<T>::cost(std::int64_t rows, std::int64_t lanes) {
   constexpr double Memory = 4;  // loads and stores of a step
   if (!has_radices(rows)) {

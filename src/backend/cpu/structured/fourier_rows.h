@@ -43,6 +43,8 @@ class RowTransform {
 
   /// Can a block have so many rows?
   [[nodiscard]] static bool can(std::int64_t rows);
+  /// By steps alone, without a convolution?
+  [[nodiscard]] static bool has_steps(std::int64_t rows);
   /// About how much work a row takes, in simple steps.
   [[nodiscard]] static double cost(std::int64_t rows, std::int64_t lanes);
 
@@ -50,6 +52,10 @@ class RowTransform {
   [[nodiscard]] std::int64_t room() const { return room_; }
   /// Where row j of the input goes.
   [[nodiscard]] const std::int32_t* places() const { return places_.data(); }
+  /// What the kernels do, where it has steps.
+  [[nodiscard]] FourierRows<T> steps() const {
+    return {rows_, stages_.data(), static_cast<std::int64_t>(stages_.size())};
+  }
   /// From `a`, with `b` to work in; the result is in one of them, in order.
   [[nodiscard]] T* run(T* a, T* b) const;
   /// The same for `count` columns of a view.

@@ -46,6 +46,7 @@ void MatmulPlan::multiply(const MatmulTile& t, const Side& a, const R* a_data, c
     case Method::Dots: return kernels.dots(p);
     case Method::Panels: return multiply_panels(t, a, a_data, b_data, c, c_row, accumulate);
     case Method::Fill:
+    case Method::Tiny:
     case Method::Small:
     case Method::Blocks: break;
   }
@@ -121,6 +122,30 @@ void MatmulPlan::run_matrix(const MatmulTile& t, std::int64_t batch, const void*
   }
   const MatrixAt at{t.row1 - t.row0, t.column1 - t.column0, c_.row, c_.column};
   scatter<R>(c_dtype_, z, n_, plane, element(c_dtype_, c, c_first), at, accumulate_);
+}
+
+// Stretches of the last batch axis.
+template <class R>
+void MatmulPlan::run_tiny(const MatmulTile& t, const void* a, const void* b, void* c) const {
+  const std::int64_t numbers = complex_ ? 2 : 1;
+  const std::int64_t axis = batch_.back();
+  const auto matrices = [&]<class N>(const MatmulLayout& l, N* data, std::int64_t batch) {
+    return TinyMatrices<N>{data + numbers * offset_of(l, batch), numbers * l.batch.back(),
+                           numbers * l.row, numbers * l.column};
+  };
+  for (std::int64_t batch = t.batch0; batch < t.batch1;) {
+    const std::int64_t count = std::min(axis - batch % axis, t.batch1 - batch);
+    product_kernels<R>().tiny({.count = count,
+                               .m = m_,
+                               .n = n_,
+                               .k = k_,
+                               .a = matrices(a_.from, static_cast<const R*>(a), batch),
+                               .b = matrices(b_.from, static_cast<const R*>(b), batch),
+                               .c = matrices(c_, static_cast<R*>(c), batch),
+                               .accumulate = accumulate_,
+                               .complex = complex_});
+    batch += count;
+  }
 }
 
 template <class R>
@@ -245,6 +270,7 @@ void MatmulPlan::run_tile(std::int64_t index, const void* a, const void* b, void
   if (swapped_) std::swap(a, b);
   const MatmulTile t = inner_tile(index);
   with_arithmetic(dtype_, [&]<class R>() {
+    if (method_ == Method::Tiny) return run_tiny<R>(t, a, b, c);
     for (std::int64_t batch = t.batch0; batch < t.batch1; ++batch) {
       if (method_ == Method::Fill) {
         fill(t, batch, c);

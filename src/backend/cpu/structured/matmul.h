@@ -102,7 +102,7 @@ class MatmulPlan {
   /// Strips of B that a tile packs at a time: enough of each row to read memory in runs.
   static constexpr std::int64_t StripsTogether = 4;
 
-  enum class Method : std::uint8_t { Fill, Small, Blocks, Rows, Dots, Panels };
+  enum class Method : std::uint8_t { Fill, Tiny, Small, Blocks, Rows, Dots, Panels };
 
   /// An operand as the kernels see it.
   struct Side {
@@ -118,6 +118,8 @@ class MatmulPlan {
   };
 
   void fold_batches();
+  void join_batches();
+  [[nodiscard]] bool is_tiny() const;
   void swap_sides();
   void choose_method();
   void choose_tiles();
@@ -137,6 +139,8 @@ class MatmulPlan {
   template <class R>
   void run_matrix(const MatmulTile& t, std::int64_t batch, const void* a, const void* b, void* c,
                   void* scratch) const;
+  template <class R>
+  void run_tiny(const MatmulTile& t, const void* a, const void* b, void* c) const;
   template <class R>
   void run_small(std::int64_t batch, const void* a, const void* b, void* c) const;
   template <class R>

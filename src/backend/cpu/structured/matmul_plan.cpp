@@ -15,6 +15,8 @@ namespace ricci::cpu {
 namespace {
 
 // Where one method overtakes another, measured; sizes in elements, work in multiplications.
+constexpr std::int64_t FewestTogether = 4;          // tiny matrices, one to a lane
+constexpr std::int64_t TinyTileWork = 1 << 18;      // of those, elements moved and multiplied
 constexpr std::int64_t SmallSize = 32;              // m, n, k up to here: registers, nothing packed
 constexpr std::int64_t FewRows = 4;                 // read B once, row by row
 constexpr std::int64_t UnpackedRows = 12;           // B is read too seldom to be packed,
@@ -122,7 +124,31 @@ void MatmulPlan::fold_batches() {
     batch_.pop_back();
     for (MatmulLayout* layout : {&a_.from, &b_.from, &c_}) layout->batch.pop_back();
   }
+  join_batches();
   for (const std::int64_t size : batch_) batches_ = checked_mul(batches_, size);
+}
+
+// Axes that are one axis to all three.
+void MatmulPlan::join_batches() {
+  for (std::size_t i = batch_.size(); i-- > 1;) {
+    bool together = true;
+    for (const MatmulLayout* l : {&a_.from, &b_.from, &c_}) {
+      together = together && l->batch[i - 1] == l->batch[i] * batch_[i];
+    }
+    if (!together) continue;
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    batch_[i - 1] = checked_mul(batch_[i - 1], batch_[i]);
+    batch_.erase(batch_.begin() + at);
+    for (MatmulLayout* l : {&a_.from, &b_.from, &c_}) {
+      l->batch[i - 1] = l->batch[i];
+      l->batch.erase(l->batch.begin() + at);
+    }
+  }
+}
+
+bool MatmulPlan::is_tiny() const {
+  return (native_ || complex_) && std::max({m_, n_, k_}) <= TinyProducts<float>::Most &&
+         !batch_.empty() && batch_.back() >= FewestTogether;
 }
 
 void MatmulPlan::swap_sides() {
@@ -155,6 +181,10 @@ void MatmulPlan::plan_copy(Side& side, std::int64_t planes) {
 
 void MatmulPlan::choose_method() {
   if (m_ == 0 || n_ == 0 || batches_ == 0 || k_ == 0) return;
+  if (is_tiny()) {
+    method_ = Method::Tiny;
+    return;
+  }
   // Small matrices are copied, where that is needed at all, on the stack.
   if (std::max({m_, n_, k_}) <= SmallSize) {
     method_ = Method::Small;
@@ -214,6 +244,11 @@ void MatmulPlan::choose_tiles() {
   if (m_ == 0 || n_ == 0 || batches_ == 0) return;
   const std::int64_t depth = std::max<std::int64_t>(k_, 1);
   const std::int64_t work = m_ * n_ * depth;
+  if (method_ == Method::Tiny) {
+    const std::int64_t each = m_ * k_ + k_ * n_ + m_ * n_ + work / 8;
+    tile_batches_ = std::min(rounded_up(TinyTileWork / each, PackedColumns), batches_);
+    return;
+  }
   if (work <= LeastWork) {  // several matrices to a tile
     tile_batches_ = std::clamp<std::int64_t>(LeastWork / work, 1, batches_);
     return;

@@ -1,0 +1,116 @@
+// Prints a kernel: where its threads stand, then stage by stage what each does with the elements it
+// has. Registers are called as in the kernel's own text (r3), reductions m0, accumulators n0,
+// arguments a0, axes i0.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backend/cuda/codegen/kernel_text.h"
+#include "backend/cuda/codegen/mapping.h"
+#include "backend/cuda/codegen/text.h"
+
+namespace ricci::cuda {
+
+class KernelPrinter {
+ public:
+  KernelPrinter(const loop::Kernel& kernel, std::string name);
+  KernelText run();
+
+ private:
+  using Access = loop::Access;
+  using Instr = loop::Instr;
+  using Reg = loop::Reg;
+  using Stage = loop::Stage;
+
+  // kernel_printer.cpp: the frame
+  void print_signature();
+  void print_points();
+  void print_tiles();
+  void print_columns();
+  void print_rows();
+  void print_team_place();
+  void print_row_loop();
+  void print_chunk_bounds(const std::string& slot);
+  void print_indices(const std::string& number, std::size_t from, std::size_t to, int unit);
+  void print_stages();
+  void declare_held();
+  void declare_accumulators();
+  void end_blocks();
+  void join_blocks();
+  void join_strips();
+  void write_accumulators(const std::string& slot);
+  void for_accumulated(const loop::Accumulator& acc, const std::vector<std::string>& statements);
+  void place_locals();
+
+  // stage_printer.cpp: what happens in a stage
+  void print_once(const Stage& stage);
+  void print_elements(const Stage& stage);
+  void print_element_loop(const Stage& stage);
+  void print_vector(const Stage& stage);
+  void print_reductions(const Stage& stage);
+  void print_packed_loads(const Stage& stage);
+  void print_lanes(const Stage& stage, const std::vector<Reg>& code);
+  void print_stores(const Stage& stage);
+  void print_packed_stores(const Stage& stage);
+  void define(Reg r);
+  [[nodiscard]] std::string value_of(const Instr& i);
+  [[nodiscard]] std::string load_text(Reg r);
+  [[nodiscard]] std::string random_text(const Instr& i);
+  [[nodiscard]] bool is_divisor(Reg r) const;
+  [[nodiscard]] std::string running_text(const Instr& i);
+  [[nodiscard]] bool varies(Reg r) const { return varies_[index(r)]; }
+  void find_varying();
+
+  // places.cpp: addresses
+  /// offset + Σ strides·index, of the lane where `lane` is set.
+  [[nodiscard]] std::string linear(std::int64_t offset, const std::vector<std::int64_t>& strides,
+                                   bool lane) const;
+  [[nodiscard]] std::string place(const Access& access, bool lane, const std::string& owner);
+  [[nodiscard]] std::string guard_text(const Access& access, bool lane) const;
+  [[nodiscard]] std::string print_terms(const Access& access, const std::string& owner);
+  [[nodiscard]] std::string element(const Access& access, const std::string& at) const;
+  [[nodiscard]] std::string pack_type(DType dtype) const;
+  [[nodiscard]] std::string packed_place(const Access& access, const std::string& at,
+                                         bool reads) const;
+  [[nodiscard]] const Held* held(const Access& access) const;
+  [[nodiscard]] std::string held_name(const Held& h) const;
+  [[nodiscard]] std::string held_lane(const Held& h) const;
+  [[nodiscard]] std::string accumulator_lane(std::size_t n, const char* which = "") const;
+  [[nodiscard]] std::string store_name(const Stage& stage, const loop::Store& store) const;
+  [[nodiscard]] bool is_dead(const Stage& stage, const loop::Store& store) const;
+  [[nodiscard]] bool is_lane_packed(const Access& access) const;
+
+  [[nodiscard]] static std::size_t index(Reg r) { return static_cast<std::size_t>(r); }
+  [[nodiscard]] const Instr& instr(Reg r) const { return k_.code[index(r)]; }
+  [[nodiscard]] const loop::Argument& argument(std::int32_t a) const {
+    return k_.arguments[static_cast<std::size_t>(a)];
+  }
+  [[nodiscard]] static std::string reg(Reg r) { return "r" + std::to_string(r); }
+  [[nodiscard]] bool is_rows() const { return m_.kind == Mapping::Kind::Rows; }
+  [[nodiscard]] bool has_row_axes() const { return k_.outer < k_.extents.size(); }
+  [[nodiscard]] const char* whole() const { return m_.wide ? "i64" : "int"; }
+  [[nodiscard]] std::int64_t length_of(const loop::Accumulator& acc) const {
+    return acc.per_element ? k_.row_elements() : 1;
+  }
+  /// The row's only axis is called as the element of the row.
+  [[nodiscard]] std::string axis(std::size_t a) const {
+    const bool only = is_rows() && a == k_.outer && k_.extents.size() - k_.outer == 1;
+    return only ? "e" : "i" + std::to_string(a);
+  }
+  /// Of the thread that does what happens once a row.
+  [[nodiscard]] std::string is_first() const;
+
+  const loop::Kernel& k_;
+  std::string name_;
+  Mapping m_;
+  KernelText out_;
+  Text text_;
+  std::vector<bool> varies_;  // from lane to lane, by register
+  bool in_lanes_ = false;
+  bool in_elements_ = false;
+  bool loops_ = false;                 // over rows, for lack of room for all of them
+  std::int64_t scratch_per_team_ = 0;  // bytes
+};
+
+}  // namespace ricci::cuda

@@ -1,0 +1,321 @@
+// What happens in a stage: once a row, or with each element a thread has. Neighbours that a thread
+// handles together are read and written in packs; what they share is worked out before them.
+#include <algorithm>
+
+#include "ricci/support/error.h"
+
+#include "backend/cuda/codegen/expression.h"
+#include "backend/cuda/codegen/kernel_printer.h"
+#include "op/kinds.h"
+
+namespace ricci::cuda {
+
+using loop::Code;
+
+// Along the last axis of the row.
+void KernelPrinter::find_varying() {
+  varies_.assign(k_.code.size(), false);
+  const auto moves = [&](const std::vector<std::int64_t>& strides) {
+    return has_row_axes() && strides.back() != 0;
+  };
+  for (const Stage& stage : k_.stages) {
+    if (!stage.per_element) continue;
+    for (const Reg r : stage.code) {
+      const Instr& i = instr(r);
+      if (!i.per_element) continue;
+      bool varying = i.code == Code::Running;
+      for (const Reg in : i.in) varying = varying || (in != loop::NoReg && varies(in));
+      if (i.code == Code::Load || i.code == Code::Index || i.code == Code::Random) {
+        varying = varying || moves(i.access.strides);
+        for (const loop::Term& t : i.access.terms) varying = varying || varies(t.index);
+        for (const loop::Guard& g : i.access.guards) varying = varying || moves(g.strides);
+      }
+      varies_[index(r)] = varying && m_.lanes > 1;
+    }
+  }
+}
+
+void KernelPrinter::print_once(const Stage& stage) {
+  in_elements_ = false;
+  in_lanes_ = false;
+  for (const Reg r : stage.code) define(r);
+  for (const loop::Store& s : stage.stores) {
+    const DType to = argument(s.access.argument).dtype;
+    const std::string value = to_stored(to, cast_text(instr(s.value).dtype, to, reg(s.value)));
+    text_.line("if ({}) {} = {};", is_first(), element(s.access, place(s.access, false, "")),
+               value);
+  }
+  for (const std::int32_t n : stage.accumulators) {
+    const loop::Accumulator& acc = k_.accumulators[static_cast<std::size_t>(n)];
+    check_internal(!acc.per_element, "elements are accumulated once a row");
+    const std::string x =
+        cast_text(instr(acc.value).dtype, reduced_in(acc.kind, acc.dtype), reg(acc.value));
+    text_.line("n{} = {};", n, combined_text(acc.kind, acc.dtype, fmt::format("n{}", n), x));
+  }
+}
+
+void KernelPrinter::print_elements(const Stage& stage) {
+  for (const std::int32_t m : stage.reductions) {
+    const loop::Reduction& red = k_.reductions[static_cast<std::size_t>(m)];
+    const DType held_in = reduced_in(red.kind, red.dtype);
+    text_.line("{} m{} = {};", held_type(held_in), m, reduction_of_nothing(red.kind, held_in));
+  }
+  in_elements_ = true;
+  if (is_rows()) {
+    print_element_loop(stage);
+  } else {
+    print_vector(stage);
+  }
+  in_elements_ = false;
+  print_reductions(stage);
+}
+
+void KernelPrinter::print_element_loop(const Stage& stage) {
+  const std::int64_t row = k_.row_elements();
+  const std::int64_t step = std::int64_t{m_.team} * m_.lanes;
+  const std::string lanes = m_.lanes > 1 ? fmt::format(" * {}", m_.lanes) : "";
+  bool guarded = false;
+  if (m_.packs == 0) {
+    text_.open("for (int e = t{}; e < {}; e += {})", lanes, row, step);
+  } else {
+    text_.add("#pragma unroll");
+    text_.open("for (int p = 0; p < {}; ++p)", m_.packs);
+    text_.line("const int e = (p * {} + t){};", m_.team, lanes);
+    guarded = row != step * m_.packs;
+    if (guarded) text_.open("if (e < {})", row);
+  }
+  if (k_.extents.size() - k_.outer > 1) {
+    print_indices(m_.lanes > 1 ? fmt::format("e / {}", m_.lanes) : "e", k_.outer, k_.extents.size(),
+                  m_.lanes);
+  }
+  print_vector(stage);
+  if (guarded) text_.close();
+  text_.close();
+}
+
+// The elements that a thread handles together.
+void KernelPrinter::print_vector(const Stage& stage) {
+  std::vector<Reg> each;
+  for (const Reg r : stage.code) {
+    if (varies(r)) {
+      each.push_back(r);
+    } else {
+      define(r);
+    }
+  }
+  print_packed_loads(stage);
+  for (const loop::Store& s : stage.stores) {
+    if (held(s.access) == nullptr && is_lane_packed(s.access)) {
+      text_.line("{} {};", pack_type(argument(s.access.argument).dtype), store_name(stage, s));
+    }
+  }
+  if (m_.lanes > 1) {
+    text_.add("#pragma unroll");
+    text_.open("for (int j = 0; j < {}; ++j)", m_.lanes);
+    in_lanes_ = true;
+  }
+  print_lanes(stage, each);
+  if (m_.lanes > 1) {
+    text_.close();
+    in_lanes_ = false;
+  }
+  print_packed_stores(stage);
+}
+
+void KernelPrinter::print_packed_loads(const Stage& stage) {
+  const auto number = static_cast<std::size_t>(&stage - k_.stages.data());
+  for (const Reg r : stage.code) {
+    const Instr& i = instr(r);
+    if (i.code != Code::Load || !varies(r) || !is_lane_packed(i.access)) continue;
+    const Held* h = held(i.access);
+    if (h != nullptr && (h->stored || h->first_read != number)) continue;
+    const std::string good = print_terms(i.access, reg(r));
+    const std::string from = packed_place(i.access, place(i.access, false, reg(r)), true);
+    if (h != nullptr) {
+      text_.line("{}{} = {};", held_name(*h), m_.packs > 0 ? "[p]" : "", from);
+    } else if (good.empty()) {
+      text_.line("const {} p{} = {};", pack_type(i.dtype), r, from);
+    } else {
+      text_.line("{} p{} = {{}};", pack_type(i.dtype), r);
+      text_.line("if ({}) p{} = {};", good, r, from);
+    }
+  }
+}
+
+void KernelPrinter::print_lanes(const Stage& stage, const std::vector<Reg>& code) {
+  for (const Reg r : code) define(r);
+  print_stores(stage);
+  for (const std::int32_t n : stage.accumulators) {
+    const loop::Accumulator& acc = k_.accumulators[static_cast<std::size_t>(n)];
+    check_internal(acc.per_element, "a number of a row is accumulated with its elements");
+    const std::string lane = accumulator_lane(static_cast<std::size_t>(n));
+    const std::string x =
+        cast_text(instr(acc.value).dtype, reduced_in(acc.kind, acc.dtype), reg(acc.value));
+    text_.line("{} = {};", lane, combined_text(acc.kind, acc.dtype, lane, x));
+  }
+  for (const std::int32_t m : stage.reductions) {
+    const loop::Reduction& red = k_.reductions[static_cast<std::size_t>(m)];
+    const std::string x =
+        cast_text(instr(red.value).dtype, reduced_in(red.kind, red.dtype), reg(red.value));
+    text_.line("m{} = {};", m, combined_text(red.kind, red.dtype, fmt::format("m{}", m), x));
+  }
+}
+
+// One by one: what is not stored in packs.
+void KernelPrinter::print_stores(const Stage& stage) {
+  for (const loop::Store& s : stage.stores) {
+    const DType to = argument(s.access.argument).dtype;
+    const std::string value = to_stored(to, cast_text(instr(s.value).dtype, to, reg(s.value)));
+    const Held* h = held(s.access);
+    if (h != nullptr) text_.line("{} = {};", held_lane(*h), value);
+    if (h == nullptr && is_lane_packed(s.access)) {
+      text_.line("{}.at[j] = {};", store_name(stage, s), value);
+      continue;
+    }
+    if (is_dead(stage, s) || is_lane_packed(s.access)) continue;
+    const std::string owner = store_name(stage, s);
+    const std::string good = print_terms(s.access, owner);
+    text_.line("{}{} = {};", good.empty() ? "" : fmt::format("if ({}) ", good),
+               element(s.access, place(s.access, in_lanes_, owner)), value);
+  }
+}
+
+void KernelPrinter::print_packed_stores(const Stage& stage) {
+  for (const loop::Store& s : stage.stores) {
+    if (!is_lane_packed(s.access) || is_dead(stage, s)) continue;
+    const Held* h = held(s.access);
+    const std::string from =
+        h == nullptr ? store_name(stage, s) : held_name(*h) + (m_.packs > 0 ? "[p]" : "");
+    const std::string owner = store_name(stage, s);
+    const std::string good = print_terms(s.access, owner);
+    text_.line("{}{} = {};", good.empty() ? "" : fmt::format("if ({}) ", good),
+               packed_place(s.access, place(s.access, false, owner), false), from);
+  }
+}
+
+// What the threads of a team have found, together.
+void KernelPrinter::print_reductions(const Stage& stage) {
+  if (!is_rows()) return;
+  for (const std::int32_t m : stage.reductions) {
+    const loop::Reduction& red = k_.reductions[static_cast<std::size_t>(m)];
+    if (m_.team > 32) {
+      text_.line("m{0} = block_total<{1}>(m{0}_parts, {2}(), m{0});", m, m_.team / 32,
+                 combiner(red.kind));
+    } else if (m_.team > 1) {
+      text_.line("m{0} = team_total<{1}>(team, {2}(), m{0});", m, m_.team, combiner(red.kind));
+    }
+  }
+}
+
+void KernelPrinter::define(Reg r) {
+  const Instr& i = instr(r);
+  const std::string value = i.code == Code::Load ? load_text(r) : value_of(i);
+  text_.line("const {} {} = {};", held_type(i.dtype), reg(r), value);
+  if (is_divisor(r)) text_.line("const float {0}_inverse = inverse_of({0});", reg(r));
+}
+
+// Does a thread divide many elements by what it has once a row?
+bool KernelPrinter::is_divisor(Reg r) const {
+  constexpr int Many = 8;
+  if (!is_rows() || instr(r).per_element || (m_.packs != 0 && m_.packs * m_.lanes < Many)) {
+    return false;
+  }
+  return is_float(instr(r).dtype) && instr(r).dtype != DType::F64 &&
+         std::ranges::any_of(k_.code, [&](const Instr& i) {
+           return i.code == Code::Binary && i.binary() == BinaryKind::Div && i.per_element &&
+                  i.in[1] == r;
+         });
+}
+
+std::string KernelPrinter::load_text(Reg r) {
+  const Instr& i = instr(r);
+  const bool lane = in_lanes_ && varies(r);
+  const Held* h = in_elements_ && i.per_element ? held(i.access) : nullptr;
+  if (lane && is_lane_packed(i.access)) {
+    return from_stored(i.dtype, h != nullptr ? held_lane(*h) : fmt::format("p{}.at[j]", r));
+  }
+  const auto stage = std::ranges::find_if(
+      k_.stages, [&](const Stage& s) { return std::ranges::find(s.code, r) != s.code.end(); });
+  const bool fills = h != nullptr && !h->stored &&
+                     h->first_read == static_cast<std::size_t>(stage - k_.stages.begin());
+  if (h != nullptr && !fills) return from_stored(i.dtype, held_lane(*h));
+  const std::string good = print_terms(i.access, reg(r));
+  std::string text = element(i.access, place(i.access, lane, reg(r)));
+  if (fills) {
+    text_.line("{} = {};", held_lane(*h), text);
+    text = held_lane(*h);
+  }
+  text = from_stored(i.dtype, text);
+  if (!i.access.guards.empty()) {
+    return fmt::format("{} ? {} : {}", guard_text(i.access, lane), text,
+                       constant_text(i.dtype, i.number));
+  }
+  if (good.empty()) return text;
+  return fmt::format("{} ? {} : {}", good, text, constant_text(i.dtype, std::int64_t{0}));
+}
+
+std::string KernelPrinter::value_of(const Instr& i) {
+  const auto in = [&](std::size_t k) { return reg(i.in[k]); };
+  const auto dtype = [&] { return instr(i.in[0]).dtype; };
+  switch (i.code) {
+    case Code::Constant: return constant_text(i.dtype, i.number);
+    case Code::Index:
+      return cast_text(
+          DType::I64, i.dtype,
+          fmt::format("i64({})", linear(i.access.offset, i.access.strides, in_lanes_)));
+    case Code::Copy: return in(0);
+    case Code::Unary: return unary_text(i.unary(), dtype(), in(0));
+    case Code::Binary:
+      if (i.per_element && i.binary() == BinaryKind::Div && is_divisor(i.in[1])) {
+        return rounded_text(i.dtype,
+                            fmt::format("divided({}, {}, {}_inverse)", in(0), in(1), in(1)));
+      }
+      return binary_text(i.binary(), dtype(), in(0), in(1));
+    case Code::Compare: return compare_text(i.compare(), in(0), in(1));
+    case Code::Select:
+      return fmt::format("{} ? {} : {}", nonzero_text(dtype(), in(0)), in(1), in(2));
+    case Code::Cast: return cast_text(dtype(), i.dtype, in(0));
+    case Code::Reduced: {
+      const loop::Reduction& red = k_.reductions[static_cast<std::size_t>(i.reduction)];
+      return cast_text(reduced_in(red.kind, red.dtype), i.dtype, fmt::format("m{}", i.reduction));
+    }
+    case Code::Running: return running_text(i);
+    case Code::Random: return random_text(i);
+    case Code::Load: break;
+  }
+  throw InternalError("an instruction has no CUDA code");
+}
+
+std::string KernelPrinter::running_text(const Instr& i) {
+  const loop::Accumulator& acc = k_.accumulators[static_cast<std::size_t>(i.reduction)];
+  const std::string lane = accumulator_lane(static_cast<std::size_t>(i.reduction));
+  const DType held_in = reduced_in(acc.kind, acc.dtype);
+  const std::string before = fmt::format("before{}", i.reduction);
+  text_.line("const {} {} = {};", held_type(held_in), before, lane);
+  const std::string x = cast_text(instr(i.in[0]).dtype, held_in, reg(i.in[0]));
+  text_.line("{} = {};", lane, combined_text(acc.kind, acc.dtype, before, x));
+  return cast_text(held_in, i.dtype, acc.exclusive ? before : lane);
+}
+
+std::string KernelPrinter::random_text(const Instr& i) {
+  const auto whole_number = [&](Reg r) {
+    return fmt::format("u64({})", cast_text(instr(r).dtype, DType::I64, reg(r)));
+  };
+  std::string key =
+      fmt::format("{}ull", static_cast<std::uint64_t>(std::get<std::int64_t>(i.number)));
+  if (i.in[1] != loop::NoReg) key += " + " + whole_number(i.in[1]);
+  const std::string at =
+      fmt::format("u64({})", linear(i.access.offset, i.access.strides, in_lanes_));
+  const std::string seed = whole_number(i.in[0]);
+  if (i.random() == loop::RandomKind::Bits) {
+    return cast_text(DType::I64, i.dtype,
+                     fmt::format("i64(random_word({}, {}, {}))", seed, key, at));
+  }
+  const bool normal = i.random() == loop::RandomKind::Normal;
+  const std::string drawn = fmt::format(
+      "random_{}<{}>({}, {}, {}, {}, {})", normal ? "normal" : "uniform", i.dtype == DType::F64,
+      seed, key, at, constant_text(DType::F64, i.range[0]), constant_text(DType::F64, i.range[1]));
+  return cast_text(DType::F64, i.dtype, drawn);
+}
+
+}  // namespace ricci::cuda

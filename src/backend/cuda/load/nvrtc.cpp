@@ -1,0 +1,136 @@
+#include "backend/cuda/load/nvrtc.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "ricci/support/error.h"
+
+#include "backend/cuda/load/library.h"
+
+namespace ricci::cuda {
+namespace {
+
+using NvrtcProgram = struct _nvrtcProgram*;
+
+// F(member, exported name, parameters)
+#define RICCI_NVRTC(F)                                                                             \
+  F(version, "nvrtcVersion", (int* major, int* minor))                                             \
+  F(create, "nvrtcCreateProgram",                                                                  \
+    (NvrtcProgram * program, const char* source, const char* name, int headers,                    \
+     const char* const* header_texts, const char* const* header_names))                            \
+  F(destroy, "nvrtcDestroyProgram", (NvrtcProgram * program))                                      \
+  F(compile, "nvrtcCompileProgram", (NvrtcProgram program, int count, const char* const* options)) \
+  F(log_size, "nvrtcGetProgramLogSize", (NvrtcProgram program, std::size_t* size))                 \
+  F(log, "nvrtcGetProgramLog", (NvrtcProgram program, char* text))                                 \
+  F(cubin_size, "nvrtcGetCUBINSize", (NvrtcProgram program, std::size_t* size))                    \
+  F(cubin, "nvrtcGetCUBIN", (NvrtcProgram program, char* code))                                    \
+  F(ptx_size, "nvrtcGetPTXSize", (NvrtcProgram program, std::size_t* size))                        \
+  F(ptx, "nvrtcGetPTX", (NvrtcProgram program, char* code))
+
+struct Compiler {
+#define RICCI_NVRTC_MEMBER(member, exported, parameters) int(*member) parameters = nullptr;
+  RICCI_NVRTC(RICCI_NVRTC_MEMBER)
+#undef RICCI_NVRTC_MEMBER
+  std::string why_not;
+  std::string version_text;
+};
+
+const char* find_all(const Library& library, Compiler& compiler) {
+#define RICCI_NVRTC_FIND(member, exported, parameters)                           \
+  compiler.member = reinterpret_cast<int(*) parameters>(library.find(exported)); \
+  if (compiler.member == nullptr) return exported;
+  RICCI_NVRTC(RICCI_NVRTC_FIND)
+#undef RICCI_NVRTC_FIND
+  return nullptr;
+}
+
+const Compiler& compiler() {
+  static const Compiler loaded = [] {
+    constexpr std::array Names = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+    Compiler c;
+    const Library library(Names, library_folders());
+    if (!library.found()) {
+      c.why_not = fmt::format("there is no NVRTC, which compiles kernels ({})", library.why_not());
+      return c;
+    }
+    if (const char* missing = find_all(library, c)) {
+      c.why_not = fmt::format("NVRTC is too old: it has no {}", missing);
+      return c;
+    }
+    int major = 0;
+    int minor = 0;
+    if (c.version(&major, &minor) != 0 || major < 12) {
+      c.why_not = fmt::format("NVRTC is {}.{}, at least 12.0 is needed", major, minor);
+    }
+    c.version_text = fmt::format("{}.{}", major, minor);
+    return c;
+  }();
+  return loaded;
+}
+
+// Products and sums are rounded one by one, as everywhere else; what gains by a fused one says so.
+constexpr std::array Options = {"--std=c++17", "--fmad=false",
+                                "--device-as-default-execution-space"};
+
+// A program of NVRTC's, destroyed with it.
+struct Source {
+  explicit Source(const std::string& text) {
+    if (compiler().create(&program, text.c_str(), "kernel.cu", 0, nullptr, nullptr) != 0) {
+      throw DeviceError("NVRTC takes no more sources");
+    }
+  }
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  ~Source() { compiler().destroy(&program); }
+
+  [[nodiscard]] std::string log() const {
+    std::size_t size = 0;
+    if (compiler().log_size(program, &size) != 0 || size <= 1) return {};
+    std::string text(size, '\0');
+    compiler().log(program, text.data());
+    return text;
+  }
+
+  NvrtcProgram program = nullptr;
+};
+
+}  // namespace
+
+const std::string& why_no_compiler() { return compiler().why_not; }
+const std::string& compiler_version() { return compiler().version_text; }
+
+std::string_view compiler_options() {
+  static const std::string all = [] {
+    std::string text;
+    for (const char* option : Options) text += fmt::format("{} ", option);
+    return text;
+  }();
+  return all;
+}
+
+std::vector<char> compile_source(const std::string& text, const std::string& architecture,
+                                 CodeForm form) {
+  const Compiler& c = compiler();
+  if (!c.why_not.empty()) throw UserError(ErrorCode::UnsupportedOnBackend, c.why_not);
+  const Source source(text);
+  const std::string target = "--gpu-architecture=" + architecture;
+  std::vector<const char*> options(Options.begin(), Options.end());
+  options.push_back(target.c_str());
+  if (c.compile(source.program, static_cast<int>(options.size()), options.data()) != 0) {
+    throw DeviceError(fmt::format("NVRTC {} refuses a kernel for {}", c.version_text, architecture),
+                      source.log() + "\n" + text);
+  }
+  std::size_t size = 0;
+  const bool cubin = form == CodeForm::Cubin;
+  const int sized = cubin ? c.cubin_size(source.program, &size) : c.ptx_size(source.program, &size);
+  std::vector<char> code(size);
+  if (sized != 0 || size == 0 ||
+      (cubin ? c.cubin(source.program, code.data()) : c.ptx(source.program, code.data())) != 0) {
+    throw DeviceError(fmt::format("NVRTC {} gives no code for {}", c.version_text, architecture),
+                      source.log());
+  }
+  return code;
+}
+
+}  // namespace ricci::cuda

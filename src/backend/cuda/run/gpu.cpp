@@ -1,0 +1,110 @@
+#include "backend/cuda/run/gpu.h"
+
+#include <array>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "ricci/support/error.h"
+
+#include "backend/cuda/load/nvrtc.h"
+#include "support/fork.h"
+
+namespace ricci::cuda {
+namespace {
+
+constexpr int OldestMajor = 8;  // Ampere: bf16, 96 KiB of shared memory a block
+
+struct Capability {
+  int major = 0;
+  int minor = 0;
+};
+
+Capability capability(const Driver& driver) {
+  Capability c;
+  DeviceNumber device = 0;
+  driver.check(driver.device_get(&device, 0), "be found");
+  driver.check(driver.device_attribute(&c.major, AttributeMajor, device), "be asked");
+  driver.check(driver.device_attribute(&c.minor, AttributeMinor, device), "be asked");
+  return c;
+}
+
+}  // namespace
+
+std::string why_not() {
+  const UnforkedWork unforked;  // a child would wait for what is half loaded
+  const LoadedDriver& loaded = loaded_driver();
+  if (loaded.generation != process_generation()) {
+    return "the NVIDIA driver was started before a fork, and does not work in the child";
+  }
+  if (!loaded.why_not.empty()) return loaded.why_not;
+  try {
+    const Capability c = capability(loaded.driver);
+    if (c.major < OldestMajor) {
+      return fmt::format("the GPU has compute capability {}.{}, at least {}.0 is needed", c.major,
+                         c.minor, OldestMajor);
+    }
+  } catch (const DeviceError& error) {
+    return error.what();
+  }
+  return why_no_compiler();
+}
+
+Gpu::Gpu() : driver_(loaded_driver().driver), generation_(process_generation()) {
+  DeviceNumber device = 0;
+  driver_.check(driver_.device_get(&device, 0), "be found");
+  std::array<char, 256> text{};
+  driver_.check(driver_.device_name(text.data(), text.size() - 1, device), "tell its name");
+  name_ = text.data();
+  const Capability c = capability(driver_);
+  architecture_ = fmt::format("sm_{}{}", c.major, c.minor);
+  std::size_t bytes = 0;
+  driver_.check(driver_.device_memory(&bytes, device), "tell its memory");
+  memory_bytes_ = static_cast<std::int64_t>(bytes);
+  driver_.check(driver_.device_attribute(&shared_bytes_, AttributeSharedOptIn, device),
+                "tell its shared memory");
+  driver_.check(driver_.retain_context(&context_, device), "be opened");
+  driver_.check(driver_.set_context(context_), "be opened");
+  int pools = 0;
+  if (driver_.device_attribute(&pools, AttributePools, device) == 0 && pools != 0) {
+    driver_.check(driver_.default_pool(&pool_, device), "give its pool of memory");
+    std::uint64_t keep = std::numeric_limits<std::uint64_t>::max();
+    driver_.check(driver_.pool_set(pool_, PoolReleaseThreshold, &keep), "keep its pool");
+  }
+}
+
+CublasHandle Gpu::cublas() const {
+  use();
+  const UnforkedWork unforked;
+  static const CublasHandle handle = [] {
+    const Cublas& library = cublas_library();
+    CublasHandle made = nullptr;
+    if (!library.why_not.empty() || library.create(&made) != 0) return CublasHandle{};
+    return made;
+  }();
+  return handle;
+}
+
+const Gpu& Gpu::get() {
+  const std::string fault = why_not();
+  if (!fault.empty()) {
+    throw UserError(ErrorCode::UnsupportedOnBackend,
+                    fmt::format("the device 'cuda' cannot be used here: {}", fault));
+  }
+  const UnforkedWork unforked;  // a child would wait for one that is half made
+  static const Gpu the;
+  return the;
+}
+
+bool Gpu::try_use() const noexcept {
+  return generation_ == process_generation() && driver_.set_context(context_) == 0;
+}
+
+void Gpu::use() const {
+  if (generation_ != process_generation()) {
+    throw DeviceError("a GPU that was opened before a fork cannot be used in the child");
+  }
+  driver_.check(driver_.set_context(context_), "be used by this thread");
+}
+
+}  // namespace ricci::cuda

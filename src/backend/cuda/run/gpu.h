@@ -1,0 +1,50 @@
+// The GPU programs run on: the driver's context on it and what it can do. One for the process, made
+// when the device is first opened.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "backend/cuda/load/cublas.h"
+#include "backend/cuda/load/driver.h"
+
+namespace ricci::cuda {
+
+class Gpu {
+ public:
+  /// Opened once. UserError(unsupported_on_backend) that says why when there is none.
+  [[nodiscard]] static const Gpu& get();
+
+  [[nodiscard]] const Driver& driver() const noexcept { return driver_; }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] const std::string& architecture() const noexcept { return architecture_; }
+  [[nodiscard]] std::int64_t memory_bytes() const noexcept { return memory_bytes_; }
+  [[nodiscard]] std::int32_t shared_bytes() const noexcept { return shared_bytes_; }
+  [[nodiscard]] bool has_pools() const noexcept { return pool_ != nullptr; }
+  [[nodiscard]] Pool pool() const noexcept { return pool_; }
+  /// Loaded when the first product is planned; null without cuBLASLt.
+  [[nodiscard]] CublasHandle cublas() const;
+
+  /// Makes its context this thread's: to be called before anything else of the driver's.
+  /// DeviceError in a child of fork, where the driver does not work.
+  void use() const;
+  /// The same, where nothing is to be thrown: whether the driver can be called.
+  [[nodiscard]] bool try_use() const noexcept;
+
+ private:
+  Gpu();
+
+  const Driver& driver_;
+  std::uint64_t generation_;  // of the process that opened it
+  ContextHandle context_ = nullptr;
+  Pool pool_ = nullptr;
+  std::string name_;
+  std::string architecture_;
+  std::int64_t memory_bytes_ = 0;
+  std::int32_t shared_bytes_ = 0;
+};
+
+/// Why programs cannot run on a GPU here; empty when they can.
+[[nodiscard]] std::string why_not();
+
+}  // namespace ricci::cuda

@@ -1,0 +1,301 @@
+#include "backend/cuda/run/run.h"
+
+#include <algorithm>
+#include <array>
+
+#include "ricci/support/error.h"
+#include "ricci/support/stop.h"
+
+#include "backend/cuda/structured/cublas_product.h"
+#include "device/copied_buffers.h"
+#include "device/faults.h"
+
+namespace ricci::cuda {
+namespace {
+
+std::byte* first_element(const BufferView& v, const Frame& frame) {
+  if (v.buffer < 0) return nullptr;
+  return frame.buffers[static_cast<std::size_t>(v.buffer)] +
+         v.layout.offset * size_of(v.type.dtype);
+}
+
+std::vector<std::byte*> first_elements(const std::vector<BufferView>& views, const Frame& frame) {
+  std::vector<std::byte*> out;
+  out.reserve(views.size() + 1);
+  for (const BufferView& v : views) out.push_back(first_element(v, frame));
+  return out;
+}
+
+// The elements of a view on the host, with what lies between them.
+class HostCopy {
+ public:
+  HostCopy(const BufferView& view, const Frame& frame, bool is_result, Memory& memory) {
+    if (view.buffer < 0) return;
+    const StaticDims dims = view.type.static_dims();
+    const std::int64_t size = size_of(view.type.dtype);
+    std::int64_t last = 0;
+    for (std::size_t a = 0; a < dims.size(); ++a) {
+      if (dims[a] == 0) last = -1;
+    }
+    for (std::size_t a = 0; a < dims.size() && last >= 0; ++a) {
+      const std::int64_t reach = (dims[a] - 1) * view.layout.strides[a];
+      (reach < 0 ? first_ : last) += reach;
+    }
+    at_ = first_element(view, frame) + first_ * size;
+    bytes_.resize(static_cast<std::size_t>((last + 1 - first_) * size) + 1);  // never null
+    first_ *= -size;
+    if (!is_result)
+      memory.copy_out(bytes_.data(), at_, static_cast<std::int64_t>(bytes_.size()) - 1);
+  }
+  [[nodiscard]] std::byte* first() { return bytes_.empty() ? nullptr : bytes_.data() + first_; }
+  void give_back(Memory& memory) const {
+    if (bytes_.size() > 1)
+      memory.copy_in(at_, bytes_.data(), static_cast<std::int64_t>(bytes_.size()) - 1);
+  }
+
+ private:
+  std::byte* at_ = nullptr;
+  std::int64_t first_ = 0;  // the first element, in bytes behind the lowest
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace
+
+void Runner::run(const Executable& e, Frame& frame) {
+  throw_if_stopped();  // a body may have no steps
+  device::StepObserver* observer = arguments_.observer;
+  for (std::size_t s = 0; s < e.steps_.size(); ++s) {
+    throw_if_stopped();
+    if (observer == nullptr) {
+      run_step(e, s, frame);
+      continue;
+    }
+    const auto buffers = [&] {
+      return device::CopiedBuffers(e.memory_, *e.program_, frame.buffers);
+    };
+    observer->before(*e.program_, s, buffers());
+    run_step(e, s, frame);
+    wait();
+    observer->after(*e.program_, s, buffers());
+  }
+}
+
+void Runner::wait() {
+  if (root_.needs_.can_fault) {
+    driver_.check(driver_.copy_out(&context_.shared().fault, address(context_.fault.data()),
+                                   sizeof(Fault), context_.stream),
+                  "tell of faults");
+  }
+  driver_.check(driver_.stream_wait(context_.stream), "run a program");
+  root_.fail_on_fault(context_);
+}
+
+void Runner::run_step(const Executable& e, std::size_t s, Frame& frame) {
+  const Step& step = e.program_->steps[s];
+  const Executable::Ready& ready = e.steps_[s];
+  if (const auto* kernels = std::get_if<KernelStep>(&step.what)) {
+    for (std::size_t l = 0; l < kernels->launches.size(); ++l) {
+      launch_kernel(*e.program_, ready.launches[l], kernels->launches[l], frame);
+    }
+  } else if (std::holds_alternative<CallStep>(step.what)) {
+    call(e, s, frame);
+  } else if (const auto* l = std::get_if<LoopStep>(&step.what)) {
+    loop(ready.launches[0], *l, frame);
+  } else {
+    control(e, s, frame);
+  }
+}
+
+// A pointer each, and what every kernel is given.
+void Runner::launch(const Executable::ReadyLaunch& ready, std::span<std::byte* const> pointers) {
+  if (ready.blocks == 0) return;
+  constexpr std::size_t Common = 3;
+  std::array<void*, 64> few{};
+  std::vector<void*> many;
+  std::span<void*> arguments(few);
+  if (pointers.size() + Common > few.size()) {
+    many.resize(pointers.size() + Common);
+    arguments = many;
+  }
+  std::size_t next = 0;
+  for (std::byte* const& p : pointers) {
+    arguments[next++] = const_cast<void*>(static_cast<const void*>(&p));
+  }
+  std::byte* scratch = context_.scratch.data();
+  std::byte* fault = context_.fault.data();
+  unsigned origin = ready.origin;
+  arguments[next++] = &scratch;
+  arguments[next++] = &fault;
+  arguments[next++] = &origin;
+  driver_.check(driver_.launch(ready.code->function(), ready.blocks, 1, 1, ready.threads, 1, 1,
+                               ready.shared, context_.stream, arguments.data(), nullptr),
+                "launch a kernel");
+}
+
+void Runner::launch_kernel(const Program& program, const Executable::ReadyLaunch& ready,
+                           const Launch& launch, const Frame& frame) {
+  const loop::Kernel& kernel = program.kernels[launch.kernel];
+  std::vector<std::byte*> pointers;
+  pointers.reserve(launch.buffers.size());
+  for (std::size_t a = 0; a < launch.buffers.size(); ++a) {
+    if (kernel.arguments[a].role == loop::ArgumentRole::Local) continue;
+    pointers.push_back(frame.buffers[static_cast<std::size_t>(launch.buffers[a])]);
+  }
+  this->launch(ready, pointers);
+}
+
+void Runner::loop(const Executable::ReadyLaunch& ready, const LoopStep& step, const Frame& frame) {
+  std::vector<std::byte*> pointers = first_elements(step.operands, frame);
+  const std::vector<std::byte*> results = first_elements(step.results, frame);
+  for (const std::int32_t r : step.loop.plan.zeroed) {
+    const auto index = static_cast<std::size_t>(r);
+    const Type& type = step.results[index].type;
+    const auto bytes = static_cast<std::size_t>(*type.numel() * size_of(type.dtype));
+    if (bytes == 0 || results[index] == nullptr) continue;
+    driver_.check(driver_.fill8(address(results[index]), 0, bytes, context_.stream),
+                  "clear an array");
+  }
+  pointers.insert(pointers.end(), results.begin(), results.end());
+  launch(ready, pointers);
+}
+
+void Runner::call(const Executable& e, std::size_t s, const Frame& frame) {
+  const Step& step = e.program_->steps[s];
+  const auto& call = std::get<CallStep>(step.what);
+  const Executable::Ready& ready = e.steps_[s];
+  if (call.before) launch_kernel(*e.program_, ready.before[0], *call.before, frame);
+  if (ready.plan) {
+    run_plan(ready, call, frame);
+  } else {
+    host_call(ready, step, call, frame);
+  }
+  if (call.after) launch_kernel(*e.program_, ready.after[0], *call.after, frame);
+}
+
+void Runner::run_plan(const Executable::Ready& ready, const CallStep& call, const Frame& frame) {
+  const std::vector<std::byte*> operands = first_elements(call.operands, frame);
+  const std::vector<std::byte*> results = first_elements(call.results, frame);
+  const auto at = [&](const Place& place) {
+    std::byte* base = context_.scratch.data();
+    if (place.in == Place::In::Operand) base = operands[place.index];
+    if (place.in == Place::In::Result) base = results[place.index];
+    return base == nullptr ? nullptr : base + place.offset;
+  };
+  std::size_t launched = 0;
+  for (const auto& part : ready.plan->parts) {
+    if (const auto* l = std::get_if<CallLaunch>(&part)) {
+      std::vector<std::byte*> pointers;
+      for (const Place& place : l->places) pointers.push_back(at(place));
+      launch(ready.launches[launched++], pointers);
+    } else if (const auto* zeros = std::get_if<Zeros>(&part)) {
+      driver_.check(driver_.fill8(address(at(zeros->at)), 0, static_cast<std::size_t>(zeros->bytes),
+                                  context_.stream),
+                    "clear an array");
+    } else if (const auto* copy = std::get_if<PlainCopy>(&part)) {
+      driver_.check(driver_.copy(address(at(copy->to)), address(at(copy->from)),
+                                 static_cast<std::size_t>(copy->bytes), context_.stream),
+                    "copy an array");
+    } else {
+      const auto& p = std::get<LibraryProduct>(part);
+      p.how->enqueue({address(at(p.a)), address(at(p.b)), address(at(p.c)),
+                      address(at(p.workspace)), context_.stream});
+    }
+  }
+}
+
+void Runner::host_call(const Executable::Ready& ready, const Step& step, const CallStep& call,
+                       const Frame& frame) {
+  wait();
+  Memory& memory = root_.memory_;
+  std::vector<HostCopy> operands;
+  std::vector<HostCopy> results;
+  std::vector<std::byte*> from;
+  std::vector<std::byte*> to;
+  for (const BufferView& v : call.operands) operands.emplace_back(v, frame, false, memory);
+  for (const BufferView& v : call.results) results.emplace_back(v, frame, true, memory);
+  for (HostCopy& c : operands) from.push_back(c.first());
+  for (HostCopy& c : results) to.push_back(c.first());
+  try {
+    ready.host_call->run(from, to, arguments_.seed);
+  } catch (const std::exception&) {
+    device::fail_call(call, step);
+  }
+  for (const HostCopy& c : results) c.give_back(memory);
+}
+
+// A loop or branch: the host decides, the GPU follows.
+class Runner::Bodies final : public device::Bodies {
+ public:
+  Bodies(Runner& runner, const std::vector<std::unique_ptr<Executable>>& bodies,
+         std::vector<Frame>& frames, Memory& memory)
+      : runner_(runner), bodies_(bodies), frames_(frames), memory_(memory) {}
+
+  [[nodiscard]] std::span<std::byte*> buffers(std::size_t body) override {
+    return frames_[body].buffers;
+  }
+
+  void run(std::size_t body) override {
+    const Executable& e = *bodies_[body];
+    Frame& frame = frames_[body];
+    if (frame.aligned.empty()) {
+      runner_.run(e, frame);
+      return;
+    }
+    // What lies where kernels cannot read it is read, and written, elsewhere.
+    std::vector<std::pair<const AlignedCopy*, std::byte*>> moved;
+    for (const AlignedCopy& copy : frame.aligned) {
+      std::byte*& at = frame.buffers[static_cast<std::size_t>(copy.buffer)];
+      if (reinterpret_cast<std::uintptr_t>(at) % 16 == 0) continue;
+      moved.emplace_back(&copy, at);
+      if (!copy.is_output) this->copy(copy.at, at, bytes_of(e, copy));
+      at = copy.at;
+    }
+    runner_.run(e, frame);
+    for (const auto& [copy, at] : moved) {
+      if (copy->is_output) this->copy(at, copy->at, bytes_of(e, *copy));
+      frame.buffers[static_cast<std::size_t>(copy->buffer)] = at;
+    }
+  }
+
+  void copy(std::byte* to, const std::byte* from, std::int64_t bytes) override {
+    if (bytes == 0) return;
+    driver().check(
+        driver().copy(address(to), address(from), static_cast<std::size_t>(bytes), stream()),
+        "copy an array");
+  }
+  void zero(std::byte* at, std::int64_t bytes) override {
+    if (bytes == 0) return;
+    driver().check(driver().fill8(address(at), 0, static_cast<std::size_t>(bytes), stream()),
+                   "clear an array");
+  }
+  void store_count(std::byte* at, std::int32_t count) override {
+    driver().check(driver().fill32(address(at), static_cast<unsigned>(count), 1, stream()),
+                   "store a count");
+  }
+  [[nodiscard]] bool all_nonzero(const std::byte* at, DType dtype, std::int64_t elements) override {
+    runner_.wait();
+    std::vector<std::byte> flag(static_cast<std::size_t>(elements * size_of(dtype)));
+    memory_.copy_out(flag.data(), at, elements * size_of(dtype));
+    return device::all_nonzero_on_host(flag.data(), dtype, elements);
+  }
+
+ private:
+  [[nodiscard]] static std::int64_t bytes_of(const Executable& e, const AlignedCopy& copy) {
+    return e.program_->buffers[static_cast<std::size_t>(copy.buffer)].bytes();
+  }
+  [[nodiscard]] const Driver& driver() const { return runner_.driver_; }
+  [[nodiscard]] Stream stream() const { return runner_.context_.stream; }
+
+  Runner& runner_;
+  const std::vector<std::unique_ptr<Executable>>& bodies_;
+  std::vector<Frame>& frames_;
+  Memory& memory_;
+};
+
+void Runner::control(const Executable& e, std::size_t s, Frame& frame) {
+  Bodies bodies(*this, e.steps_[s].bodies, frame.bodies[s], e.memory_);
+  device::run_control(std::get<ControlStep>(e.program_->steps[s].what), frame.buffers,
+                      frame.control[s], bodies);
+}
+
+}  // namespace ricci::cuda

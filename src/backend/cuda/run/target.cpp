@@ -1,0 +1,33 @@
+#include "backend/cuda/run/target.h"
+
+#include "backend/cuda/codegen/shape.h"
+#include "backend/cuda/run/memory.h"
+#include "backend/cuda/structured/call_plan.h"
+
+namespace ricci::cuda {
+namespace {
+
+class GpuTarget final : public schedule::Target {
+ public:
+  // Whoever walks down a chunk waits for memory at every row: many short chunks are over sooner.
+  GpuTarget() : shape_(cuda::kernel_shape()) { shape_.chunk_work = 1 << 12; }
+
+  [[nodiscard]] bool claims(const loop::Call& call, std::span<const Type> operands) const override {
+    return serves(call, operands);
+  }
+  [[nodiscard]] const schedule::KernelShape& kernel_shape() const override { return shape_; }
+  [[nodiscard]] std::int64_t alignment() const override { return ArrayAlignment; }
+  [[nodiscard]] bool gains_company(const loop::Kernel& /*kernel*/) const override { return false; }
+
+ private:
+  schedule::KernelShape shape_;
+};
+
+}  // namespace
+
+const schedule::Target& target() {
+  static const GpuTarget the;
+  return the;
+}
+
+}  // namespace ricci::cuda

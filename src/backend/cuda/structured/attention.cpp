@@ -1,0 +1,416 @@
+// Attention without the matrix of scores: some lanes share a query (or, for the gradients of keys
+// and values, a key) and go through the others in tiles that a block reads together. Every sum has
+// one owner, so the bits are always the same.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "backend/cuda/codegen/expression.h"
+#include "backend/cuda/structured/roles.h"
+
+namespace ricci::cuda {
+namespace {
+
+constexpr std::int64_t WidestHead = 128;
+constexpr std::int64_t RowThreads = 128;
+
+struct Sizes {
+  DType dtype = DType::F32;  // of q, k, v
+  DType sum = DType::F32;
+  std::int64_t lanes = 1;  // that share a row
+  std::int64_t part = 1;   // numbers of a head each of them has
+
+  explicit Sizes(const loop::Attention& a, DType q)
+      : dtype(q), sum(q == DType::F64 ? DType::F64 : DType::F32) {
+    const std::int64_t most = q == DType::F64 ? 16 : 32;
+    while (lanes * most < a.width) lanes *= 2;
+    part = (a.width + lanes - 1) / lanes;
+  }
+};
+
+std::string allowed_text(const loop::Attention& a, DType mask) {
+  switch (a.mask.kind) {
+    case MaskKind::Kind::Causal: return "j <= i + KEYS - QUERIES";
+    case MaskKind::Kind::SlidingWindow:
+      return fmt::format("j <= i + KEYS - QUERIES && j >= i + KEYS - QUERIES - {}LL",
+                         a.mask.window);
+    case MaskKind::Kind::Custom:
+      return fmt::format("H({}) >= H(0.5)", from_stored(mask, "mask[MASK_AT]"));
+    default: return "true";
+  }
+}
+
+// What all kernels begin with. `score` gives Z and the slope of the cap from a plain product.
+std::string common(const loop::Attention& a, const Sizes& s, DType mask) {
+  const auto& m = a.mask_strides;
+  std::string out =
+      fmt::format("typedef {} H;\ntypedef {} T;\n#define BATCH {}LL\n#define HEADS {}LL\n#define "
+                  "KV_HEADS {}LL\n"
+                  "#define QUERIES {}LL\n#define KEYS {}LL\n#define WIDTH {}\n#define LANES "
+                  "{}\n#define PART {}\n"
+                  "#define Q_AT(b, s, h) ((b) * {}LL + (s) * {}LL + (h) * {}LL)\n"
+                  "#define K_AT(b, s, h) ((b) * {}LL + (s) * {}LL + (h) * {}LL)\n"
+                  "#define MASK_AT (b * {}LL + h * {}LL + i * {}LL + j * {}LL)\n#define TILE 16\n",
+                  held_type(s.sum), stored_type(s.dtype), a.batch, a.heads, a.kv_heads, a.queries,
+                  a.keys, a.width, s.lanes, s.part, a.q.batch, a.q.position, a.q.head, a.k.batch,
+                  a.k.position, a.k.head, m[0], m[1], m[2], m[3]);
+  out += fmt::format("#define ALLOWED ({})\n", allowed_text(a, mask));
+  out += fmt::format("__device__ inline H read(const T* at) {{ return {}; }}\n",
+                     from_stored(s.dtype, "(*at)"));
+  out +=
+      fmt::format("__device__ inline H bent(H r, H& slope) {{\n  slope = 1;\n  r *= H({:.17g});\n",
+                  a.scale.value);
+  if (a.cap.value != 0) {
+    out += fmt::format("  const H t = tanh(r / H({0:.17g}));\n  r = H({0:.17g}) * t;\n"
+                       "  slope = 1 - t * t;\n",
+                       a.cap.value);
+  }
+  out += R"(  return r;
+}
+// Of the lanes of a row.
+__device__ inline H together(H x) {
+#pragma unroll
+  for (int step = LANES / 2; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
+  return x;
+}
+__device__ inline H dot(const H* own, const H* row) {
+  H sum = 0;
+#pragma unroll
+  for (int d = 0; d < PART; ++d) sum = fma(own[d], row[d], sum);
+  return together(sum);
+}
+// Rows [first, first + TILE) of an array of heads, zero where there are none.
+template <class At>
+__device__ inline void read_tile(H (*tile)[LANES * PART], const T* from, i64 first, i64 rows, At at) {
+  for (int e = threadIdx.x; e < TILE * LANES * PART; e += blockDim.x) {
+    const int r = e / (LANES * PART), d = e % (LANES * PART);
+    tile[r][d] = first + r < rows && d < WIDTH ? read(from + at(first + r) + d) : H(0);
+  }
+}
+)";
+  const bool bias = a.mask.kind == MaskKind::Kind::Bias;
+  out += fmt::format("#define BIAS (z += {})\n",
+                     bias ? "H(" + from_stored(mask, "mask[MASK_AT]") + ")" : "H(0)");
+  // Keys that a tile of queries sees: none of the others is read.
+  const bool late =
+      a.mask.kind == MaskKind::Kind::Causal || a.mask.kind == MaskKind::Kind::SlidingWindow;
+  const std::string rows = fmt::format("{}LL", RowThreads / s.lanes);
+  out += fmt::format(
+      "#define KEYS_BEGIN ({})\n#define KEYS_END ({})\n",
+      a.mask.kind == MaskKind::Kind::SlidingWindow
+          ? fmt::format("first + KEYS - QUERIES - {0}LL > 0 ? (first + KEYS - QUERIES - {0}LL) / "
+                        "TILE * TILE : 0LL",
+                        a.mask.window)
+          : "0LL",
+      late ? fmt::format(
+                 "first + {0} + KEYS - QUERIES < KEYS ? first + {0} + KEYS - QUERIES : KEYS", rows)
+           : "KEYS");
+  out += fmt::format(
+      "#define QUERIES_BEGIN ({})\n#define QUERIES_END ({})\n",
+      late ? "first + QUERIES - KEYS > 0 ? (first + QUERIES - KEYS) / TILE * TILE : 0LL" : "0LL",
+      a.mask.kind == MaskKind::Kind::SlidingWindow
+          ? fmt::format("first + {0} + {1}LL + QUERIES - KEYS < QUERIES ? first + {0} + {1}LL + "
+                        "QUERIES - KEYS : QUERIES",
+                        rows, a.mask.window)
+          : "QUERIES");
+  return out;
+}
+
+// A block has rows of one head.
+constexpr std::string_view OwnQuery = R"(const int lane = threadIdx.x % LANES;
+  const i64 per_block = blockDim.x / LANES;
+  const i64 blocks = (QUERIES + per_block - 1) / per_block;
+  const i64 h = blockIdx.x / blocks % HEADS, b = blockIdx.x / blocks / HEADS;
+  const i64 kv = h / (HEADS / KV_HEADS);
+  const i64 first = blockIdx.x % blocks * per_block;
+  const i64 i = first + threadIdx.x / LANES;
+  const bool real = i < QUERIES;
+  __shared__ H keys[TILE][LANES * PART];
+  __shared__ H values[TILE][LANES * PART];
+  const auto key_at = [&](i64 j) { return K_AT(b, j, kv); };
+  H query[PART];
+#pragma unroll
+  for (int d = 0; d < PART; ++d) {
+    const int at = lane * PART + d;
+    query[d] = real && at < WIDTH ? read(q + Q_AT(b, i, h) + at) : H(0);
+  }
+)";
+
+constexpr std::string_view ForwardCode = R"(H sums[PART];
+#pragma unroll
+  for (int d = 0; d < PART; ++d) sums[d] = 0;
+  H largest = H(-Infinity), total = 0;
+  for (i64 j0 = KEYS_BEGIN; j0 < KEYS_END; j0 += TILE) {
+    __syncthreads();
+    read_tile(keys, k, j0, KEYS, key_at);
+    read_tile(values, v, j0, KEYS, key_at);
+    __syncthreads();
+    H scores[TILE];
+    H most = largest;
+#pragma unroll
+    for (int t = 0; t < TILE; ++t) {
+      const i64 j = j0 + t;
+      H slope;
+      H z = bent(dot(query, keys[t] + lane * PART), slope);
+      if (real && j < KEYS && ALLOWED) {
+        BIAS;
+      } else {
+        z = H(-Infinity);
+      }
+      scores[t] = z;
+      most = most != most ? most : z != z || z > most ? z : most;
+    }
+    if (most == H(-Infinity)) continue;
+    const H shrink = exp(largest - most);
+    largest = most;
+    total *= shrink;
+#pragma unroll
+    for (int d = 0; d < PART; ++d) sums[d] *= shrink;
+#pragma unroll
+    for (int t = 0; t < TILE; ++t) {
+      if (scores[t] == H(-Infinity)) continue;
+      const H p = exp(scores[t] - largest);
+      if (p == 0) continue;
+      total += p;
+#pragma unroll
+      for (int d = 0; d < PART; ++d) sums[d] = fma(p, values[t][lane * PART + d], sums[d]);
+    }
+  }
+  if (!real) return;
+  const bool none = largest == H(-Infinity);
+  if (out != nullptr) {
+#pragma unroll
+    for (int d = 0; d < PART; ++d) {
+      const int at = lane * PART + d;
+      const H y = none ? H(0) : sums[d] / total;
+      if (at < WIDTH) out[Q_AT(b, i, h) + at] = STORED_Y;
+    }
+  }
+  if (lse != nullptr && lane == 0) {
+    const H y = none ? H(-Infinity) : largest + log(total);
+    lse[(b * HEADS + h) * QUERIES + i] = STORED_LSE;
+  })";
+
+// Pass 0 finds lse where it is not known, pass 1 Σ P dP, pass 2 the gradient of the query.
+constexpr std::string_view RowsCode = R"(H given[PART], sums[PART];
+#pragma unroll
+  for (int d = 0; d < PART; ++d) {
+    const int at = lane * PART + d;
+    given[d] = real && at < WIDTH ? read(dy + Q_AT(b, i, h) + at) : H(0);
+    sums[d] = 0;
+  }
+  const i64 number = (b * HEADS + h) * QUERIES + i;
+  H largest = H(-Infinity), total = 0, known = 0, mean = 0;
+  if (KNOWN && real) known = KNOWN_LSE;
+  for (int pass = KNOWN ? 1 : 0; pass < 3; ++pass) {
+    for (i64 j0 = KEYS_BEGIN; j0 < KEYS_END; j0 += TILE) {
+      __syncthreads();
+      read_tile(keys, k, j0, KEYS, key_at);
+      read_tile(values, v, j0, KEYS, key_at);
+      __syncthreads();
+      for (int t = 0; t < TILE; ++t) {
+        const i64 j = j0 + t;
+        H slope;
+        H z = bent(dot(query, keys[t] + lane * PART), slope);
+        const H dp = dot(given, values[t] + lane * PART);
+        if (!real || j >= KEYS || !(ALLOWED)) continue;
+        BIAS;
+        if (pass == 0) {
+          if (z == H(-Infinity)) continue;
+          const H most = largest != largest ? largest : z != z || z > largest ? z : largest;
+          total = (largest == H(-Infinity) ? H(0) : total * exp(largest - most)) + exp(z - most);
+          largest = most;
+          continue;
+        }
+        if (known == H(-Infinity) || z == H(-Infinity)) continue;
+        const H p = exp(z - known);
+        if (p == 0) continue;
+        if (pass == 1) {
+          mean = fma(p, dp, mean);
+          continue;
+        }
+        const H dr = p * (dp - mean) * slope * H(SCALE);
+#pragma unroll
+        for (int d = 0; d < PART; ++d) sums[d] = fma(dr, keys[t][lane * PART + d], sums[d]);
+      }
+    }
+    if (pass == 0) known = largest == H(-Infinity) ? largest : largest + log(total);
+  }
+  if (!real) return;
+  if (lane == 0) {
+    rows[2 * number] = known;
+    rows[2 * number + 1] = mean;
+  }
+  if (dq == nullptr) return;
+#pragma unroll
+  for (int d = 0; d < PART; ++d) {
+    const int at = lane * PART + d;
+    const H y = sums[d];
+    if (at < WIDTH) dq[Q_AT(b, i, h) + at] = STORED_Y;
+  })";
+
+constexpr std::string_view ColumnsCode = R"(const int lane = threadIdx.x % LANES;
+  const i64 per_block = blockDim.x / LANES;
+  const i64 blocks = (KEYS + per_block - 1) / per_block;
+  const i64 kv = blockIdx.x / blocks % KV_HEADS, b = blockIdx.x / blocks / KV_HEADS;
+  const i64 first = blockIdx.x % blocks * per_block;
+  const i64 j = first + threadIdx.x / LANES;
+  const bool real = j < KEYS;
+  __shared__ H queries[TILE][LANES * PART];
+  __shared__ H given[TILE][LANES * PART];
+  H key[PART], value[PART], d_key[PART], d_value[PART];
+#pragma unroll
+  for (int d = 0; d < PART; ++d) {
+    const int at = lane * PART + d;
+    const bool there = real && at < WIDTH;
+    key[d] = there ? read(k + K_AT(b, j, kv) + at) : H(0);
+    value[d] = there ? read(v + K_AT(b, j, kv) + at) : H(0);
+    d_key[d] = 0;
+    d_value[d] = 0;
+  }
+  for (i64 h = kv * (HEADS / KV_HEADS); h < (kv + 1) * (HEADS / KV_HEADS); ++h) {
+    const auto query_at = [&](i64 i) { return Q_AT(b, i, h); };
+    for (i64 i0 = QUERIES_BEGIN; i0 < QUERIES_END; i0 += TILE) {
+      __syncthreads();
+      read_tile(queries, q, i0, QUERIES, query_at);
+      read_tile(given, dy, i0, QUERIES, query_at);
+      __syncthreads();
+      for (int t = 0; t < TILE; ++t) {
+        const i64 i = i0 + t;
+        H slope;
+        H z = bent(dot(key, queries[t] + lane * PART), slope);
+        const H dp = dot(value, given[t] + lane * PART);
+        if (!real || i >= QUERIES || !(ALLOWED)) continue;
+        BIAS;
+        const i64 number = (b * HEADS + h) * QUERIES + i;
+        const H known = rows[2 * number];
+        if (known == H(-Infinity) || z == H(-Infinity)) continue;
+        const H p = exp(z - known);
+        if (p == 0) continue;
+        const H dr = p * (dp - rows[2 * number + 1]) * slope * H(SCALE);
+#pragma unroll
+        for (int d = 0; d < PART; ++d) {
+          d_value[d] = fma(p, given[t][lane * PART + d], d_value[d]);
+          d_key[d] = fma(dr, queries[t][lane * PART + d], d_key[d]);
+        }
+      }
+    }
+  }
+  if (!real) return;
+#pragma unroll
+  for (int d = 0; d < PART; ++d) {
+    const int at = lane * PART + d;
+    if (at >= WIDTH) continue;
+    if (dk != nullptr) {
+      const H y = d_key[d];
+      dk[K_AT(b, j, kv) + at] = STORED_Y;
+    }
+    if (dv != nullptr) {
+      const H y = d_value[d];
+      dv[K_AT(b, j, kv) + at] = STORED_Y;
+    }
+  })";
+
+// An element of the bias for each thread, which goes through all that it was repeated to.
+constexpr std::string_view BiasCode = R"(const i64 at_j = e % D3, at_i = e / D3 % D2;
+    const i64 at_h = e / D3 / D2 % D1, at_b = e / D3 / D2 / D1;
+    H sum = 0;
+    for (i64 b = at_b; b < (D0 == 1 ? BATCH : at_b + 1); ++b)
+      for (i64 h = at_h; h < (D1 == 1 ? HEADS : at_h + 1); ++h)
+        for (i64 i = at_i; i < (D2 == 1 ? QUERIES : at_i + 1); ++i)
+          for (i64 j = at_j; j < (D3 == 1 ? KEYS : at_j + 1); ++j) {
+            const i64 number = (b * HEADS + h) * QUERIES + i, kv = h / (HEADS / KV_HEADS);
+            const H known = rows[2 * number];
+            if (known == H(-Infinity)) continue;
+            H r = 0, dp = 0, slope;
+            for (int d = 0; d < WIDTH; ++d) {
+              r = fma(read(q + Q_AT(b, i, h) + d), read(k + K_AT(b, j, kv) + d), r);
+              dp = fma(read(dy + Q_AT(b, i, h) + d), read(v + K_AT(b, j, kv) + d), dp);
+            }
+            H z = bent(r, slope);
+            BIAS;
+            const H p = z == H(-Infinity) ? H(0) : exp(z - known);
+            if (p != 0) sum += p * (dp - rows[2 * number + 1]);
+          }
+    dbias[e] = STORED_BIAS;)";
+
+std::int64_t blocks_for(std::int64_t heads, std::int64_t rows, const Sizes& s) {
+  const std::int64_t per_block = RowThreads / s.lanes;
+  return heads * ((rows + per_block - 1) / per_block);
+}
+
+bool is_wanted(const CallStep& step, std::size_t r) {
+  return r < step.results.size() && step.results[r].buffer >= 0;
+}
+
+}  // namespace
+
+bool serves_attention(const loop::Attention& a, std::span<const Type> operands) {
+  const bool same =
+      operands[1].dtype == operands[0].dtype && operands[2].dtype == operands[0].dtype;
+  return a.width >= 1 && a.width <= WidestHead && is_float(operands[0].dtype) && same;
+}
+
+void plan_attention(PlanBuilder& builder, const loop::Attention& a) {
+  const CallStep& step = builder.step();
+  const Sizes s(a, builder.dtype(0));
+  const bool masked = a.mask_operand >= 0;
+  const auto mask_at = static_cast<std::size_t>(std::max<std::int64_t>(a.mask_operand, 0));
+  const DType mask = builder.dtype(mask_at);
+  const std::string begin = common(a, s, mask);
+  const Place q = builder.row_major(0);
+  const Place k = builder.row_major(1);
+  const Place v = builder.row_major(2);
+  // Without a mask any array stands for it: nothing reads it.
+  const Place m = masked ? builder.row_major(mask_at) : q;
+  const auto stored = [](std::string_view name, DType dtype) {
+    return fmt::format("#define {} ({})\n", name, to_stored(dtype, "y"));
+  };
+  std::vector<Parameter> in = {
+      {q, s.dtype, "q"}, {k, s.dtype, "k"}, {v, s.dtype, "v"}, {m, mask, "mask"}};
+  if (a.pass == loop::Pass::Forward) {
+    const DType lse = step.results.size() > 1 ? step.results[1].type.dtype : s.sum;
+    in.push_back({result(0), s.dtype, "out", true});
+    in.push_back({result(step.results.size() > 1 ? 1 : 0), lse, "lse", true});
+    builder.launch(blocks_for(a.batch * a.heads, a.queries, s), RowThreads, in,
+                   std::string(OwnQuery) + "  " + std::string(ForwardCode),
+                   begin + stored("STORED_Y", s.dtype) + stored("STORED_LSE", lse));
+    return;
+  }
+  const bool known = a.lse_operand >= 0;
+  const auto lse_at = static_cast<std::size_t>(std::max<std::int64_t>(a.lse_operand, 0));
+  const DType lse = builder.dtype(lse_at);
+  const Place dy = builder.row_major(3);
+  const Place lses = known ? builder.row_major(lse_at) : q;
+  const Place rows = builder.reserve(2 * a.batch * a.heads * a.queries * size_of(s.sum));
+  in.push_back({dy, builder.dtype(3), "dy"});
+  const std::string names =
+      begin + stored("STORED_Y", s.dtype) + fmt::format("#define SCALE {:.17g}\n", a.scale.value);
+  std::vector<Parameter> first = in;
+  first.push_back({lses, lse, "lse"});
+  first.push_back({rows, s.sum, "rows", true});
+  first.push_back({result(0), s.dtype, "dq", true});
+  builder.launch(blocks_for(a.batch * a.heads, a.queries, s), RowThreads, first,
+                 std::string(OwnQuery) + "  " + std::string(RowsCode),
+                 names + fmt::format("#define KNOWN {}\n#define KNOWN_LSE H({})\n", known,
+                                     known ? from_stored(lse, "lse[number]") : "0"));
+  in.push_back({rows, s.sum, "rows"});
+  if (is_wanted(step, 1) || is_wanted(step, 2)) {
+    std::vector<Parameter> second = in;
+    second.push_back({result(1), s.dtype, "dk", true});
+    second.push_back({result(2), s.dtype, "dv", true});
+    builder.launch(blocks_for(a.batch * a.kv_heads, a.keys, s), RowThreads, second, ColumnsCode,
+                   names);
+  }
+  if (!is_wanted(step, 3)) return;
+  const BufferView& bias = step.results[3];
+  const StaticDims d = bias.type.static_dims();
+  in.push_back({result(3), bias.type.dtype, "dbias", true});
+  builder.for_each(*bias.type.numel(), in,
+                   "const i64 e = i;\n    {\n    " + std::string(BiasCode) + "\n    }",
+                   names + fmt::format("#define D0 {}LL\n#define D1 {}LL\n#define D2 {}LL\n"
+                                       "#define D3 {}LL\n#define STORED_BIAS ({})\n",
+                                       d[0], d[1], d[2], d[3], to_stored(bias.type.dtype, "sum")));
+}
+
+}  // namespace ricci::cuda

@@ -1,0 +1,210 @@
+// ProductMatrix products: cuBLASLt where it takes the operands as they lie, a kernel of our own
+// elsewhere.
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "backend/cuda/codegen/expression.h"
+#include "backend/cuda/structured/cublas_product.h"
+#include "backend/cuda/structured/roles.h"
+#include "backend/cuda/structured/tiles.h"
+
+namespace ricci::cuda {
+namespace {
+
+// A matrix of a batch, in elements.
+struct ProductMatrix {
+  std::int64_t row = 0;
+  std::int64_t column = 0;
+  std::vector<std::int64_t> batch;
+};
+
+struct ProductShape {
+  DType dtype = DType::F32;
+  StaticDims batch;
+  std::int64_t rows = 0;
+  std::int64_t depth = 0;
+  std::int64_t columns = 0;
+  ProductMatrix a;
+  ProductMatrix b;
+  ProductMatrix c;
+
+  [[nodiscard]] std::array<ProductMatrix*, 3> all() { return {&a, &b, &c}; }
+};
+
+// `batch`: for every axis of the batch the view's own, or -1 where it repeats.
+ProductMatrix matrix_of(const BufferView& v, const std::vector<std::int64_t>& batch) {
+  const std::vector<std::int64_t>& strides = v.layout.strides;
+  ProductMatrix out{strides[strides.size() - 2], strides[strides.size() - 1], {}};
+  for (const std::int64_t axis : batch) {
+    out.batch.push_back(axis < 0 ? 0 : strides[static_cast<std::size_t>(axis)]);
+  }
+  return out;
+}
+
+ProductShape shape_of(const loop::MatrixProduct& product, const CallStep& step) {
+  std::vector<std::int64_t> own(product.batch.size());
+  std::iota(own.begin(), own.end(), std::int64_t{0});
+  return {.dtype = step.operands[0].type.dtype,
+          .batch = product.batch,
+          .rows = product.rows,
+          .depth = product.depth,
+          .columns = product.columns,
+          .a = matrix_of(step.operands[0], product.a_batch),
+          .b = matrix_of(step.operands[1], product.b_batch),
+          .c = matrix_of(step.results[0], own)};
+}
+
+void drop_axis(ProductShape& s, std::size_t axis) {
+  const auto at = static_cast<std::ptrdiff_t>(axis);
+  s.batch.erase(s.batch.begin() + at);
+  for (ProductMatrix* m : s.all()) m->batch.erase(m->batch.begin() + at);
+}
+
+// Batches that share b and follow each other are rows; neighbouring axes become one.
+void fold(ProductShape& s) {
+  for (std::size_t i = s.batch.size(); i-- > 0;) {
+    if (s.batch[i] == 1) drop_axis(s, i);
+  }
+  while (!s.batch.empty() && s.b.batch.back() == 0 && s.a.batch.back() == s.rows * s.a.row &&
+         s.c.batch.back() == s.rows * s.c.row) {
+    s.rows *= s.batch.back();
+    drop_axis(s, s.batch.size() - 1);
+  }
+  for (std::size_t i = s.batch.size(); i-- > 1;) {
+    const auto follow = [&](const ProductMatrix* m) {
+      return m->batch[i - 1] == m->batch[i] * s.batch[i];
+    };
+    const auto all = s.all();
+    if (!std::ranges::all_of(all, follow)) continue;
+    for (ProductMatrix* m : all) m->batch[i - 1] = m->batch[i];
+    s.batch[i - 1] *= s.batch[i];
+    drop_axis(s, i);
+  }
+}
+
+// As the library has it, if it does: one of the strides is 1 and the other leaves no overlap.
+std::optional<LibraryMatrix> library_matrix(const ProductMatrix& m, std::int64_t rows,
+                                            std::int64_t columns) {
+  LibraryMatrix out;
+  out.batch = m.batch.empty() ? 0 : m.batch.back();
+  const bool by_rows = (m.column == 1 || columns == 1) && (m.row >= columns || rows == 1);
+  const bool by_columns = (m.row == 1 || rows == 1) && (m.column >= rows || columns == 1);
+  if (!by_rows && !by_columns) return std::nullopt;
+  if (out.batch < 0) return std::nullopt;
+  out.transposed = !by_rows;
+  const std::int64_t least = by_rows ? columns : rows;
+  const bool one = by_rows ? rows == 1 : columns == 1;
+  out.leading = one ? least : std::max(by_rows ? m.row : m.column, least);
+  return out;
+}
+
+std::int64_t element_count_of(const StaticDims& dims) {
+  std::int64_t count = 1;
+  for (const std::int64_t n : dims) count *= n;
+  return count;
+}
+
+std::int64_t alignment_of(std::int64_t bytes) { return std::gcd(std::int64_t{16}, bytes); }
+
+// Where the matrices of the outer axes of the batch begin; the last axis is the library's.
+struct Starts {
+  std::int64_t a = 0;
+  std::int64_t b = 0;
+  std::int64_t c = 0;
+};
+
+std::vector<Starts> outer_starts(const ProductShape& s) {
+  std::vector<Starts> out(1);
+  for (std::size_t axis = 0; axis + 1 < s.batch.size(); ++axis) {
+    std::vector<Starts> next;
+    for (const Starts& at : out) {
+      for (std::int64_t i = 0; i < s.batch[axis]; ++i) {
+        next.push_back(
+            {at.a + i * s.a.batch[axis], at.b + i * s.b.batch[axis], at.c + i * s.c.batch[axis]});
+      }
+    }
+    out = std::move(next);
+  }
+  return out;
+}
+
+bool plan_library(PlanBuilder& builder, const ProductShape& s, const Gpu& gpu) {
+  constexpr std::int64_t MostCalls = 64;
+  constexpr std::int64_t MostBatch = 1 << 30;
+  std::int64_t calls = 1;
+  for (std::size_t i = 0; i + 1 < s.batch.size(); ++i) calls *= s.batch[i];
+  const std::int64_t batch = s.batch.empty() ? 1 : s.batch.back();
+  const auto a = library_matrix(s.a, s.rows, s.depth);
+  const auto b = library_matrix(s.b, s.depth, s.columns);
+  const auto c = library_matrix(s.c, s.rows, s.columns);
+  if (calls > MostCalls || batch > MostBatch || !a || !b || !c || c->transposed) return false;
+  LibraryShape shape{s.dtype, s.rows, s.depth, s.columns, batch, *a, *b, *c};
+  const std::int64_t size = size_of(s.dtype);
+  const std::vector<Starts> starts = outer_starts(s);
+  const CallStep& step = builder.step();
+  shape.a.alignment = alignment_of(step.operands[0].layout.offset * size);
+  shape.b.alignment = alignment_of(step.operands[1].layout.offset * size);
+  shape.c.alignment = alignment_of(0);
+  for (const Starts& at : starts) {
+    shape.a.alignment = std::gcd(shape.a.alignment, at.a * size);
+    shape.b.alignment = std::gcd(shape.b.alignment, at.b * size);
+    shape.c.alignment = std::gcd(shape.c.alignment, at.c * size);
+  }
+  const auto how = Multiplication::make(gpu, shape);
+  if (how == nullptr) return false;
+  const Place workspace = builder.reserve(how->workspace_bytes());
+  for (const Starts& at : starts) {
+    builder.plan.parts.emplace_back(LibraryProduct{
+        how, operand(0, at.a * size), operand(1, at.b * size), result(0, at.c * size), workspace});
+  }
+  builder.plan.how = "cublaslt";
+  return true;
+}
+
+void plan_tiles(PlanBuilder& builder, const ProductShape& s) {
+  TiledSums sums{.dtype = s.dtype,
+                 .matrices = element_count_of(s.batch),
+                 .rows = s.rows,
+                 .depth = s.depth,
+                 .columns = s.columns};
+  sums.begin = "I rest = z, ao = 0, bo = 0, co = 0;\n";
+  const auto reach = [&](const ProductMatrix& m, std::int64_t rows, std::int64_t columns) {
+    std::int64_t far = (rows - 1) * std::abs(m.row) + (columns - 1) * std::abs(m.column);
+    for (std::size_t i = 0; i < s.batch.size(); ++i) far += (s.batch[i] - 1) * std::abs(m.batch[i]);
+    return far;
+  };
+  sums.reach = std::max(
+      {reach(s.a, s.rows, s.depth), reach(s.b, s.depth, s.columns), reach(s.c, s.rows, s.columns)});
+  for (std::size_t i = s.batch.size(); i-- > 0;) {
+    sums.begin +=
+        fmt::format("  {{\n    const I at = rest % I({0});\n    rest /= I({0});\n"
+                    "    ao += at * I({1}); bo += at * I({2}); co += at * I({3});\n  }}\n",
+                    s.batch[i], s.a.batch[i], s.b.batch[i], s.c.batch[i]);
+  }
+  const auto load = [&](std::string_view place) {
+    return fmt::format("value = {};", from_stored(s.dtype, std::string(place)));
+  };
+  sums.a = load(fmt::format("a[ao + m * I({}) + k * I({})]", s.a.row, s.a.column));
+  sums.b = load(fmt::format("b[bo + k * I({}) + n * I({})]", s.b.row, s.b.column));
+  sums.c = fmt::format("co + m * I({}) + n * I({})", s.c.row, s.c.column);
+  sums.a_by_rows = s.a.column == 1;
+  plan_tiled_sums(builder, sums, operand(0), operand(1));
+}
+
+}  // namespace
+
+void plan_product(PlanBuilder& builder, const loop::MatrixProduct& product, const Gpu* gpu) {
+  if (product.depth == 0) {
+    builder.zeros(result(0), bytes_of(builder.step().results[0]));
+    return;
+  }
+  ProductShape shape = shape_of(product, builder.step());
+  fold(shape);
+  if (gpu != nullptr && plan_library(builder, shape, *gpu)) return;
+  plan_tiles(builder, shape);
+}
+
+}  // namespace ricci::cuda

@@ -1,0 +1,91 @@
+// Kernels that serve calls, compiled by NVRTC where it is found: it needs no GPU.
+// RICCI_CUDA_LIBRARIES says where else to look for it.
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "ricci/op/table.h"
+
+#include "backend/cuda/load/nvrtc.h"
+#include "backend/cuda/run/target.h"
+#include "backend/cuda/structured/call_plan.h"
+#include "ops/cases.h"
+#include "ops/chosen_cases.h"
+#include "ops/transformed_case.h"
+
+namespace ricci::testing {
+namespace {
+
+// The texts of a program's calls, by what they serve.
+void collect_calls(const ricci::Program& program, std::map<std::string, std::string>& texts,
+                   std::set<std::string>& hosts) {
+  for (const Step& step : program.steps) {
+    if (const auto* control = std::get_if<ControlStep>(&step.what)) {
+      for (const auto& [role, body] : control->bodies) collect_calls(*body, texts, hosts);
+    }
+    const auto* call = std::get_if<CallStep>(&step.what);
+    if (call == nullptr) continue;
+    const auto plan = cuda::plan_call(*call, nullptr);
+    if (!plan) {
+      hosts.insert(std::string(loop::role_of(call->call)));
+      continue;
+    }
+    for (const auto& part : plan->parts) {
+      if (const auto* launch = std::get_if<cuda::CallLaunch>(&part)) {
+        EXPECT_GE(launch->text.blocks, 1);
+        texts.emplace(launch->text.text, step.label);
+      }
+    }
+  }
+}
+
+TEST(BackendCudaCalls, Compile) {
+  if (!cuda::why_no_compiler().empty()) GTEST_SKIP() << cuda::why_no_compiler();
+  std::map<std::string, std::string> texts;
+  std::set<std::string> hosts;
+  const auto take = [&](const Graph& graph) {
+    if (graph.outputs().empty() || !graph.symbols().empty()) return;
+    collect_calls(make_program(graph, {.target = &cuda::target()}), texts, hosts);
+  };
+  for (const OpDescriptor& d : all_ops()) {
+    if (d.op_class == OpClass::Block) continue;
+    for (const DType dtype : {DType::F32, DType::BF16, DType::F64, DType::I32, DType::C64}) {
+      std::size_t place = 0;
+      for (const Case& c : cases_for(d.kind)) {
+        if (!c.rejects.empty() || !c.dtypes.has(dtype) || !is_chosen(d, place++, c, dtype)) {
+          continue;
+        }
+        take(build_case(c, dtype).graph);
+        if (dtype != DType::F32 || c.fails || is_unbounded(c)) continue;
+        if (d.vjp == RuleSource::Leaf || d.vjp == RuleSource::Refused) continue;
+        const CaseProgram p = program_of(c, dtype);
+        if (p.graph.symbols().empty() && !p.differentiable().empty()) take(gradient_of(p, 7).graph);
+      }
+    }
+  }
+  EXPECT_GE(texts.size(), 100U);
+  for (const auto& [text, label] : texts) {
+    try {
+      EXPECT_FALSE(cuda::compile_source(text, "sm_90").empty());
+    } catch (const Error& e) {
+      ADD_FAILURE() << label << ": " << e.what();
+      return;
+    }
+  }
+}
+
+TEST(BackendCudaCalls, OfAKernelThatIsNoneSayWhatIsWrong) {
+  if (!cuda::why_no_compiler().empty()) GTEST_SKIP() << cuda::why_no_compiler();
+  try {
+    (void)cuda::compile_source("__global__ void f() { nonsense; }", "sm_90");
+    FAIL();
+  } catch (const DeviceError& e) {
+    EXPECT_NE(std::string(e.what()).find("nonsense"), std::string::npos) << e.what();
+  }
+  EXPECT_THROW((void)cuda::compile_source("__global__ void f() {}", "sm_1"), DeviceError);
+}
+
+}  // namespace
+}  // namespace ricci::testing
