@@ -225,8 +225,12 @@ CompiledGraph load(const Graph& graph, std::shared_ptr<const Program> program, c
                     "give them to compile, which makes the program with them");
   }
   runtime::require_static(graph);
-  if (!program || !program->graph ||
-      !(prepare_for_device(graph, {.target = &device.backend().target()}) == *program->graph)) {
+  // A program does not say whether it was made with `fuse`, on which preparation depends.
+  const auto is_made_from = [&](bool fuse) {
+    return prepare_for_device(graph, {.fuse = fuse, .target = &device.backend().target()}) ==
+           *program->graph;
+  };
+  if (!program || !program->graph || !(is_made_from(true) || is_made_from(false))) {
     throw UserError(ErrorCode::Refused,
                     fmt::format("the program was not made from the graph '{}'", graph.name()),
                     "give the graph that was compiled to it");

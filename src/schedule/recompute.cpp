@@ -146,14 +146,33 @@ class AgainSearch {
     }
     if (again_.steps.size() >= MostSteps) return false;
     again_.time += time_of(program_, *step);
-    for (const BufferId w : writes) add_fresh(w);
+    std::map<BufferId, BufferId> scratch;  // what this step fills in part: nobody else reads it
+    for (const BufferId w : writes) {
+      (is_made_whole(w, *step, writers[0]) ? again_.buffers : scratch)[w] = add_fresh(w);
+    }
     for_buffers_of(*step, [&](BufferId& used) {
-      const auto now = again_.buffers.find(used);
-      if (used >= 0 && now != again_.buffers.end()) used = now->second;
+      if (used < 0) return;
+      const bool part = scratch.contains(used);
+      const auto& names = part ? scratch : again_.buffers;
+      const auto now = names.find(used);
+      if (now != names.end()) used = now->second;
     });
     step->label += " (again)";
     again_.steps.push_back(std::move(*step));
     return true;
+  }
+
+  // Does a copy of step `s`, or of some kernels of it, write all of a buffer? Several kernels may
+  // write pieces of one array, as those of a concat do, in one step or in several.
+  [[nodiscard]] bool is_made_whole(BufferId b, const Step& copy, std::size_t s) const {
+    const auto writes_in = [&](const Step& step) {
+      std::size_t count = 0;
+      for_uses(program_, step,
+               [&](BufferId used, bool written) { count += written && used == b ? 1 : 0; });
+      return count;
+    };
+    return uses_.written[number_of(b)].size() == 1 &&
+           writes_in(copy) == writes_in(program_.steps[s]);
   }
 
   // Does it call kernels of users, here or in bodies?
@@ -229,10 +248,9 @@ class AgainSearch {
     return make(b);
   }
 
-  void add_fresh(BufferId old) {
-    Buffer buffer{.dtype = of(old).dtype, .elements = of(old).elements};
-    again_.buffers[old] = static_cast<BufferId>(program_.buffers.size() + again_.fresh.size());
-    again_.fresh.push_back(std::move(buffer));
+  BufferId add_fresh(BufferId old) {
+    again_.fresh.push_back({.dtype = of(old).dtype, .elements = of(old).elements});
+    return static_cast<BufferId>(program_.buffers.size() + again_.fresh.size() - 1);
   }
 
   const Program& program_;

@@ -170,13 +170,21 @@ class Pass {
     }
     if (!moves_[v.node] || depth == Deepest) return std::nullopt;
     std::optional<ricci::Axes> found;
-    for (const ValueId operand : node.operands) {
-      if (is_repeated(operand, node)) continue;
+    for (std::size_t i = 0; i < node.operands.size(); ++i) {
+      const ValueId operand = node.operands[i];
+      if (first_place(node, operand) != i || is_repeated(operand, node)) continue;
       const auto perm = permutation_under(operand, depth + 1);
       if (!perm || (found && *found != *perm)) return std::nullopt;
       found = perm;
     }
     return found;
+  }
+
+  // Where an operand stands first: one that a node reads twice is walked once, or chains of such
+  // nodes would take twice as long with every one.
+  static std::size_t first_place(const Node& node, ValueId operand) {
+    return static_cast<std::size_t>(std::ranges::find(node.operands, operand) -
+                                    node.operands.begin());
   }
 
   // Does an operand have fewer elements than the result, or one in all places?
@@ -202,8 +210,8 @@ class Pass {
     if (!moves_past(x, views)) return viewed(rebuild_->value(x), views);
     std::vector<Value> operands;
     for (const ValueId operand : node.operands) {
-      if (operand == node.operands[0] && !operands.empty()) {
-        operands.push_back(operands[0]);
+      if (const std::size_t first = first_place(node, operand); first < operands.size()) {
+        operands.push_back(operands[first]);
       } else if (graph_.type(operand).dims == node.types[0].dims) {
         operands.push_back(moved(operand, views, depth + 1));
       } else {

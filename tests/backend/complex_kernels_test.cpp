@@ -13,69 +13,18 @@
 #include "ricci/runtime/compiled_graph.h"
 #include "ricci/runtime/device.h"
 
-#include "backend/cpu/codegen/kernel_code.h"
-#include "backend/cpu/run/executable.h"
-#include "backend/cpu/run/target.h"
+#include "backend/all_widths.h"
 #include "support/compare.h"
-#include "support/run_executable.h"
-#include "support/test_pool.h"
 
 namespace ricci::testing {
 namespace {
 
 using Complex = std::complex<double>;
 
-// Compiles for a target that need not be this machine's own.
-class TargetSource final : public cpu::CodeSource {
- public:
-  explicit TargetSource(cpu::TargetInfo target) : target_(std::move(target)) {}
-
-  std::vector<cpu::KernelCode> kernels(std::span<const loop::Kernel> kernels) override {
-    std::vector<cpu::KernelSource> sources;
-    for (const loop::Kernel& k : kernels) {
-      sources.push_back({&k, fmt::format("k{}", sources.size())});
-    }
-    const auto code = cpu::compile_kernels(sources, {.target = &target_});
-    std::vector<cpu::KernelCode> out;
-    for (const cpu::KernelSource& s : sources) {
-      out.push_back({code, reinterpret_cast<cpu::KernelFunction>(code->find(s.symbol))});
-    }
-    return out;
-  }
-  cpu::LoopCode loop(const loop::WrittenLoop&) override { return {}; }
-
- private:
-  cpu::TargetInfo target_;
-};
-
-// Targets that run here, each with registers of all widths: narrower ones than it has make shorter
-// vectors, wider ones longer.
-std::vector<cpu::TargetInfo> targets_of_all_widths() {
-  std::vector<cpu::TargetInfo> found;
-  for (const char* name : {"portable", "avx2", "avx512"}) {
-    if (!cpu::runs_here(cpu::target_named(name))) continue;
-    for (const int bits : {64, 128, 256, 512}) {
-      found.push_back(cpu::target_named(name));
-      found.back().vector_bits = bits;
-    }
-  }
-  return found;
-}
-
-std::vector<Tensor> run(const Graph& graph, const Feeds& feeds, const cpu::TargetInfo& target) {
-  const Device device = Device::cpu(1);
-  const auto program = std::make_shared<const Program>(make_program(graph));
-  for (const Step& step : program->steps) {
-    EXPECT_TRUE(std::holds_alternative<KernelStep>(step.what)) << to_string(*program);
-  }
-  const cpu::Executable executable(program, TargetSource(target), pool_of());
-  return run_executable(executable, graph, feeds);
-}
-
 void expect_bits_of_the_reference(const Graph& graph, const Feeds& feeds) {
   const std::vector<Tensor> expected = interpret(graph, feeds);
   for (const cpu::TargetInfo& target : targets_of_all_widths()) {
-    const std::vector<Tensor> actual = run(graph, feeds, target);
+    const std::vector<Tensor> actual = run_kernels(graph, feeds, target);
     for (std::size_t r = 0; r < expected.size(); ++r) {
       EXPECT_TRUE(same(actual[r], expected[r]))
           << graph.name() << ", result " << r << ", " << target.name << " " << target.vector_bits;
@@ -132,7 +81,7 @@ TEST(BackendComplexKernels, SpecialValuesAreThoseOfTheReference) {
 void expect_close_to_the_reference(const Graph& graph, const Feeds& feeds, Tolerance tolerance) {
   const std::vector<Tensor> expected = interpret(graph, feeds);
   for (const cpu::TargetInfo& target : targets_of_all_widths()) {
-    const std::vector<Tensor> actual = run(graph, feeds, target);
+    const std::vector<Tensor> actual = run_kernels(graph, feeds, target);
     for (std::size_t r = 0; r < expected.size(); ++r) {
       EXPECT_TRUE(close(actual[r], expected[r], tolerance))
           << graph.name() << ", result " << r << ", " << target.name << " " << target.vector_bits;
@@ -178,7 +127,7 @@ void expect_formulas_close(const Graph& graph, const Feeds& feeds, Tolerance tol
   const std::vector<Tensor> expected = interpret(graph, feeds);
   for (const cpu::TargetInfo& target : targets_of_all_widths()) {
     if (target.vector_bits != 64 && target.vector_bits != 256) continue;
-    const std::vector<Tensor> actual = run(graph, feeds, target);
+    const std::vector<Tensor> actual = run_kernels(graph, feeds, target);
     for (std::size_t r = 0; r < expected.size(); ++r) {
       EXPECT_TRUE(close(actual[r], expected[r], tolerance))
           << graph.name() << ", result " << r << ", " << target.name << " " << target.vector_bits;

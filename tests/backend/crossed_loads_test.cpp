@@ -129,6 +129,17 @@ TEST(BackendViewsFirst, SumsOfPermutedArraysFollowTheArray) {
   }
 }
 
+// A value that is read twice by one node is walked once: twice as long with every node would be for
+// ever here.
+TEST(BackendCrossedLoads, ChainsOfDoublingAreWalkedOnce) {
+  Graph g("doubling");
+  const Value x = g.input("x", f32({6, 5}));
+  Value y = transpose(x, {.perm = {1, 0}});
+  for (int i = 0; i < 50; ++i) y = where(gt(y, y), y, mul(add(y, y), number_like(x, 0.5)));
+  g.set_outputs({sum(y, {0}), sum(transpose(y, {.perm = {1, 0}}), {0})});
+  expect_agreement_everywhere(g, {{"x", random_tensor(3, x.type())}});
+}
+
 // Two ways to look at one value; and a chain that is longer than views are moved past.
 TEST(BackendViewsFirst, WhatOthersReadStays) {
   Graph g("shared");

@@ -6,9 +6,11 @@
 
 #include "ricci/build/build.h"
 #include "ricci/build/reduce.h"
+#include "ricci/interp/interpreter.h"
 #include "ricci/transform/grad.h"
 
 #include "backend/agreement.h"
+#include "backend/all_widths.h"
 #include "support/compare.h"
 
 namespace ricci::testing {
@@ -106,6 +108,25 @@ TEST(BackendShortRows, PiecesAndZerosGoBetweenTheOthers) {
                    transpose(transpose(b, {.perm = {1, 0}}), {.perm = {1, 0}}),
                    pad(b, zero, {.low = {1, 1}, .high = {0, 2}})});
     expect_agreement(g, {a, b, c});
+  }
+}
+
+// Vectors shorter than the stride pass over some of the places between two rows.
+TEST(BackendShortRows, PiecesMayBeFurtherApartThanAVectorIsLong) {
+  for (const DType dtype : {DType::F32, DType::F64, DType::I64, DType::I16}) {
+    for (const std::int64_t first : {2, 3}) {
+      SCOPED_TRACE(fmt::format("{} {}", name(dtype), first));
+      Graph g("apart");
+      const Value a = g.input("a", {dtype, {1000, first}});
+      const Value b = g.input("b", {dtype, {1000, 5}});
+      g.set_outputs({concat(std::vector{neg(a), neg(b)}, {.axis = 1})});
+      const Feeds feeds = {{"a", random_tensor(1, a.type())}, {"b", random_tensor(2, b.type())}};
+      const std::vector<Tensor> expected = interpret(g, feeds);
+      for (const cpu::TargetInfo& target : targets_of_all_widths()) {
+        EXPECT_TRUE(same(run_kernels(g, feeds, target)[0], expected[0]))
+            << target.name << " " << target.vector_bits;
+      }
+    }
   }
 }
 

@@ -100,6 +100,45 @@ TEST_F(BackendSmallMatrices, SquareFactorsOfEverySize) {
 }
 
 // Values that repeat, cluster or differ by hundreds of orders of magnitude.
+// Sums begin with zero: -1 · 0 alone is 0, however many matrices there are.
+TEST_F(BackendSmallMatrices, ProductsThatAreZeroHaveOneSign) {
+  for (const std::int64_t count : {1, 3, 8, 33}) {
+    for (const std::int64_t depth : {1, 2, 3}) {
+      Graph g;
+      const Value a = g.input("a", f32({count, 2, depth}));
+      const Value b = g.input("b", f32({count, depth, 2}));
+      g.set_outputs({matmul(a, b)});
+      const Feeds feeds = {{"a", Tensor::splat(a.type(), -1)}, {"b", Tensor::zeros(b.type())}};
+      for (const double x : run(g, feeds)[0].numbers<double>()) {
+        EXPECT_FALSE(std::signbit(x)) << count << " of depth " << depth;
+      }
+    }
+  }
+}
+
+// A column may be so small that its squares are nothing, beside one that is not.
+TEST_F(BackendSmallMatrices, SmallColumnsHaveDirections) {
+  const Type type = f64({Batch, 2, 2});
+  std::vector<double> numbers;
+  for (std::int64_t b = 0; b < Batch; ++b) {
+    const double small = std::pow(10.0, -15.0 * static_cast<double>(b));
+    numbers.insert(numbers.end(), {small, 0, small, 1});
+  }
+  Graph g;
+  const auto [q, r] = qr(g.input("a", type));
+  g.set_outputs({q, r});
+  const std::vector<Tensor> out = run(g, {{"a", Tensor::from_numbers<double>(type, numbers)}});
+  const std::vector<double> qs = out[0].numbers<double>();
+  const std::vector<double> rs = out[1].numbers<double>();
+  for (std::size_t b = 0; b < static_cast<std::size_t>(Batch); ++b) {
+    SCOPED_TRACE(b);
+    for (const std::size_t i : {0, 2}) EXPECT_NEAR(qs[4 * b + i], std::sqrt(0.5), 1e-14);
+    const double norm = std::sqrt(2.0) * numbers[4 * b];
+    EXPECT_NEAR(rs[4 * b], norm, 1e-14 * norm);
+    EXPECT_NEAR(rs[4 * b + 1], std::sqrt(0.5), 1e-14);
+  }
+}
+
 TEST_F(BackendSmallMatrices, DegenerateAndExtremeMatrices) {
   for (const std::int64_t n : {2, 3, 5, 8}) {
     const Type type = f64({Batch, n, n});

@@ -10,6 +10,7 @@
 #include "ricci/model/training.h"
 
 #include "runtime/models.h"
+#include "support/compare.h"
 
 namespace ricci::testing {
 namespace {
@@ -127,6 +128,18 @@ TEST(RuntimePipeline, CanBeToldNotToFuse) {
   const Compiled plain = CompilePipeline({.fuse = false}).compile_module(perceptron());
   EXPECT_GT(plain.fusion.kernels, fused.fusion.kernels);
   EXPECT_EQ(plain.fusion.fused_nodes, 0U);
+}
+
+// What runs first depends on it, so a program without fusion is made from another graph.
+TEST(RuntimePipeline, WhatIsNotFusedRunsToo) {
+  Graph g("turned");
+  const Value x = g.input("x", f32({5, 7}));
+  g.set_outputs({transpose(x + exp(x), {.perm = {1, 0}})});
+  const Feeds feeds = {{"x", random_tensor(1, x.type())}};
+  const auto run = [&](bool fuse) {
+    return CompilePipeline({.fuse = fuse}).compile_graph(g).on().run(feeds);
+  };
+  EXPECT_TRUE(close(run(false)[0], run(true)[0], tolerance(DType::F32)));
 }
 
 TEST(RuntimePipeline, MissesCanBeAnError) {

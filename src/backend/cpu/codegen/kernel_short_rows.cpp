@@ -236,12 +236,15 @@ void KernelEmitter::flush_stores(Value* column) {
       for (std::int64_t v = 0; v < stride; ++v) {
         std::vector<std::int64_t> positions;
         std::vector<llvm::Constant*> wanted;
+        bool any = false;
         for (std::int64_t l = v * lane_count_; l < (v + 1) * lane_count_; ++l) {
           const auto part = part_at.find(l % stride);
           const bool there = part != part_at.end();
           positions.push_back(there ? part->second * lane_count_ + l / stride : -1);
           wanted.push_back(b_.getInt1(there));
+          any = any || there;
         }
+        if (!any) continue;  // strides longer than a vector pass over some
         const bool whole = parts.size() == static_cast<std::size_t>(stride);
         Value* mask = whole ? nullptr : llvm::ConstantVector::get(wanted);
         Value* place = b_.CreateAdd(at, number(v * lane_count_));

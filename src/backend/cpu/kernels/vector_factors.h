@@ -137,15 +137,26 @@ void lanes_qr(double* data, std::int64_t rows, std::int64_t columns, double* q_d
   const LaneMatrix r{r_data, columns};
   Doubles taus[SmallMatrixKernels::Most];
   for (std::int64_t j = 0; j < steps; ++j) {
-    const Doubles first = a.get(j, j);
+    // In units of the column's largest: squares of a column far smaller than the others vanish.
+    Doubles largest = size_of(a.get(j, j));
+    for (std::int64_t i = j + 1; i < rows; ++i) {
+      const Doubles x = size_of(a.get(i, j));
+      largest = x > largest ? x : largest;
+    }
+    const Doubles unit = largest == 0.0 ? Doubles{} + 1.0 : largest;
+    const Doubles first = a.get(j, j) / unit;
     Doubles rest = {};
-    for (std::int64_t i = j + 1; i < rows; ++i) rest += a.get(i, j) * a.get(i, j);
+    for (std::int64_t i = j + 1; i < rows; ++i) {
+      const Doubles x = a.get(i, j) / unit;
+      rest += x * x;
+    }
     const auto nothing = rest == 0.0;
     const Doubles norm = sqrt_of(first * first + rest);
-    const Doubles to = nothing ? first : first < 0.0 ? norm : -norm;
-    const Doubles by = nothing ? Doubles{} : 1.0 / (first - to);
-    taus[j] = nothing ? Doubles{} : (to - first) / to;
-    for (std::int64_t i = j + 1; i < rows; ++i) a.set(i, j, a.get(i, j) * by);
+    const Doubles turned = first < 0.0 ? norm : -norm;
+    const Doubles by = nothing ? Doubles{} : 1.0 / (first - turned);
+    taus[j] = nothing ? Doubles{} : (turned - first) / turned;
+    for (std::int64_t i = j + 1; i < rows; ++i) a.set(i, j, a.get(i, j) / unit * by);
+    const Doubles to = nothing ? a.get(j, j) : turned * unit;
     a.set(j, j, to);
     lanes_reflect(a, j, taus[j], rows, a, j + 1);
   }

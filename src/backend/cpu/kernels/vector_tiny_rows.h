@@ -179,7 +179,8 @@ void tiny_rows_of(const TinyRowsPlan<T>& plan, const TinyProducts<T>& p, std::in
     const auto multiply = [&](std::int64_t i, const auto& from_lanes, const auto& to_lanes) {
       const T* from = a + i * p.a.row;
       const Lanes<T> x = load_lanes(from, from_lanes);
-      Lanes<T> total = permuted<T>(x, of_a[0]) * y[0];
+      // From zero, as everywhere: a first term of -0 is no sum.
+      Lanes<T> total = Lanes<T>{} + permuted<T>(x, of_a[0]) * y[0];
       for (int k = 1; k < Depth; ++k) {
         const Lanes<T> column = OneLoad ? x : load_lanes(from + k * plan.a_step, from_lanes);
         total += permuted<T>(column, of_a[k]) * y[k];
