@@ -80,6 +80,11 @@ struct ExecutionContext::Impl {
     if (!context) context = program->make_context();
     return *context;
   }
+  /// The same for runs on packed params.
+  void take_packed(ExecutionContext made) {
+    packed_inputs.resize(made.impl_->programs->inputs().size(), nullptr);
+    packed = std::move(made);
+  }
   /// Are these the pointers of the last run, with nothing left to look up or to copy?
   [[nodiscard]] bool is_again(std::span<const void* const> in,
                               std::span<void* const> out) const noexcept {
@@ -446,8 +451,7 @@ ExecutionContext CompiledGraph::make_context(const SymbolBindings& sizes) const 
   auto made = std::make_unique<ExecutionContext::Impl>(impl_->programs, programs.bound(sizes),
                                                        sizes, impl_->device.backend().memory());
   if (const auto packed = impl_->packed()) {
-    made->packed = CompiledGraph(packed).make_context(sizes);
-    made->packed_inputs.resize(packed->programs->inputs().size(), nullptr);
+    made->take_packed(CompiledGraph(packed).make_context(sizes));
   } else {
     (void)made->room();
   }
@@ -469,7 +473,8 @@ void CompiledGraph::run(ExecutionContext& context, std::span<const void* const> 
         "use make_context() of this compiled graph");
   }
   const InUse in_use(c->one_run, programs.graph().name());
-  if (const auto packed = c->packed ? impl_->packed_for(inputs) : nullptr) {
+  if (const auto packed = impl_->packed_for(inputs)) {
+    if (!c->packed) c->take_packed(CompiledGraph(packed).make_context(c->bindings));
     std::ranges::copy(inputs, c->packed_inputs.begin());
     CompiledGraph(packed).run(*c->packed, c->packed_inputs, outputs, options);
     return;

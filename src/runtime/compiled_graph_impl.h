@@ -44,7 +44,7 @@ struct CompiledGraph::Impl {
   runtime::ParamStore params;
 
  private:
-  void pack(const std::vector<std::uint64_t>& now);
+  void pack();
 
   ForkSharedMutex packed_mutex_;
   std::shared_ptr<Impl> packed_;

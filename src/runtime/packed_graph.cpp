@@ -2,8 +2,11 @@
 // and used by runs that give none of it.
 #include <algorithm>
 #include <mutex>
+#include <new>
 #include <shared_mutex>
 #include <utility>
+
+#include "ricci/support/error.h"
 
 #include "runtime/compiled_graph_impl.h"
 
@@ -22,21 +25,26 @@ std::shared_ptr<CompiledGraph::Impl> CompiledGraph::Impl::packed() {
   is_packed_ = false;
   const auto is_kept = [&](std::size_t k) { return params.has(k); };
   if (!std::ranges::all_of(programs->packed_inputs(), is_kept)) return nullptr;
-  if (!packed_) packed_ = std::make_shared<Impl>(programs->packed(), device);
-  std::vector<std::uint64_t> now;
-  for (std::size_t k = 0; k < programs->inputs().size(); ++k) now.push_back(params.version(k));
-  packed_versions_.resize(now.size(), 0);
-  pack(now);
+  try {
+    pack();
+  } catch (const UserError& e) {
+    // There is no room for it, but for the program as it is.
+    if (e.diagnostic().code != ErrorCode::OutOfMemory) throw;
+    return nullptr;
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
   is_packed_ = true;
   return packed_;
 }
 
 // Takes over what has changed. Both mutexes are held.
-void CompiledGraph::Impl::pack(const std::vector<std::uint64_t>& now) {
-  std::vector<std::pair<std::size_t, Tensor>> news;
-  for (std::size_t k = 0; k < now.size(); ++k) {
-    if (now[k] != packed_versions_[k]) news.emplace_back(k, params.get(k));
-  }
+void CompiledGraph::Impl::pack() {
+  if (!packed_) packed_ = std::make_shared<Impl>(programs->packed(), device);
+  std::vector<std::uint64_t> now;
+  for (std::size_t k = 0; k < programs->inputs().size(); ++k) now.push_back(params.version(k));
+  packed_versions_.resize(now.size(), 0);
+  std::vector<std::pair<std::size_t, Tensor>> joined;
   const std::vector<runtime::PackedParam>& all = programs->packing()->params;
   makers_.resize(all.size());
   for (std::size_t m = 0; m < all.size(); ++m) {
@@ -50,11 +58,14 @@ void CompiledGraph::Impl::pack(const std::vector<std::uint64_t>& now) {
     }
     if (!changed) continue;
     if (!makers_[m]) makers_[m] = compile(p.maker, device, {.pack_params = false});
-    news.emplace_back(packed_->programs->input_named(p.name), makers_[m]->run(sources)[0]);
+    joined.emplace_back(packed_->programs->input_named(p.name), makers_[m]->run(sources)[0]);
   }
   // At once: a run sees all of them old or all of them new.
   const std::unique_lock lock(packed_->params.mutex());
-  for (const auto& [k, value] : news) packed_->params.set(k, value, false);
+  for (const auto& [k, value] : joined) packed_->params.set(k, value, false);
+  for (std::size_t k = 0; k < now.size(); ++k) {
+    if (now[k] != packed_versions_[k]) packed_->params.share(k, params, k);
+  }
   packed_versions_ = now;
 }
 
@@ -72,7 +83,7 @@ std::shared_ptr<CompiledGraph::Impl> CompiledGraph::Impl::packed_for(const Feeds
 
 std::shared_ptr<CompiledGraph::Impl> CompiledGraph::Impl::packed_for(
     std::span<const void* const> inputs) {
-  if (inputs.size() != programs->inputs().size()) return nullptr;
+  if (programs->packing() == nullptr || inputs.size() != programs->inputs().size()) return nullptr;
   const bool others = std::ranges::all_of(programs->packed_inputs(),
                                           [&](std::size_t k) { return inputs[k] == nullptr; });
   return others ? packed() : nullptr;

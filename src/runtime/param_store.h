@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "ricci/compiler/device/memory.h"
@@ -22,6 +23,10 @@ class ParamStore {
   /// `in_place`: runs will write to it, so it is copied. The mutex must be held for writing.
   void set(std::size_t input, const Tensor& value, bool in_place);
 
+  /// The value another store keeps, without a second array of it in the device's memory. Its mutex
+  /// must be held for reading, this one's for writing.
+  void share(std::size_t input, const ParamStore& other, std::size_t other_input);
+
   // The mutex must be held for reading.
   [[nodiscard]] bool has(std::size_t input) const noexcept { return values_[input].given; }
   /// How often a value was set; how often any was.
@@ -36,7 +41,7 @@ class ParamStore {
   }
   /// The same for writing; the mutex must be held for writing. Only values set `in_place`.
   [[nodiscard]] std::byte* mutable_data(std::size_t input) const noexcept {
-    return values_[input].array.data();
+    return values_[input].array->data();
   }
 
   [[nodiscard]] ForkSharedMutex& mutex() const noexcept { return mutex_; }
@@ -48,8 +53,8 @@ class ParamStore {
     std::uint64_t version = 0;
     Type type;
     const std::byte* data = nullptr;
-    Tensor shared;        // the host's value, unless it changes
-    device::Array array;  // the device's, unless it is the host's
+    Tensor shared;                         // the host's value, unless it changes
+    std::shared_ptr<device::Array> array;  // the device's, unless it is the host's
   };
   device::Memory& memory_;
   mutable ForkSharedMutex mutex_;
