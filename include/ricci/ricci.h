@@ -28,6 +28,8 @@
 #include "ricci/io/gguf.h"
 #include "ricci/io/npy.h"
 #include "ricci/io/object_file.h"
+#include "ricci/io/safetensors.h"
+#include "ricci/io/weights.h"
 #include "ricci/ir/graph.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"

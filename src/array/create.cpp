@@ -7,6 +7,7 @@
 #include "ricci/array/ops.h"
 #include "ricci/build/build.h"
 #include "ricci/io/npy.h"
+#include "ricci/io/weights.h"
 #include "ricci/op/ops.h"
 #include "ricci/support/error.h"
 
@@ -161,10 +162,12 @@ void save_leaves(const std::string& path, std::span<const std::string> names,
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     tensors.emplace_back(names[i], leaves[i].tensor());
   }
-  io::write_npz(path, tensors);
+  io::write_weights(path, tensors);
 }
 
-Loader::Loader(std::string file) : file_(std::move(file)), found_(load_npz(file_)) {}
+Loader::Loader(std::string file) : file_(std::move(file)) {
+  for (auto& [name, value] : io::read_weights(file_)) found_.emplace(name, Array(value));
+}
 
 void Loader::array(Array& leaf) {
   const auto it = found_.find(path());

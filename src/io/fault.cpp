@@ -16,6 +16,15 @@ void file_fault(std::string detail, std::string message, std::size_t offset, std
                              .help = std::move(help)});
 }
 
+void unwritable(std::string detail, std::string message, std::string help) {
+  throw UserError(Diagnostic{.code = ErrorCode::File,
+                             .detail = std::move(detail),
+                             .message = std::move(message),
+                             .where = {},
+                             .notes = {},
+                             .help = std::move(help)});
+}
+
 UserError in_file(const UserError& error, const std::string& path) {
   std::vector<Diagnostic> all = error.diagnostics();
   for (Diagnostic& d : all) {

@@ -17,6 +17,9 @@ using ByteSpan = std::span<const std::byte>;
 [[noreturn]] void file_fault(std::string detail, std::string message, std::size_t offset,
                              std::string help = {});
 
+/// Throws UserError(file.<detail>) for what a format cannot hold.
+[[noreturn]] void unwritable(std::string detail, std::string message, std::string help = {});
+
 /// The error with a file name added, for readers that know bytes only.
 [[nodiscard]] UserError in_file(const UserError& error, const std::string& path);
 /// The error with one more note.

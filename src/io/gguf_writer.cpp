@@ -16,15 +16,6 @@
 namespace ricci::io {
 namespace {
 
-[[noreturn]] void unwritable(const char* detail, std::string message, std::string help = {}) {
-  throw UserError(Diagnostic{.code = ErrorCode::File,
-                             .detail = detail,
-                             .message = std::move(message),
-                             .where = {},
-                             .notes = {},
-                             .help = std::move(help)});
-}
-
 class GgufWriter {
  public:
   void number(auto v) {

@@ -5,6 +5,7 @@
 #include "ricci/io/npy.h"
 #include "ricci/support/file.h"
 
+#include "support/compare.h"
 #include "support/scratch_folder.h"
 #include "support/tool.h"
 #include "test_paths.h"
@@ -63,6 +64,49 @@ TEST(ToolInspect, TakesATensorOut) {
   EXPECT_EQ(w.elements<float>().front(), -8.0F);
 }
 
+TEST(ToolInspect, KnowsEveryFormatOfWeights) {
+  const testing::ScratchFolder scratch;
+  const std::string file = scratch.file("w.safetensors");
+  ASSERT_EQ(run_tool("convert " + Fixture + " " + file).status, 1);  // its iq4_nl is not known
+  io::write_npz(scratch.file("w.npz"), {{"w", Tensor::of<float>({1, 2}, {1, 2})},
+                                        {"n", Tensor::of<std::int32_t>({}, {3})}});
+  EXPECT_EQ(run_tool("inspect " + scratch.file("w.npz")).out,
+            "NPZ, 2 arrays\n\narray  type\nw      f32[1, 2]\nn      i32[]\n");
+  const auto made = run_tool("convert " + scratch.file("w.npz") + " " + file + " --elements bf16");
+  EXPECT_EQ(made.status, 0) << made.err;
+  EXPECT_EQ(run_tool("inspect " + file).out, R"(safetensors, 0 keys, 2 tensors of 8 bytes
+
+tensor  type  shape   bytes  at
+n       i32   []      4      120
+w       bf16  [1, 2]  4      124
+)");
+  EXPECT_EQ(run_tool("inspect " + file + " --tensor w").out, "bf16[1, 2] : [[1.0, 2.0]]\n");
+  EXPECT_EQ(run_tool("inspect " + scratch.file("w.npz") + " --tensor n").out, "i32[] : 3\n");
+  const auto none = run_tool("inspect " + scratch.file("w.npz") + " --tensor nn");
+  EXPECT_NE(none.err.find("did you mean \"n\"?"), std::string::npos) << none.err;
+}
+
+TEST(ToolInspect, ConvertsToBlocks) {
+  const testing::ScratchFolder scratch;
+  const Tensor w = testing::random_tensor(1, f32({4, 64}));
+  const std::string from = scratch.file("w.npz");
+  const std::string to = scratch.file("w.gguf");
+  io::write_npz(from, {{"w", w}, {"b", testing::random_tensor(2, f32({4}))}});
+  const auto run = run_tool("convert " + from + " " + to + " --elements q8_0");
+  EXPECT_EQ(run.status, 0) << run.err;
+  const io::Gguf gguf = io::read_gguf(to);
+  EXPECT_EQ(gguf.find_tensor("w")->type.name, "q8_0");
+  EXPECT_EQ(gguf.find_tensor("b")->type.name, "f32");
+  EXPECT_TRUE(testing::close(io::load(*gguf.find_tensor("w"), gguf.owner), w, {.absolute = 0.01}));
+  const auto refused =
+      run_tool("convert " + from + " " + scratch.file("o.npz") + " --elements q8_0");
+  EXPECT_NE(refused.err.find("only GGUF files"), std::string::npos) << refused.err;
+  const auto unknown = run_tool("convert " + from + " " + to + " --elements q9");
+  EXPECT_NE(unknown.err.find("there are no elements \"q9\""), std::string::npos) << unknown.err;
+  const auto ending = run_tool("convert " + from + " " + scratch.file("o.bin"));
+  EXPECT_NE(ending.err.find(".npz, .safetensors or .gguf"), std::string::npos) << ending.err;
+}
+
 TEST(ToolInspect, SaysWhatIsWrong) {
   const auto missing = run_tool("inspect " + Fixture + " --tensor y");
   EXPECT_EQ(missing.status, 1);
@@ -73,7 +117,7 @@ TEST(ToolInspect, SaysWhatIsWrong) {
   EXPECT_NE(unreadable.err.find("error[file.tensor_type]"), std::string::npos) << unreadable.err;
   const auto other = run_tool("inspect " RICCI_SOURCE_DIR "/README.md");
   EXPECT_EQ(other.status, 1);
-  EXPECT_NE(other.err.find("this is not a GGUF file"), std::string::npos) << other.err;
+  EXPECT_NE(other.err.find("this is no file of weights"), std::string::npos) << other.err;
   EXPECT_EQ(run_tool("inspect " + Fixture + " --out x.npy").status, 2);
   EXPECT_EQ(run_tool("inspect " + Fixture + " --max-input-bytes 10").status, 1);
 }

@@ -18,6 +18,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_bench(app, action);
   add_show(app, action);
   add_inspect(app, action);
+  add_convert(app, action);
   add_doc(app, action);
 }
 

@@ -25,6 +25,7 @@ void add_compile(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_show(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
+void add_convert(CLI::App& app, Action& action);
 void add_doc(CLI::App& app, Action& action);
 
 /// All of them, in the order `--help` lists them.

@@ -124,7 +124,7 @@ class Loader final : public NamingVisitor {
 };
 }  // namespace detail
 
-/// The leaves of a tree by their names, as NPZ.
+/// The leaves of a tree by their names, as NPZ, safetensors or GGUF: the file's ending says which.
 template <class T>
 void save(const std::string& path, const T& tree) {
   detail::save_leaves(path, leaf_names(tree), leaves(tree));

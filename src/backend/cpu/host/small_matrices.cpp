@@ -227,7 +227,9 @@ bool is_small_batch(const ArrayView& a, std::int64_t matrices, std::int64_t rows
 bool factor_in_lanes(const HostArguments& call) {
   using Of = loop::MatrixFunction::Of;
   const auto& f = call.as<loop::MatrixFunction>();
-  if (!is_small_batch(call.operands[0], f.matrices, f.rows, f.columns)) return false;
+  const bool has_lanes =
+      f.of == Of::Cholesky || f.of == Of::Lu || f.of == Of::Qr || f.of == Of::Eigh;
+  if (!has_lanes || !is_small_batch(call.operands[0], f.matrices, f.rows, f.columns)) return false;
   for_groups(call, f.matrices, f.rows, f.columns, [&](Group& g) {
     g.read(call.operands[0]);
     switch (f.of) {
