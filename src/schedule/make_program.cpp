@@ -60,7 +60,7 @@ class Assembler {
       schedule::attach_kernels(program_, replaced, target_);
       schedule::put_side_by_side(program_, replaced, target_);
     }
-    schedule::order_rows(program_);
+    schedule::order_rows(program_, target_.kernel_shape());
     schedule::place_temporaries(program_, target_.alignment());
     if (options_.memory_budget > 0 && program_.arena_bytes > options_.memory_budget) {
       schedule::recompute_to_fit(program_, options_.memory_budget, replaced_buffers(),

@@ -296,7 +296,7 @@ Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
   }
   if (options.fuse) {
     changes.apply(schedule::views_first(changes.graph()));
-    changes.apply(schedule::widen_sums(changes.graph()));
+    changes.apply(schedule::widen_sums(changes.graph(), target_of(options).kernel_shape()));
   }
   changes.apply(pad_by_choice(changes.graph()));
   changes.apply(drop_dead_code(changes.graph()));

@@ -21,18 +21,15 @@ struct Plan {
 };
 
 // As many rows as a long row may have, of which all rows are a multiple.
-std::int64_t rows_together(std::int64_t rows, std::int64_t columns) {
-  constexpr std::int64_t LeastRows = 64;
-  constexpr std::int64_t LongestRow = 512;
-  constexpr std::int64_t ShortestRow = 32;
-  for (std::int64_t k = LongestRow / columns; k * columns >= ShortestRow; --k) {
-    if (rows % k == 0 && rows / k >= LeastRows) return k;
+std::int64_t rows_together(std::int64_t rows, std::int64_t columns, const KernelShape& shape) {
+  for (std::int64_t k = shape.longest_wide_row / columns; k * columns >= shape.shortest_wide_row;
+       --k) {
+    if (rows % k == 0 && rows / k >= shape.least_wide_rows) return k;
   }
   return 1;
 }
 
-std::optional<Plan> plan_for(const Graph& graph, const Node& node) {
-  constexpr std::int64_t FewColumns = 16;
+std::optional<Plan> plan_for(const Graph& graph, const Node& node, const KernelShape& shape) {
   const auto* op = node.op.as<op::Reduce>();
   if (op == nullptr || op->axes.empty() || is_by_others(op->op)) return std::nullopt;
   // What is seen through a view is not one row behind the other.
@@ -42,8 +39,8 @@ std::optional<Plan> plan_for(const Graph& graph, const Node& node) {
   Plan plan;
   for (const Axis a : op->axes) plan.axis = std::max(plan.axis, a.index());
   for (std::size_t a = plan.axis + 1; a < dims.size(); ++a) plan.columns *= dims[a];
-  if (plan.columns < 2 || plan.columns >= FewColumns) return std::nullopt;
-  plan.together = rows_together(dims[plan.axis], plan.columns);
+  if (plan.columns < 2 || plan.columns >= shape.few_columns) return std::nullopt;
+  plan.together = rows_together(dims[plan.axis], plan.columns, shape);
   return plan.together > 1 ? std::optional(plan) : std::nullopt;
 }
 
@@ -67,14 +64,15 @@ Value reduced(const op::Reduce& op, const Plan& plan, Value x, const Type& type)
 
 }  // namespace
 
-Change widen_sums(const Graph& graph) {
-  const auto concerns = [](const Graph& in, const Node& node) {
-    return plan_for(in, node).has_value();
+Change widen_sums(const Graph& graph, const KernelShape& shape) {
+  const auto concerns = [&](const Graph& in, const Node& node) {
+    return plan_for(in, node, shape).has_value();
   };
-  return replace_where(graph, "prepare_for_device", concerns, [](const NodeVisit& v) -> NewResults {
-    const auto plan = plan_for(v.rebuild.from(), v.node);
+  const auto widened = [&](const NodeVisit& v) -> NewResults {
+    const auto plan = plan_for(v.rebuild.from(), v.node, shape);
     return std::vector{reduced(*v.node.op.as<op::Reduce>(), *plan, v.operands[0], v.node.types[0])};
-  });
+  };
+  return replace_where(graph, "prepare_for_device", concerns, widened);
 }
 
 }  // namespace ricci::schedule

@@ -36,6 +36,19 @@ struct KernelShape {
   /// yet, where possible, or else in a row buffer. Where that would be larger, in memory.
   bool rows_wait_in_outputs = true;
   std::int64_t largest_row_buffer = std::numeric_limits<std::int64_t>::max();  ///< bytes
+  /// Rows of up to so many elements run side by side, and are put behind each other along an axis
+  /// that has at least `many_rows`, where their own has fewer than `few_rows`. 0: none is short.
+  std::int64_t short_row = 8;
+  std::int64_t few_rows = 8;
+  std::int64_t many_rows = 64;
+  /// Elements of a row that are so far apart still share what is read of memory.
+  std::int64_t near_stride = 8;
+  /// Sums down fewer columns than this take rows of `shortest_wide_row` to `longest_wide_row`
+  /// elements, each several of the array's, while so many rows are left. 0: they do not.
+  std::int64_t few_columns = 16;
+  std::int64_t shortest_wide_row = 32;
+  std::int64_t longest_wide_row = 512;
+  std::int64_t least_wide_rows = 64;
 };
 
 class Target {
