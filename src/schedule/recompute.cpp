@@ -28,36 +28,6 @@ double time_of(const Program& program, const Step& step) {
   return cost.flops + PerByte * cost.bytes() + PerStep;
 }
 
-// Calls `f` with every buffer of a step, to be changed.
-template <class F>
-void for_buffers_of(Step& step, F&& f) {
-  const auto views = [&](std::vector<BufferView>& all) {
-    for (BufferView& v : all) f(v.buffer);
-  };
-  const auto launched = [&](Launch& launch) {
-    for (BufferId& b : launch.buffers) f(b);
-  };
-  if (auto* kernels = std::get_if<KernelStep>(&step.what)) {
-    std::ranges::for_each(kernels->launches, launched);
-  } else if (auto* call = std::get_if<CallStep>(&step.what)) {
-    views(call->operands);
-    views(call->results);
-    if (call->before) launched(*call->before);
-    if (call->after) launched(*call->after);
-  } else if (auto* loop = std::get_if<LoopStep>(&step.what)) {
-    views(loop->operands);
-    views(loop->results);
-  } else {
-    auto& control = std::get<ControlStep>(step.what);
-    views(control.operands);
-    views(control.results);
-    f(control.workspace);
-    for (auto& pair : control.carries) {
-      for (BufferId& b : pair) f(b);
-    }
-  }
-}
-
 // Which steps use the buffers of a program, and how much is alive at each.
 struct BufferUses {
   std::vector<std::vector<std::size_t>> by;       // steps that read or write a buffer
@@ -150,7 +120,7 @@ class AgainSearch {
     for (const BufferId w : writes) {
       (is_made_whole(w, *step, writers[0]) ? again_.buffers : scratch)[w] = add_fresh(w);
     }
-    for_buffers_of(*step, [&](BufferId& used) {
+    for_buffers(*step, [&](BufferId& used) {
       if (used < 0) return;
       const bool part = scratch.contains(used);
       const auto& names = part ? scratch : again_.buffers;
@@ -384,7 +354,7 @@ class Recomputer {
       if (b >= 0 && now != candidate.again.buffers.end() && gives_way(uses, b)) b = now->second;
     };
     for (std::size_t s = candidate.before; s < program_.steps.size(); ++s) {
-      for_buffers_of(program_.steps[s], renamed);
+      for_buffers(program_.steps[s], renamed);
     }
     program_.buffers.insert(program_.buffers.end(), candidate.again.fresh.begin(),
                             candidate.again.fresh.end());

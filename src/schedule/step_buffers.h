@@ -1,6 +1,9 @@
 // The buffers a step names.
 #pragma once
 
+#include <concepts>
+#include <type_traits>
+
 #include "ricci/compiler/schedule/program.h"
 
 namespace ricci::schedule {
@@ -12,32 +15,34 @@ void for_attached(const CallStep& call, F&& f) {
   if (call.after) f(*call.after);
 }
 
-/// Calls `f` with every buffer of a step, and with -1 for what is none; some more than once.
-template <class F>
-void for_buffers(const Step& step, F&& f) {
-  const auto views = [&](const std::vector<BufferView>& all) {
-    for (const BufferView& v : all) f(v.buffer);
+/// Calls `f` with every buffer of a step, and with -1 for what is none; some more than once. Those
+/// of a step that is not const may be changed.
+template <class S, class F>
+  requires std::same_as<std::remove_const_t<S>, Step>
+void for_buffers(S& step, F&& f) {
+  const auto views = [&](auto& all) {
+    for (auto& v : all) f(v.buffer);
   };
-  if (const auto* k = std::get_if<KernelStep>(&step.what)) {
-    for (const Launch& launch : k->launches) {
-      for (const BufferId b : launch.buffers) f(b);
-    }
-  } else if (const auto* c = std::get_if<CallStep>(&step.what)) {
+  const auto launched = [&](auto& launch) {
+    for (auto& b : launch.buffers) f(b);
+  };
+  if (auto* k = std::get_if<KernelStep>(&step.what)) {
+    for (auto& launch : k->launches) launched(launch);
+  } else if (auto* c = std::get_if<CallStep>(&step.what)) {
     views(c->operands);
     views(c->results);
-    for_attached(*c, [&](const Launch& launch) {
-      for (const BufferId b : launch.buffers) f(b);
-    });
-  } else if (const auto* loop = std::get_if<LoopStep>(&step.what)) {
+    if (c->before) launched(*c->before);
+    if (c->after) launched(*c->after);
+  } else if (auto* loop = std::get_if<LoopStep>(&step.what)) {
     views(loop->operands);
     views(loop->results);
   } else {
-    const auto& control = std::get<ControlStep>(step.what);
+    auto& control = std::get<ControlStep>(step.what);
     views(control.operands);
     views(control.results);
     f(control.workspace);
-    for (const auto& pair : control.carries) {
-      for (const BufferId b : pair) f(b);
+    for (auto& pair : control.carries) {
+      for (auto& b : pair) f(b);
     }
   }
 }
