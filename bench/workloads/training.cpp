@@ -35,7 +35,8 @@ Workload train(std::string name, Draft draft) {
 
   const AdamW settings;
   const Value count = g.input("step", f32({})) + 1.0;
-  const OptimizerStep step = next_step(settings, count, filled(g, f32({}), settings.learning_rate));
+  const OptimizerStep step =
+      next_step(settings, count, filled(g, f32({}), learning_rate(settings)));
   draft.feeds.emplace("step", FeedRule::constant(3));
   std::vector<Value> outputs = {loss_and_gradients[0], count};
   std::vector<std::string> output_names = {"loss", "step"};

@@ -26,6 +26,7 @@ class LossScale {
   [[nodiscard]] std::vector<Value> unscaled(const std::vector<Value>& gradients) const;
   /// Says by the norm of all gradients whether the step is taken.
   void decide(Value norm);
+  [[nodiscard]] Value is_taken() const { return is_taken_; }
   /// `next`, or `before` where the step is skipped.
   [[nodiscard]] Value taken(Value next, Value before) const;
   [[nodiscard]] Value next_scale() const;

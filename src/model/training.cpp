@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "ricci/interp/interpreter.h"
 #include "ricci/io/npy.h"
 #include "ricci/support/error.h"
 
@@ -12,7 +13,9 @@ namespace ricci {
 
 struct TrainingStep::Impl {
   Impl(TrainingGraph g, CompiledGraph c) : graph(std::move(g)), compiled(std::move(c)) {
-    std::set<std::string> own = {graph.count, graph.loss_scale, graph.good_steps};
+    std::set<std::string> own = {graph.count, graph.loss_scale, graph.good_steps,
+                                 graph.accumulated_steps};
+    own.insert(graph.accumulated.begin(), graph.accumulated.end());
     for (const auto& t : graph.trained) own.insert(t.state.begin(), t.state.end());
     for (const Port& p : compiled.inputs()) {
       if (!p.is_param) continue;
@@ -25,12 +28,17 @@ struct TrainingStep::Impl {
     }
   }
 
-  [[nodiscard]] const std::string& state_of(std::string_view param, std::string_view name) const {
+  [[nodiscard]] const TrainingGraph::Trained* find_trained(std::string_view param) const {
     const auto trained = std::ranges::find(graph.trained, param, &TrainingGraph::Trained::param);
-    if (trained == graph.trained.end()) {
+    return trained == graph.trained.end() ? nullptr : &*trained;
+  }
+
+  [[nodiscard]] const std::string& state_of(std::string_view param, std::string_view name) const {
+    const TrainingGraph::Trained* trained = find_trained(param);
+    if (trained == nullptr) {
       throw UserError(ErrorCode::Name, fmt::format("'{}' is not a param that is trained", param));
     }
-    const auto names = state_names(optimizer);
+    const std::vector<std::string>& names = trained->slots;
     const auto at = std::ranges::find(names, name);
     if (at == names.end()) {
       throw UserError(ErrorCode::Name,
@@ -82,6 +90,58 @@ struct TrainingStep::Impl {
     for (const auto& [name, value] : values) compiled.set_param(name, value);
   }
 
+  // What training keeps a copy of begins anew with the value a param was given.
+  void renew_copies(std::string_view name) {
+    const TrainingGraph::Trained* trained = find_trained(name);
+    if (trained == nullptr || trained->copies.empty()) return;
+    const std::vector<double> numbers = compiled.param(name).numbers<double>();
+    for (const std::string& copy : trained->copies) {
+      const Type type = compiled.param(copy).type();
+      compiled.set_param(copy, Tensor::from_numbers<double>(type, numbers));
+    }
+  }
+
+  // Before the first step there is nothing but the params.
+  [[nodiscard]] Tensor averaged(std::string_view name) const {
+    const Tensor now = compiled.param(name);
+    const TrainingGraph::Trained* trained = find_trained(name);
+    if (trained == nullptr || compiled.param(graph.count).item() == 0) return now;
+    const auto ema = std::ranges::find(trained->slots, "ema");
+    if (ema != trained->slots.end()) {
+      const auto at = static_cast<std::size_t>(ema - trained->slots.begin());
+      return converted(compiled.param(trained->state[at]), now.type());
+    }
+    return std::visit([&](const auto& o) { return averaged_by(o, *trained, now); },
+                      trained->optimizer);
+  }
+
+  // The average that an optimiser keeps itself, where it does.
+  template <class O>
+  [[nodiscard]] Tensor averaged_by(const O& optimizer, const TrainingGraph::Trained& trained,
+                                   const Tensor& now) const {
+    if constexpr (requires(OptimizerUpdate u) { optimizer.averaged(u); }) {
+      Graph g("averaged");
+      Feeds feeds = {{"param", now}};
+      OptimizerUpdate at{g.input("param", now.type()), {}};
+      const Type wide = state_type(now.type());
+      at.param = cast_to(at.param, wide.dtype);
+      for (std::size_t k = 0; k < trained.state.size(); ++k) {
+        const Tensor value = compiled.param(trained.state[k]);
+        feeds.insert_or_assign(trained.slots[k], value);
+        const Value input = g.input(trained.slots[k], value.type());
+        if (trained.slots[k] == "master") at.param = input;
+        at.state.push_back(input);
+      }
+      g.set_outputs({optimizer.averaged(at)});
+      return converted(interpret(g, feeds)[0], now.type());
+    }
+    return now;
+  }
+
+  [[nodiscard]] static Tensor converted(const Tensor& value, const Type& type) {
+    return Tensor::from_numbers<double>(type, value.numbers<double>());
+  }
+
   [[nodiscard]] std::vector<std::string> everything() const {
     std::vector<std::string> all = params;
     all.insert(all.end(), state.begin(), state.end());
@@ -90,7 +150,6 @@ struct TrainingStep::Impl {
 
   TrainingGraph graph;
   CompiledGraph compiled;
-  Optimizer optimizer;
   double first_scale = 1;
   std::vector<std::string> params;  // the model's
   std::vector<std::string> state;   // the optimiser's, with its count
@@ -114,6 +173,12 @@ Tensor TrainingStep::param(std::string_view name) const {
 void TrainingStep::set_param(std::string_view name, const Tensor& value) {
   impl_->require_param(name);
   impl_->compiled.set_param(name, value);
+  impl_->renew_copies(name);
+}
+
+Tensor TrainingStep::averaged(std::string_view name) const {
+  impl_->require_param(name);
+  return impl_->averaged(name);
 }
 
 Tensor TrainingStep::state(std::string_view param, std::string_view name) const {
@@ -142,11 +207,17 @@ void TrainingStep::save(const std::string& path) const {
 void TrainingStep::save_params(const std::string& path) const {
   io::write_npz(path, impl_->values(impl_->params));
 }
+void TrainingStep::save_averaged(const std::string& path) const {
+  io::NamedTensors out;
+  for (const std::string& name : impl_->params) out.emplace_back(name, impl_->averaged(name));
+  io::write_npz(path, out);
+}
 void TrainingStep::restore(const std::string& path) {
   impl_->take(io::read_npz(path), impl_->everything(), path);
 }
 void TrainingStep::load_params(const std::string& path) {
   impl_->take(io::read_npz(path), impl_->params, path);
+  for (const std::string& name : impl_->params) impl_->renew_copies(name);
 }
 
 const CompiledGraph& TrainingStep::compiled() const noexcept { return impl_->compiled; }
@@ -163,7 +234,6 @@ TrainingStep compile_training(Session& session, const GraphModule& module,
   compile.donations = graph.donations;
   CompiledGraph compiled = session.compile(graph.graph, compile);
   auto impl = std::make_shared<TrainingStep::Impl>(std::move(graph), std::move(compiled));
-  impl->optimizer = options.optimizer;
   if (options.loss_scaling) impl->first_scale = options.loss_scaling->initial;
   return TrainingStep(std::move(impl));
 }

@@ -60,14 +60,17 @@ std::vector<Donation> donations_of(const CompileCommand& command, const Graph& g
   return out;
 }
 
+std::vector<std::string> trainers() {
+  const std::vector<std::string_view> names = optimizer_names();
+  return {names.begin(), names.end()};
+}
+
 Optimizer optimizer_of(const CompileCommand& command) {
-  const auto with_rate = [&](auto optimizer) -> Optimizer {
-    optimizer.learning_rate = command.learning_rate.value_or(optimizer.learning_rate);
-    return optimizer;
-  };
-  if (command.train == "sgd") return with_rate(Sgd{});
-  if (command.train == "adam") return with_rate(Adam{});
-  return with_rate(AdamW{});
+  Optimizer optimizer = optimizer_named(command.train);
+  if (command.learning_rate) {
+    std::visit([&](auto& o) { o.learning_rate = *command.learning_rate; }, optimizer);
+  }
+  return optimizer;
 }
 
 void write_program(const ObjectFile& program, const CompileCommand& command) {
@@ -158,9 +161,9 @@ void add_compile(CLI::App& app, Action& action) {
   auto* train = command
                     ->add_option("--train", options->train,
                                  "the training step instead: the first output is the loss, all "
-                                 "params are updated by sgd, adam or adamw")
+                                 "params are updated by this optimiser")
                     ->type_name("OPTIMIZER")
-                    ->check(CLI::IsMember({"sgd", "adam", "adamw"}));
+                    ->check(CLI::IsMember(trainers()));
   train->excludes(donate);
   command->add_option("--learning-rate", options->learning_rate, "of the training step")
       ->type_name("NUMBER")

@@ -1,7 +1,10 @@
 // Training: a model's loss in, one program out that computes loss and gradients and updates the
 // parameters where they lie.
 //
-//   TrainingStep training = compile_training(model, {.optimizer = AdamW{}, .clip_norm = 1.0});
+//   TrainingStep training = compile_training(
+//       model, {.optimizer = AdamW{.learning_rate = cosine(2e-3, {.warm_up = 50, .steps = 600})},
+//               .groups = {{.params = {"*.bias"}, .weight_decay = 0}},
+//               .clip_norm = 1.0});
 //   training.set_param("w", initial);
 //   for (…) {
 //     auto [loss, aux, norm] = training.step({{"x", batch}, {"y", labels}});
@@ -10,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +46,19 @@ struct UpdatedParam {
   std::size_t output = 1;
 };
 
+/// Trained params that are treated in their own way. A param belongs to the first group that names
+/// it; groups that name none are refused.
+struct ParamGroup {
+  /// Names, or patterns: '*' stands for any characters and '?' for one.
+  std::vector<std::string> params = {};
+  /// Names more of them.
+  std::function<bool(const std::string& name, const Type& type)> chosen = {};
+  double learning_rate_factor = 1;
+  std::optional<double> weight_decay = std::nullopt;  ///< in the place of the optimiser's
+  bool frozen = false;                                ///< they keep the values they are given
+  std::optional<Optimizer> optimizer = std::nullopt;  ///< another one
+};
+
 struct TrainingOptions {
   Optimizer optimizer = AdamW{};
   /// The params that are trained; empty means all but those in `updates`. Others keep the value
@@ -49,9 +66,23 @@ struct TrainingOptions {
   std::vector<std::string> params = {};
   /// Params that are not trained but follow outputs of the model.
   std::vector<UpdatedParam> updates = {};
+  std::vector<ParamGroup> groups = {};
+  /// Every element of the gradients is kept within ± this, before norms are taken.
+  std::optional<double> clip_value = std::nullopt;
   /// The global norm of the gradients is brought down to this.
   std::optional<double> clip_norm = std::nullopt;
-  /// The learning rate is fed with every step, as `learning_rate`, a scalar in f32: for schedules.
+  /// Params move once in so many steps, by the mean of their gradients: the same as one batch of so
+  /// many times the size, where the loss is a mean over it. A step whose gradients are not finite
+  /// (see LossScaling) is none of them.
+  std::int64_t accumulate = 1;
+  /// Keeps a moving average of every trained param in f32, e ← ema·e + (1 - ema)·p, which begins
+  /// with the values the first step finds; TrainingStep::averaged gives it.
+  std::optional<double> ema = std::nullopt;
+  /// Params in f16 and bf16 have a copy in f32 that is what moves; they are its rounded values. A
+  /// small step would otherwise be rounded away.
+  bool master_copies = true;
+  /// The learning rate is fed with every step, as `learning_rate`, a scalar in f32, instead of the
+  /// optimisers' own; groups' factors apply.
   bool learning_rate_input = false;
   /// In which dtypes the model computes; its params, and what optimisers keep, stay as they are.
   PrecisionPolicy precision = PrecisionPolicy::always_f32();
@@ -61,13 +92,18 @@ struct TrainingOptions {
 
 /// The graph of a training step, for those who run it themselves: outputs
 /// `[loss, aux…, norm?, count, then for each trained param: it and its state, then updated
-/// params]`.
+/// params, the scale of the loss, and what is accumulated]`.
 struct TrainingGraph {
   Graph graph;
   std::vector<Donation> donations;  ///< of the count, params and state
   struct Trained {
     std::string param;
-    std::vector<std::string> state;  ///< params of the graph, as state_names lists them
+    /// Params of the graph: as state_names lists them for the optimiser, then `master` and `ema`
+    /// where there are such.
+    std::vector<std::string> state;
+    std::vector<std::string> slots = {};   ///< what they are called in state_names
+    std::vector<std::string> copies = {};  ///< those of `state` that begin as the param
+    Optimizer optimizer = {};
   };
   std::vector<Trained> trained;
   std::vector<std::string> updated;  ///< params that follow outputs
@@ -79,6 +115,9 @@ struct TrainingGraph {
   /// which takes the initial one) and how many steps it has been good for (i32). Otherwise empty.
   std::string loss_scale = {};
   std::string good_steps = {};
+  /// Params of the graph where gradients are accumulated: how many have been (i32), and sums.
+  std::string accumulated_steps = {};
+  std::vector<std::string> accumulated = {};
 };
 /// AutodiffError(wrong_stage) for a module that is a program already. A param the loss does not
 /// depend on gets a gradient of zeros.
@@ -97,19 +136,26 @@ class TrainingStep {
  public:
   struct Result {
     Tensor loss;
-    std::vector<Tensor> aux;              ///< the model's other outputs
-    std::optional<double> gradient_norm;  ///< before clipping, where clipping was asked for
+    std::vector<Tensor> aux;  ///< the model's other outputs
+    /// Before it was clipped, where that was asked for; of the mean so far where gradients are
+    /// accumulated.
+    std::optional<double> gradient_norm;
   };
   /// One step with the model's inputs (and the learning rate, where it is one). Parameters need a
   /// value first. UserError leaves them as they were, unless a kernel faults halfway.
   Result step(const Feeds& feeds, const RunOptions& options = {});
 
   [[nodiscard]] Tensor param(std::string_view name) const;
+  /// Copies of it that training keeps (`master`, `ema`, …) begin anew with this value.
   void set_param(std::string_view name, const Tensor& value);
-  /// The optimiser's state of a param, by its name in state_names; zeros at first.
+  /// What to evaluate a model with: the moving average of a trained param where there is one
+  /// (TrainingOptions::ema, ScheduleFreeAdamW), otherwise the param; in the param's dtype.
+  [[nodiscard]] Tensor averaged(std::string_view name) const;
+  /// The state of a param, by its name in state_names, or `master`, or `ema`; zeros before the
+  /// first step.
   [[nodiscard]] Tensor state(std::string_view param, std::string_view name) const;
   void set_state(std::string_view param, std::string_view name, const Tensor& value);
-  /// Steps that were taken; those that were skipped do not count.
+  /// Times that params moved; steps that were skipped or only accumulated do not count.
   [[nodiscard]] std::int64_t steps() const;
   /// The scale the loss of the next step is multiplied by; 1 where it is not scaled.
   [[nodiscard]] double loss_scale() const;
@@ -120,6 +166,8 @@ class TrainingStep {
   /// it is complete. Params alone: what another model starts from.
   void save(const std::string& path) const;
   void save_params(const std::string& path) const;
+  /// The same with what `averaged` gives.
+  void save_averaged(const std::string& path) const;
   /// UserError when something is missing, unknown or of another type; then nothing has changed.
   void restore(const std::string& path);
   void load_params(const std::string& path);
