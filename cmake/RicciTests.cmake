@@ -112,6 +112,15 @@ foreach(snippet IN LISTS snippets)
   endif()
 endforeach()
 
+# Below C++20 one line says so.
+foreach(header ricci array compiler)
+  add_test(NAME compile_fail.cpp17.${header}
+           COMMAND "${CMAKE_COMMAND}"
+                   "-DCOMMAND=${CMAKE_CXX_COMPILER}|-std=c++17|-fsyntax-only|-w|-x|c++|-I${PROJECT_SOURCE_DIR}/include|${PROJECT_SOURCE_DIR}/include/ricci/${header}.h"
+                   -DMOST_LINES=6 -P "${tests_dir}/compile_fail/count_lines.cmake")
+  set_tests_properties(compile_fail.cpp17.${header} PROPERTIES LABELS none)
+endforeach()
+
 # Printers for gdb, where it is installed.
 find_program(RICCI_GDB gdb)
 mark_as_advanced(RICCI_GDB)
