@@ -98,7 +98,8 @@ foreach(snippet IN LISTS snippets)
   set(compile "${CMAKE_CXX_COMPILER}" -std=c++20 -fsyntax-only -Wall -Werror=switch
               "-I${PROJECT_SOURCE_DIR}/include" "-I${PROJECT_SOURCE_DIR}/src" "${snippet}")
   add_test(NAME compile_fail.${name}.refused COMMAND ${compile})
-  add_test(NAME compile_fail.${name}.accepted COMMAND ${compile} -DRICCI_EXPECT_OK)
+  # What is right has no warning either: calls of templates show those of the library's headers.
+  add_test(NAME compile_fail.${name}.accepted COMMAND ${compile} -Wextra -Werror -DRICCI_EXPECT_OK)
   set_tests_properties(compile_fail.${name}.refused PROPERTIES WILL_FAIL ON LABELS none)
   set_tests_properties(compile_fail.${name}.accepted PROPERTIES LABELS none)
   # Mistakes in calls of the user's surface are refused in a few lines.
@@ -109,6 +110,15 @@ foreach(snippet IN LISTS snippets)
                      "${tests_dir}/compile_fail/count_lines.cmake")
     set_tests_properties(compile_fail.${name}.short PROPERTIES LABELS none)
   endif()
+endforeach()
+
+# Below C++20 one line says so.
+foreach(header ricci array compiler)
+  add_test(NAME compile_fail.cpp17.${header}
+           COMMAND "${CMAKE_COMMAND}"
+                   "-DCOMMAND=${CMAKE_CXX_COMPILER}|-std=c++17|-fsyntax-only|-w|-x|c++|-I${PROJECT_SOURCE_DIR}/include|${PROJECT_SOURCE_DIR}/include/ricci/${header}.h"
+                   -DMOST_LINES=6 -P "${tests_dir}/compile_fail/count_lines.cmake")
+  set_tests_properties(compile_fail.cpp17.${header} PROPERTIES LABELS none)
 endforeach()
 
 # Printers for gdb, where it is installed.

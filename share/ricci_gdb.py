@@ -116,10 +116,8 @@ def element(dtype, address):
     return str(numbers[0]).lower() if name == "bool" else number(numbers[0])
 
 
-def tensor(value):
-    dtype = int(value["type_"]["dtype"])
-    dims = [int(d) for d in vector(value["dims_"], "long")]
-    strides = [int(s) for s in vector(value["strides_"], "long")]
+def elements(dtype, dims, strides, first):
+    """A type and its elements; strides count elements."""
     left = [MOST_ELEMENTS]
 
     def nested(address, axis):
@@ -135,7 +133,22 @@ def tensor(value):
         return "[" + ", ".join(parts) + "]"
 
     shape = "%s[%s]" % (DTYPES[dtype][0], ", ".join(str(d) for d in dims))
-    return shape + " " + nested(int(value["first_"]), 0)
+    return shape + " " + nested(first, 0)
+
+
+def tensor(value):
+    dims = [int(d) for d in vector(value["dims_"], "long")]
+    strides = [int(s) for s in vector(value["strides_"], "long")]
+    return elements(int(value["type_"]["dtype"]), dims, strides, int(value["first_"]))
+
+
+def row_major(value, first):
+    """Elements of a type without symbols that lie one after the other."""
+    dims = [int(d["constant_"]) for d in vector(value["dims"], "ricci::Dim")]
+    strides = [1] * len(dims)
+    for axis in reversed(range(len(dims) - 1)):
+        strides[axis] = strides[axis + 1] * dims[axis + 1]
+    return elements(int(value["dtype"]), dims, strides, first)
 
 
 def array(value):
@@ -143,16 +156,18 @@ def array(value):
     if node == 0:
         return "no value"
     layout = int(gdb.parse_and_eval("(unsigned long)&ricci_debug_array_layout"))
-    types, op, ready, values, trace = read(layout, "QQQQQ")
+    types, op, ready, values, trace, room = read(layout, "QQQQQQ")
     result = int(value["result_"])
     if read(node + ready, "?")[0]:
         tensors = vector_at(node + values, "ricci::Tensor")
         if result < len(tensors):
             return tensor(tensors[result])
     # A std::shared_ptr of them begins with a pointer.
-    text = type_text(vector_at(read(node + types, "Q")[0], "ricci::Type")[result])
+    its_type = vector_at(read(node + types, "Q")[0], "ricci::Type")[result]
+    text = type_text(its_type)
     if read(node + ready, "?")[0]:
-        return text + " computed"
+        (first,) = read(node + room, "Q")
+        return row_major(its_type, first) if first != 0 else text + " computed"
     if read(node + trace, "Q")[0] != 0:
         return text + " being traced"
     is_op = read(node + op + 24, "?")[0]  # std::optional has its flag behind the value

@@ -6,6 +6,10 @@
 //   auto step = jit(value_and_grad(loss));
 #pragma once
 
+#if __cplusplus < 202002L
+#error "Ricci needs C++20: compile with -std=c++20"
+#else
+
 #include "ricci/array/array.h"
 #include "ricci/array/control.h"
 #include "ricci/array/create.h"
@@ -15,3 +19,5 @@
 #include "ricci/array/random.h"
 #include "ricci/array/transform.h"
 #include "ricci/array/tree.h"
+
+#endif

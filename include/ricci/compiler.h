@@ -2,6 +2,10 @@
 // changes faster than what ricci/ricci.h has.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "Ricci needs C++20: compile with -std=c++20"
+#else
+
 #include "ricci/compiler/device/backend.h"
 #include "ricci/compiler/rewrite/batch_regions.h"
 #include "ricci/compiler/rewrite/canonicalize.h"
@@ -27,3 +31,5 @@
 #include "ricci/op/ops.h"
 #include "ricci/transform/error.h"
 #include "ricci/transform/prepare.h"
+
+#endif

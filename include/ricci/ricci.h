@@ -3,6 +3,10 @@
 // writes passes, rules or back ends includes ricci/compiler.h as well.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "Ricci needs C++20: compile with -std=c++20"
+#else
+
 #include "ricci/array.h"
 #include "ricci/build/attention.h"
 #include "ricci/build/build.h"
@@ -62,3 +66,5 @@
 #include "ricci/transform/split.h"
 #include "ricci/transform/vmap.h"
 #include "ricci/type/tensor.h"
+
+#endif

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "ricci/array/shape.h"
+#include "ricci/array/more.h"
 #include "ricci/op/ops.h"
 #include "ricci/support/error.h"
 
@@ -169,12 +169,8 @@ Array operator-(Operand a, Operand b) {
 Array operator*(Operand a, Operand b) {
   return binary_of(BinaryKind::Mul, std::move(a), std::move(b));
 }
-Array operator/(Operand a, Operand b) {
-  return binary_of(BinaryKind::Div, std::move(a), std::move(b));
-}
-Array operator%(Operand a, Operand b) {
-  return binary_of(BinaryKind::Rem, std::move(a), std::move(b));
-}
+Array operator/(Operand a, Operand b) { return divide(a.array, b.array, b.where); }
+Array operator%(Operand a, Operand b) { return remainder(a.array, b.array, b.where); }
 Array operator==(Operand a, Operand b) {
   return compare_of(CompareKind::Eq, std::move(a), std::move(b));
 }

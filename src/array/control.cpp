@@ -1,5 +1,7 @@
 #include "ricci/array/control.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "ricci/op/ops.h"
@@ -168,8 +170,19 @@ std::vector<Array> if_node(const Array& predicate, Tracing& first, Tracing& seco
                             {body_of("then", inputs, a), body_of("else", inputs, b)}));
 }
 
-Array counter(std::int64_t start) {
-  return value_array(Tensor::of<std::int32_t>({}, {static_cast<std::int32_t>(start)}));
+LoopRange loop_range(std::int64_t first, std::int64_t last, std::source_location where) {
+  LoopRange out{.steps = 0, .counter = {}};
+  if (last > first && __builtin_sub_overflow(last, first, &out.steps)) {
+    refuse(ErrorCode::Attr, "loop", fmt::format("'fori_loop' from {} to {}", first, last),
+           "it makes more steps than an i64 counts", where);
+  }
+  // The counter is one further when the loop is over.
+  const bool narrow =
+      std::in_range<std::int32_t>(first) && std::in_range<std::int32_t>(first + out.steps);
+  out.counter =
+      value_array(narrow ? Tensor::of<std::int32_t>({}, {static_cast<std::int32_t>(first)})
+                         : Tensor::of<std::int64_t>({}, {first}));
+  return out;
 }
 
 }  // namespace ricci::detail

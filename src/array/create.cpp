@@ -1,5 +1,6 @@
 #include "ricci/array/create.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -15,22 +16,21 @@
 
 namespace ricci {
 
-void NestedList::collect(std::size_t depth, StaticDims& dims, std::vector<double>& numbers,
-                         bool& all_int, bool& all_bool, std::source_location where) const {
+// The numbers of a list in order, as they are.
+struct NestedList::Found {
+  StaticDims dims;
+  std::vector<const NestedList*> numbers;
+};
+
+void NestedList::collect(std::size_t depth, Found& found, std::source_location where) const {
   const auto fail = [&](const std::string& message) {
-    throw UserError(Diagnostic{.code = ErrorCode::Shape,
-                               .detail = "list",
-                               .message = message,
-                               .where = SourcePosition::from(where),
-                               .notes = {},
-                               .help = "all rows of a list have one length"});
+    detail::refuse(ErrorCode::Shape, "list", message, "all rows of a list have one length", where);
   };
-  const bool first = numbers.empty();
+  StaticDims& dims = found.dims;
+  const bool first = found.numbers.empty();
   if (!is_list_) {
     if (depth != dims.size()) fail("a number stands where a list is expected");
-    numbers.push_back(number_);
-    all_int = all_int && !is_float_;
-    all_bool = all_bool && is_bool_;
+    found.numbers.push_back(this);
     return;
   }
   const auto n = static_cast<std::int64_t>(items_.size());
@@ -40,21 +40,34 @@ void NestedList::collect(std::size_t depth, StaticDims& dims, std::vector<double
   } else if (dims[depth] != n) {
     fail(fmt::format("a row has {} entries, others have {}", n, dims[depth]));
   }
-  for (const NestedList& item : items_) {
-    item.collect(depth + 1, dims, numbers, all_int, all_bool, where);
-  }
+  for (const NestedList& item : items_) item.collect(depth + 1, found, where);
 }
 
 Tensor NestedList::to_tensor(std::optional<DType> dtype, std::source_location where) const {
-  StaticDims dims;
-  std::vector<double> numbers;
-  bool all_int = true;
-  bool all_bool = true;
-  collect(0, dims, numbers, all_int, all_bool, where);
-  if (numbers.empty()) all_int = all_bool = false;
-  const DType own = all_bool ? DType::Bool : all_int ? DType::I32 : DType::F32;
-  return Tensor::from_numbers<double>({dtype.value_or(own), Dims(dims.begin(), dims.end())},
-                                      numbers);
+  Found found;
+  collect(0, found, where);
+  const Dims dims(found.dims.begin(), found.dims.end());
+  const auto is_float = [](const NestedList* x) { return x->is_float_; };
+  if (found.numbers.empty() || std::ranges::any_of(found.numbers, is_float)) {
+    std::vector<double> numbers;
+    for (const NestedList* x : found.numbers) {
+      numbers.push_back(x->is_float_ ? x->number_ : static_cast<double>(x->whole_));
+    }
+    return Tensor::from_numbers<double>({dtype.value_or(DType::F32), dims}, numbers);
+  }
+  std::vector<std::int64_t> numbers;
+  DType own = DType::Bool;
+  for (const NestedList* x : found.numbers) {
+    numbers.push_back(x->whole_);
+    if (!x->is_bool_ && own == DType::Bool) own = DType::I32;
+    if (!detail::holds(DType::I32, x->whole_)) own = DType::I64;
+    if (dtype && !detail::holds(*dtype, x->whole_)) {
+      detail::refuse(ErrorCode::DType, "range",
+                     fmt::format("{} does not fit into {}", x->whole_, name(*dtype)),
+                     "ask for a wider dtype", where);
+    }
+  }
+  return Tensor::from_numbers<std::int64_t>({dtype.value_or(own), dims}, numbers);
 }
 
 Array array(const NestedList& values, CreateOptions options, std::source_location where) {

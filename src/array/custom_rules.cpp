@@ -79,15 +79,16 @@ class CustomCall {
   void add_captured(std::vector<Array>& outputs) {
     try {
       const auto made = made_from(f_.callee, words(), [&](const Graph& g) {
-        const Transformed t =
+        Transformed t =
             reverse_ ? vjp(g, references(g), GradOptions::training()) : jvp(g, references(g));
-        return MadeFunctions{.functions = {make_function(t.graph)}};
+        return MadeFunctions{.functions = {make_function(std::move(t))}};
       });
       std::vector<Array> at = inputs_.arguments;
       at.insert(at.end(), f_.captures.begin(), f_.captures.end());
       NamedArrays named = named_inputs(graph_, at);
-      reverse_ ? name_cotangents(named) : name_tangents(named);
-      const std::vector<Array> found = call_made(made->functions[0], named, where_);
+      const MadeFunction& made_function = made->functions[0];
+      reverse_ ? name_cotangents(made_function, named) : name_tangents(made_function, named);
+      const std::vector<Array> found = call_made(made_function, named, where_);
       const std::size_t values = graph_.outputs().size();
       if (reverse_) {
         outputs.insert(outputs.end(), found.begin() + static_cast<std::ptrdiff_t>(values),
@@ -122,18 +123,18 @@ class CustomCall {
     return out;
   }
 
-  void name_cotangents(NamedArrays& named) const {
+  void name_cotangents(const MadeFunction& made, NamedArrays& named) const {
     for (std::size_t i = 0; i < inputs_.along.size(); ++i) {
       if (!is_differentiable(inputs_.along[i].dtype())) continue;
-      named.emplace(fmt::format("d_output_{}", i), inputs_.along[i]);
+      named.emplace(made.name_of(fmt::format("d_output_{}", i)), inputs_.along[i]);
     }
   }
-  void name_tangents(NamedArrays& named) {
+  void name_tangents(const MadeFunction& made, NamedArrays& named) {
     const std::vector<NodeId> ports = graph_.leaves();
     for (const std::size_t k : live_) {
       const std::size_t port = args_.size() + k;
       const Array& t = tangents_.emplace_back(tracing_.placeholder(f_.captures[k].type()));
-      named.emplace("tangent_" + *graph_.node(ports[port]).leaf_name(), t);
+      named.emplace(made.name_of("tangent_" + *graph_.node(ports[port]).leaf_name()), t);
     }
   }
 

@@ -19,17 +19,6 @@ T stored(const Tensor& t) {
   return value;
 }
 
-bool holds(DType dtype, std::int64_t value) {
-  switch (dtype) {
-    case DType::I32: return std::in_range<std::int32_t>(value);
-    case DType::I16: return std::in_range<std::int16_t>(value);
-    case DType::I8: return std::in_range<std::int8_t>(value);
-    case DType::U8: return std::in_range<std::uint8_t>(value);
-    case DType::U32: return std::in_range<std::uint32_t>(value);
-    default: return true;
-  }
-}
-
 [[noreturn]] void fail_mixed(std::string_view op, const Array& a, const Array& b,
                              std::source_location where) {
   const DType wider = promote(a.dtype(), b.dtype());
@@ -82,6 +71,23 @@ Array cast_to(const Array& x, DType dtype, std::source_location where) {
 }
 
 }  // namespace
+
+bool holds(DType dtype, std::int64_t value) {
+  switch (dtype) {
+    case DType::I32: return std::in_range<std::int32_t>(value);
+    case DType::I16: return std::in_range<std::int16_t>(value);
+    case DType::I8: return std::in_range<std::int8_t>(value);
+    case DType::U8: return std::in_range<std::uint8_t>(value);
+    case DType::U32: return std::in_range<std::uint32_t>(value);
+    default: return true;
+  }
+}
+
+std::int64_t whole_number(std::uint64_t value) {
+  if (std::in_range<std::int64_t>(value)) return static_cast<std::int64_t>(value);
+  throw UserError(ErrorCode::DType, fmt::format("{} does not fit into i64", value),
+                  "no dtype holds it; as a float it is rounded: static_cast<double>(value)");
+}
 
 Array number_as(const Array& number, DType dtype, std::source_location where) {
   const Tensor& exact_value = number.node()->values[0];

@@ -32,19 +32,21 @@ void walk(std::span<const Array> roots, Enters enters, Visit visit) {
     const Array* array;
     std::size_t next;
   };
+  // Operands of what is not entered are left alone: another thread may be letting go of them.
+  constexpr std::size_t NotEntered = std::numeric_limits<std::size_t>::max();
   std::unordered_set<Place, PlaceHash> seen;
   std::vector<Step> stack;
   const auto push = [&](const Array& x) {
     if (!seen.insert(place_of(x)).second) return;
-    stack.push_back({&x, enters(x) ? 0 : std::numeric_limits<std::size_t>::max()});
+    stack.push_back({&x, enters(x) ? 0 : NotEntered});
   };
   for (const Array& root : roots) {
     push(root);
     while (!stack.empty()) {
       Step& top = stack.back();
-      const std::vector<Array>& operands = top.array->node()->operands;
-      if (top.next < operands.size()) {
-        push(operands[top.next++]);
+      const ArrayNode& node = *top.array->node();
+      if (top.next != NotEntered && top.next < node.operands.size()) {
+        push(node.operands[top.next++]);
         continue;
       }
       const Array& done = *top.array;

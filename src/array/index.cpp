@@ -18,20 +18,8 @@ namespace {
 
 using Kind = Index::Kind;
 
-bool is_mask(const Index& i) { return i.kind == Kind::Gather && i.indices->dtype() == DType::Bool; }
-
-// Indices as they count from the start.
-Array from_start(const Array& indices, const Dim& size, Here where) {
-  const DType dtype = indices.dtype();
-  if (!is_int(dtype)) {
-    detail::refuse(ErrorCode::DType, "index",
-                   fmt::format("an array of {} as an index", name(dtype)),
-                   "indices are integers: cast(x, DType::I32)", where);
-  }
-  const auto n = size.try_value();
-  if (dtype == DType::U8 || dtype == DType::U32 || !n) return indices;
-  const Array i = dtype == DType::I64 ? indices : cast(indices, DType::I32, where);
-  return ricci::where(lt(i, 0, where), add(i, *n, where), i, where);
+bool is_mask(const Index& i) {
+  return i.kind == Kind::Gather && i.indices().dtype() == DType::Bool;
 }
 
 // Where a mask is true, row by row. A mask that is being traced has no values yet.
@@ -60,7 +48,7 @@ class Indexer {
   Indexer(Array x, std::span<const Index> indices, Here where)
       : x_(std::move(x)), indices_(indices), where_(where) {
     for (const Index& i : indices_) {
-      if (i.kind == Kind::Gather) detail::require_valid(*i.indices, "index", where_);
+      if (i.kind == Kind::Gather) detail::require_valid(i.indices(), "index", where_);
       taken_ += axes_of(i);
     }
     if (taken_ > x_.rank()) {
@@ -91,7 +79,7 @@ class Indexer {
  private:
   static std::size_t axes_of(const Index& i) {
     if (i.kind == Kind::New || i.kind == Kind::Rest) return 0;
-    return is_mask(i) ? i.indices->rank() : 1;
+    return is_mask(i) ? i.indices().rank() : 1;
   }
 
   [[nodiscard]] bool are_together() const {
@@ -116,7 +104,7 @@ class Indexer {
         x_ = expand_dims(x_, axis, where_);
         ++at_;
         return;
-      case Kind::Gather: is_mask(i) ? choose(*i.indices) : gather(*i.indices); break;
+      case Kind::Gather: is_mask(i) ? choose(i.indices()) : gather(i.indices()); break;
       default: break;
     }
     done_ += axes_of(i);
@@ -172,7 +160,7 @@ class Indexer {
   }
 
   void gather(const Array& given) {
-    const Array indices = from_start(given, x_.shape()[at_], where_);
+    const Array indices = detail::from_start(given, x_.shape()[at_], where_);
     if (together_) {
       together(indices);
       return;
@@ -259,6 +247,19 @@ Array indexed(const Array& x, std::span<const Index> indices) {
 
 }  // namespace
 
+Array detail::from_start(const Array& indices, const Dim& size, std::source_location where) {
+  const DType dtype = indices.dtype();
+  if (!is_int(dtype)) {
+    detail::refuse(ErrorCode::DType, "index",
+                   fmt::format("an array of {} as an index", name(dtype)),
+                   "indices are integers: cast(x, DType::I32)", where);
+  }
+  const auto n = size.try_value();
+  if (dtype == DType::U8 || dtype == DType::U32 || !n) return indices;
+  const Array i = dtype == DType::I64 ? indices : cast(indices, DType::I32, where);
+  return ricci::where(lt(i, 0, where), add(i, *n, where), i, where);
+}
+
 Array Array::operator[](const Index& index) const { return indexed(*this, {&index, 1}); }
 
 Array Array::operator()(const Index& a, const Index& b, const Index& c, const Index& d,
@@ -274,26 +275,31 @@ ArrayAt Array::at(const Index& a, const Index& b, const Index& c, const Index& d
 }
 
 ArrayAt::ArrayAt(Array x, std::span<const Index> indices)
-    : x_(std::move(x)), indices_(indices.begin(), indices.end()) {
-  for (const Index& i : indices_) held_.push_back(i.indices != nullptr ? *i.indices : Array());
-  for (std::size_t k = 0; k < held_.size(); ++k) {
-    if (indices_[k].indices != nullptr) indices_[k].indices = &held_[k];
-  }
-}
+    : x_(std::move(x)), indices_(indices.begin(), indices.end()) {}
 
 Array ArrayAt::get() const { return indexed(x_, indices_); }
 
-Array ArrayAt::combined(ScatterKind kind, const Array& given, Here where) const {
-  detail::require_valid(x_, "at", where);
-  Array x = detail::strengthened(x_, where);
+namespace {
+
+// An array and what is put into it, of one dtype: the array's.
+std::pair<Array, Array> matched(const Array& array, const Array& given, Here where) {
+  detail::require_valid(array, "at", where);
+  detail::require_valid(given, "at", where);
+  Array x = detail::strengthened(array, where);
   Array v = given;
-  detail::require_valid(v, "at", where);
   if (v.node()->weak) v = detail::strengthened(v, x.dtype(), where);
   if (v.dtype() != x.dtype()) {
     detail::refuse(ErrorCode::DType, "index",
                    fmt::format("{} is put into {}", v.type().to_string(), x.type().to_string()),
                    "cast it to the dtype of the array", where);
   }
+  return {std::move(x), std::move(v)};
+}
+
+}  // namespace
+
+Array ArrayAt::combined(ScatterKind kind, const Array& given, Here where) const {
+  const auto [x, v] = matched(x_, given, where);
   // Places as the same index finds them in an array of all places.
   const bool wide = x.size() > std::numeric_limits<std::int32_t>::max();
   const Array all =
@@ -309,31 +315,31 @@ Array ArrayAt::combined(ScatterKind kind, const Array& given, Here where) const 
 namespace {
 
 // A mask over all of an array chooses without anybody knowing how many: it may be traced.
-const Array* mask_of(const Array& x, const std::vector<Index>& indices) {
-  if (indices.size() != 1 || !is_mask(indices[0])) return nullptr;
-  return indices[0].indices->shape() == x.shape() ? indices[0].indices : nullptr;
+std::optional<Array> mask_of(const Array& x, const std::vector<Index>& indices) {
+  if (indices.size() != 1 || !is_mask(indices[0])) return std::nullopt;
+  Array mask = indices[0].indices();
+  return mask.shape() == x.shape() ? std::optional(std::move(mask)) : std::nullopt;
 }
 
 }  // namespace
 
-Array ArrayAt::set(const Array& v, Here where) const {
-  const Array* mask = mask_of(x_, indices_);
-  if (mask != nullptr && v.rank() == 0) return ricci::where(*mask, v, x_, where);
-  return combined(ScatterKind::Set, v, where);
+Array ArrayAt::set(const Array& given, Here where) const {
+  const auto mask = mask_of(x_, indices_);
+  if (!mask || given.rank() != 0) return combined(ScatterKind::Set, given, where);
+  const auto [x, v] = matched(x_, given, where);
+  return ricci::where(*mask, v, x, where);
 }
-Array ArrayAt::add(const Array& v, Here where) const {
-  const Array* mask = mask_of(x_, indices_);
-  if (mask != nullptr && v.rank() == 0) {
-    return ricci::where(*mask, ricci::add(x_, v, where), x_, where);
-  }
-  return combined(ScatterKind::Add, v, where);
+Array ArrayAt::add(const Array& given, Here where) const {
+  const auto mask = mask_of(x_, indices_);
+  if (!mask || given.rank() != 0) return combined(ScatterKind::Add, given, where);
+  const auto [x, v] = matched(x_, given, where);
+  return ricci::where(*mask, ricci::add(x, v, where), x, where);
 }
-Array ArrayAt::multiply(const Array& v, Here where) const {
-  const Array* mask = mask_of(x_, indices_);
-  if (mask != nullptr && v.rank() == 0) {
-    return ricci::where(*mask, ricci::mul(x_, v, where), x_, where);
-  }
-  return combined(ScatterKind::Mul, v, where);
+Array ArrayAt::multiply(const Array& given, Here where) const {
+  const auto mask = mask_of(x_, indices_);
+  if (!mask || given.rank() != 0) return combined(ScatterKind::Mul, given, where);
+  const auto [x, v] = matched(x_, given, where);
+  return ricci::where(*mask, ricci::mul(x, v, where), x, where);
 }
 Array ArrayAt::min(const Array& v, Here where) const {
   return combined(ScatterKind::Min, v, where);

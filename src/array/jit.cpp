@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <mutex>
 #include <unordered_map>
@@ -23,8 +24,9 @@ struct WarningHandler {
     std::fprintf(stderr, "ricci: %.*s\n", static_cast<int>(text.size()), text.data());
   };
 };
+// Never destroyed: functions of static storage may be called until the very end.
 WarningHandler& warning_handler() {
-  static WarningHandler h;
+  static WarningHandler& h = *new WarningHandler;
   return h;
 }
 
@@ -58,8 +60,10 @@ struct JitCache::Entry {
   std::vector<int> donors;  // for each result the leaf whose memory it may take, or -1; or none
   std::vector<std::uint64_t> words;
   std::optional<Device> device;  // the one it runs on
-  std::once_flag compile_once;
+  // Held while it is compiled, which a child of fork does itself when it was not finished.
+  ForkSharedMutex compiling;
   std::unique_ptr<ArrayProgram> program;
+  std::atomic<ArrayProgram*> compiled = nullptr;
 
   [[nodiscard]] bool is_input(std::size_t leaf) const {
     return is_static.empty() || !is_static[leaf];
@@ -424,10 +428,16 @@ std::vector<Array> JitCache::run(Entry& entry, const JitArguments& args) const {
     for (const Array* x : leaves) all.push_back(*x);
     materialize(all, where_);
   }
-  std::call_once(entry.compile_once, [&] {
-    materialize(captures, where_);
-    entry.program = program_of(entry);
-  });
+  ArrayProgram* program = entry.compiled.load(std::memory_order_acquire);
+  if (program == nullptr) {
+    const std::lock_guard lock(entry.compiling);
+    if (entry.compiled.load(std::memory_order_relaxed) == nullptr) {
+      materialize(captures, where_);
+      entry.program = program_of(entry);
+      entry.compiled.store(entry.program.get(), std::memory_order_release);
+    }
+    program = entry.compiled.load(std::memory_order_relaxed);
+  }
   std::vector<const void*> inputs;
   inputs.reserve(leaves.size() + seeds.size() + captures.size());
   for (std::size_t k = 0; k < leaves.size(); ++k) {
@@ -438,14 +448,14 @@ std::vector<Array> JitCache::run(Entry& entry, const JitArguments& args) const {
   for (const Array& x : captures) inputs.push_back(data_of(x));
   const SymbolBindings sizes =
       entry.symbolic ? sizes_of(entry.types, entry.names, leaves, where_) : SymbolBindings();
-  if (entry.donors.empty()) return arrays_of(entry.program->run(inputs, sizes));
+  if (entry.donors.empty()) return arrays_of(program->run(inputs, sizes));
   const std::vector<std::shared_ptr<std::byte>> memory = handed_over(entry, args);
   for (std::size_t o = 0; o < memory.size(); ++o) {
     // Results are about to be written there, so this is no value any more. The array was handed
     // over with std::move: it is the caller's to change.
     if (memory[o]) *const_cast<Array*>(leaves[static_cast<std::size_t>(entry.donors[o])]) = {};
   }
-  return arrays_of(entry.program->run(inputs, sizes, memory));
+  return arrays_of(program->run(inputs, sizes, memory));
 }
 
 const void* JitCache::result_of(const Entry& entry) { return entry.result.get(); }

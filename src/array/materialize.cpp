@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <limits>
 #include <list>
 #include <mutex>
 #include <optional>
@@ -101,24 +102,33 @@ class Collector {
 
   std::uint64_t number_of(const Array& x) {
     ArrayNode& n = *x.node();
-    if (n.walk != walk_) add_leaves(x.node());
+    if (n.walk != walk_) end_at(n);
     ++n.uses;
     if (n.walk_inside) return std::uint64_t{n.place} << 16 | x.result();
-    return Pending::Leaf | (n.place + x.result());
+    return Pending::Leaf | leaf_of(x);
   }
 
-  void add_leaves(const ArrayNodePtr& node) {
-    node->walk = walk_;
-    node->walk_inside = false;
-    node->place = static_cast<std::uint32_t>(out_.leaves.size());
-    for (std::uint32_t r = 0; r < node->types.size(); ++r) {
-      const Type& type = node->types[r];
-      out_.leaves.emplace_back(node, r);
-      out_.key.push_back(Pending::Leaf | static_cast<std::uint64_t>(type.dtype) << 32 |
-                         type.rank() << 1 | (node->fixed ? 1U : 0U));
-      for (const Dim& d : type.dims) out_.key.push_back(static_cast<std::uint64_t>(d.value()));
-      if (node->fixed) out_.key.push_back(node->values[0].hash());
-    }
+  // The walk ends at a node that has values.
+  void end_at(ArrayNode& n) {
+    n.walk = walk_;
+    n.walk_inside = false;
+    n.place = static_cast<std::uint32_t>(leaf_numbers_.size());
+    leaf_numbers_.resize(leaf_numbers_.size() + n.types.size(), NoLeaf);
+  }
+
+  // Results are leaves one by one, where they are used: those nobody asked for have no value.
+  std::uint64_t leaf_of(const Array& x) {
+    const ArrayNode& n = *x.node();
+    std::uint32_t& number = leaf_numbers_[n.place + x.result()];
+    if (number != NoLeaf) return number;
+    number = static_cast<std::uint32_t>(out_.leaves.size());
+    const Type& type = n.types[x.result()];
+    out_.leaves.push_back(x);
+    out_.key.push_back(Pending::Leaf | static_cast<std::uint64_t>(type.dtype) << 32 |
+                       type.rank() << 1 | (n.fixed ? 1U : 0U));
+    for (const Dim& d : type.dims) out_.key.push_back(static_cast<std::uint64_t>(d.value()));
+    if (n.fixed) out_.key.push_back(n.values[0].hash());
+    return number;
   }
 
   // What was asked for, and what somebody else holds, which would be computed again otherwise.
@@ -138,8 +148,11 @@ class Collector {
     }
   }
 
+  static constexpr std::uint32_t NoLeaf = std::numeric_limits<std::uint32_t>::max();
+
   Pending& out_;
   std::uint64_t walk_ = 0;
+  std::vector<std::uint32_t> leaf_numbers_;  // of all results of the nodes it ends at
   std::vector<Step> stack_;
 };
 

@@ -29,11 +29,13 @@ Array compare_at(CompareKind kind, Array a, Array b, std::source_location where)
   return apply(Op(op::Compare{kind}), {std::move(a), std::move(b)}, where);
 }
 
-// Powers are fast where programs know the exponent.
+// Powers are fast where programs know the exponent: a number of their own, as others may hold it.
 Array power_at(Array a, Array b, std::source_location where) {
-  const bool number = b.valid() && b.node()->kind == detail::ArrayNode::Kind::Number;
   detail::unify("pow", a, b, where);
-  if (number && b.node()->kind == detail::ArrayNode::Kind::Number) b.node()->fixed = true;
+  if (b.node()->kind == detail::ArrayNode::Kind::Number) {
+    b = detail::number_array(b.node()->values[0]);
+    b.node()->fixed = true;
+  }
   return apply(Op(op::Binary{BinaryKind::Pow}), {std::move(a), std::move(b)}, where);
 }
 

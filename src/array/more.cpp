@@ -22,7 +22,20 @@ Array absolute(const Array& x, Here where) { return abs(x, where); }
 Array negative(const Array& x, Here where) { return neg(x, where); }
 Array multiply(const Array& a, const Array& b, Here where) { return mul(a, b, where); }
 Array subtract(const Array& a, const Array& b, Here where) { return sub(a, b, where); }
-Array divide(const Array& a, const Array& b, Here where) { return div(a, b, where); }
+Array divide(const Array& a, const Array& b, Here where) {
+  Array x = a;
+  Array y = b;
+  detail::unify("div", x, y, where);
+  if (!is_differentiable(x.dtype())) {
+    detail::refuse(ErrorCode::DType, "integer_quotient",
+                   fmt::format("'/' of {} and {}: libraries do not agree what that is",
+                               a.type().to_string(), b.type().to_string()),
+                   "floor_divide rounds down, trunc_divide towards 0; for a float cast one of "
+                   "them: cast(x, DType::F32)",
+                   where);
+  }
+  return div(x, y, where);
+}
 Array equal(const Array& a, const Array& b, Here where) { return eq(a, b, where); }
 Array not_equal(const Array& a, const Array& b, Here where) { return ne(a, b, where); }
 Array greater(const Array& a, const Array& b, Here where) { return gt(a, b, where); }
@@ -60,6 +73,15 @@ Array floor_divide(const Array& a, const Array& b, Here where) {
   if (is_float(x.dtype())) return floor(div(x, y, where), where);
   return div(sub(x, remainder(x, y, where), where), y, where);
 }
+Array trunc_divide(const Array& a, const Array& b, Here where) {
+  Array x = a;
+  Array y = b;
+  detail::unify("trunc_divide", x, y, where);
+  const Array q = div(x, y, where);
+  if (!is_float(x.dtype())) return q;
+  return ricci::where(lt(q, 0, where), ceil(q, where), floor(q, where), where);
+}
+Array fmod(const Array& a, const Array& b, Here where) { return rem(a, b, where); }
 Array remainder(const Array& a, const Array& b, Here where) {
   Array x = a;
   Array y = b;

@@ -376,5 +376,5 @@ extern "C" __attribute__((used, visibility("default")))
 const std::size_t ricci_debug_array_layout[] = {
     offsetof(ricci::detail::ArrayNode, types), offsetof(ricci::detail::ArrayNode, op),
     offsetof(ricci::detail::ArrayNode, ready), offsetof(ricci::detail::ArrayNode, values),
-    offsetof(ricci::detail::ArrayNode, trace)};
+    offsetof(ricci::detail::ArrayNode, trace), offsetof(ricci::detail::ArrayNode, room)};
 #pragma GCC diagnostic pop

@@ -79,7 +79,7 @@ struct ArrayNode : std::enable_shared_from_this<ArrayNode> {
 
   // Of the walk under way, by whoever holds the lock.
   std::uint64_t walk = 0;    ///< which one has been here
-  std::uint32_t place = 0;   ///< where it is in what the walk found
+  std::uint32_t place = 0;   ///< where it is in what the walk found, or its first result
   std::uint32_t uses = 0;    ///< how often the walk came by
   bool walk_inside = false;  ///< it waits, or else it is where the walk ends
 
@@ -117,6 +117,8 @@ struct ArrayNode : std::enable_shared_from_this<ArrayNode> {
 [[nodiscard]] std::vector<Array> arrays_of(std::vector<Room> results);
 /// A number that has a dtype.
 [[nodiscard]] Array number_array(const Tensor& value);
+/// Whether a dtype has the number; floats have all.
+[[nodiscard]] bool holds(DType dtype, std::int64_t value);
 /// A number of a dtype; UserError when it does not hold it.
 [[nodiscard]] Array number_as(const Array& number, DType dtype, std::source_location where);
 /// An array with a dtype: a number takes `dtype`, others stay as they are.
@@ -126,6 +128,9 @@ struct ArrayNode : std::enable_shared_from_this<ArrayNode> {
 /// Two arrays with one dtype: numbers take the other's; UserError(dtype) when something would be
 /// lost, or floats of different widths meet.
 void unify(std::string_view op, Array& a, Array& b, std::source_location where);
+/// Indices as they count from the start of an axis of `size`, where that is known; UserError(dtype)
+/// when they are no integers.
+[[nodiscard]] Array from_start(const Array& indices, const Dim& size, std::source_location where);
 /// UserError with all its parts.
 [[noreturn]] void refuse(ErrorCode code, std::string detail, std::string message, std::string help,
                          std::source_location where);

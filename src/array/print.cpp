@@ -174,18 +174,20 @@ Tensor corners(Tensor t, std::int64_t edge) {
     dims[a] = 2 * edge;
     Type type = t.type();
     type.dims[a] = 2 * edge;
-    // Both ends side by side: through row-major numbers of the widest kind.
-    std::vector<std::complex<double>> joined;
-    const auto h = head.numbers<std::complex<double>>();
-    const auto e = tail.numbers<std::complex<double>>();
-    std::int64_t inner = edge;
+    // Both ends side by side, as bytes: no element changes on the way.
+    const Tensor first = head.contiguous();
+    const Tensor last = tail.contiguous();
+    std::int64_t inner = edge * size_of(t.dtype());
     for (std::size_t b = a + 1; b < dims.size(); ++b) inner *= dims[b];
-    for (std::size_t at = 0; at < h.size(); at += static_cast<std::size_t>(inner)) {
-      const auto from = static_cast<std::ptrdiff_t>(at);
-      joined.insert(joined.end(), h.begin() + from, h.begin() + from + inner);
-      joined.insert(joined.end(), e.begin() + from, e.begin() + from + inner);
+    const auto part = static_cast<std::size_t>(inner);
+    std::vector<std::byte> joined;
+    for (std::size_t at = 0; at < first.bytes().size(); at += part) {
+      for (const Tensor* end : {&first, &last}) {
+        const auto bytes = end->bytes().subspan(at, part);
+        joined.insert(joined.end(), bytes.begin(), bytes.end());
+      }
     }
-    t = Tensor::from_numbers<std::complex<double>>(type, joined);
+    t = Tensor::from_bytes(type, joined);
   }
   return t;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -44,6 +45,8 @@ ChosenDevice& chosen_device() {
   static ChosenDevice& d = *new ChosenDevice;
   return d;
 }
+
+std::atomic<std::size_t> compiled_programs = 0;
 
 }  // namespace
 
@@ -97,6 +100,11 @@ ArrayProgram::ArrayProgram(const Graph& graph, const Device& device,
     : compiled_(compile(graph, device, {.donations = std::move(donations)})),
       outputs_(compiled_.outputs().begin(), compiled_.outputs().end()) {
   idle_.reserve(MostIdle);
+  compiled_programs.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::size_t programs_compiled() noexcept {
+  return compiled_programs.load(std::memory_order_relaxed);
 }
 
 std::vector<Room> ArrayProgram::run(std::span<const void* const> inputs,

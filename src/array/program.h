@@ -44,6 +44,9 @@ class ArrayProgram {
   std::vector<Idle> idle_;  // those used last at the end
 };
 
+/// How many programs this process has compiled for arrays and functions of them.
+[[nodiscard]] std::size_t programs_compiled() noexcept;
+
 /// What computes arrays and functions that name no device.
 [[nodiscard]] Device current_device();
 

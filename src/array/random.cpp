@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -125,6 +126,17 @@ Array normal(const Dims& shape, double mean, double scale, RandomOptions options
 
 Array randint(const Key& key, const Dims& shape, std::int64_t low, std::int64_t high,
               std::source_location where) {
+  if (low >= high) {
+    detail::refuse(ErrorCode::Attr, "randint",
+                   fmt::format("'randint' draws from {} up to but not {}", low, high),
+                   "the first number is below the second", where);
+  }
+  if (!std::in_range<std::int32_t>(low) || !std::in_range<std::int32_t>(high - 1)) {
+    detail::refuse(
+        ErrorCode::DType, "range",
+        fmt::format("'randint' from {} to {} gives numbers that no i32 holds", low, high - 1),
+        "draw a smaller range, and add to it in i64", where);
+  }
   // f64 has 52 random bits: enough for every span of an i32.
   const Array u = uniform(key, shape, 0, 1, {.dtype = DType::F64}, where);
   const Array scaled = floor(u * static_cast<double>(high - low), where) + static_cast<double>(low);
@@ -135,12 +147,23 @@ Array randint(const Dims& shape, std::int64_t low, std::int64_t high, std::sourc
   return randint(next_key(where), shape, low, high, where);
 }
 
+static void require_probability(double p, std::string_view what, std::source_location where) {
+  if (p >= 0 && p <= 1) return;
+  detail::refuse(ErrorCode::Attr, "probability", fmt::format("'{}' with probability {}", what, p),
+                 "it is between 0 and 1", where);
+}
+
 Array bernoulli(const Key& key, double p, const Dims& shape, std::source_location where) {
+  require_probability(p, "bernoulli", where);
   return uniform(key, shape, 0, 1, {}, where) < p;
 }
 
 Array dropout(const Key& key, const Array& x, double p, std::source_location where) {
-  return ricci::where(bernoulli(key, 1 - p, x.shape(), where), x / (1 - p), 0.0, where);
+  require_probability(p, "dropout", where);
+  detail::require_valid(x, "dropout", where);
+  // Of nothing that is left, nothing is made larger: 1/0 would be in the derivative.
+  const double kept = p == 1 ? 1 : 1 - p;
+  return ricci::where(bernoulli(key, 1 - p, x.shape(), where), div(x, kept, where), 0.0, where);
 }
 
 Array dropout(const Array& x, double p, std::source_location where) {

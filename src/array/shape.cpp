@@ -186,11 +186,19 @@ Array tril(const Array& x, std::int64_t k, Here where) {
 Array triu(const Array& x, std::int64_t k, Here where) {
   return detail::lift_one({x}, where, [&](auto v) { return ricci::triu(v[0], k, where); });
 }
+// Indices into an axis, counted from the start; the op says what is wrong with an axis.
+static Array places_along(const Array& x, const Array& indices, std::int64_t axis, Here where) {
+  detail::require_valid(x, "take", where);
+  detail::require_valid(indices, "take", where);
+  const auto a = normalized_axis(axis, x.rank());
+  return a ? detail::from_start(indices, x.shape()[static_cast<std::size_t>(*a)], where) : indices;
+}
 Array take(const Array& x, const Array& indices, std::int64_t axis, Here where) {
-  return apply(Op(op::Gather{.axis = axis}), {x, indices}, where);
+  return apply(Op(op::Gather{.axis = axis}), {x, places_along(x, indices, axis, where)}, where);
 }
 Array take_along_axis(const Array& x, const Array& indices, std::int64_t axis, Here where) {
-  return apply(Op(op::TakeAlongAxis{.axis = axis}), {x, indices}, where);
+  return apply(Op(op::TakeAlongAxis{.axis = axis}), {x, places_along(x, indices, axis, where)},
+               where);
 }
 Array one_hot(const Array& indices, std::int64_t depth, DType dtype, Here where) {
   return detail::lift_one({indices}, where, [&](auto v) {

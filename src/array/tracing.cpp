@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <atomic>
-#include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -27,6 +27,20 @@ Array placeholder_of(const std::shared_ptr<Trace>& trace, const Type& type, bool
   node->where = trace->where;
   return {std::move(node), 0};
 }
+
+// Names of inputs, all different.
+class Names {
+ public:
+  // `name`, or `name.2`, `name.3`, … where it is taken.
+  std::string add(const std::string& name) {
+    std::string chosen = name;
+    for (int n = 2; !taken_.insert(chosen).second; ++n) chosen = fmt::format("{}.{}", name, n);
+    return chosen;
+  }
+
+ private:
+  std::set<std::string> taken_;
+};
 
 }  // namespace
 
@@ -74,15 +88,23 @@ TracedFunction Tracing::finish(std::span<const Array> results, std::span<const s
   TracedFunction out;
   find_captures(*trace_, results, out.captures);
   std::vector<GraphInput> inputs;
+  Names taken;
+  const auto add = [&](const Array& x, const std::string& name) {
+    inputs.push_back({x, taken.add(name)});
+  };
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    inputs.push_back({inputs_[i], i < names.size() ? names[i] : fmt::format("x{}", i)});
+    add(inputs_[i], i < names.size() ? names[i] : fmt::format("x{}", i));
   }
-  for (const Array& x : seeds_) inputs.push_back({x, fmt::format("seed.{}", inputs.size())});
-  for (const Array& x : out.captures) {
-    inputs.push_back({x, fmt::format("captured.{}", inputs.size())});
-  }
+  for (const Array& x : seeds_) add(x, fmt::format("seed.{}", inputs.size()));
+  for (const Array& x : out.captures) add(x, fmt::format("captured.{}", inputs.size()));
   out.callee = std::make_shared<const Callee>(graph_between(trace_->what, inputs, results));
   return out;
+}
+
+Array stand_in(const Type& type) {
+  auto node = std::make_shared<ArrayNode>(ArrayNode::Kind::Placeholder);
+  node->types = type;
+  return {std::move(node), 0};
 }
 
 std::vector<Array> strong(std::span<const Array> arrays, std::source_location where) {
@@ -92,12 +114,10 @@ std::vector<Array> strong(std::span<const Array> arrays, std::source_location wh
 }
 
 std::vector<std::string> argument_names(std::vector<std::string> paths) {
-  std::map<std::string, int> taken;
+  Names taken;
   for (std::string& path : paths) {
     const std::size_t dot = path.find('.');
-    std::string name = dot == std::string::npos ? "x" + path : path.substr(dot + 1);
-    const int before = taken[name]++;
-    path = before == 0 ? name : fmt::format("{}.{}", name, before + 1);
+    path = taken.add(dot == std::string::npos ? "x" + path : path.substr(dot + 1));
   }
   return paths;
 }

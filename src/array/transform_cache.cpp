@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "ricci/ir/graph.h"
+#include "ricci/support/error.h"
 
 #include "support/fork.h"
 
@@ -59,6 +60,18 @@ MadeFunction make_function(Graph graph) {
   for (const NodeId id : graph.leaves()) out.inputs.push_back(*graph.node(id).leaf_name());
   out.callee = std::make_shared<const Callee>(std::move(graph));
   return out;
+}
+
+MadeFunction make_function(Transformed transformed) {
+  MadeFunction out = make_function(std::move(transformed.graph));
+  out.added = std::move(transformed.names);
+  return out;
+}
+
+const std::string& MadeFunction::name_of(std::string_view conventional) const {
+  const auto it = added.find(conventional);
+  check_internal(it != added.end(), "a transform has not added an input that is asked for");
+  return it->second;
 }
 
 NamedArrays named_inputs(const Graph& graph, std::span<const Array> arrays) {

@@ -6,7 +6,10 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "ricci/transform/transformed.h"
 
 #include "array/node.h"
 
@@ -16,6 +19,11 @@ namespace ricci::detail {
 struct MadeFunction {
   std::shared_ptr<const Callee> callee;
   std::vector<std::string> inputs;
+  std::map<std::string, std::string, std::less<>> added;  ///< `Transformed::names`
+
+  /// What an input that the transform added is called in it, by its conventional name: another
+  /// one where the function has an input of that name.
+  [[nodiscard]] const std::string& name_of(std::string_view conventional) const;
 };
 /// What transforms of a graph give: one function, or the two halves of a derivative.
 struct MadeFunctions {
@@ -31,6 +39,7 @@ struct MadeFunctions {
     const std::function<MadeFunctions(const Graph&)>& make);
 
 [[nodiscard]] MadeFunction make_function(Graph graph);
+[[nodiscard]] MadeFunction make_function(Transformed transformed);
 
 /// Arrays by the names of a graph's inputs.
 using NamedArrays = std::map<std::string, Array, std::less<>>;

@@ -57,7 +57,7 @@ Dims joined(const Dims& a, const Dims& b) {
   return out;
 }
 
-MadeFunctions one(Graph graph) { return {.functions = {make_function(std::move(graph))}}; }
+MadeFunctions one(Transformed made) { return {.functions = {make_function(std::move(made))}}; }
 
 }  // namespace
 
@@ -82,7 +82,7 @@ std::vector<Array> gradients(const TracedFunction& f, std::span<const Array> arg
                              const Places& wrt, std::source_location where) {
   const std::vector<Array> all = with_captures(f, args);
   const auto made = made_from(f.callee, words("grad", args, wrt), [&](const Graph& g) {
-    return one(value_and_grad(g, references(g, args, wrt), GradOptions::training()).graph);
+    return one(value_and_grad(g, references(g, args, wrt), GradOptions::training()));
   });
   const std::vector<Array> found =
       call_made(made->functions[0], named_inputs(f.callee->graph, all), where);
@@ -105,7 +105,7 @@ std::vector<Array> tangents(const TracedFunction& f, std::span<const Array> args
   }
   const Places wrt = all_places(args.size());
   const auto made = made_from(f.callee, words("jvp", args, wrt), [&](const Graph& g) {
-    return one(jvp(g, references(g, args, wrt)).graph);
+    return one(jvp(g, references(g, args, wrt)));
   });
   NamedArrays named = named_inputs(graph, with_captures(f, args));
   const std::vector<NodeId> ports = graph.leaves();
@@ -119,7 +119,7 @@ std::vector<Array> tangents(const TracedFunction& f, std::span<const Array> args
           fmt::format("the tangent of {} is {}", args[k].type().to_string(), t.type().to_string()),
           "it has the type of what it is a tangent of", where);
     }
-    named.emplace(name, t);
+    named.emplace(made->functions[0].name_of(name), t);
   }
   return call_made(made->functions[0], named, where);
 }
@@ -130,7 +130,7 @@ std::vector<Array> jacobians(const TracedFunction& f, std::span<const Array> arg
   const auto made =
       made_from(f.callee, words(forward ? "jacfwd" : "jacrev", args, wrt), [&](const Graph& g) {
         const std::vector<ValueRef> refs = references(g, args, wrt);
-        return one((forward ? jacfwd(g, refs) : jacrev(g, refs)).graph);
+        return one(forward ? jacfwd(g, refs) : jacrev(g, refs));
       });
   const std::vector<Array> found =
       call_made(made->functions[0], named_inputs(graph, with_captures(f, args)), where);
@@ -156,7 +156,7 @@ std::vector<Array> hessians(const TracedFunction& f, std::span<const Array> args
            "it is by floats: cast(x, DType::F32)", where);
   }
   const auto made = made_from(f.callee, words("hessian", args, wrt), [&](const Graph& g) {
-    return one(hessian(g, references(g, args, wrt)).graph);
+    return one(hessian(g, references(g, args, wrt)));
   });
   const std::vector<Array> found =
       call_made(made->functions[0], named_inputs(graph, with_captures(f, args)), where);
@@ -239,7 +239,7 @@ std::vector<Array> batched(const TracedFunction& f, std::span<const Array> args,
     what += fmt::format(" {}:{}", k, *axes[k]);
   }
   const auto made = made_from(f.callee, what, [&](const Graph& g) {
-    return one(vmap(g, inputs, size, {.out_axes = out}).graph);
+    return one(vmap(g, inputs, size, {.out_axes = out}));
   });
   return call_made(made->functions[0], named_inputs(graph, with_captures(f, args)), where);
 }

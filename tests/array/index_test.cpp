@@ -82,6 +82,34 @@ TEST(ArrayIndexing, PlacesAreWritten) {
   EXPECT_EQ(x.at(0, 1).get().item(), 0);
 }
 
+TEST(ArrayIndexing, MasksAreWrittenInTheDTypeOfTheArray) {
+  const Array x = array({1, 2, 3});
+  const Array mask = array({true, false, true});
+  const std::string help = "cast it to the dtype";
+  const Array half = cast(Array(0.5), DType::F64);
+  EXPECT_NE(refusal([&] { (void)x.at(mask).set(half); }).find(help), std::string::npos);
+  EXPECT_NE(refusal([&] { (void)x.at(mask).add(half); }).find(help), std::string::npos);
+  EXPECT_NE(refusal([&] { (void)x.at(mask).multiply(half); }).find(help), std::string::npos);
+  const Array flags = array({true, true, false});
+  EXPECT_NE(refusal([&] { (void)flags.at(mask).set(array(2)); }).find(help), std::string::npos);
+  EXPECT_EQ(x.at(mask).set(7).dtype(), DType::I32);
+  EXPECT_EQ(x.at(mask).add(2).to_vector(), (Numbers{3, 2, 5}));
+}
+
+TEST(ArrayIndexing, NamedFunctionsCountFromTheEndToo) {
+  const Array x = array({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}});
+  EXPECT_EQ(take(x, array({-1})).to_vector(), (Numbers{4, 5, 6}));
+  EXPECT_EQ(take(x, array({-1, 0}), -1).to_vector(), (Numbers{3, 1, 6, 4}));
+  EXPECT_EQ(take(x, -1).to_vector(), (Numbers{4, 5, 6}));
+  EXPECT_EQ(index_select(x, 1, array({-2})).to_vector(), (Numbers{2, 5}));
+  EXPECT_EQ(embedding(array({-1}), x).to_vector(), (Numbers{4, 5, 6}));
+  EXPECT_EQ(take_along_axis(x, array({{-1}, {0}})).to_vector(), (Numbers{3, 4}));
+  EXPECT_NE(refusal([&] { (void)take(x, array({2})).eval(); }), "no error");
+  EXPECT_NE(refusal([&] { (void)take(x, array({-3})).eval(); }), "no error");
+  EXPECT_NE(refusal([&] { (void)take(x, array({0.0})); }).find("indices are integers"),
+            std::string::npos);
+}
+
 TEST(ArrayIndexing, WritingIsDifferentiatedBatchedAndCompiled) {
   const auto f = [](const Array& x, const Array& v) { return sum(square(x.at(1).set(v))); };
   const Array x = array({1.0, 2.0, 3.0});

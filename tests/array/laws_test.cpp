@@ -125,7 +125,10 @@ TEST(ArrayLaws, CasesOfOpsAsFunctions) {
 // batch of the same example twice. False when there is nothing to differentiate.
 template <class Loss>
 bool check_gradient(const Loss& loss, const std::vector<Array>& args, const std::string& what) {
-  const Graph traced = trace(loss, args);
+  const auto tree = detail::trace_tree("trace", detail::TraceScope::Once, loss, std::tuple(args),
+                                       Here::current());
+  const Graph& traced = detail::graph_of(tree.function);
+  const std::vector<Array>& captures = tree.function.captures;
   const std::vector<NodeId> inputs = traced.inputs();
   std::vector<ValueRef> wrt;
   for (std::size_t k = 0; k < args.size(); ++k) {
@@ -140,19 +143,18 @@ bool check_gradient(const Loss& loss, const std::vector<Array>& args, const std:
     EXPECT_THROW((void)function(args), UserError) << what;  // what one refuses, both do
     return false;
   }
-  // What it captured are its last inputs, in the order in which it met them: as arrays they are
-  // asked for by a call of the graph.
   std::vector<Array> found;
   for (const Array& g : function(args)) {
     if (is_float(g.dtype())) found.push_back(g);
   }
-  if (inputs.size() == args.size()) {
-    Feeds feeds;
-    for (std::size_t k = 0; k < args.size(); ++k) {
-      feeds.emplace(*traced.node(inputs[k]).leaf_name(), args[k].tensor());
-    }
-    expect_same(tensors_of(found), compile(*level).run(feeds), what);
+  // What it captured are its last inputs, in the order in which it met them.
+  EXPECT_EQ(inputs.size(), args.size() + captures.size()) << what;
+  Feeds feeds;
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    const Array& x = k < args.size() ? args[k] : captures[k - args.size()];
+    feeds.emplace(*traced.node(inputs[k]).leaf_name(), x.tensor());
   }
+  expect_same(tensors_of(found), compile(*level).run(feeds), what);
   // Batched: the same example twice gives the same twice.
   const auto doubled = tree_map([](const Array& x) { return stack({x, x}); }, args);
   const Array both = vmap(loss)(doubled);
@@ -192,6 +194,7 @@ void expect_captured_gradient(const Graph& graph, const std::vector<Array>& args
   if (!check_gradient(whole, args, what)) return;
   const std::vector<Array> given(args.begin(), args.begin() + static_cast<std::ptrdiff_t>(half));
   if (given.empty()) return;
+  (void)check_gradient(part, given, what + ", captured");
   std::vector<Array> expected = jit(grad(whole))(args);
   expected.resize(half);
   expect_same(tensors_of(jit(grad(part))(given)), tensors_of(expected), what + ", gradient");

@@ -62,5 +62,27 @@ TEST(ArrayThreads, TraceSideBySide) {
   EXPECT_EQ(wrong, 0);
 }
 
+TEST(ArrayThreads, CaptureWhatOthersCompute) {
+  // One half traces functions that capture waiting values while the other half looks at them; the
+  // thread sanitizer sees whether a trace reads what a look lets go of.
+  for (int round = 0; round < 20; ++round) {
+    std::vector<Array> waiting;
+    for (int k = 0; k < 8; ++k) waiting.push_back(full({4}, 1.0 + k) * array({1.0, 2.0, 3.0, 4.0}));
+    std::atomic<int> wrong = 0;
+    on_threads(4, [&](int t) {
+      for (std::size_t k = 0; k < waiting.size(); ++k) {
+        const Array& w = waiting[k];
+        if (t % 2 == 0) {
+          if (sum(w).item() != 10.0 * static_cast<double>(k + 1)) ++wrong;
+          continue;
+        }
+        const Graph g = trace([&](const Array& x) { return x * w; }, array({1.0}));
+        if (g.leaves().size() != 2) ++wrong;
+      }
+    });
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
 }  // namespace
 }  // namespace ricci

@@ -7,6 +7,27 @@
 #include "ricci/array.h"
 #include "ricci/support/error.h"
 
+// A class whose arrays are not in sight: it says itself how it is walked.
+class Hidden {
+ public:
+  Hidden() = default;
+  Hidden(ricci::Array w, int kind) : weight_(std::move(w)), kind_(kind) {}
+  ricci::Array& weight() { return weight_; }
+  [[nodiscard]] const ricci::Array& weight() const { return weight_; }
+  int& kind() { return kind_; }
+
+ private:
+  ricci::Array weight_;
+  int kind_ = 0;
+};
+template <>
+struct ricci::TreeTraits<Hidden> {
+  static void visit(Hidden& x, ricci::TreeVisitor& v) {
+    v.visit("weight", x.weight());
+    v.visit("kind", x.kind());
+  }
+};
+
 namespace ricci {
 namespace {
 
@@ -204,6 +225,40 @@ TEST(ArrayLoops, WhatAWhileCapturesHasNoTape) {
       }
     }
   }
+}
+
+TEST(ArrayTrees, KeysAndPositionsAreNames) {
+  const std::map<int, Array> layers = {{-1, array(1.0)}, {3, array(2.0)}, {20, array(3.0)}};
+  EXPECT_EQ(leaf_names(layers), (std::vector<std::string>{"-1", "3", "20"}));
+  EXPECT_EQ(
+      grad([](const std::map<int, Array>& m) { return m.at(3) * m.at(20); })(layers).at(3).item(),
+      3);
+  const Array x = array(1.0);
+  const auto many = std::tuple(x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x);
+  const std::vector<std::string> names = leaf_names(many);
+  ASSERT_EQ(names.size(), 19U);
+  EXPECT_EQ(names[9], "9");
+  EXPECT_EQ(names[10], "10");
+  EXPECT_EQ(names[16], "16");
+  EXPECT_EQ(names[18], "18");
+}
+
+TEST(ArrayTrees, OtherTypesSayHowTheyAreWalked) {
+  struct Net {
+    Hidden first;
+    Array b;
+  };
+  const Net net{Hidden(array({1.0, 2.0}), 2), array({1.0, 1.0})};
+  EXPECT_EQ(leaf_names(net), (std::vector<std::string>{"first.weight", "b"}));
+  const auto loss = [](const Net& n) { return sum(n.first.weight() * n.first.weight() * n.b); };
+  EXPECT_EQ(grad(loss)(net).first.weight().to_vector(), (std::vector<double>{2, 4}));
+  // What it says is static is part of what a function is compiled for.
+  const auto f = jit([](const Hidden& h) { return h.weight() * 1.0; });
+  (void)f(Hidden(array({1.0}), 1));
+  (void)f(Hidden(array({2.0}), 1));
+  EXPECT_EQ(f.compiled(), 1U);
+  (void)f(Hidden(array({2.0}), 2));
+  EXPECT_EQ(f.compiled(), 2U);
 }
 
 }  // namespace

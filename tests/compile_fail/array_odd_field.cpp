@@ -6,7 +6,7 @@
 
 using namespace ricci;  // NOLINT
 
-void mistake(const Array& x) {
+void mistake() {
 #ifdef RICCI_EXPECT_OK
   struct P {
     Array w;

@@ -1,7 +1,7 @@
 # Looks at the variables of a small program with gdb and the printers that are installed.
 #   cmake -DGDB=… -DSUBJECT=… -DPRINTERS=… -P check.cmake
 set(prints "")
-foreach(name tensor turned halves layer graph x y)
+foreach(name tensor turned halves layer graph x y compiled computed)
   list(APPEND prints -ex "print ${name}")
 endforeach()
 execute_process(
@@ -22,6 +22,8 @@ foreach(
   "w = f32[2, 3] [[1, 2, 3], [4, 5, 6.5]]"
   "b = f32[2, 3] waiting for add"
   "= graph @net of 4 nodes, inputs x: f32[2, 3], params c1.w: f32[3], outputs prediction: f32[2, 3]"
+  "= f32[2, 3] [[3, 5, 7], [9, 11, 14]]"
+  "= f32[3, 2] [[1.5, 4.5], [2.5, 5.5], [3.5, 7]]"
   "= %x : f32[2, 3] by input in @net"
   "= %y : f32[2, 3] by tanh in @net")
   string(FIND "${out}" "${wanted}" at)

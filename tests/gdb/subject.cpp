@@ -22,6 +22,11 @@ int main() {
   const Value x = graph.input("x", f32({2, 3}));
   const Value y = tanh(x * graph.param("c1.w", f32({3}))).named("y");
   graph.set_outputs({{"prediction", y}});
+  // Results of programs, which nobody has looked at.
+  const Array compiled = jit([](const Array& a) { return a * 2 + 1; })(layer.w);
+  const std::vector<Array> several = {layer.w.T() + 0.5};
+  eval(several);
+  const Array computed = several[0];
   stop_here(&layer);
   return static_cast<int>(turned.numel() + halves.numel()) - 8;
 }

@@ -43,11 +43,15 @@ foreach(place IN LISTS binaries)
 endforeach()
 
 run("${CMAKE_COMMAND}" -S "${SOURCES}" -B "${SCRATCH}/cmake" "-DCMAKE_PREFIX_PATH=${prefix}"
-    "-DCMAKE_CXX_COMPILER=${CXX}" "-DRICCI_OBJECT=${object}")
+    "-DCMAKE_CXX_COMPILER=${CXX}")
 run("${CMAKE_COMMAND}" --build "${SCRATCH}/cmake")
 run("${SCRATCH}/cmake/compiles")
 if(AHEAD_OF_TIME)
-  run("${SCRATCH}/cmake/runs")
+  run("${CMAKE_COMMAND}" -S "${SOURCES}/runtime" -B "${SCRATCH}/in_c" "-DRICCI_OBJECT=${object}"
+      "-DCMAKE_PREFIX_PATH=${prefix}" -DCMAKE_DISABLE_FIND_PACKAGE_LLVM=ON
+      -DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON)
+  run("${CMAKE_COMMAND}" --build "${SCRATCH}/in_c")
+  run("${SCRATCH}/in_c/runs")
 endif()
 
 find_program(pkg_config NAMES pkg-config pkgconf)

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ricci/array.h"
 #include "ricci/compiler/device/thread_pool.h"
 #include "ricci/ir/text.h"
 #include "ricci/runtime/session.h"
@@ -219,6 +220,28 @@ int main(void) {
   ASSERT_FALSE(executable.empty());
   const ToolRun ran = run_shell("'" + executable + "'");
   EXPECT_EQ(ran.status, 0) << ran.err;
+}
+
+TEST_F(RuntimeFork, ChildrenCompileFunctionsThatTheParentWasCompiling) {
+  // Another thread makes the first call of one function after the other: the child calls the one
+  // that was under way, and must not wait for a thread it does not have.
+  std::vector<Jitted<Array (*)(const Array&)>> functions;
+  for (int k = 0; k < 2000; ++k) {
+    functions.push_back(jit(+[](const Array& x) { return sum(tanh(x) * 0.0 + 1.0); }));
+  }
+  std::atomic<std::size_t> current = 0;
+  const auto length = [](std::size_t k) { return static_cast<std::int64_t>(k + 2); };
+  const Meanwhile compiling([&] {
+    const std::size_t k = current;
+    (void)functions[k](ones({length(k)}));
+    if (k + 1 < functions.size()) current = k + 1;
+  });
+  for (int child = 0; child < 5; ++child) {
+    EXPECT_TRUE(holds_in_child([&] {
+      const std::size_t k = current;
+      return functions[k](ones({length(k)})).item() == static_cast<double>(length(k));
+    }));
+  }
 }
 
 }  // namespace

@@ -10,7 +10,9 @@
 // what was compiled for one expression serves every other of the same structure and types.
 //
 // A number takes the dtype of the array it meets; on its own it is f32, i32 or bool. Arrays of
-// different floats do not mix: `cast(x, DType::F64)`.
+// different floats do not mix: `cast(x, DType::F64)`. `/` is the quotient of floats: of integers it
+// is refused, as libraries and C++ do not agree (`floor_divide`, `trunc_divide`); `%` has the sign
+// of the divisor, as Python's (`fmod` has that of the dividend).
 #pragma once
 
 #include <complex>
@@ -48,6 +50,9 @@ using ArrayNodePtr = std::shared_ptr<ArrayNode>;
 [[nodiscard]] ArrayNodePtr number_node(std::complex<double> value);
 [[nodiscard]] ArrayNodePtr tensor_node(const Tensor& value);
 
+/// UserError(dtype) when it is too large for an i64.
+[[nodiscard]] std::int64_t whole_number(std::uint64_t value);
+
 template <class T>
 concept Number = std::is_arithmetic_v<T>;
 
@@ -55,6 +60,8 @@ template <Number T>
 [[nodiscard]] auto as_number(T value) {
   if constexpr (std::same_as<T, bool>) {
     return value;
+  } else if constexpr (std::unsigned_integral<T> && sizeof(T) == sizeof(std::uint64_t)) {
+    return whole_number(value);
   } else if constexpr (std::integral<T>) {
     return static_cast<std::int64_t>(value);
   } else {
@@ -115,9 +122,14 @@ class Array {
   template <class T>
   std::span<const T> data() && = delete;
   /// Computes it now; gives itself.
-  const Array& eval(std::source_location where = std::source_location::current()) const {  // NOLINT
-    (void)tensor(where);
+  const Array& eval(  // NOLINT: what it gives may be dropped
+      std::source_location where = std::source_location::current()) const& {
+    (void)static_cast<const Array&>(*this).tensor(where);
     return *this;
+  }
+  Array eval(std::source_location where = std::source_location::current()) && {  // NOLINT
+    (void)static_cast<const Array&>(*this).tensor(where);
+    return std::move(*this);
   }
   /// One element that is not 0: for `if`. Arrays that are traced have none: `where`, `cond`.
   explicit operator bool() const;
@@ -198,6 +210,14 @@ class Array {
   friend Array operator||(const Array& a, T b) {
     return a || Array(b);
   }
+  template <detail::Number T>
+  friend Array operator&&(T a, const Array& b) {
+    return Array(a) && b;
+  }
+  template <detail::Number T>
+  friend Array operator||(T a, const Array& b) {
+    return Array(a) || b;
+  }
   friend Array operator~(Operand x);
   friend Array& operator+=(Array& a, Operand b);
   friend Array& operator-=(Array& a, Operand b);
@@ -234,8 +254,11 @@ class ArrayAt {
 
   Array x_;
   std::vector<Index> indices_;
-  std::vector<Array> held_;  // those that indices point to
 };
+
+inline Index::Index(const Array& i, Place w)
+    : kind(Kind::Gather), node(i.node()), result(i.result()), where(w) {}
+inline Array Index::indices() const { return {node, result}; }
 
 /// An array or a number with the place of the operator that uses it.
 struct Operand {

@@ -37,11 +37,11 @@ struct Blocks {
   std::vector<Array> blocks;  ///< row by row
 
   /// The block of two leaves, by their names or their numbers.
-  [[nodiscard]] const Array& operator()(std::string_view row, std::string_view column) const {
+  [[nodiscard]] Array operator()(std::string_view row, std::string_view column) const {
     return (*this)(detail::leaf_number(leaf_names(rows), row),
                    detail::leaf_number(leaf_names(columns), column));
   }
-  [[nodiscard]] const Array& operator()(std::size_t row, std::size_t column) const {
+  [[nodiscard]] Array operator()(std::size_t row, std::size_t column) const {
     const std::size_t n = detail::count_leaves(columns);
     return blocks[detail::leaf_in_range(row, detail::count_leaves(rows)) * n +
                   detail::leaf_in_range(column, n)];

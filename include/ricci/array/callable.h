@@ -33,10 +33,25 @@ struct Signature<R (*)(P...)> {
   using Parameters = std::tuple<std::decay_t<P>...>;
   static constexpr bool GivesNothing = std::is_void_v<R>;
 };
+template <class R, class... P>
+struct Signature<R (*)(P...) noexcept> : Signature<R (*)(P...)> {};
+// Call operators, in all forms that a named function has.
 template <class R, class C, class... P>
 struct Signature<R (C::*)(P...)> : Signature<R (*)(P...)> {};
 template <class R, class C, class... P>
+struct Signature<R (C::*)(P...) noexcept> : Signature<R (*)(P...)> {};
+template <class R, class C, class... P>
+struct Signature<R (C::*)(P...)&> : Signature<R (*)(P...)> {};
+template <class R, class C, class... P>
+struct Signature<R (C::*)(P...) & noexcept> : Signature<R (*)(P...)> {};
+template <class R, class C, class... P>
 struct Signature<R (C::*)(P...) const> : Signature<R (*)(P...)> {};
+template <class R, class C, class... P>
+struct Signature<R (C::*)(P...) const noexcept> : Signature<R (*)(P...)> {};
+template <class R, class C, class... P>
+struct Signature<R (C::*)(P...) const&> : Signature<R (*)(P...)> {};
+template <class R, class C, class... P>
+struct Signature<R (C::*)(P...) const & noexcept> : Signature<R (*)(P...)> {};
 template <class F>
 concept OneCallOperator = requires { &F::operator(); } && !requires { typename F::Parameters; };
 template <OneCallOperator F>
@@ -75,6 +90,15 @@ inline constexpr bool AreArguments<std::tuple<P...>, A...> =
     (std::convertible_to<const A&, P> && ...);
 template <class F, class... A>
 concept TakesArguments = !WithSignature<F> || AreArguments<typename Signature<F>::Parameters, A...>;
+
+/// A function that can be called only where it may change: a mutable lambda.
+template <class F>
+inline constexpr bool ChangesItself = false;
+template <OneCallOperator F>
+  requires WithSignature<F>
+inline constexpr bool ChangesItself<F> = []<class... P>(std::tuple<P...>*) {
+  return !std::is_invocable_v<const F&, P&...> && std::is_invocable_v<F&, P&...>;
+}(static_cast<typename Signature<F>::Parameters*>(nullptr));
 
 /// A base that hands the parameters of F on, where they are known.
 template <class F>

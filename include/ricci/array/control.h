@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "ricci/array/callable.h"
+#include "ricci/array/math.h"
 #include "ricci/op/control.h"
 
 namespace ricci {
@@ -70,7 +71,14 @@ struct ScanParts {
                                          std::span<const Array> then_results,
                                          std::span<const Array> else_results,
                                          std::source_location where);
-[[nodiscard]] Array counter(std::int64_t start);
+/// The steps of a `fori_loop` and what it starts to count from: i32 where that holds all numbers,
+/// else i64.
+struct LoopRange {
+  std::int64_t steps = 0;
+  Array counter;
+};
+[[nodiscard]] LoopRange loop_range(std::int64_t first, std::int64_t last,
+                                   std::source_location where);
 void require_same_structure(std::size_t given, std::size_t wanted, const char* what,
                             std::source_location where);
 
@@ -169,7 +177,8 @@ template <class Carry, class Xs, class Body>
   }
 }
 
-/// carry = body(i, carry) for i = first … last - 1; gives the last carry.
+/// carry = body(i, carry) for i = first … last - 1; gives the last carry. i is an i32, or an i64
+/// where that is too small.
 template <class Carry, class Body>
   requires std::invocable<Body&, Array&, detail::CarryOf<Carry>&>
 [[nodiscard]] auto fori_loop(std::int64_t first, std::int64_t last, Body&& body, const Carry& init,
@@ -181,10 +190,10 @@ template <class Carry, class Body>
     return {State(s.first + 1, std::move(next))};
   };
   const auto wrapped = [&](std::tuple<State>& s) { return step(std::get<0>(s)); };
-  const std::tuple<State> start{State(detail::counter(first), init)};
-  const std::int64_t steps = last > first ? last - first : 0;
-  return std::get<0>(detail::scan_of(start, std::tuple<>(), std::optional<Dim>(steps), wrapped,
-                                     options, where)
+  const detail::LoopRange range = detail::loop_range(first, last, where);
+  const std::tuple<State> start{State(range.counter, init)};
+  return std::get<0>(detail::scan_of(start, std::tuple<>(), std::optional<Dim>(range.steps),
+                                     wrapped, options, where)
                          .last)
       .second;
 }
@@ -211,28 +220,43 @@ template <class Carry, class Condition, class Body>
                                                options.max_iterations, where));
 }
 
-/// then(args…) where `predicate` is not 0, otherwise(args…) else; only one of them runs.
+namespace detail {
+// What two branches give: one tree, numbers as arrays.
 template <class Then, class Else, class... A>
-  requires std::invocable<Then&, const A&...> && std::invocable<Else&, const A&...>
-[[nodiscard]] auto cond(const Array& predicate, Then&& then, Else&& otherwise, const A&... args) {
-  const auto where = std::source_location::current();
+using BranchResult = CarryOf<std::decay_t<std::invoke_result_t<Then&, const A&...>>>;
+template <class Then, class Else, class... A>
+concept Branches =
+    std::invocable<Then&, const A&...> && std::invocable<Else&, const A&...> &&
+    std::convertible_to<std::invoke_result_t<Else&, const A&...>, BranchResult<Then, Else, A...>>;
+}  // namespace detail
+
+/// then(args…) where `predicate` is not 0, otherwise(args…) else; only one of them runs. Both give
+/// the same structure; a number takes the dtype of what the other branch gives.
+template <class Then, class Else, class... A>
+  requires detail::Branches<Then, Else, A...>
+[[nodiscard]] auto cond(const Operand& predicate, Then&& then, Else&& otherwise, const A&... args) {
+  using R = detail::BranchResult<Then, Else, A...>;
+  const std::source_location where = predicate.where;
   detail::Tracing first("cond", detail::TraceScope::Branch, where);
-  const auto a = then(args...);
+  const R a = then(args...);
   first.end();
   detail::Tracing second("cond", detail::TraceScope::Branch, where);
-  const std::decay_t<decltype(a)> b = otherwise(args...);
+  const R b = otherwise(args...);
   second.end();
-  return with_leaves(a, detail::if_node(predicate, first, second, leaves(a), leaves(b), where));
+  return with_leaves(a,
+                     detail::if_node(predicate.array, first, second, leaves(a), leaves(b), where));
 }
 
 /// The function with the number `index`, the last for larger ones and the first for negative ones.
 template <class F, class... More>
   requires std::invocable<F&>
-[[nodiscard]] auto switch_(const Array& index, F&& first, More&&... more) {
+[[nodiscard]] auto switch_(const Operand& index, F&& first, More&&... more) {
   if constexpr (sizeof...(More) == 0) {
-    return first();
+    return detail::CarryOf<std::decay_t<std::invoke_result_t<F&>>>(first());
   } else {
-    return cond(index < 1, first, [&] { return switch_(index - 1, more...); });
+    const std::source_location where = index.where;
+    return cond(Operand(lt(index.array, 1, where), where), first,
+                [&] { return switch_(Operand(sub(index.array, 1, where), where), more...); });
   }
 }
 

@@ -26,19 +26,26 @@ class NestedList {
  public:
   template <detail::Number T>
   NestedList(T value)  // NOLINT: a number is a list of no depth
-      : number_(static_cast<double>(value)),
-        is_float_(std::floating_point<T>),
-        is_bool_(std::same_as<T, bool>) {}
+      : is_float_(std::floating_point<T>), is_bool_(std::same_as<T, bool>) {
+    if constexpr (std::floating_point<T>) {
+      number_ = static_cast<double>(value);
+    } else {
+      whole_ = detail::as_number(value);
+    }
+  }
   NestedList(std::initializer_list<NestedList> items) : is_list_(true), items_(items) {}  // NOLINT
 
-  /// UserError(shape) when rows differ in length.
+  /// Whole numbers are i32, or i64 where one of them does not fit. UserError(shape) when rows
+  /// differ in length, UserError(dtype) when a whole number does not fit the dtype that is asked
+  /// for.
   [[nodiscard]] Tensor to_tensor(std::optional<DType> dtype, std::source_location where) const;
 
  private:
-  void collect(std::size_t depth, StaticDims& dims, std::vector<double>& numbers, bool& all_int,
-               bool& all_bool, std::source_location where) const;
+  struct Found;
+  void collect(std::size_t depth, Found& found, std::source_location where) const;
 
   double number_ = 0;
+  std::int64_t whole_ = 0;  // of what is no float
   bool is_float_ = false;
   bool is_bool_ = false;
   bool is_list_ = false;

@@ -25,8 +25,38 @@ consteval std::size_t count_fields() {
     return sizeof...(Given);
   }
 }
+/// Initialises a base of T, and nothing else; never defined.
 template <class T>
-inline constexpr std::size_t FieldCount = count_fields<T>();
+struct AnyBase {
+  template <class U>
+    requires(std::is_base_of_v<U, T> && !std::is_same_v<U, T>)
+  operator U() const;  // NOLINT: that is the point
+};
+/// A base takes an initialiser as a field does, and is none.
+template <class T>
+inline constexpr bool HasBase = requires { T{AnyBase<T>{}}; };
+
+template <std::size_t>
+using AnyFieldAt = AnyField;
+template <class T, std::size_t... Before, std::size_t... After>
+consteval bool starts_c_array(std::index_sequence<Before...>, std::index_sequence<After...>) {
+  return requires { T{AnyFieldAt<Before>{}..., {}}; } &&
+         !requires { T{AnyFieldAt<Before>{}..., {}, AnyFieldAt<After>{}...}; };
+}
+template <class T, std::size_t Count, std::size_t... I>
+consteval bool has_c_array(std::index_sequence<I...>) {
+  return (
+      starts_c_array<T>(std::make_index_sequence<I>(), std::make_index_sequence<Count - 1 - I>()) ||
+      ...);
+}
+/// A C array takes an initialiser an element, and all of them are used up by one pair of braces.
+template <class T>
+inline constexpr bool HasCArray =
+    has_c_array<T, count_fields<T>()>(std::make_index_sequence<count_fields<T>()>());
+
+/// 0 for a struct whose fields cannot be told apart; `tie_fields` says so.
+template <class T>
+inline constexpr std::size_t FieldCount = HasBase<T> || HasCArray<T> ? 0 : count_fields<T>();
 
 inline constexpr std::size_t MostFields = 48;
 
@@ -103,7 +133,12 @@ struct FieldsOf<0> {
 /// References to all fields of a plain struct.
 template <class T>
 constexpr auto tie_fields(T& s) {
-  constexpr std::size_t count = FieldCount<std::remove_const_t<T>>;
+  using Struct = std::remove_const_t<T>;
+  constexpr std::size_t count = FieldCount<Struct>;
+  static_assert(!HasBase<Struct>,
+                "a struct of arrays has no base class: make it a field, or specialise "
+                "ricci::TreeTraits");
+  static_assert(!HasCArray<Struct>, "a struct of arrays has no C arrays: std::array<Array, N>");
   static_assert(count <= MostFields,
                 "a struct of arrays has at most 48 fields: group some of them");
   return FieldsOf<count>::tie(s);

@@ -109,6 +109,10 @@ inline constexpr char TypeTag = 0;
 /// number of threads may call it.
 template <class F>
 class Jitted : public detail::SignedAs<F> {
+  static_assert(!detail::ChangesItself<F>,
+                "jit calls a function once for all calls with the same types, so it must not be "
+                "mutable: take what changes as an argument and give it back");
+
  public:
   Jitted(F f, JitOptions options, std::source_location where)
       : f_(std::move(f)), cache_(std::make_shared<detail::JitCache>(std::move(options), where)) {}
@@ -117,7 +121,7 @@ class Jitted : public detail::SignedAs<F> {
     requires detail::TakesArguments<F, std::decay_t<A>...>
   auto operator()(A&&... args) const {
     using Args = detail::Arguments<F, std::decay_t<A>...>;
-    using R = detail::Result<const F, Args>;
+    using R = detail::Result<F, Args>;
     constexpr std::array<bool, sizeof...(A)> handed = {std::is_rvalue_reference_v<A&&> &&
                                                        !std::is_const_v<A>...};
     if constexpr (std::same_as<Args, std::tuple<std::remove_cvref_t<A>...>>) {
@@ -151,7 +155,7 @@ class Jitted : public detail::SignedAs<F> {
                                    Args args) const {
     detail::Tracing tracing("jit", detail::TraceScope::Jit, cache_->where());
     detail::Refill(cache_->marks(tracing, given)).visit(args);
-    const R result = std::apply(f_, args);
+    const R result = std::apply(const_cast<F&>(f_), args);  // NOLINT: it does not change itself
     const std::vector<Array> results = detail::strong(leaves(result), cache_->where());
     const std::vector<Array> nothing(results.size(), Array(0));
     return cache_->add(std::move(key), given, tracing, results, detail::argument_names(args),
@@ -170,15 +174,56 @@ template <class F>
   return Jitted<F>(std::move(f), std::move(options), where);
 }
 
-/// What a function does, as a graph: inputs are the leaves of its arguments, named by their fields,
-/// then what it captured.
+namespace detail {
+
+/// An array without a value that functions can be traced with.
+[[nodiscard]] Array stand_in(const Type& type);
+template <class A>
+using TracedAs = std::conditional_t<std::same_as<A, Type>, Array, A>;
+template <class A>
+[[nodiscard]] const A& traced_as(const A& argument) {
+  return argument;
+}
+[[nodiscard]] inline Array traced_as(const Type& type) { return stand_in(type); }
+
+template <class F>
+concept Traceable = !std::convertible_to<F, Array> && !std::same_as<std::decay_t<F>, Value>;
+template <class A>
+concept NoPlace = !std::same_as<A, std::source_location>;
+
 template <class F, class... A>
-  requires(!std::same_as<std::decay_t<F>, Value>)
-[[nodiscard]] Graph trace(F&& f, const A&... args) {
-  using Args = detail::Arguments<F, A...>;
-  const auto traced = detail::trace_tree("trace", detail::TraceScope::Once, f, Args(args...),
-                                         std::source_location::current());
-  return detail::graph_of(traced.function);
+[[nodiscard]] Graph trace_at(std::source_location where, F& f, const A&... args) {
+  using Args = Arguments<F, TracedAs<A>...>;
+  return graph_of(
+      trace_tree("trace", TraceScope::Once, f, Args(traced_as(args)...), where).function);
+}
+
+}  // namespace detail
+
+/// What a function does, as a graph: inputs are the leaves of its arguments, named by their fields,
+/// then what it captured. A Type stands for an array of it: trace(f, f32({2, 3})).
+template <detail::Traceable F>
+[[nodiscard]] Graph trace(F&& f, Here where = Here::current()) {
+  return detail::trace_at(where, f);
+}
+template <detail::Traceable F, detail::NoPlace A>
+[[nodiscard]] Graph trace(F&& f, const A& a, Here where = Here::current()) {
+  return detail::trace_at(where, f, a);
+}
+template <detail::Traceable F, detail::NoPlace A, detail::NoPlace B>
+[[nodiscard]] Graph trace(F&& f, const A& a, const B& b, Here where = Here::current()) {
+  return detail::trace_at(where, f, a, b);
+}
+template <detail::Traceable F, detail::NoPlace A, detail::NoPlace B, detail::NoPlace C>
+[[nodiscard]] Graph trace(F&& f, const A& a, const B& b, const C& c, Here where = Here::current()) {
+  return detail::trace_at(where, f, a, b, c);
+}
+/// Of more arguments; messages do not say where it was called.
+template <detail::Traceable F, detail::NoPlace A, detail::NoPlace B, detail::NoPlace C,
+          detail::NoPlace D, detail::NoPlace... More>
+[[nodiscard]] Graph trace(F&& f, const A& a, const B& b, const C& c, const D& d,
+                          const More&... more) {
+  return detail::trace_at({}, f, a, b, c, d, more...);
 }
 
 /// A graph as a function: arrays for its inputs and params, in order of creation.

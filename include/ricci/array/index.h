@@ -10,6 +10,9 @@
 namespace ricci {
 
 class Array;
+namespace detail {
+struct ArrayNode;
+}
 
 /// start:stop:step as in NumPy: negative places count from the end, those outside are moved to it.
 struct Slice {
@@ -44,13 +47,15 @@ struct Index {
   Index(Slice r, Place w = Place::current()) : kind(Kind::Range), range(r), where(w) {}  // NOLINT
   Index(NewAxis, Place w = Place::current()) : kind(Kind::New), where(w) {}              // NOLINT
   Index(Ellipsis, Place w = Place::current()) : kind(Kind::Rest), where(w) {}            // NOLINT
-  Index(const Array& i, Place w = Place::current())                                      // NOLINT
-      : kind(Kind::Gather), indices(&i), where(w) {}
+  Index(const Array& i, Place w = Place::current());                                     // NOLINT
+
+  [[nodiscard]] Array indices() const;
 
   Kind kind = Kind::None;
   std::int64_t place = 0;
   Slice range = {};
-  const Array* indices = nullptr;  ///< lives as long as the expression
+  std::shared_ptr<detail::ArrayNode> node = {};  ///< of an array of indices, and which result
+  std::uint32_t result = 0;
   std::source_location where = {};
 };
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <source_location>
 #include <span>
 #include <type_traits>
@@ -62,22 +63,47 @@ struct LiftedResult<std::pair<Value, Value>> {
 template <class>
 using ValueFor = Value;
 
-}  // namespace detail
-
-/// What `build` builds of one value per array, as arrays: one, or as many as it gives.
 template <class Build, class... A>
-  requires std::invocable<Build&, detail::ValueFor<A>...>
-[[nodiscard]] auto lift(Build&& build, const A&... arrays) {
-  using Given = std::decay_t<std::invoke_result_t<Build&, detail::ValueFor<A>...>>;
+[[nodiscard]] auto lift_at(std::source_location where, Build& build, const A&... arrays) {
+  using Given = std::decay_t<std::invoke_result_t<Build&, ValueFor<A>...>>;
   const std::array<Array, sizeof...(A)> operands = {Array(arrays)...};
-  const detail::Pieces run = [](void* f, Graph&, std::span<const Value> v) {
+  const Pieces run = [](void* f, Graph&, std::span<const Value> v) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      return detail::values_in((*static_cast<std::remove_reference_t<Build>*>(f))(v[I]...));
+      return values_in((*static_cast<Build*>(f))(v[I]...));
     }(std::make_index_sequence<sizeof...(A)>());
   };
   void* context = const_cast<void*>(static_cast<const void*>(&build));  // NOLINT: handed back as is
-  return detail::LiftedResult<Given>::from(
-      detail::lift_pieces(operands, run, context, std::source_location::current()));
+  return LiftedResult<Given>::from(lift_pieces(operands, run, context, where));
+}
+
+}  // namespace detail
+
+/// What `build` builds of one value per array, as arrays: one, or as many as it gives.
+template <class Build, std::convertible_to<Array> A>
+  requires std::invocable<Build&, Value>
+[[nodiscard]] auto lift(Build&& build, const A& a, Here where = Here::current()) {
+  return detail::lift_at(where, build, a);
+}
+template <class Build, std::convertible_to<Array> A, std::convertible_to<Array> B>
+  requires std::invocable<Build&, Value, Value>
+[[nodiscard]] auto lift(Build&& build, const A& a, const B& b, Here where = Here::current()) {
+  return detail::lift_at(where, build, a, b);
+}
+template <class Build, std::convertible_to<Array> A, std::convertible_to<Array> B,
+          std::convertible_to<Array> C>
+  requires std::invocable<Build&, Value, Value, Value>
+[[nodiscard]] auto lift(Build&& build, const A& a, const B& b, const C& c,
+                        Here where = Here::current()) {
+  return detail::lift_at(where, build, a, b, c);
+}
+/// Of more arrays; messages do not say where it was called.
+template <class Build, std::convertible_to<Array> A, std::convertible_to<Array> B,
+          std::convertible_to<Array> C, std::convertible_to<Array> D,
+          std::convertible_to<Array>... More>
+  requires std::invocable<Build&, Value, Value, Value, Value, detail::ValueFor<More>...>
+[[nodiscard]] auto lift(Build&& build, const A& a, const B& b, const C& c, const D& d,
+                        const More&... more) {
+  return detail::lift_at({}, build, a, b, c, d, more...);
 }
 
 }  // namespace ricci

@@ -112,7 +112,9 @@ struct AxisList {
 [[nodiscard]] Array dot(const Array& a, const Array& b, Here where = Here::current());
 [[nodiscard]] Array matvec(const Array& a, const Array& x, Here where = Here::current());
 [[nodiscard]] Array outer(const Array& a, const Array& b, Here where = Here::current());
-/// Products summed over the letters that are missing behind the arrow: "ij,jk->ik".
+/// Products summed over the letters that are missing behind the arrow: "ij,jk->ik". A letter twice
+/// in one operand is its diagonal, "ii->i"; "..." stands for axes without letters, which are
+/// broadcast.
 [[nodiscard]] Array einsum(std::string_view letters, const std::vector<Array>& operands,
                            Here where = Here::current());
 [[nodiscard]] Array solve(const Array& a, const Array& b, Here where = Here::current());

@@ -18,6 +18,7 @@ namespace ricci {
 [[nodiscard]] Array negative(const Array& x, Here where = Here::current());
 [[nodiscard]] Array multiply(const Array& a, const Array& b, Here where = Here::current());
 [[nodiscard]] Array subtract(const Array& a, const Array& b, Here where = Here::current());
+/// a / b of floats; integers are refused (`floor_divide`, `trunc_divide`).
 [[nodiscard]] Array divide(const Array& a, const Array& b, Here where = Here::current());
 [[nodiscard]] Array equal(const Array& a, const Array& b, Here where = Here::current());
 [[nodiscard]] Array not_equal(const Array& a, const Array& b, Here where = Here::current());
@@ -47,7 +48,11 @@ namespace ricci {
 // Element by element.
 /// The quotient, rounded down.
 [[nodiscard]] Array floor_divide(const Array& a, const Array& b, Here where = Here::current());
-/// What is left of a, exactly: of the sign of b, as Python's %.
+/// The quotient, rounded towards 0, as C's /.
+[[nodiscard]] Array trunc_divide(const Array& a, const Array& b, Here where = Here::current());
+/// What is left of a, exactly: of the sign of a, as C's %.
+[[nodiscard]] Array fmod(const Array& a, const Array& b, Here where = Here::current());
+/// What is left of a, exactly: of the sign of b, as Python's % and that of arrays.
 [[nodiscard]] Array remainder(const Array& a, const Array& b, Here where = Here::current());
 [[nodiscard]] Array log10(const Array& x, Here where = Here::current());
 /// log(eᵃ + eᵇ)

@@ -51,7 +51,7 @@ namespace ricci {
                         const Array& value = 0, Here where = Here::current());
 [[nodiscard]] Array tril(const Array& x, std::int64_t k = 0, Here where = Here::current());
 [[nodiscard]] Array triu(const Array& x, std::int64_t k = 0, Here where = Here::current());
-/// Slices of one axis by index.
+/// Slices of one axis by index; negative ones count from the end, as in x[indices].
 [[nodiscard]] Array take(const Array& x, const Array& indices, std::int64_t axis = 0,
                          Here where = Here::current());
 [[nodiscard]] Array take_along_axis(const Array& x, const Array& indices, std::int64_t axis = -1,

@@ -231,26 +231,36 @@ inline constexpr bool IsArgumentList = IsA<X, std::tuple>;
 template <WithSignature F, class X>
 inline constexpr bool IsArgumentList<F, X> =
     IsA<X, std::tuple> && !std::same_as<typename Signature<F>::Parameters, std::tuple<X>>;
+
+// All arguments of a function, from what a point is given as.
+template <class F, class X>
+struct PointOf {
+  using type = DifferentiableArguments<F, X>;
+};
+template <class F, class... X>
+  requires IsArgumentList<F, std::tuple<X...>>
+struct PointOf<F, std::tuple<X...>> {
+  using type = DifferentiableArguments<F, X...>;
+};
 }  // namespace detail
 
 /// {value, tangent}: `f` and its derivative at `primal` along `tangent`, a tree of the same
 /// structure; tuples of arguments and tangents for a function of several.
-template <class F, class X>
+template <class F, class X, class T>
   requires detail::FunctionOfArrays<F>
-[[nodiscard]] auto jvp(const F& f, const X& primal, const X& tangent,
+[[nodiscard]] auto jvp(F f, const X& primal, const T& tangent,
                        std::source_location where = std::source_location::current()) {
-  if constexpr (detail::IsArgumentList<F, X>) {
-    const X args = detail::strong_tree(primal, where);
-    const auto traced = detail::trace_tree("jvp", detail::TraceScope::Once, f, args, where);
-    const std::vector<Array> out =
-        detail::tangents(traced.function, leaves(args), leaves(tangent), where);
-    const std::span<const Array> results(out);
-    return std::pair{with_leaves(traced.result, results.first(out.size() / 2)),
-                     with_leaves(traced.result, results.subspan(out.size() / 2))};
-  } else {
-    using T = detail::AsArray<X>;
-    return jvp(f, std::tuple<T>(primal), std::tuple<T>(tangent), where);
-  }
+  using Args = typename detail::PointOf<F, X>::type;
+  static_assert(std::constructible_from<Args, const X&> && std::constructible_from<Args, const T&>,
+                "point and tangent are of the function's argument, or tuples of its arguments");
+  const Args args = detail::strong_tree(Args(primal), where);
+  const auto traced =
+      detail::trace_tree("jvp", detail::TraceScope::Once, std::as_const(f), args, where);
+  const std::vector<Array> out =
+      detail::tangents(traced.function, leaves(args), leaves(Args(tangent)), where);
+  const std::span<const Array> results(out);
+  return std::pair{with_leaves(traced.result, results.first(out.size() / 2)),
+                   with_leaves(traced.result, results.subspan(out.size() / 2))};
 }
 
 namespace detail {
@@ -293,36 +303,77 @@ struct WithMap {
 
 }  // namespace detail
 
+namespace detail {
+
+template <class F, class... A>
+[[nodiscard]] auto vjp_at(std::source_location where, const F& f, const A&... args) {
+  using Args = DifferentiableArguments<F, A...>;
+  const Args all = strong_tree(Args(args...), where);
+  auto traced = trace_tree("vjp", TraceScope::Once, f, all, where);
+  using R = decltype(traced.result);
+  Linearization split = linearize_vjp(traced.function, leaves(all), where);
+  using Map = Pullback<R, Args>;
+  return WithMap<R, Map>{with_leaves(traced.result, split.values),
+                         Map{std::move(split.map), traced.result, all, where}};
+}
+template <class F, class... A>
+[[nodiscard]] auto linearize_at(std::source_location where, const F& f, const A&... args) {
+  using Args = DifferentiableArguments<F, A...>;
+  const Args all = strong_tree(Args(args...), where);
+  auto traced = trace_tree("linearize", TraceScope::Once, f, all, where);
+  using R = decltype(traced.result);
+  Linearization split = linearize_jvp(traced.function, leaves(all), where);
+  using Map = Pushforward<R, Args>;
+  return WithMap<R, Map>{with_leaves(traced.result, split.values),
+                         Map{std::move(split.map), traced.result, where}};
+}
+template <class A>
+concept Argument = !std::same_as<A, std::source_location>;
+
+}  // namespace detail
+
 /// {value, pullback}: pullback(cotangent) gives the cotangents of the arguments, any number of
 /// times, without running `f` again.
-template <class F, class... A>
-  requires detail::FunctionOfArrays<F> && (!std::convertible_to<A, std::source_location> && ...)
-[[nodiscard]] auto vjp(const F& f, const A&... args) {
-  using Args = detail::DifferentiableArguments<F, A...>;
-  const auto where = std::source_location::current();
-  const Args all = detail::strong_tree(Args(args...), where);
-  auto traced = detail::trace_tree("vjp", detail::TraceScope::Once, f, all, where);
-  using R = decltype(traced.result);
-  detail::Linearization split = detail::linearize_vjp(traced.function, leaves(all), where);
-  using Map = detail::Pullback<R, Args>;
-  return detail::WithMap<R, Map>{with_leaves(traced.result, split.values),
-                                 Map{std::move(split.map), traced.result, all, where}};
+template <detail::FunctionOfArrays F, detail::Argument A>
+[[nodiscard]] auto vjp(F f, const A& a, Here where = Here::current()) {
+  return detail::vjp_at(where, f, a);
+}
+template <detail::FunctionOfArrays F, detail::Argument A, detail::Argument B>
+[[nodiscard]] auto vjp(F f, const A& a, const B& b, Here where = Here::current()) {
+  return detail::vjp_at(where, f, a, b);
+}
+template <detail::FunctionOfArrays F, detail::Argument A, detail::Argument B, detail::Argument C>
+[[nodiscard]] auto vjp(F f, const A& a, const B& b, const C& c, Here where = Here::current()) {
+  return detail::vjp_at(where, f, a, b, c);
+}
+/// Of more arguments; messages do not say where it was called.
+template <detail::FunctionOfArrays F, detail::Argument A, detail::Argument B, detail::Argument C,
+          detail::Argument D, detail::Argument... More>
+[[nodiscard]] auto vjp(F f, const A& a, const B& b, const C& c, const D& d, const More&... more) {
+  return detail::vjp_at({}, f, a, b, c, d, more...);
 }
 
 /// {value, pushforward}: pushforward(tangents…) gives the tangent of the result, any number of
 /// times, without running `f` again.
-template <class F, class... A>
-  requires detail::FunctionOfArrays<F>
-[[nodiscard]] auto linearize(const F& f, const A&... args) {
-  using Args = detail::DifferentiableArguments<F, A...>;
-  const auto where = std::source_location::current();
-  const Args all = detail::strong_tree(Args(args...), where);
-  auto traced = detail::trace_tree("linearize", detail::TraceScope::Once, f, all, where);
-  using R = decltype(traced.result);
-  detail::Linearization split = detail::linearize_jvp(traced.function, leaves(all), where);
-  using Map = detail::Pushforward<R, Args>;
-  return detail::WithMap<R, Map>{with_leaves(traced.result, split.values),
-                                 Map{std::move(split.map), traced.result, where}};
+template <detail::FunctionOfArrays F, detail::Argument A>
+[[nodiscard]] auto linearize(F f, const A& a, Here where = Here::current()) {
+  return detail::linearize_at(where, f, a);
+}
+template <detail::FunctionOfArrays F, detail::Argument A, detail::Argument B>
+[[nodiscard]] auto linearize(F f, const A& a, const B& b, Here where = Here::current()) {
+  return detail::linearize_at(where, f, a, b);
+}
+template <detail::FunctionOfArrays F, detail::Argument A, detail::Argument B, detail::Argument C>
+[[nodiscard]] auto linearize(F f, const A& a, const B& b, const C& c,
+                             Here where = Here::current()) {
+  return detail::linearize_at(where, f, a, b, c);
+}
+/// Of more arguments; messages do not say where it was called.
+template <detail::FunctionOfArrays F, detail::Argument A, detail::Argument B, detail::Argument C,
+          detail::Argument D, detail::Argument... More>
+[[nodiscard]] auto linearize(F f, const A& a, const B& b, const C& c, const D& d,
+                             const More&... more) {
+  return detail::linearize_at({}, f, a, b, c, d, more...);
 }
 
 /// hvp(f)(x, v, more…): the Hessian of `f` by x, times v; both trees of one structure. Forward over
@@ -331,10 +382,13 @@ template <class F>
   requires detail::FunctionOfArrays<F>
 [[nodiscard]] auto hvp(F f, std::source_location where = std::source_location::current()) {
   return [f = std::move(f), where](const auto& x, const auto& v, const auto&... more) {
-    const auto gradient = [&](const std::decay_t<decltype(x)>& at) {
+    using Args = detail::DifferentiableArguments<F, std::decay_t<decltype(x)>,
+                                                 std::decay_t<decltype(more)>...>;
+    using Point = std::tuple_element_t<0, Args>;
+    const auto gradient = [&](const Point& at) {
       return detail::value_and_grad_of<0>("hvp", f, where, at, more...).second;
     };
-    return jvp(gradient, x, v, where).second;
+    return jvp(gradient, Point(x), Point(v), where).second;
   };
 }
 

@@ -71,11 +71,18 @@ concept TupleLike = IsA<T, std::tuple> || IsA<T, std::pair>;
 template <class T>
 concept WithTraits = requires(T& x, TreeVisitor& v) { TreeTraits<T>::visit(x, v); };
 
+// A position as text, without making one at each visit.
+template <std::size_t I>
+inline constexpr std::array<char, 3> Digits = {char('0' + I / 100), char('0' + I / 10 % 10),
+                                               char('0' + I % 10)};
+template <std::size_t I>
+constexpr std::string_view position_text() {
+  static_assert(I < 1000, "a tuple of arrays has at most 1000 elements");
+  return std::string_view(Digits<I>.data(), 3).substr(I < 10 ? 2 : I < 100 ? 1 : 0);
+}
 template <class T, std::size_t... I>
 void visit_tuple(T& tree, TreeVisitor& v, std::index_sequence<I...>) {
-  constexpr std::array<const char*, 16> digits = {"0", "1", "2",  "3",  "4",  "5",  "6",  "7",
-                                                  "8", "9", "10", "11", "12", "13", "14", "15"};
-  (v.visit(I < digits.size() ? digits[I] : "more", std::get<I>(tree)), ...);
+  (v.visit(position_text<I>(), std::get<I>(tree)), ...);
 }
 template <class T, std::size_t... I>
 void visit_struct(T& tree, TreeVisitor& v, std::index_sequence<I...>) {
@@ -119,6 +126,8 @@ void TreeVisitor::visit(T& tree) {
       visit(key);
       if constexpr (std::convertible_to<decltype(key), std::string_view>) {
         visit(std::string_view(key), x);
+      } else if constexpr (std::integral<std::remove_cvref_t<decltype(key)>>) {
+        visit(std::to_string(key), x);
       } else {
         visit(std::string_view("value"), x);
       }
