@@ -12,7 +12,7 @@ endif()
 
 set(tests_dir "${PROJECT_SOURCE_DIR}/tests")
 set(sources "")
-set(RICCI_TEST_FOLDERS unit ops property golden errors reference backend runtime array fuzz
+set(RICCI_TEST_FOLDERS unit ops property golden errors reference backend runtime array nn fuzz
     CACHE STRING "Which folders of tests are built: fewer are built sooner")
 mark_as_advanced(RICCI_TEST_FOLDERS)
 foreach(folder ${RICCI_TEST_FOLDERS} support)
@@ -75,7 +75,7 @@ if(sources)
   foreach(group ops:OpCases:ops transforms:OpTransforms:ops mutations:OpMutations:ops
                 property:Property:property golden:Golden:golden errors:Diagnostics:errors
                 reference:Reference:reference backend:Backend:backend runtime:Runtime:runtime
-                array:Array:array fuzz_corpus:FuzzCorpus:fuzz)
+                array:Array:array nn:Nn:nn fuzz_corpus:FuzzCorpus:fuzz)
     string(REPLACE ":" ";" parts "${group}")
     list(GET parts 0 name)
     list(GET parts 1 prefix)
