@@ -168,12 +168,16 @@ struct Mixed {
 };
 
 TEST(NnSummary, ListsStructsWithArrays) {
-  EXPECT_EQ(nn::summary(Mixed{}),
-            "name     type       arrays                                                  params\n"
-            "         Mixed      scale f32[]                                                  1\n"
-            "c1       Conv2d     w f32[8, 1, 3, 3], b f32[8]                                 80\n"
-            "norm     BatchNorm  w f32[8], b f32[8], mean f32[8] (buffer), var f32[8] (buffer)"
-            "      16\n");
+  EXPECT_EQ(
+      nn::summary(Mixed{}),
+      R"(name     type       arrays                                                         params
+         Mixed      scale f32[]                                                         1
+c1       Conv2d     w f32[8, 1, 3, 3], b f32[8]                                        80
+norm     BatchNorm  w f32[8], b f32[8], mean f32[8] (buffer), var f32[8] (buffer)      16
+heads.0  Linear     w f32[300, 10], b f32[10]                                       3,010
+heads.1  Linear     w f32[4, 2]                                                         8
+Mixed: 3,115 params, 16 in buffers, 12.2 KiB
+)");
 }
 
 TEST(NnSummary, OneArrayIsATable) {

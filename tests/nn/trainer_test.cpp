@@ -2,12 +2,15 @@
 // what is kept and restored.
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 
 #include <gtest/gtest.h>
 
 #include "ricci/nn.h"
 #include "ricci/support/error.h"
+
+#include "support/every_device.h"
 
 namespace ricci {
 namespace {
@@ -198,6 +201,35 @@ TEST(NnTrainer, OptionsReachTheTrainingStep) {
   (void)train(draw(1, 8));
   EXPECT_FALSE(array_equal(train.model().out.w, before.out.w));
   EXPECT_LT(norm(train.model().out.w - before.out.w).item(), 1.01e-3);
+}
+
+TEST(NnTrainer, IsExportedForC) {
+  if (!testing::has_device("cpu")) GTEST_SKIP() << "objects are for the CPU";
+  Trainer train(Net{}, squared_error);
+  train.compile(draw(1, 4));
+  const std::string file = temporary("ricci_nn_step.o");
+  export_c(file, train, {.name = "net"});
+  const std::string header = temporary("ricci_nn_step.h");
+  std::ifstream in(header);
+  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  for (const char* word : {"net_run", "hidden_w", "norm_mean", "step_key"}) {
+    EXPECT_NE(text.find(word), std::string::npos) << word;
+  }
+  std::filesystem::remove(file);
+  std::filesystem::remove(header);
+}
+
+// What a loss captures is fed as it was when it was traced; draws of the generator are new.
+TEST(NnTrainer, CapturesAndDrawsAreInputs) {
+  const Array target = array({2.0, -1.0});
+  const auto loss = [&](const Array& w, const Array& x) {
+    return std::pair{mse(w * x, target), uniform({4})};
+  };
+  Trainer train(zeros({2}), loss, Sgd{.learning_rate = 0.5});
+  const Array first = train(ones({2})).second;
+  EXPECT_FALSE(array_equal(first, train(ones({2})).second));
+  for (int i = 0; i < 30; ++i) (void)train(ones({2}));
+  EXPECT_TRUE(allclose(train.model(), target, 1e-3, 1e-3));
 }
 
 TEST(NnTrainer, SaysWhatIsWrong) {
