@@ -2,22 +2,17 @@
 #include <filesystem>
 #include <iostream>
 
-#include "ricci/array.h"
+#include "ricci/nn.h"
 
 using namespace ricci;  // NOLINT: an example reads better without prefixes
 
-struct Conv {
-  Array w, b;
-  Array operator()(const Array& x) const { return conv2d(x, w, b, {.padding = 1}); }
-};
 struct Net {  // fields are params, named "c1.w", "out.b", …
-  Conv c1{normal(Key(1), {8, 1, 3, 3}, 0, 0.4), zeros({8})};
-  Conv c2{normal(Key(2), {16, 8, 3, 3}, 0, 0.15), zeros({16})};
-  Array w = normal(Key(3), {256, 4}, 0, 0.06), b = zeros({4});
+  nn::Conv2d c1{1, 8, 3, {.padding = 1}}, c2{8, 16, 3, {.padding = 1}};
+  nn::Linear out{256, 4};
   Array operator()(Array x) const {
     x = max_pool2d(relu(c1(x)), 2);
     x = max_pool2d(relu(c2(x)), 2);
-    return matmul(flatten(x, 1), w) + b;
+    return out(flatten(x, 1));
   }
 };
 struct Batch {
@@ -40,22 +35,17 @@ int main() {
   const auto loss = [](const Net& net, const Batch& b) { return cross_entropy(net(b.x), b.y); };
   const auto accuracy =
       jit([](const Net& net, const Batch& b) { return mean(argmax(net(b.x)) == b.y); });
-  const auto step = jit([&](const Net& net, const Batch& b) {
-    const auto [value, g] = value_and_grad(loss)(net, b);
-    return std::pair{value, tree_map([](Array p, Array d) { return p - 0.1 * d; }, net, g)};
-  });
   const Batch test = draw(Key(99), 256);
-  Net net;
-  Array value;
+  Trainer train(Net{}, loss, Sgd{.learning_rate = 0.1});
   for (int i = 1; i <= 60; ++i) {
-    std::tie(value, net) = step(net, draw(Key(7).fold_in(i), 32));
+    const Array value = train(draw(Key(7).fold_in(i), 32));
     if (i % 20 == 0) {
-      std::cout << i << "  loss " << value << "  test " << accuracy(net, test) << "\n";
+      std::cout << i << "  loss " << value << "  test " << accuracy(train.model(), test) << "\n";
     }
   }
   const std::string file = std::filesystem::temp_directory_path() / "ricci_cnn.npz";
-  save(file, net);
-  const Net again = load(file, Net{});
+  save(file, train.model());
+  const Net again = load<Net>(file);
   std::cout << "loaded: " << accuracy(again, test) << "\n";
   return accuracy(again, test) > 0.9 ? 0 : 1;
 }

@@ -162,7 +162,8 @@ TEST(Docs, PagesForNewcomersShowWhatRuns) {
   expect_blocks_in("docs/FROM_JAX.md", {"from_jax"});
   expect_blocks_in("docs/FROM_PYTORCH.md", {"from_pytorch"});
   expect_blocks_in("docs/FROM_MLX.md", {"from_mlx"});
-  expect_blocks_in("README.md", {"newton", "first_program", "gpt"});
+  expect_blocks_in("docs/NN.md", {"layers"});
+  expect_blocks_in("README.md", {"newton", "first_program", "gpt", "layers"});
 }
 
 std::size_t lines_of(const fs::path& file) {

@@ -178,4 +178,21 @@ inline constexpr std::string_view FieldName = find_field_name<T, I>();
 #pragma clang diagnostic pop
 #endif
 
+template <class T>
+consteval const char* type_text() {
+  return __PRETTY_FUNCTION__;
+}
+template <class T>
+consteval std::string_view find_type_name() {
+  constexpr std::string_view text = type_text<T>();
+  constexpr std::string_view from = text.substr(text.find("T = ") + 4);
+  constexpr std::string_view name = from.substr(0, from.find_first_of(";]"));
+  constexpr std::string_view plain = name.substr(0, name.find('<'));
+  constexpr std::size_t scope = plain.rfind("::");
+  return scope == std::string_view::npos ? name : name.substr(scope + 2);
+}
+/// A type's name without its namespaces.
+template <class T>
+inline constexpr std::string_view TypeName = find_type_name<T>();
+
 }  // namespace ricci::detail

@@ -100,9 +100,6 @@ class JitCache {
   std::source_location where_;
 };
 
-template <class T>
-inline constexpr char TypeTag = 0;
-
 }  // namespace detail
 
 /// A function that is compiled for the types it is called with. Copies share their programs; any

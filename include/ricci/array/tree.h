@@ -1,7 +1,16 @@
 // Trees of arrays: what functions of arrays take and give. An Array is one, and so are plain
 // structs (their fields by reflection, no macro), tuples, pairs, vectors, arrays, maps and
 // optionals of trees. Numbers, enums, bools, strings and functions without captures in them are
-// static: they are part of what a program is compiled for. Other types say how they are walked:
+// static: they are part of what a program is compiled for. Structs with constructors say how they
+// are walked, fields and static values alike:
+//
+//   struct Scale {
+//     explicit Scale(std::int64_t n) : w(ones({n})) {}
+//     void visit(TreeVisitor& v) { v.visit("w", w); }
+//     Array w;
+//   };
+//
+// and for types of others somebody else does:
 //
 //   template <> struct ricci::TreeTraits<MyType> {
 //     static void visit(MyType& x, ricci::TreeVisitor& v) { v.visit("weight", x.weight()); }
@@ -26,9 +35,15 @@
 
 namespace ricci {
 
-/// Specialise it for types that are no plain structs.
+/// Specialise it for types that are no plain structs and have no member `visit`.
 template <class T>
 struct TreeTraits;
+
+/// The type of a struct that a visitor comes by.
+struct TreeType {
+  std::string_view name;  ///< without namespaces: `Linear`
+  const void* id = nullptr;
+};
 
 /// Sees the leaves of a tree in order. Those that only read promise not to change them.
 class TreeVisitor {
@@ -42,11 +57,17 @@ class TreeVisitor {
   virtual void absent() {}
   /// The same for those who give it one.
   virtual void fill(Array& /*place*/) { absent(); }
+  /// A leaf that no optimiser trains: running statistics. It is a leaf like others to most.
+  virtual void buffer(Array& leaf) { array(leaf); }
+  /// A struct of type `type`, before its fields.
+  virtual void object(const TreeType& /*type*/, void* /*self*/) {}
   virtual void enter(std::string_view /*field*/) {}
   virtual void leave() {}
 
   template <class T>
   void visit(T& tree);
+  /// For structs around a buffer: `nn::Buffer`.
+  void visit_buffer(Array& leaf) { leaf.valid() ? buffer(leaf) : fill(leaf); }
   template <class T>
   void visit(std::string_view field, T& tree) {
     enter(field);
@@ -80,6 +101,15 @@ constexpr std::string_view position_text() {
   static_assert(I < 1000, "a tuple of arrays has at most 1000 elements");
   return std::string_view(Digits<I>.data(), 3).substr(I < 10 ? 2 : I < 100 ? 1 : 0);
 }
+template <class T>
+concept VisitsItself = requires(T& x, TreeVisitor& v) { x.visit(v); };
+
+/// Its address stands for a type.
+template <class T>
+inline constexpr char TypeTag = 0;
+template <class T>
+inline constexpr TreeType TreeTypeOf{TypeName<T>, &TypeTag<T>};
+
 template <class T, std::size_t... I>
 void visit_tuple(T& tree, TreeVisitor& v, std::index_sequence<I...>) {
   (v.visit(position_text<I>(), std::get<I>(tree)), ...);
@@ -100,6 +130,9 @@ void TreeVisitor::visit(T& tree) {
     tree.valid() ? array(tree) : fill(tree);
   } else if constexpr (detail::WithTraits<T>) {
     TreeTraits<T>::visit(tree, *this);
+  } else if constexpr (detail::VisitsItself<T>) {
+    object(detail::TreeTypeOf<T>, &tree);
+    tree.visit(*this);
   } else if constexpr (std::is_function_v<std::remove_pointer_t<T>>) {
     word(std::bit_cast<std::uintptr_t>(tree));
   } else if constexpr (std::is_empty_v<T> && !std::is_aggregate_v<T>) {
@@ -136,11 +169,13 @@ void TreeVisitor::visit(T& tree) {
     word(tree.has_value() ? 1 : 0);
     if (tree) visit(*tree);
   } else if constexpr (std::is_aggregate_v<T> && std::is_class_v<T>) {
+    object(detail::TreeTypeOf<T>, &tree);
     detail::visit_struct(tree, *this, std::make_index_sequence<detail::FieldCount<T>>());
   } else {
     static_assert(detail::WithTraits<T>,
                   "a tree of arrays has a part that is no array, struct, tuple, vector, map, "
-                  "optional, number or string: specialise ricci::TreeTraits for it");
+                  "optional, number or string: give it a member visit(ricci::TreeVisitor&), or "
+                  "specialise ricci::TreeTraits for it");
   }
 }
 

@@ -1,0 +1,28 @@
+// Networks: layers as plain structs of arrays, training mode as a scope, and a trainer.
+//
+//   #include <ricci/nn.h>
+//
+//   struct Net {                                  // fields are params, named "hidden.w", "out.b",
+//   …
+//     nn::Linear hidden{784, 128}, out{128, 10};
+//     nn::Dropout drop{0.1};
+//     Array operator()(const Array& x) const { return out(drop(relu(hidden(x)))); }
+//   };
+//   Trainer train(Net{}, loss, AdamW{.learning_rate = 1e-3});
+//   Array l = train(batch);
+#pragma once
+
+#include "ricci/array.h"
+#include "ricci/nn/adapters.h"
+#include "ricci/nn/attention.h"
+#include "ricci/nn/conv.h"
+#include "ricci/nn/initializers.h"
+#include "ricci/nn/linear.h"
+#include "ricci/nn/moe.h"
+#include "ricci/nn/norm.h"
+#include "ricci/nn/recurrent.h"
+#include "ricci/nn/sequence.h"
+#include "ricci/nn/summary.h"
+#include "ricci/nn/trainer.h"
+#include "ricci/nn/training_scope.h"
+#include "ricci/nn/transformer.h"

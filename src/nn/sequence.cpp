@@ -1,0 +1,103 @@
+#include "ricci/nn/sequence.h"
+
+#include <cmath>
+
+#include "ricci/array/create.h"
+#include "ricci/array/nn.h"
+#include "ricci/array/ops.h"
+#include "ricci/array/shape.h"
+#include "ricci/op/ops.h"
+
+#include "nn/layer.h"
+
+namespace ricci::nn {
+namespace {
+
+Conv1d causal_conv(std::int64_t channels, std::int64_t window, bool bias, DType dtype) {
+  return {channels,
+          channels,
+          window,
+          {.padding = window - 1, .groups = channels, .bias = bias, .dtype = dtype}};
+}
+
+// silu of a convolution with the past, of [batch, places, channels].
+Array with_past(const Conv1d& conv, const Array& x, Here where) {
+  const Array all = conv(transpose(x, {0, 2, 1}, where), where);
+  const Array past = narrow(all, 2, 0, x.dim(1), where);
+  return silu(transpose(past, {0, 2, 1}, where), where);
+}
+
+}  // namespace
+
+MambaBlock::MambaBlock(std::int64_t width, const MambaOptions& o) {
+  require_setting(width > 0 && o.expand > 0 && o.state > 0 && o.window > 0 && o.rank >= 0,
+                  "MambaBlock", "its sizes are positive");
+  const std::int64_t inner = o.expand * width;
+  const std::int64_t rank = o.rank == 0 ? (width + 15) / 16 : o.rank;
+  const LinearOptions plain{.bias = false, .dtype = o.dtype};
+  in = Linear(width, 2 * inner, plain);
+  conv = causal_conv(inner, o.window, true, o.dtype);
+  select = Linear(inner, rank + 2 * o.state, plain);
+  step = Linear(rank, inner, {.dtype = o.dtype});
+  // Steps from 0.001 to 0.1, evenly in their logarithms: softplus of the bias.
+  const Array size = exp(uniform(next_key(), {inner}, std::log(1e-3), std::log(0.1)));
+  step.b = cast(size + log(-expm1(-size)), o.dtype);
+  const Array index = cast(arange(o.state) + 1, DType::F32);
+  a_log = cast(broadcast_to(log(index), {inner, o.state}), o.dtype);
+  d = ones({inner}, {.dtype = o.dtype});
+  out = Linear(inner, width, plain);
+}
+
+Array MambaBlock::operator()(const Array& x, Here where) const {
+  const auto parts = split(in(x, where), 2, 2, where);
+  const Array u = with_past(conv, parts[0], where);
+  const Array selected = select(u, where);
+  const std::int64_t rank = step.w.dim(0).value();
+  const std::int64_t state = a_log.dim(1).value();
+  const Array delta = softplus(step(narrow(selected, 2, 0, rank, where), where), where);
+  const Array b = narrow(selected, 2, rank, state, where);
+  const Array c = narrow(selected, 2, rank + state, state, where);
+  const Array y = selective_scan(u, delta, neg(exp(a_log, where), where), b, c,
+                                 op::SelectiveScan{.state_size = state}, where);
+  return out(mul(add(y, mul(u, d, where), where), silu(parts[1], where), where), where);
+}
+
+GatedDeltaNet::GatedDeltaNet(std::int64_t width, std::int64_t head_count,
+                             const GatedDeltaNetOptions& o)
+    : heads(head_count) {
+  require_setting(heads > 0 && width % heads == 0 && o.window > 0, "GatedDeltaNet",
+                  "the number of heads divides the width");
+  const std::int64_t key = o.key_width == 0 ? width / heads : o.key_width;
+  const std::int64_t value = o.value_width == 0 ? key : o.value_width;
+  const LinearOptions plain{.bias = false, .dtype = o.dtype};
+  q = Linear(width, heads * key, plain);
+  k = Linear(width, heads * key, plain);
+  v = Linear(width, heads * value, plain);
+  q_conv = causal_conv(heads * key, o.window, false, o.dtype);
+  k_conv = causal_conv(heads * key, o.window, false, o.dtype);
+  v_conv = causal_conv(heads * value, o.window, false, o.dtype);
+  beta = Linear(width, heads, plain);
+  decay = Linear(width, heads, {.dtype = o.dtype});
+  a_log = zeros({heads}, {.dtype = o.dtype});
+  norm = RMSNorm(value, {.eps = o.eps, .dtype = o.dtype});
+  gate = Linear(width, heads * value, plain);
+  out = Linear(heads * value, width, plain);
+}
+
+Array GatedDeltaNet::operator()(const Array& x, Here where) const {
+  const Dims split_heads = {x.dim(0), x.dim(1), heads, -1};
+  const auto in_heads = [&](const Linear& map, const Conv1d& conv) {
+    return reshape(with_past(conv, map(x, where), where), split_heads, where);
+  };
+  const Array queries = normalize(in_heads(q, q_conv), -1, 1e-6, where);
+  const Array keys = normalize(in_heads(k, k_conv), -1, 1e-6, where);
+  const Array g = neg(mul(exp(a_log, where), softplus(decay(x, where), where), where), where);
+  const Array o =
+      gated_delta_net(queries, keys, in_heads(v, v_conv), g, sigmoid(beta(x, where), where),
+                      op::GatedDeltaNet{.state_size = queries.dim(3)}, where);
+  const Array gates = silu(reshape(gate(x, where), split_heads, where), where);
+  const Array y = mul(norm(o, where), gates, where);
+  return out(reshape(y, {x.dim(0), x.dim(1), -1}, where), where);
+}
+
+}  // namespace ricci::nn

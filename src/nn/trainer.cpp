@@ -1,0 +1,297 @@
+#include "ricci/nn/trainer.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "ricci/array/math.h"
+#include "ricci/io/npy.h"
+#include "ricci/io/object_file.h"
+#include "ricci/ir/rebuild.h"
+#include "ricci/support/error.h"
+
+#include "array/node.h"
+
+namespace ricci::detail {
+namespace {
+
+constexpr std::uint64_t Golden = 0x9E3779B97F4A7C15ULL;
+
+// The graph with its first `params` inputs as params, and without those nobody asks for.
+Graph with_params(const Graph& graph, std::size_t params, std::optional<NodeId> left_out) {
+  Graph out(graph.name());
+  IdMap map(graph);
+  std::size_t seen = 0;
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& n = graph.node(id);
+    if (n.is_leaf()) {
+      const bool is_param = seen++ < params;
+      if (left_out == id) continue;
+      const Value v =
+          is_param ? out.param(*n.leaf_name(), n.types[0]) : out.input(*n.leaf_name(), n.types[0]);
+      map.set({id, 0}, v.id());
+      continue;
+    }
+    Node copy = n;
+    for (ValueId& v : copy.operands) v = *map(v);
+    const NodeId now = out.append(std::move(copy));
+    for (std::uint32_t r = 0; r < n.types.size(); ++r) map.set({id, r}, {now, r});
+  }
+  std::vector<ValueId> outputs;
+  for (const ValueId v : graph.outputs()) outputs.push_back(*map(v));
+  out.set_outputs(std::move(outputs));
+  return out;
+}
+
+}  // namespace
+
+void ModelLeaves::add(Array& leaf, bool is_a_buffer) {
+  names.push_back(path());
+  values.push_back(leaf);
+  is_buffer.push_back(is_a_buffer);
+}
+
+struct TrainerState::Program {
+  TrainingStep step;
+  std::vector<std::string> inputs;  // one a leaf of the batch, then one a draw, then captures
+  std::size_t seeds = 0;
+  std::vector<Array> captures;
+  std::string key_input;  // empty: no key is asked for
+  std::size_t results = 1;
+  std::shared_ptr<const void> result;
+};
+
+struct TrainerState::Impl {
+  std::vector<std::string> names;  // of the model's leaves, as params
+  std::vector<Array> initial;      // their values until there is a program
+  std::vector<Type> types;
+  std::vector<bool> is_buffer;
+  TrainerOptions options;
+  Session session;
+  std::source_location where;
+  std::map<std::vector<std::uint64_t>, ProgramPtr> programs;
+  ProgramPtr current;
+  std::string restore_from;
+  std::optional<double> gradient_norm;
+  std::optional<double> learning_rate;
+
+  [[nodiscard]] std::vector<std::string> trained() const {
+    std::vector<std::string> out;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (is_buffer[i] || !is_float(types[i].dtype)) continue;
+      if (!options.trainable || options.trainable(names[i])) out.push_back(names[i]);
+    }
+    if (!out.empty()) return out;
+    throw UserError(Diagnostic{.code = ErrorCode::Name,
+                               .detail = "trainer",
+                               .message = "no leaf of the model is trained",
+                               .where = SourcePosition::from(where),
+                               .notes = {fmt::format("it has {} leaves", names.size())},
+                               .help = "give it arrays of floating dtype, and a `trainable` that "
+                                       "holds for some of their names"});
+  }
+};
+
+TrainerState::TrainerState(ModelLeaves leaves, Optimizer optimizer, TrainerOptions options,
+                           std::source_location where)
+    : impl_(std::make_unique<Impl>()) {
+  for (std::string& name : leaves.names) name.insert(0, "0.");
+  impl_->names = argument_names(std::move(leaves.names));
+  impl_->initial = strong(leaves.values, where);
+  for (const Array& x : impl_->initial) impl_->types.push_back(x.type());
+  impl_->is_buffer = std::move(leaves.is_buffer);
+  impl_->options = std::move(options);
+  impl_->options.training.optimizer = std::move(optimizer);
+  impl_->where = where;
+  impl_->options.training.params = impl_->trained();
+  ricci::eval(impl_->initial, where);
+}
+
+TrainerState::~TrainerState() = default;
+
+TrainerState::Batch TrainerState::batch_of(const Flattened& flat, const void* types) const {
+  Batch out;
+  std::vector<Array> given;
+  for (const Array* x : flat.leaves) given.push_back(*x);
+  out.leaves = strong(given, impl_->where);
+  out.key = flat.words;
+  out.key.push_back(std::bit_cast<std::uintptr_t>(types));
+  for (const Array& x : out.leaves) {
+    out.key.push_back(static_cast<std::uint64_t>(x.dtype()) << 32 | x.rank());
+    for (const Dim& d : x.shape()) out.key.push_back(static_cast<std::uint64_t>(d.value()));
+  }
+  return out;
+}
+
+TrainerState::ProgramPtr TrainerState::find(const Batch& batch) const {
+  const auto it = impl_->programs.find(batch.key);
+  return it == impl_->programs.end() ? nullptr : it->second;
+}
+
+TrainerState::Marks TrainerState::marks(Tracing& tracing, const Batch& batch) const {
+  Marks out;
+  for (const Type& t : impl_->types) out.leaves.push_back(tracing.placeholder(t));
+  for (const Array& x : batch.leaves) out.leaves.push_back(tracing.placeholder(x.type()));
+  out.key = Key(tracing.placeholder(i64()));
+  return out;
+}
+
+TrainerState::ProgramPtr TrainerState::add(const Batch& batch, Tracing& tracing, const Marks& marks,
+                                           bool uses_key, std::span<const Array> results,
+                                           std::span<const Array> after,
+                                           std::span<const std::string> names,
+                                           std::shared_ptr<const void> result) {
+  const std::size_t model = impl_->names.size();
+  TrainingOptions options = impl_->options.training;
+  options.updates.clear();
+  std::vector<Array> outputs(results.begin(), results.end());
+  for (std::size_t i = 0; i < model; ++i) {
+    if (after[i].node() == marks.leaves[i].node()) continue;
+    options.updates.push_back({impl_->names[i], outputs.size()});
+    outputs.push_back(after[i]);
+  }
+  std::vector<std::string> inputs(names.begin(), names.end());
+  inputs.emplace_back("step.key");
+  const TracedFunction traced = tracing.finish(outputs, inputs);
+  const Graph& graph = graph_of(traced);
+  const std::vector<NodeId> ports = graph.leaves();
+  const NodeId key_port = ports[names.size()];
+  const Graph loss =
+      with_params(graph, model, uses_key ? std::nullopt : std::optional<NodeId>(key_port));
+  auto program = std::make_shared<Program>(
+      Program{.step = compile_training(impl_->session, GraphModule::from_graph(loss), options),
+              .inputs = {},
+              .seeds = tracing.seeds().size(),
+              .captures = traced.captures,
+              .key_input = uses_key ? *graph.node(key_port).leaf_name() : std::string(),
+              .results = results.size(),
+              .result = std::move(result)});
+  for (std::size_t k = model; k < ports.size(); ++k) {
+    if (ports[k] != key_port) program->inputs.push_back(*graph.node(ports[k]).leaf_name());
+  }
+  materialize(program->captures, impl_->where);
+  use(program);
+  impl_->programs.emplace(batch.key, program);
+  return program;
+}
+
+// Params, state and count move to the program that is used next.
+void TrainerState::use(const ProgramPtr& program) {
+  if (impl_->current == program) return;
+  if (impl_->current) {
+    const CompiledGraph& from = impl_->current->step.compiled();
+    CompiledGraph to = program->step.compiled();
+    for (const Port& p : from.inputs()) {
+      const auto same = std::ranges::find(to.inputs(), p.name, &Port::name);
+      if (p.is_param && same != to.inputs().end()) to.set_param(p.name, from.param(p.name));
+    }
+  } else {
+    for (std::size_t i = 0; i < impl_->names.size(); ++i) {
+      program->step.set_param(impl_->names[i], impl_->initial[i].tensor());
+    }
+    if (!impl_->restore_from.empty()) program->step.restore(impl_->restore_from);
+    impl_->restore_from.clear();
+    impl_->initial.clear();
+  }
+  impl_->current = program;
+}
+
+std::vector<Array> TrainerState::step(const ProgramPtr& program, const Batch& batch) {
+  use(program);
+  TrainingStep& step = program->step;
+  std::vector<Array> given = batch.leaves;
+  for (std::size_t i = 0; i < program->seeds; ++i) given.push_back(next_key().words());
+  given.insert(given.end(), program->captures.begin(), program->captures.end());
+  ricci::eval(given, impl_->where);
+  Feeds feeds;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    feeds.emplace(program->inputs[i], given[i].tensor());
+  }
+  if (!program->key_input.empty()) {
+    const auto number = static_cast<std::uint64_t>(step.steps());
+    const Key key(impl_->options.seed * Golden + number);
+    feeds.emplace(program->key_input, key.words().tensor());
+  }
+  if (!step.graph().learning_rate.empty()) {
+    const double rate = impl_->learning_rate ? *impl_->learning_rate
+                                             : learning_rate(impl_->options.training.optimizer);
+    feeds.emplace(step.graph().learning_rate, Tensor::of<float>({}, {static_cast<float>(rate)}));
+  }
+  const TrainingStep::Result done = step.step(feeds);
+  impl_->gradient_norm = done.gradient_norm;
+  std::vector<Array> out = {Array(done.loss)};
+  for (std::size_t i = 1; i < program->results; ++i) out.emplace_back(done.aux[i - 1]);
+  return out;
+}
+
+const void* TrainerState::result_of(const Program& program) { return program.result.get(); }
+
+std::vector<Array> TrainerState::values() const {
+  if (!impl_->current) return impl_->initial;
+  std::vector<Array> out;
+  for (const std::string& name : impl_->names) {
+    out.emplace_back(impl_->current->step.param(name));
+  }
+  return out;
+}
+
+std::int64_t TrainerState::steps() const { return impl_->current ? current().steps() : 0; }
+std::optional<double> TrainerState::gradient_norm() const { return impl_->gradient_norm; }
+
+void TrainerState::set_learning_rate(double rate) {
+  if (!impl_->options.training.learning_rate_input) {
+    throw UserError(ErrorCode::Refused, "the learning rate of this trainer is compiled in",
+                    "set TrainerOptions::training.learning_rate_input");
+  }
+  impl_->learning_rate = rate;
+}
+
+std::size_t TrainerState::compiled() const { return impl_->programs.size(); }
+
+TrainingStep& TrainerState::current() const {
+  if (impl_->current) return impl_->current->step;
+  throw UserError(Diagnostic{.code = ErrorCode::Refused,
+                             .detail = "trainer",
+                             .message = "nothing has been compiled for this trainer yet",
+                             .where = SourcePosition::from(impl_->where),
+                             .notes = {},
+                             .help = "take a step, or call compile(batch) first"});
+}
+
+void TrainerState::save(const std::string& path) const { current().save(path); }
+
+void TrainerState::restore(const std::string& path) {
+  if (impl_->current) return current().restore(path);
+  // The optimiser's state is known when there is a program; the model's values at once.
+  const io::NamedTensors found = io::read_npz(path);
+  std::vector<Array> values;
+  for (std::size_t i = 0; i < impl_->names.size(); ++i) {
+    const auto it =
+        std::ranges::find(found, impl_->names[i], [](const auto& p) { return p.first; });
+    if (it == found.end()) {
+      throw UserError(ErrorCode::Name,
+                      fmt::format("there is no '{}' in {}", impl_->names[i], path));
+    }
+    const Array value(it->second);
+    values.push_back(value.dtype() == impl_->types[i].dtype
+                         ? value
+                         : cast(value, impl_->types[i].dtype, impl_->where));
+    if (values.back().type() != impl_->types[i]) {
+      throw UserError(ErrorCode::Shape,
+                      fmt::format("'{}' is {}, but {} has {}", impl_->names[i],
+                                  impl_->types[i].to_string(), path, value.type().to_string()));
+    }
+  }
+  impl_->initial = std::move(values);
+  impl_->restore_from = path;
+}
+
+const std::source_location& TrainerState::where() const { return impl_->where; }
+
+void export_training(const std::string& path, const TrainingGraph& graph, ObjectOptions options) {
+  io::write_object(compile_object(graph, std::move(options)), path);
+}
+
+}  // namespace ricci::detail
