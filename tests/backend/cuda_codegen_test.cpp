@@ -14,10 +14,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "ricci/build/build.h"
+#include "ricci/build/shape.h"
 #include "ricci/compiler/schedule/program.h"
 #include "ricci/ir/text.h"
 #include "ricci/op/table.h"
 
+#include "backend/cuda/codegen/expression.h"
 #include "backend/cuda/codegen/kernel_text.h"
 #include "backend/cuda/codegen/program_text.h"
 #include "backend/cuda/codegen/shape.h"
@@ -374,6 +377,104 @@ Pieces pieces_of_shapes() {
     }
   }
   return pieces;
+}
+
+// Gates of one product, cut apart.
+Graph lstm_graph() {
+  constexpr std::int64_t Width = 12;
+  Graph g("lstm");
+  const auto body = [](Graph&, std::span<const Value> v) -> std::vector<Value> {
+    const Value gates = matmul(v[0], v[2]) + v[3];
+    const auto gate = [&](std::int64_t n) {
+      return slice(gates, {.axis = 1, .start = n * Width, .stop = (n + 1) * Width});
+    };
+    const Value cell = sigmoid(gate(0)) * v[1] + sigmoid(gate(1)) * tanh(gate(2));
+    return {sigmoid(gate(3)) * tanh(cell), cell, cell * 2.0};
+  };
+  g.set_outputs(scan(std::array{g.input("h", f32({2, Width})), g.input("c", f32({2, Width}))},
+                     {.bcasts = {g.input("w", f32({Width, 4 * Width}))},
+                      .xs = {g.input("x", f32({4, 2, 4 * Width}))}},
+                     body));
+  return g;
+}
+
+// Small loops whose matrices are too many for registers, are carried, or lie transposed.
+Pieces pieces_of_loops() {
+  const auto text = [](std::string_view inputs, std::string_view scanned, std::string_view body) {
+    return fmt::format("graph @g {{\n{}  %last = scan {} body {{\n{}  }}\n  return %last\n}}\n",
+                       inputs, scanned, body);
+  };
+  std::vector<std::string> all;
+  for (const int width : {3, 16, 52, 64, 80}) {
+    all.push_back(text(
+        fmt::format("  %c0 = input \"c0\" : f64[1, {0}]\n  %a = input \"a\" : f64[{0}, {0}]\n"
+                    "  %xs = input \"xs\" : f64[5, 1, {0}]\n",
+                    width),
+        "%c0, %a, %xs {length = 5, num_bcast = 1, num_xs = 1}",
+        fmt::format("    %c = input \"c\" : f64[1, {0}]\n    %a = input \"a\" : f64[{0}, {0}]\n"
+                    "    %x = input \"x\" : f64[1, {0}]\n    %m = matmul %c, %a\n"
+                    "    %s = add %m, %x\n    %n = tanh %s\n    return %n\n",
+                    width)));
+  }
+  for (const int width : {3, 4, 7, 8}) {
+    for (const bool transposed : {false, true}) {
+      all.push_back(text(fmt::format("  %c0 = input \"c0\" : f64[{0}, {0}]\n", width),
+                         "%c0 {length = 3, num_bcast = 0, num_xs = 0}",
+                         fmt::format("    %c = input \"c\" : f64[{0}, {0}]\n"
+                                     "    %t = transpose %c {{perm = [{1}]}}\n"
+                                     "    %m = matmul %t, %c\n    %n = tanh %m\n    return %n\n",
+                                     width, transposed ? "1, 0" : "0, 1")));
+    }
+  }
+  static const CudaKernelsTarget target;
+  Pieces pieces;
+  const auto add = [&](const Graph& graph, const std::string& where) {
+    pieces.add(make_program(graph, {.target = &target}), where);
+  };
+  for (const std::string& source : all) add(parse_graph(source), source);
+  add(lstm_graph(), "lstm");
+  return pieces;
+}
+
+TEST(BackendCudaLoops, RunOnTheHostAgree) {
+  if (const std::string why = why_no_cuda_on_host(); !why.empty()) GTEST_SKIP() << why;
+  const Pieces pieces = pieces_of_loops();
+  const auto is_loop = [](const Piece& p) { return p.loop.has_value(); };
+  EXPECT_GE(std::ranges::count_if(pieces.all, is_loop), 12);
+  expect_agreement_on_host(pieces);
+}
+
+TEST(BackendCudaLoops, CompileForAGpu) {
+  if (const std::string why = why_no_nvrtc(); !why.empty()) GTEST_SKIP() << why;
+  expect_to_compile(pieces_of_loops());
+}
+
+TEST(BackendCudaText, SignsAndWidePlacesMeanWhatTheySay) {
+  EXPECT_EQ(cuda::unary_text(UnaryKind::Neg, DType::F32, "-0.5f"), "(-(-0.5f))");
+  EXPECT_EQ(cuda::unary_text(UnaryKind::Neg, DType::F32, "x"), "(-x)");
+  static const CudaKernelsTarget target;
+  const std::string text = cuda::program_text(make_program(
+      parse_graph("graph @g {\n  %x = input \"x\" : f32[2, 3000000000]\n  %y = softmax %x\n"
+                  "  return %y\n}\n"),
+      {.target = &target}));
+  EXPECT_NE(text.find("i64 e = "), std::string::npos) << text;
+  EXPECT_EQ(text.find("int e = "), std::string::npos) << text;
+}
+
+// Loops that may take long look whether they are to end, and others do not.
+TEST(BackendCudaText, LongLoopsLookWhetherTheyAreToEnd) {
+  static const CudaKernelsTarget target;
+  for (const std::int64_t trips : {1000, 5000}) {
+    const std::string text = cuda::program_text(make_program(
+        parse_graph(fmt::format("graph @g {{\n  %c0 = input \"c0\" : f32[600]\n"
+                                "  %last = scan %c0 {{length = {}, num_bcast = 0, num_xs = 0}} "
+                                "body {{\n    %c = input \"c\" : f32[600]\n    %n = tanh %c\n"
+                                "    return %n\n  }}\n  return %last\n}}\n",
+                                trips)),
+        {.target = &target}));
+    const bool looks = text.find("__syncthreads_or(t == 0 && must_end(fault))") != text.npos;
+    EXPECT_EQ(looks, trips > 1024) << text;
+  }
 }
 
 // What people read: RICCI_UPDATE_GOLDEN=1 writes it anew.

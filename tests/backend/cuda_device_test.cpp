@@ -14,8 +14,10 @@
 
 #include "backend/cuda/load/driver.h"
 #include "backend/cuda/load/library.h"
+#include "backend/cuda/load/nvrtc.h"
 #include "backend/cuda/run/code_folder.h"
 #include "backend/cuda/run/executable.h"
+#include "backend/cuda/run/launch_arguments.h"
 #include "backend/cuda/run/target.h"
 #include "runtime/models.h"
 #include "support/cuda_run.h"
@@ -28,11 +30,51 @@ namespace {
 // Without a GPU.
 
 TEST(BackendCudaLoading, ALibraryThatIsMissingIsSaidSo) {
-  constexpr std::array Names = {"libricci-has-no-such.so.1", "libricci-has-no-such.so"};
-  const cuda::Library none(Names, "/nowhere:/nowhere/else");
+  const std::array<std::string, 2> names = {"libricci-has-no-such.so.1", "libricci-has-no-such.so"};
+  const auto takes_all = [](const cuda::Library&) { return std::string(); };
+  const cuda::Library none(names, "/nowhere:/nowhere/else", takes_all);
   EXPECT_FALSE(none.found());
   EXPECT_NE(none.why_not().find("libricci-has-no-such"), std::string::npos) << none.why_not();
   EXPECT_EQ(none.find("cuInit"), nullptr);
+}
+
+TEST(BackendCudaLoading, ALibraryThatWillNotDoIsFollowedByTheNext) {
+  const std::array<std::string, 3> names = {"libm.so.6", "libricci-has-no-such.so", "libc.so.6"};
+  std::vector<bool> has_sine;
+  const auto wants_no_sine = [&](const cuda::Library& found) -> std::string {
+    has_sine.push_back(found.find("sin") != nullptr);
+    return has_sine.back() ? "it has a sine" : "";
+  };
+  const cuda::Library second(names, "", wants_no_sine);
+  EXPECT_TRUE(second.found());
+  EXPECT_EQ(has_sine, (std::vector<bool>{true, false}));
+  const std::span<const std::string> first_two(names.data(), 2);
+  const cuda::Library none(first_two, "", wants_no_sine);
+  EXPECT_FALSE(none.found());
+  EXPECT_EQ(none.why_not(), "libm.so.6: it has a sine");
+}
+
+TEST(BackendCudaLoading, ToolkitsNewerThanTheDriverAreNotLookedFor) {
+  const std::vector<std::string> all = {"libx.so.13", "libx.so.12", "libx.so"};
+  EXPECT_EQ(cuda::toolkit_names("libx.so", 0), all);
+  EXPECT_EQ(cuda::toolkit_names("libx.so", 13010), all);
+  EXPECT_EQ(cuda::toolkit_names("libx.so", 12080),
+            (std::vector<std::string>{"libx.so.12", "libx.so"}));
+}
+
+TEST(BackendCudaLoading, AGpuNewerThanTheCompilerGetsPtx) {
+  constexpr std::array Known = {80, 86, 90, 100};
+  const auto own = cuda::code_target(90, Known);
+  ASSERT_TRUE(own.has_value());
+  EXPECT_EQ(own->architecture, "sm_90");
+  EXPECT_EQ(own->form, cuda::CodeForm::Cubin);
+  const auto newer = cuda::code_target(121, Known);
+  ASSERT_TRUE(newer.has_value());
+  EXPECT_EQ(newer->architecture, "compute_100");
+  EXPECT_EQ(newer->form, cuda::CodeForm::Ptx);
+  EXPECT_EQ(cuda::code_target(89, Known)->architecture, "compute_86");
+  EXPECT_EQ(cuda::code_target(75, Known), std::nullopt);
+  EXPECT_EQ(cuda::code_target(75, {})->architecture, "sm_75");
 }
 
 TEST(BackendCudaLoading, ADriverWithoutItsFunctionsIsRefused) {
@@ -108,6 +150,55 @@ TEST(BackendCudaPlans, ProductsThatTheLibraryCannotTakeAreKernels) {
     EXPECT_NE(launch.text.text.find("extern \"C\" __global__"), std::string::npos);
   }
   EXPECT_EQ(products, 1U);
+}
+
+// Results at the end that nobody wants have no parameter, and others keep their place.
+TEST(BackendCudaPlans, LoopsAreGivenAPointerForEveryParameter) {
+  Graph g("scanned");
+  const auto body = [](Graph&, std::span<const Value> v) -> std::vector<Value> {
+    const Value next = tanh(v[0] + v[1]);
+    return {next, next * 2.0, next + 1.0};
+  };
+  const std::vector<Value> all =
+      scan(std::array{g.input("c", f32({8}))}, {.xs = {g.input("x", f32({5, 8}))}}, body);
+  g.set_outputs({all[0]});
+  const Program program = make_program(g, {.target = &cuda::target()});
+  std::vector<std::byte> memory(64 * program.buffers.size());
+  std::vector<std::byte*> buffers;
+  for (std::size_t b = 0; b < program.buffers.size(); ++b) buffers.push_back(&memory[64 * b]);
+  std::size_t loops = 0;
+  for (const Step& step : program.steps) {
+    const auto* loop = std::get_if<LoopStep>(&step.what);
+    if (loop == nullptr) continue;
+    ++loops;
+    const std::vector<std::byte*> pointers = cuda::loop_pointers(*loop, buffers);
+    EXPECT_EQ(pointers.size(), cuda::print_loop(loop->loop, "loop").pointers);
+    const auto operands = static_cast<std::size_t>(cuda::loop_operands(loop->loop.plan));
+    EXPECT_EQ(pointers[operands], cuda::first_element(loop->results[0], buffers));
+    // Longer lists are cut off, shorter ones refused.
+    LoopStep longer = *loop;
+    longer.results.resize(longer.results.size() + 2, {-1, loop->results[0].type, {}});
+    EXPECT_EQ(cuda::loop_pointers(longer, buffers), pointers);
+    LoopStep shorter = *loop;
+    shorter.results.clear();
+    EXPECT_THROW((void)cuda::loop_pointers(shorter, buffers), InternalError);
+  }
+  EXPECT_EQ(loops, 1U);
+}
+
+TEST(BackendCudaPlans, ArgumentsAreInTheOrderOfTheParameters) {
+  for (const std::size_t count : {0, 3, 100}) {
+    std::vector<std::byte> memory(count + 2);
+    std::vector<std::byte*> pointers;
+    for (std::size_t p = 0; p < count; ++p) pointers.push_back(&memory[p]);
+    const cuda::CommonArguments common{&memory[count], &memory[count + 1], 7};
+    cuda::LaunchArguments arguments(pointers, common);
+    ASSERT_EQ(arguments.addresses().size(), count + 3);
+    for (std::size_t p = 0; p < count + 2; ++p) {
+      EXPECT_EQ(*static_cast<std::byte**>(arguments.addresses()[p]), &memory[p]);
+    }
+    EXPECT_EQ(*static_cast<unsigned*>(arguments.addresses()[count + 2]), 7U);
+  }
 }
 
 // With one.

@@ -7,36 +7,11 @@
 
 #include <fmt/format.h>
 
+#include "support/cuda_as_host.h"
 #include "test_paths.h"
 
 namespace ricci::testing {
 namespace {
-
-void replace_all(std::string& text, const std::string& from, const std::string& to) {
-  for (std::size_t at = text.find(from); at != std::string::npos;
-       at = text.find(from, at + to.size())) {
-    text.replace(at, from.size(), to);
-  }
-}
-
-// The few lines that are not C++.
-std::string as_host_code(std::string text) {
-  replace_all(text, R"(asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));)",
-              "y = host_f16(x.bits);");
-  replace_all(text, R"(asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));)",
-              "y.bits = host_to_f16(x);");
-  replace_all(text, R"(asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));)",
-              "y.bits = host_to_bf16(x);");
-  replace_all(text, R"(asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));)", "y = 1 / x;");
-  replace_all(text, R"(asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));)", "y = exp2f(x);");
-  replace_all(text, R"(asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));)",
-              "y = larger(a, b);");
-  replace_all(text, R"(asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));)",
-              "y = smaller(a, b);");
-  replace_all(text, "extern __shared__ __align__(16) unsigned char shared_memory[];", "");
-  replace_all(text, "extern \"C\" ", "");
-  return text;
-}
 
 std::string text_of_file(const std::string& path) {
   std::ifstream in(path);

@@ -39,7 +39,8 @@ void run_one(Reader& in, FILE* out) {
     unsigned kind;
     long long value, limit;
     unsigned origin;
-  } fault = {0, 0, 0, 0};
+    const unsigned* stop;
+  } fault = {0, 0, 0, 0, nullptr};
   arguments.push_back(&fault);
   arguments.push_back((void*)size_t(7));
   long long status =

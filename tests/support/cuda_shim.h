@@ -15,7 +15,10 @@
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(n)
 #define __align__(n) alignas(n)
-#define __shared__ static
+// All that blocks share lies in one section, so that it can be measured.
+#define __shared__ static __attribute__((section("ricci_shared")))
+extern "C" char __start_ricci_shared[] __attribute__((weak, visibility("hidden")));
+extern "C" char __stop_ricci_shared[] __attribute__((weak, visibility("hidden")));
 
 struct Dim {
   unsigned x;
@@ -111,6 +114,21 @@ static void call(void (*f)(P...), void** a) {
   call_with(f, a, std::index_sequence_for<P...>());
 }
 
+// The same with the addresses of the arguments, and how large each is.
+template <class... P, size_t... I>
+static void call_at(void (*f)(P...), void** a, std::index_sequence<I...>) {
+  f((*(P*)a[I])...);
+}
+template <class... P>
+static void call_addresses(void (*f)(P...), void** a) {
+  call_at(f, a, std::index_sequence_for<P...>());
+}
+template <class... P>
+static const size_t* argument_sizes(void (*)(P...)) {
+  static const size_t sizes[] = {sizeof(P)..., 0};
+  return sizes;
+}
+
 // 0 when all blocks have ended.
 static int launch(void (*f)(void**), void** a, long blocks, int threads) {
   function = f;
@@ -143,6 +161,26 @@ template <class T>
 static inline T __shfl_xor_sync(unsigned team, T x, int other) {
   return __shfl_sync(team, x, int(threadIdx.x % 32) ^ other);
 }
+// Whether it holds for one of a warp, or of a block.
+static inline int __any_sync(unsigned team, int holds) {
+  int any = 0;
+  for (int lane = 0; lane < 32; ++lane) any |= __shfl_sync(team, holds, lane);
+  return any;
+}
+static inline int __syncthreads_or(int holds) {
+  static int any = 0;
+  __syncthreads();
+  if (threadIdx.x == 0) any = 0;
+  __syncthreads();
+  any |= holds != 0;
+  __syncthreads();
+  return any;
+}
+static inline unsigned long long atomicAdd(unsigned long long* at, unsigned long long x) {
+  const unsigned long long old = *at;
+  *at += x;
+  return old;
+}
 static inline unsigned atomicCAS(unsigned* at, unsigned expected, unsigned value) {
   const unsigned old = *at;
   if (old == expected) *at = value;
@@ -157,6 +195,7 @@ static inline To same_bits(From from) {
 }
 static inline float __uint_as_float(unsigned x) { return same_bits<float>(x); }
 static inline unsigned __float_as_uint(float x) { return same_bits<unsigned>(x); }
+static inline long long __double_as_longlong(double x) { return same_bits<long long>(x); }
 static inline double __longlong_as_double(long long x) { return same_bits<double>(x); }
 static inline float host_f16(unsigned short x) { return float(same_bits<_Float16>(x)); }
 static inline unsigned short host_to_f16(float x) { return same_bits<unsigned short>(_Float16(x)); }

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <cstdlib>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include <dlfcn.h>
@@ -24,13 +26,18 @@ struct Nvrtc {
 
 void* open_library() {
   if (RICCI_IS_STATIC) return nullptr;
-  const char* folder = std::getenv("RICCI_CUDA_LIBRARIES");
-  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}) {
-    if (folder != nullptr) {
+  constexpr std::array Names = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+  const char* folders = std::getenv("RICCI_CUDA_LIBRARIES");
+  std::istringstream list(folders == nullptr ? "" : folders);
+  for (std::string folder; std::getline(list, folder, ':');) {
+    if (!folder.starts_with('/')) continue;
+    for (const char* name : Names) {
       if (void* found = ::dlopen(fmt::format("{}/{}", folder, name).c_str(), RTLD_NOW)) {
         return found;
       }
     }
+  }
+  for (const char* name : Names) {
     if (void* found = ::dlopen(name, RTLD_NOW)) return found;
   }
   return nullptr;

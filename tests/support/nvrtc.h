@@ -1,5 +1,5 @@
-// CUDA C++ compiled with NVRTC, which needs no GPU. The library is looked for in the folder that
-// RICCI_CUDA_LIBRARIES names and where the loader looks.
+// CUDA C++ compiled with NVRTC, which needs no GPU. The library is looked for in the folders that
+// RICCI_CUDA_LIBRARIES names, a list with colons of absolute paths, and where the loader looks.
 #pragma once
 
 #include <string>

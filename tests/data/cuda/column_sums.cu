@@ -10,6 +10,7 @@ struct ricci_fault {
   i64 value;
   i64 limit;
   unsigned origin;
+  const volatile unsigned* stop;
 };
 
 // k0
@@ -54,6 +55,7 @@ struct ricci_fault {
   i64 value;
   i64 limit;
   unsigned origin;
+  const volatile unsigned* stop;
 };
 
 // k1

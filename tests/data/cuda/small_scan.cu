@@ -10,7 +10,14 @@ struct ricci_fault {
   i64 value;
   i64 limit;
   unsigned origin;
+  const volatile unsigned* stop;
 };
+
+// Has a kernel met a fault, or does the host want an end?
+__device__ inline bool must_end(const ricci_fault* fault) {
+  if (*(const volatile unsigned*)&fault->kind != 0u) return true;
+  return fault->stop != nullptr && *fault->stop != 0u;
+}
 
 // a loop: product+add+tanh+mul+add
 extern "C" __global__ void __launch_bounds__(32)
@@ -43,6 +50,7 @@ loop0(const void* x0, const void* x1, const void* x2, void* y0, void* scratch, r
     }
   }
   for (i64 trips = 0; trips < 10000; trips += 4) {
+    if (trips % 1024 == 1020 && __any_sync(0xffffffffu, t == 0 && must_end(fault))) break;
     #pragma unroll
     for (int u = 0; u < 4; ++u) {
       const i64 trip = trips + u;

@@ -10,6 +10,7 @@ struct ricci_fault {
   i64 value;
   i64 limit;
   unsigned origin;
+  const volatile unsigned* stop;
 };
 
 #define Infinity __longlong_as_double(0x7ff0000000000000LL)

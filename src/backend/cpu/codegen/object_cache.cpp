@@ -7,11 +7,12 @@
 #include <sstream>
 
 #include <fmt/format.h>
-#include <llvm/ADT/ArrayRef.h>
-#include <llvm/Support/SHA256.h>
 
 #include "ricci/support/error.h"
 #include "ricci/support/text.h"
+
+#include "support/sealed_entry.h"
+#include "support/sha256.h"
 
 #ifndef RICCI_CODE_FINGERPRINT
 #define RICCI_CODE_FINGERPRINT "unknown"
@@ -30,28 +31,18 @@ const std::string& code_version() {
   return version;
 }
 
-std::string digest(std::string_view text) {
-  const auto bytes = llvm::SHA256::hash(
-      llvm::ArrayRef(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
-  return to_hex(std::as_bytes(std::span(bytes)));
-}
-constexpr std::size_t DigestSize = 64;
-
-constexpr std::string_view Magic = "ricci-kernel-2";
+constexpr std::string_view EntryKind = "ricci-kernel-3";
 constexpr std::string_view EntryEnding = ".kernel";
 constexpr std::string_view ObjectEnding = ".o";
 constexpr std::int64_t MaxEntryBytes = std::int64_t{1} << 26;
 constexpr std::int64_t MaxObjectBytes = std::int64_t{1} << 28;
 
-std::string entry_name(const std::string& key) {
-  return digest(code_version() + "\n" + key) + std::string(EntryEnding);
-}
+std::string whole_key(const std::string& key) { return code_version() + "\n" + key; }
 
 // Of this version and of those before it, whose digests were shorter.
 bool is_cache_file(std::string_view name) {
   const std::size_t stem = name.find_first_not_of("0123456789abcdef");
-  if (stem == std::string_view::npos || (stem != DigestSize && stem != DigestSize / 2))
-    return false;
+  if (stem == std::string_view::npos || (stem != SealSize && stem != SealSize / 2)) return false;
   return name.substr(stem) == EntryEnding || name.substr(stem) == ObjectEnding;
 }
 
@@ -60,28 +51,23 @@ struct Reference {
   std::string symbol;
 };
 
-// Where a kernel's code is, and the whole key, so that no entry is taken for another's. The digest
-// at its end covers all of it.
 std::string reference_text(const Reference& r, const std::string& key) {
-  std::string text =
-      fmt::format("{}\n{}\n{}\n{}\n{}\n", Magic, r.object, r.symbol, code_version(), key);
-  return text + digest(text);
+  return seal_entry(EntryKind, whole_key(key), fmt::format("{}\n{}\n", r.object, r.symbol));
 }
 
 std::optional<Reference> parse_reference(const std::string& text, const std::string& key) {
-  std::istringstream lines(text);
-  std::string magic;
+  const auto content = open_entry(text, EntryKind, whole_key(key));
+  if (!content) return std::nullopt;
+  std::istringstream lines{std::string(*content)};
   Reference r;
-  std::getline(lines, magic);
   std::getline(lines, r.object);
   std::getline(lines, r.symbol);
-  if (text != reference_text(r, key)) return std::nullopt;
   return r;
 }
 
 std::shared_ptr<const JitCode> load_object(const PrivateFolder& folder, const std::string& name) {
   const auto object = folder.read(name + std::string(ObjectEnding), MaxObjectBytes);
-  if (!object || digest(*object) != name) return nullptr;
+  if (!object || sha256_hex(*object) != name) return nullptr;
   try {
     return jit_load(std::span(object->data(), object->size()));
   } catch (const Error&) {
@@ -112,7 +98,7 @@ std::vector<ObjectCache::Hit> ObjectCache::load(std::span<const std::string> key
   if (!folder_) return hits;
   std::map<std::string, std::shared_ptr<const JitCode>> objects;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    const auto text = folder_->read(entry_name(keys[i]), MaxEntryBytes);
+    const auto text = folder_->read(entry_name(whole_key(keys[i]), EntryEnding), MaxEntryBytes);
     const auto reference = text ? parse_reference(*text, keys[i]) : std::nullopt;
     if (!reference) continue;
     const auto [at, is_new] = objects.try_emplace(reference->object);
@@ -126,12 +112,12 @@ std::vector<ObjectCache::Hit> ObjectCache::load(std::span<const std::string> key
 void ObjectCache::store(std::span<const Entry> entries, std::span<const char> object) const {
   if (!folder_) return;
   const std::string_view bytes(object.data(), object.size());
-  const std::string name = digest(bytes);
+  const std::string name = sha256_hex(bytes);
   folder_->replace(name + std::string(ObjectEnding), bytes);
   auto stored = static_cast<std::int64_t>(bytes.size());
   for (const Entry& e : entries) {
     const std::string text = reference_text({name, e.symbol}, e.key);
-    folder_->replace(entry_name(e.key), text);
+    folder_->replace(entry_name(whole_key(e.key), EntryEnding), text);
     stored += static_cast<std::int64_t>(text.size());
   }
   if (is_time_to_trim(path_, stored, max_bytes_)) folder_->trim(max_bytes_, is_cache_file);

@@ -112,7 +112,9 @@ std::string float_unary(UnaryKind kind, bool wide, const std::string& x) {
   if (const char* name = built_in(kind)) return fmt::format("{}{}({})", name, wide ? "" : "f", x);
   const char* one = wide ? "1.0" : "1.0f";
   switch (kind) {
-    case UnaryKind::Neg: return fmt::format("(-{})", x);
+    // A constant may have a sign of its own.
+    case UnaryKind::Neg:
+      return x.starts_with('-') ? fmt::format("(-({}))", x) : fmt::format("(-{})", x);
     case UnaryKind::Square: return fmt::format("({0} * {0})", x);
     case UnaryKind::Reciprocal: return fmt::format("({} / {})", one, x);
     case UnaryKind::Conjugate: return x;

@@ -72,6 +72,7 @@ void KernelPrinter::print_signature() {
     parameters.push_back(fmt::format("{}{}* a{}", g.role == loop::ArgumentRole::In ? "const " : "",
                                      stored_type(g.dtype), a));
   }
+  out_.pointers = parameters.size();
   parameters.emplace_back("void* scratch");
   parameters.emplace_back("ricci_fault* fault");
   parameters.emplace_back("unsigned origin");

@@ -8,6 +8,7 @@
 // with --fmad=false: products are rounded before they are added.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -24,6 +25,7 @@ struct KernelText {
   std::int32_t threads = 1;        ///< block.x
   std::int32_t shared_bytes = 0;   ///< dynamic shared memory
   std::int64_t scratch_bytes = 0;  ///< global memory the launch needs, uninitialised
+  std::size_t pointers = 0;        ///< parameters before the scratch
 };
 
 /// Why a kernel could not go on, in memory of the device: zeros before the launch, and after it
@@ -34,6 +36,9 @@ struct Fault {
   long long value = 0;
   long long limit = 0;
   std::uint32_t origin = 0;
+  /// The device's address of a word that the host sets when a program is to end: loops look at it
+  /// now and then. 0: there is none.
+  std::uint64_t stop = 0;
 };
 
 [[nodiscard]] KernelText print_kernel(const loop::Kernel& kernel, const std::string& name);

@@ -10,13 +10,19 @@
 namespace ricci::cuda {
 namespace {
 
+// As a factor: `k + 1` would be multiplied in part.
+std::string factor_text(const std::string& index) {
+  return index.find(' ') == std::string::npos ? index : fmt::format("({})", index);
+}
+
 std::string place_text(const loop::Layout& layout, const std::vector<std::string>& indices) {
   std::vector<std::string> parts;
   for (std::size_t a = 0; a < indices.size(); ++a) {
     const std::int64_t stride = layout.strides[a];
     if (stride == 0) continue;
-    parts.push_back(stride == 1 ? indices[a]
-                                : fmt::format("{} * {}", integer_text(stride), indices[a]));
+    parts.push_back(stride == 1
+                        ? indices[a]
+                        : fmt::format("{} * {}", integer_text(stride), factor_text(indices[a])));
   }
   if (layout.offset != 0 || parts.empty()) parts.push_back(integer_text(layout.offset));
   return join(parts, " + ");
@@ -281,8 +287,8 @@ void LoopPrinter::print_product(char which, const Item& item) {
   const std::int64_t depth = item.dims[1];
   const char* type = held_type(item.instr.dtype);
   const char* fma = item.instr.dtype == DType::F64 ? "fma" : "fmaf";
-  const std::string row = item.dims[0] == 1 ? "0" : fmt::format("(n / {})", item.dims[2]);
-  const std::string column = item.dims[0] == 1 ? "n" : fmt::format("(n % {})", item.dims[2]);
+  const std::string row = item.dims[0] == 1 ? "0" : fmt::format("n / {}", item.dims[2]);
+  const std::string column = item.dims[0] == 1 ? "n" : fmt::format("n % {}", item.dims[2]);
   const auto term = [&](const std::string& k) {
     return fmt::format("{}, {}", value(which, item, 0, {row, k}, k),
                        value(which, item, 1, {k, column}, k));

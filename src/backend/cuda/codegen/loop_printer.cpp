@@ -82,6 +82,7 @@ void LoopPrinter::print_signature() {
   for (std::int32_t r = 0; r < loop_results(plan_); ++r) {
     parameters.push_back(fmt::format("void* y{}", r));
   }
+  out_.pointers = parameters.size();
   parameters.emplace_back("void* scratch");
   parameters.emplace_back("ricci_fault* fault");
   parameters.emplace_back("unsigned origin");
@@ -239,10 +240,20 @@ void LoopPrinter::print_rows() {
   }
 }
 
+// All threads leave a loop together that the host wants to end, or that has met a fault. A loop
+// that is soon over is not asked.
+void LoopPrinter::print_look(const std::string& trip, int first) {
+  constexpr int Between = 1024;  // trips: one is not over before the word has come from the host
+  if (plan_.most_trips && *plan_.most_trips <= Between) return;
+  text_.line("if ({} % {} == {} && {}t == 0 && must_end(fault))) break;", trip, Between, first,
+             threads_ == 32 ? "__any_sync(0xffffffffu, " : "__syncthreads_or(");
+}
+
 void LoopPrinter::print_trips() {
   const std::string most = plan_.most_trips ? integer_text(*plan_.most_trips) : "";
   if (ahead_ > 1) {
     text_.open("for (i64 trips = 0; trips < {}; trips += {})", most, ahead_);
+    print_look("trips", 1024 - ahead_);
     text_.add("#pragma unroll");
     text_.open("for (int u = 0; u < {}; ++u)", ahead_);
     text_.add("const i64 trip = trips + u;");
@@ -253,6 +264,7 @@ void LoopPrinter::print_trips() {
   }
   text_.add("i64 trip = 0;");
   text_.open("for (;{}; ++trip)", most.empty() ? "" : fmt::format(" trip < {}", most));
+  print_look("trip", 1023);
   if (loop_.condition) print_condition();
   print_trip();
   text_.close();

@@ -34,6 +34,7 @@ class LoopPrinter {
   void print_trips();
   void print_rows();
   void print_trip();
+  void print_look(const std::string& trip, int first);
   void print_kept(std::size_t k);
   void print_condition();
   void print_end();

@@ -40,6 +40,7 @@ struct ricci_fault {
   i64 value;
   i64 limit;
   unsigned origin;
+  const volatile unsigned* stop;
 };
 
 )";

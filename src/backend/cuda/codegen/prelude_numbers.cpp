@@ -30,6 +30,13 @@ __device__ __noinline__ void report(ricci_fault* fault, unsigned kind, i64 value
   }
 }
 )"},
+      {"must_end", R"(
+// Has a kernel met a fault, or does the host want an end?
+__device__ inline bool must_end(const ricci_fault* fault) {
+  if (*(const volatile unsigned*)&fault->kind != 0u) return true;
+  return fault->stop != nullptr && *fault->stop != 0u;
+}
+)"},
       {"f16 to_f16 as_f16", R"(
 struct f16 {
   unsigned short bits;

@@ -76,11 +76,11 @@ void KernelPrinter::print_element_loop(const Stage& stage) {
   const std::string lanes = m_.lanes > 1 ? fmt::format(" * {}", m_.lanes) : "";
   bool guarded = false;
   if (m_.packs == 0) {
-    text_.open("for (int e = t{}; e < {}; e += {})", lanes, row, step);
+    text_.open("for ({} e = t{}; e < {}; e += {})", whole(), lanes, integer_text(row), step);
   } else {
     text_.add("#pragma unroll");
     text_.open("for (int p = 0; p < {}; ++p)", m_.packs);
-    text_.line("const int e = (p * {} + t){};", m_.team, lanes);
+    text_.line("const {} e = (p * {} + t){};", whole(), m_.team, lanes);
     guarded = row != step * m_.packs;
     if (guarded) text_.open("if (e < {})", row);
   }

@@ -1,6 +1,6 @@
 #include "backend/cuda/load/cublas.h"
 
-#include <array>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -25,16 +25,15 @@ const char* find_all(const Library& library, Cublas& out) {
 
 const Cublas& cublas_library() {
   static const Cublas loaded = [] {
-    constexpr std::array Names = {"libcublasLt.so.13", "libcublasLt.so.12"};
     Cublas out;
-    const Library library(Names, library_folders());
-    if (!library.found()) {
-      out.why_not = fmt::format("there is no cuBLASLt ({})", library.why_not());
-    } else if (const char* missing = find_all(library, out)) {
-      out.why_not = fmt::format("cuBLASLt is too old: it has no {}", missing);
-    } else if (out.version() < OldestCublas) {
-      out.why_not = fmt::format("cuBLASLt is too old: {}", out.version());
-    }
+    const std::vector<std::string> names = toolkit_names("libcublasLt.so", loaded_driver().version);
+    const Library library(names, library_folders(), [&](const Library& found) -> std::string {
+      if (const char* missing = find_all(found, out)) {
+        return fmt::format("it is too old: it has no {}", missing);
+      }
+      return out.version() < OldestCublas ? fmt::format("it is too old: {}", out.version()) : "";
+    });
+    if (!library.found()) out.why_not = fmt::format("there is no cuBLASLt ({})", library.why_not());
     return out;
   }();
   return loaded;

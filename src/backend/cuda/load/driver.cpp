@@ -56,21 +56,28 @@ std::string Driver::words_for(Status status) const {
 
 void Driver::check(Status status, const char* doing) const {
   if (status == 0) return;
+  if (status == OutOfMemory) {
+    throw UserError(ErrorCode::OutOfMemory,
+                    fmt::format("there is no room left on the GPU, which could not {}", doing));
+  }
   throw DeviceError(fmt::format("the GPU could not {}", doing), words_for(status));
 }
 
 LoadedDriver load_driver(const std::string& folders) {
-  constexpr std::array Names = {"libcuda.so.1", "libcuda.so"};
+  const std::array<std::string, 2> names = {"libcuda.so.1", "libcuda.so"};
   LoadedDriver out;
   out.generation = process_generation();
-  const Library library(Names, folders);
+  // One that has all functions is the driver, whatever it then says of this machine.
+  const Library library(names, folders, [&](const Library& found) -> std::string {
+    const char* missing = find_all(found, out.driver);
+    return missing == nullptr ? "" : fmt::format("it is too old: it has no {}", missing);
+  });
   if (!library.found()) {
     out.why_not = fmt::format("there is no NVIDIA driver ({})", library.why_not());
-  } else if (const char* missing = find_all(library, out.driver)) {
-    out.why_not = fmt::format("the NVIDIA driver is too old: it has no {}", missing);
-  } else {
-    out.why_not = why_no_gpu(out.driver);
+    return out;
   }
+  out.driver.driver_version(&out.version);
+  out.why_not = why_no_gpu(out.driver);
   return out;
 }
 

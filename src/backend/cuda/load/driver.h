@@ -11,6 +11,7 @@ namespace ricci::cuda {
 using Status = int;  ///< CUresult; 0 is success
 inline constexpr Status OutOfMemory = 2;
 inline constexpr Status NoDevice = 100;
+inline constexpr Status NotReady = 600;
 
 using DeviceNumber = int;
 using Address = std::uint64_t;  ///< CUdeviceptr
@@ -79,6 +80,7 @@ struct UpdateResult {
   F(stream_create, "cuStreamCreate", (Stream * stream, unsigned flags))                            \
   F(stream_destroy, "cuStreamDestroy_v2", (Stream stream))                                         \
   F(stream_wait, "cuStreamSynchronize", (Stream stream))                                           \
+  F(stream_query, "cuStreamQuery", (Stream stream))                                                \
   F(capture_begin, "cuStreamBeginCapture_v2", (Stream stream, int mode))                           \
   F(capture_end, "cuStreamEndCapture", (Stream stream, Graph_ * graph))                            \
   F(graph_destroy, "cuGraphDestroy", (Graph_ graph))                                               \
@@ -95,7 +97,8 @@ struct Driver {
 
   /// `CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected`
   [[nodiscard]] std::string words_for(Status status) const;
-  /// DeviceError that says what was being done, unless all went well.
+  /// Unless all went well: UserError(out_of_memory) without room, else DeviceError that says what
+  /// was being done.
   void check(Status status, const char* doing) const;
 };
 
@@ -104,6 +107,7 @@ struct LoadedDriver {
   Driver driver;
   std::string why_not;           ///< empty: it can be used, and there is a GPU
   std::uint64_t generation = 0;  ///< of the process that loaded it
+  int version = 0;               ///< of CUDA it is for, as it counts: 12040 is 12.4; 0: none
 };
 [[nodiscard]] const LoadedDriver& loaded_driver();
 /// The same from certain folders, not kept: for tests.

@@ -1,11 +1,14 @@
 #include "backend/cuda/load/nvrtc.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 
 #include <fmt/format.h>
 
 #include "ricci/support/error.h"
 
+#include "backend/cuda/load/driver.h"
 #include "backend/cuda/load/library.h"
 
 namespace ricci::cuda {
@@ -32,8 +35,12 @@ struct Compiler {
 #define RICCI_NVRTC_MEMBER(member, exported, parameters) int(*member) parameters = nullptr;
   RICCI_NVRTC(RICCI_NVRTC_MEMBER)
 #undef RICCI_NVRTC_MEMBER
+  // Of newer ones.
+  int (*arch_count)(int* count) = nullptr;
+  int (*archs)(int* all) = nullptr;
   std::string why_not;
   std::string version_text;
+  std::vector<int> architectures;  // 90 for sm_90, ascending; none: it does not say
 };
 
 const char* find_all(const Library& library, Compiler& compiler) {
@@ -45,27 +52,49 @@ const char* find_all(const Library& library, Compiler& compiler) {
   return nullptr;
 }
 
-const Compiler& compiler() {
-  static const Compiler loaded = [] {
-    constexpr std::array Names = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
-    Compiler c;
-    const Library library(Names, library_folders());
-    if (!library.found()) {
-      c.why_not = fmt::format("there is no NVRTC, which compiles kernels ({})", library.why_not());
-      return c;
+void ask_architectures(const Library& library, Compiler& c) {
+  c.arch_count = reinterpret_cast<int (*)(int*)>(library.find("nvrtcGetNumSupportedArchs"));
+  c.archs = reinterpret_cast<int (*)(int*)>(library.find("nvrtcGetSupportedArchs"));
+  int count = 0;
+  if (c.arch_count == nullptr || c.archs == nullptr || c.arch_count(&count) != 0 || count <= 0) {
+    return;
+  }
+  c.architectures.resize(static_cast<std::size_t>(count));
+  if (c.archs(c.architectures.data()) != 0) c.architectures.clear();
+  std::ranges::sort(c.architectures);
+}
+
+Compiler load_compiler() {
+  constexpr int Oldest = 12;
+  Compiler c;
+  const int driver = loaded_driver().version;
+  const std::vector<std::string> names = toolkit_names("libnvrtc.so", driver);
+  int major = 0;
+  int minor = 0;
+  const Library library(names, library_folders(), [&](const Library& found) -> std::string {
+    if (const char* missing = find_all(found, c)) {
+      return fmt::format("it is too old: it has no {}", missing);
     }
-    if (const char* missing = find_all(library, c)) {
-      c.why_not = fmt::format("NVRTC is too old: it has no {}", missing);
-      return c;
+    if (c.version(&major, &minor) != 0 || major < Oldest) {
+      return fmt::format("it is {}.{}, at least {}.0 is needed", major, minor, Oldest);
     }
-    int major = 0;
-    int minor = 0;
-    if (c.version(&major, &minor) != 0 || major < 12) {
-      c.why_not = fmt::format("NVRTC is {}.{}, at least 12.0 is needed", major, minor);
+    if (driver != 0 && driver / 1000 < major) {
+      return fmt::format("it is {}.{}, too new for a driver of CUDA {}.{}", major, minor,
+                         driver / 1000, driver % 1000 / 10);
     }
-    c.version_text = fmt::format("{}.{}", major, minor);
+    return {};
+  });
+  if (!library.found()) {
+    c.why_not = fmt::format("there is no NVRTC, which compiles kernels ({})", library.why_not());
     return c;
-  }();
+  }
+  c.version_text = fmt::format("{}.{}", major, minor);
+  ask_architectures(library, c);
+  return c;
+}
+
+const Compiler& compiler() {
+  static const Compiler loaded = load_compiler();
   return loaded;
 }
 
@@ -99,6 +128,19 @@ struct Source {
 
 const std::string& why_no_compiler() { return compiler().why_not; }
 const std::string& compiler_version() { return compiler().version_text; }
+
+std::optional<CodeTarget> code_target(int capability, std::span<const int> known) {
+  if (known.empty() || std::ranges::binary_search(known, capability)) {
+    return CodeTarget{fmt::format("sm_{}", capability), CodeForm::Cubin};
+  }
+  const auto above = std::ranges::upper_bound(known, capability);
+  if (above == known.begin()) return std::nullopt;
+  return CodeTarget{fmt::format("compute_{}", *std::prev(above)), CodeForm::Ptx};
+}
+
+std::optional<CodeTarget> code_target(int capability) {
+  return code_target(capability, compiler().architectures);
+}
 
 std::string_view compiler_options() {
   static const std::string all = [] {

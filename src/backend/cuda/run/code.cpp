@@ -28,8 +28,9 @@ Cache& cache() {
 
 // All that the code of a kernel depends on.
 std::string key_of(const Gpu& gpu, const KernelText& text) {
-  return fmt::format("{} NVRTC {} {}\n{} {}\n{}", gpu.architecture(), compiler_version(),
-                     compiler_options(), text.name, text.shared_bytes, text.text);
+  return fmt::format("{} as {} NVRTC {} {}\n{} {}\n{}", gpu.architecture(),
+                     gpu.code_target().architecture, compiler_version(), compiler_options(),
+                     text.name, text.shared_bytes, text.text);
 }
 
 struct Missing {
@@ -52,7 +53,8 @@ void make(const Gpu& gpu, Missing& missing, const KeptCode* kept) {
     if (missing.loaded) return;
   }
   const UnforkedWork unforked;
-  const std::vector<char> cubin = compile_source(missing.text->text, gpu.architecture());
+  const std::vector<char> cubin =
+      compile_source(missing.text->text, gpu.code_target().architecture, gpu.code_target().form);
   missing.code = std::make_shared<const LoadedKernel>(gpu, cubin, *missing.text);
   if (kept != nullptr) kept->store(missing.key, {cubin.data(), cubin.size()});
 }
@@ -62,10 +64,16 @@ void make(const Gpu& gpu, Missing& missing, const KeptCode* kept) {
 LoadedKernel::LoadedKernel(const Gpu& gpu, std::span<const char> cubin, const KernelText& text)
     : gpu_(gpu) {
   const Driver& driver = gpu.driver();
-  driver.check(driver.module_load(&module_, cubin.data()), "load a kernel");
+  if (text.shared_bytes > gpu.shared_bytes()) {
+    throw UserError(ErrorCode::UnsupportedOnBackend,
+                    fmt::format("a kernel needs {} bytes of shared memory, a block of {} has {}",
+                                text.shared_bytes, gpu.name(), gpu.shared_bytes()));
+  }
+  driver.check(gpu.with_room([&] { return driver.module_load(&module_, cubin.data()); }),
+               "load a kernel");
   Status status = driver.module_function(&function_, module_, text.name.c_str());
-  constexpr std::int32_t WithoutAsking = 48 * 1024;
-  if (status == 0 && text.shared_bytes > WithoutAsking) {
+  // What it has besides counts too, and is known to the driver alone: it is always asked.
+  if (status == 0 && text.shared_bytes > 0) {
     status = driver.function_set(function_, FunctionDynamicShared, text.shared_bytes);
   }
   if (status != 0) driver.module_unload(module_);

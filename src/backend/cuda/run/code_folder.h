@@ -1,6 +1,5 @@
-// Machine code of kernels in a folder, for the next process. A file holds all that its code was
-// made from and ends with a digest, so that damage, or a file under another's name, is taken for
-// one that is missing and replaced.
+// Machine code of kernels in a folder, for the next process, as sealed entries: damage, or a file
+// under another's name, is taken for one that is missing and replaced.
 #pragma once
 
 #include <optional>

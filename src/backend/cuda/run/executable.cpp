@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ricci/support/error.h"
+#include "ricci/support/stop.h"
 
 #include "backend/cuda/run/run.h"
 #include "device/faults.h"
@@ -27,28 +28,6 @@ bool can_fault(const loop::Kernel& kernel) {
 }
 
 }  // namespace
-
-Context::Context(const Gpu& device, Memory& memory, std::int64_t arena_bytes,
-                 std::int64_t scratch_bytes)
-    : gpu(device),
-      arena(memory, arena_bytes),
-      scratch(memory, scratch_bytes),
-      seed(memory, sizeof(std::uint64_t)),
-      fault(memory, sizeof(Fault)),
-      pinned(device, sizeof(Shared)) {
-  const Fault none;
-  fault.copy_in(reinterpret_cast<const std::byte*>(&none));
-  const Driver& driver = gpu.driver();
-  driver.check(driver.stream_create(&stream, StreamNonBlocking), "make a stream");
-}
-
-Context::~Context() {
-  const Driver& driver = gpu.driver();
-  if (!gpu.try_use()) return;
-  driver.stream_wait(stream);
-  if (graph != nullptr) driver.graph_exec_destroy(graph);
-  driver.stream_destroy(stream);
-}
 
 /// Texts of all kernels of a program and its bodies, and where their code goes.
 struct Executable::Texts {
@@ -95,6 +74,7 @@ void Executable::place_constants() {
     const Buffer& buffer = program_->buffers[b];
     if (buffer.role != Buffer::Role::Constant) continue;
     constants_[b] = device::Array(memory_, buffer.bytes());
+    needs_.constant_bytes += aligned(buffer.bytes(), ArrayAlignment);
     constants_[b].copy_in(buffer.constant.data());
   }
 }
@@ -109,7 +89,8 @@ void Executable::add_launch(Texts& texts, std::vector<ReadyLaunch>& to, KernelTe
                 .blocks = static_cast<unsigned>(text.blocks),
                 .threads = static_cast<unsigned>(text.threads),
                 .shared = static_cast<unsigned>(text.shared_bytes),
-                .origin = static_cast<unsigned>(origins.size())});
+                .origin = static_cast<unsigned>(origins.size()),
+                .pointers = text.pointers});
   origins.push_back(&origin);
   texts.slots.push_back({&to, to.size() - 1});
   texts.texts.push_back(std::make_unique<KernelText>(std::move(text)));
@@ -162,7 +143,8 @@ void Executable::count_control(const ControlStep& control, const Ready& ready) {
   double inside = 0;
   for (const auto& body : ready.bodies) {
     needs_.scratch_bytes = std::max(needs_.scratch_bytes, body->needs_.scratch_bytes);
-    needs_.spare_bytes += body->needs_.spare_bytes;
+    needs_.spare_bytes += body->needs_.spare_bytes + body->bytes_of(body->aligned_copies(control));
+    needs_.constant_bytes += body->needs_.constant_bytes;
     needs_.seed = needs_.seed || body->needs_.seed;
     needs_.can_fault = needs_.can_fault || body->needs_.can_fault;
     inside += body->needs_.nodes;
@@ -177,34 +159,50 @@ void Executable::count_control(const ControlStep& control, const Ready& ready) {
 }
 
 std::int64_t Executable::context_bytes() const {
-  return aligned(program_->arena_bytes, ArrayAlignment) +
-         aligned(needs_.scratch_bytes, ArrayAlignment);
+  return aligned(program_->arena_bytes, ArrayAlignment) + scratch_bytes();
 }
 
-std::int64_t Executable::workspace_bytes() const { return context_bytes() + needs_.spare_bytes; }
+// The seed and the fault are arrays of their own.
+std::int64_t Executable::scratch_bytes() const {
+  return aligned(needs_.scratch_bytes, ArrayAlignment) + needs_.spare_bytes + 2 * ArrayAlignment;
+}
 
-// Operands of control steps lie where views of them begin, and rows behind each other.
-void Executable::align_body(const ControlStep& control, const Executable& body,
-                            Frame& frame) const {
-  const Program& inside = *body.program_;
+std::int64_t Executable::workspace_bytes() const { return context_bytes() + needs_.constant_bytes; }
+
+// Of a body: operands of control steps lie where views of them begin, and rows behind each other.
+std::vector<AlignedCopy> Executable::aligned_copies(const ControlStep& control) const {
   const bool odd_views = std::ranges::any_of(control.operands, [](const BufferView& v) {
     return v.layout.offset * size_of(v.type.dtype) % VectorBytes != 0;
   });
-  std::int64_t total = 0;
+  std::vector<AlignedCopy> copies;
   const auto add = [&](BufferId b, bool is_output, bool odd) {
-    const std::int64_t bytes = inside.buffers[static_cast<std::size_t>(b)].bytes();
+    const std::int64_t bytes = program_->buffers[static_cast<std::size_t>(b)].bytes();
     if (bytes == 0 || (!odd && bytes % VectorBytes == 0)) return;
-    frame.aligned.push_back({b, is_output, nullptr});
-    total += aligned(bytes, ArrayAlignment);
+    copies.push_back({b, is_output, nullptr});
   };
-  for (const BufferId b : inside.inputs) add(b, false, odd_views);
-  for (const BufferId b : inside.outputs) add(b, true, false);
+  for (const BufferId b : program_->inputs) add(b, false, odd_views);
+  for (const BufferId b : program_->outputs) add(b, true, false);
+  return copies;
+}
+
+std::int64_t Executable::bytes_of(std::span<const AlignedCopy> copies) const {
+  std::int64_t total = 0;
+  for (const AlignedCopy& copy : copies) {
+    const Buffer& buffer = program_->buffers[static_cast<std::size_t>(copy.buffer)];
+    total += aligned(buffer.bytes(), ArrayAlignment);
+  }
+  return total;
+}
+
+void Executable::align_body(const ControlStep& control, const Executable& body,
+                            Frame& frame) const {
+  frame.aligned = body.aligned_copies(control);
   if (frame.aligned.empty()) return;
-  frame.aligned_memory = device::Array(memory_, total);
+  frame.aligned_memory = device::Array(memory_, body.bytes_of(frame.aligned));
   std::byte* next = frame.aligned_memory.data();
   for (AlignedCopy& copy : frame.aligned) {
     copy.at = next;
-    next += aligned(inside.buffers[static_cast<std::size_t>(copy.buffer)].bytes(), ArrayAlignment);
+    next += body.bytes_of(std::span(&copy, 1));
   }
 }
 
@@ -233,8 +231,8 @@ Frame Executable::make_frame(std::byte* arena, std::byte* seed) const {
 }
 
 std::unique_ptr<device::Context> Executable::make_context() const {
-  auto context =
-      std::make_unique<Context>(gpu_, memory_, program_->arena_bytes, needs_.scratch_bytes);
+  auto context = std::make_unique<Context>(gpu_, memory_, program_->arena_bytes,
+                                           needs_.scratch_bytes, context_bytes());
   context->frame = make_frame(context->arena.data(), context->seed.data());
   return context;
 }
@@ -273,10 +271,12 @@ void Executable::enqueue(Context& context, const device::RunArguments& arguments
   }
 }
 
-void Executable::capture(Context& context, const device::RunArguments& arguments) const {
+// A run as a graph: the driver's answer to the last thing it was asked for.
+Status Executable::make_graph(Context& context, const device::RunArguments& arguments) const {
   const Driver& driver = gpu_.driver();
   Graph_ graph = nullptr;
-  driver.check(driver.capture_begin(context.stream, CaptureRelaxed), "capture a program");
+  Status status = driver.capture_begin(context.stream, CaptureRelaxed);
+  if (status != 0) return status;
   try {
     enqueue(context, arguments);
   } catch (...) {
@@ -284,17 +284,33 @@ void Executable::capture(Context& context, const device::RunArguments& arguments
     if (graph != nullptr) driver.graph_destroy(graph);
     throw;
   }
-  driver.check(driver.capture_end(context.stream, &graph), "capture a program");
+  status = driver.capture_end(context.stream, &graph);
+  if (status != 0) return status;
   UpdateResult update;
   if (context.graph != nullptr && driver.graph_update(context.graph, graph, &update) != 0) {
     driver.graph_exec_destroy(context.graph);
     context.graph = nullptr;
   }
-  Status status = 0;
-  if (context.graph == nullptr) status = driver.graph_instantiate(&context.graph, graph, 0);
+  if (context.graph == nullptr) {
+    status = gpu_.with_room([&] { return driver.graph_instantiate(&context.graph, graph, 0); });
+    if (status != 0) context.graph = nullptr;
+  }
   driver.graph_destroy(graph);
-  driver.check(status, "make a captured program");
-  context.graph_holds = true;
+  return status;
+}
+
+// False when the driver cannot have it as a graph: then it is run step by step from now on.
+bool Executable::capture(Context& context, const device::RunArguments& arguments) const {
+  try {
+    context.graph_holds = make_graph(context, arguments) == 0;
+  } catch (const DeviceError&) {
+    context.graph_holds = false;
+  } catch (const UserError& error) {
+    if (error.code() != ErrorCode::OutOfMemory) throw;
+    context.graph_holds = false;
+  }
+  context.never_capture = !context.graph_holds;
+  return context.graph_holds;
 }
 
 void Executable::start(device::Context& given, const device::RunArguments& arguments) const {
@@ -304,9 +320,7 @@ void Executable::start(device::Context& given, const device::RunArguments& argum
     begin(context, arguments);
   } catch (...) {
     // What has been asked for must not work on arrays that are given back, nor leave its fault.
-    gpu_.driver().stream_wait(context.stream);
-    context.shared().fault = {};
-    gpu_.driver().fill8(address(context.fault.data()), 0, sizeof(Fault), context.stream);
+    context.abandon();
     throw;
   }
 }
@@ -318,20 +332,22 @@ void Executable::begin(Context& context, const device::RunArguments& arguments) 
   const bool again = !changed && context.has_run;
   context.has_run = true;
   // What is run once, or each time with other pointers, is not worth a graph.
-  if (arguments.observer != nullptr || !is_captured() || !again) {
-    enqueue(context, arguments);
+  const bool replayed =
+      arguments.observer == nullptr && is_captured() && again && !context.never_capture;
+  if (replayed && (context.graph_holds || capture(context, arguments))) {
+    throw_if_stopped();
+    const Driver& driver = gpu_.driver();
+    driver.check(gpu_.with_room([&] { return driver.graph_launch(context.graph, context.stream); }),
+                 "run a program");
     return;
   }
-  if (!context.graph_holds) capture(context, arguments);
-  gpu_.driver().check(gpu_.driver().graph_launch(context.graph, context.stream), "run a program");
+  enqueue(context, arguments);
 }
 
 void Executable::fail_on_fault(Context& context) const {
-  Context::Shared& shared = context.shared();
-  if (shared.fault.kind == 0) return;
-  const Fault met = shared.fault;
-  shared.fault = {};
-  context.fault.copy_in(reinterpret_cast<const std::byte*>(&shared.fault));
+  const Fault met = context.shared().fault;
+  if (met.kind == 0) return;
+  context.forget_fault();
   check_internal(met.origin < origins_.size(), "a fault of no launch");
   device::fail_launch({static_cast<loop::FaultKind>(met.kind), met.value, met.limit},
                       *origins_[met.origin]);
@@ -340,7 +356,7 @@ void Executable::fail_on_fault(Context& context) const {
 void Executable::finish(device::Context& given) const {
   auto& context = static_cast<Context&>(given);
   gpu_.use();
-  gpu_.driver().check(gpu_.driver().stream_wait(context.stream), "finish a program");
+  context.wait("finish a program");
   fail_on_fault(context);
 }
 

@@ -40,21 +40,31 @@ struct Frame {
 /// Room for one run at a time.
 class Context final : public device::Context {
  public:
-  Context(const Gpu& gpu, Memory& memory, std::int64_t arena_bytes, std::int64_t scratch_bytes);
+  /// `total` is what it takes of the GPU's memory when its frame is made, too.
+  Context(const Gpu& gpu, Memory& memory, std::int64_t arena_bytes, std::int64_t scratch_bytes,
+          std::int64_t total);
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
   ~Context() override;
-  [[nodiscard]] std::int64_t bytes() const noexcept override {
-    return arena.bytes() + scratch.bytes();
-  }
+  [[nodiscard]] std::int64_t bytes() const noexcept override { return total_bytes; }
   /// What the host and the GPU tell each other.
   struct Shared {
     std::uint64_t seed = 0;
     Fault fault = {};
+    std::uint32_t stop = 0;  ///< loops on the GPU end when they find it set
   };
   [[nodiscard]] Shared& shared() const { return pinned.as<Shared>(); }
 
+  /// Waits for all that was asked for. UserError(stopped) when this thread is asked to stop
+  /// meanwhile: loops end at their next look then, and the rest of what was asked for is done.
+  void wait(const char* doing);
+  /// The same after what went wrong: nothing is thrown, and nothing left behind.
+  void abandon() noexcept;
+  /// No fault is known any more when the next run begins.
+  void forget_fault() noexcept;
+
   const Gpu& gpu;
+  std::int64_t total_bytes;
   device::Array arena;
   device::Array scratch;
   device::Array seed;
@@ -65,6 +75,7 @@ class Context final : public device::Context {
   GraphExec graph = nullptr;
   bool graph_holds = false;  ///< it was captured with the buffers of the frame
   bool has_run = false;
+  bool never_capture = false;  ///< it was tried, and the driver cannot
 };
 
 class Executable final : public device::Executable {
@@ -76,7 +87,7 @@ class Executable final : public device::Executable {
   [[nodiscard]] const Program& program() const noexcept override { return *program_; }
   [[nodiscard]] std::int64_t context_bytes() const override;
   [[nodiscard]] std::int64_t workspace_bytes() const override;
-  [[nodiscard]] std::int64_t scratch_bytes() const override { return needs_.scratch_bytes; }
+  [[nodiscard]] std::int64_t scratch_bytes() const override;
   [[nodiscard]] std::unique_ptr<device::Context> make_context() const override;
   void start(device::Context& context, const device::RunArguments& arguments) const override;
   void finish(device::Context& context) const override;
@@ -96,6 +107,7 @@ class Executable final : public device::Executable {
     unsigned threads = 1;
     unsigned shared = 0;
     unsigned origin = 0;
+    std::size_t pointers = 0;
   };
   /// What a step needs besides the program's own description of it.
   struct Ready {
@@ -109,7 +121,8 @@ class Executable final : public device::Executable {
   /// What a run takes, bodies included.
   struct Needs {
     std::int64_t scratch_bytes = 0;
-    std::int64_t spare_bytes = 0;
+    std::int64_t spare_bytes = 0;  ///< of loops and branches: unwanted results, aligned copies
+    std::int64_t constant_bytes = 0;
     double nodes = 0;  ///< of a graph; infinite where the host takes part
     bool seed = false;
     bool can_fault = false;
@@ -128,10 +141,13 @@ class Executable final : public device::Executable {
 
   [[nodiscard]] Frame make_frame(std::byte* arena, std::byte* seed) const;
   void align_body(const ControlStep& control, const Executable& body, Frame& frame) const;
+  [[nodiscard]] std::vector<AlignedCopy> aligned_copies(const ControlStep& control) const;
+  [[nodiscard]] std::int64_t bytes_of(std::span<const AlignedCopy> copies) const;
   void begin(Context& context, const device::RunArguments& arguments) const;
   bool set_buffers(Context& context, const device::RunArguments& arguments) const;
   void enqueue(Context& context, const device::RunArguments& arguments) const;
-  void capture(Context& context, const device::RunArguments& arguments) const;
+  bool capture(Context& context, const device::RunArguments& arguments) const;
+  [[nodiscard]] Status make_graph(Context& context, const device::RunArguments& arguments) const;
   void fail_on_fault(Context& context) const;
 
   std::shared_ptr<const Program> program_;

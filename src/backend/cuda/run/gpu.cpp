@@ -7,7 +7,6 @@
 
 #include "ricci/support/error.h"
 
-#include "backend/cuda/load/nvrtc.h"
 #include "support/fork.h"
 
 namespace ricci::cuda {
@@ -18,6 +17,7 @@ constexpr int OldestMajor = 8;  // Ampere: bf16, 96 KiB of shared memory a block
 struct Capability {
   int major = 0;
   int minor = 0;
+  [[nodiscard]] int number() const { return 10 * major + minor; }
 };
 
 Capability capability(const Driver& driver) {
@@ -44,6 +44,10 @@ std::string why_not() {
       return fmt::format("the GPU has compute capability {}.{}, at least {}.0 is needed", c.major,
                          c.minor, OldestMajor);
     }
+    if (why_no_compiler().empty() && !code_target(c.number())) {
+      return fmt::format("NVRTC {} compiles nothing for a GPU of compute capability {}.{}",
+                         compiler_version(), c.major, c.minor);
+    }
   } catch (const DeviceError& error) {
     return error.what();
   }
@@ -57,7 +61,8 @@ Gpu::Gpu() : driver_(loaded_driver().driver), generation_(process_generation()) 
   driver_.check(driver_.device_name(text.data(), text.size() - 1, device), "tell its name");
   name_ = text.data();
   const Capability c = capability(driver_);
-  architecture_ = fmt::format("sm_{}{}", c.major, c.minor);
+  architecture_ = fmt::format("sm_{}", c.number());
+  code_target_ = cuda::code_target(c.number()).value();  // see why_not
   std::size_t bytes = 0;
   driver_.check(driver_.device_memory(&bytes, device), "tell its memory");
   memory_bytes_ = static_cast<std::int64_t>(bytes);
@@ -71,6 +76,13 @@ Gpu::Gpu() : driver_(loaded_driver().driver), generation_(process_generation()) 
     std::uint64_t keep = std::numeric_limits<std::uint64_t>::max();
     driver_.check(driver_.pool_set(pool_, PoolReleaseThreshold, &keep), "keep its pool");
   }
+  driver_.check(driver_.stream_create(&memory_stream_, StreamNonBlocking), "make a stream");
+}
+
+bool Gpu::trim() const noexcept {
+  if (pool_ == nullptr) return false;
+  // What is still on its way back counts as used.
+  return driver_.stream_wait(memory_stream_) == 0 && driver_.pool_trim(pool_, 0) == 0;
 }
 
 CublasHandle Gpu::cublas() const {

@@ -9,33 +9,21 @@
 
 namespace ricci::cuda {
 
-Memory::Memory(const Gpu& gpu) : gpu_(gpu) {
-  gpu_.use();
-  gpu_.driver().check(gpu_.driver().stream_create(&stream_, StreamNonBlocking), "make a stream");
-}
-
-Memory::~Memory() {
-  if (gpu_.try_use()) gpu_.driver().stream_destroy(stream_);
-}
-
 Status Memory::try_allocate(Address& at, std::size_t bytes) const {
   const Driver& driver = gpu_.driver();
   if (!gpu_.has_pools()) return driver.allocate(&at, bytes);
-  const Status status = driver.allocate_async(&at, bytes, stream_);
+  const Status status = driver.allocate_async(&at, bytes, gpu_.memory_stream());
   // What other streams do with it comes after this.
-  return status != 0 ? status : driver.stream_wait(stream_);
+  return status != 0 ? status : driver.stream_wait(gpu_.memory_stream());
 }
 
 std::byte* Memory::allocate(std::int64_t bytes) {
   gpu_.use();
   Address at = 0;
   const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
-  Status status = bytes > gpu_.memory_bytes() ? OutOfMemory : try_allocate(at, size);
-  if (status == OutOfMemory && bytes <= gpu_.memory_bytes() && gpu_.has_pools()) {
-    // What was given back lies in pieces.
-    gpu_.driver().pool_trim(gpu_.pool(), 0);
-    status = try_allocate(at, size);
-  }
+  const Status status = bytes > gpu_.memory_bytes()
+                            ? OutOfMemory
+                            : gpu_.with_room([&] { return try_allocate(at, size); });
   if (status == OutOfMemory) {
     throw UserError(ErrorCode::OutOfMemory,
                     fmt::format("there is no room for {} bytes on {}", bytes, gpu_.name()));
@@ -48,7 +36,7 @@ void Memory::free(std::byte* at) noexcept {
   // Nothing can be done about a failure here; the next call that fails says what is wrong.
   if (!gpu_.try_use()) return;
   if (gpu_.has_pools()) {
-    gpu_.driver().free_async(address(at), stream_);
+    gpu_.driver().free_async(address(at), gpu_.memory_stream());
   } else {
     gpu_.driver().free(address(at));
   }
@@ -59,8 +47,8 @@ void Memory::copy_in(std::byte* to, const std::byte* from, std::int64_t bytes) {
   gpu_.use();
   const Driver& driver = gpu_.driver();
   const auto size = static_cast<std::size_t>(bytes);
-  driver.check(driver.copy_in(address(to), from, size, stream_), "take a copy");
-  driver.check(driver.stream_wait(stream_), "take a copy");
+  driver.check(driver.copy_in(address(to), from, size, gpu_.memory_stream()), "take a copy");
+  driver.check(driver.stream_wait(gpu_.memory_stream()), "take a copy");
 }
 
 void Memory::copy_out(std::byte* to, const std::byte* from, std::int64_t bytes) {
@@ -68,13 +56,14 @@ void Memory::copy_out(std::byte* to, const std::byte* from, std::int64_t bytes) 
   gpu_.use();
   const Driver& driver = gpu_.driver();
   const auto size = static_cast<std::size_t>(bytes);
-  driver.check(driver.copy_out(to, address(from), size, stream_), "give a copy");
-  driver.check(driver.stream_wait(stream_), "give a copy");
+  driver.check(driver.copy_out(to, address(from), size, gpu_.memory_stream()), "give a copy");
+  driver.check(driver.stream_wait(gpu_.memory_stream()), "give a copy");
 }
 
 Pinned::Pinned(const Gpu& gpu, std::size_t bytes) : gpu_(&gpu) {
   gpu.use();
-  gpu.driver().check(gpu.driver().allocate_host(&at_, bytes), "share memory with the host");
+  gpu.driver().check(gpu.with_room([&] { return gpu.driver().allocate_host(&at_, bytes); }),
+                     "share memory with the host");
   std::memset(at_, 0, bytes);
 }
 

@@ -13,10 +13,9 @@ inline constexpr std::int64_t ArrayAlignment = 256;
 
 class Memory final : public device::Memory {
  public:
-  explicit Memory(const Gpu& gpu);
+  explicit Memory(const Gpu& gpu) : gpu_(gpu) {}
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
-  ~Memory() override;
 
   [[nodiscard]] bool is_host() const noexcept override { return false; }
   [[nodiscard]] std::int64_t total_bytes() const override { return gpu_.memory_bytes(); }
@@ -29,7 +28,6 @@ class Memory final : public device::Memory {
   [[nodiscard]] Status try_allocate(Address& at, std::size_t bytes) const;
 
   const Gpu& gpu_;
-  Stream stream_ = nullptr;
 };
 
 /// Memory of the host that the GPU reads and writes by itself, while programs run.

@@ -1,30 +1,15 @@
 #include "backend/cuda/run/run.h"
 
-#include <algorithm>
-#include <array>
-
 #include "ricci/support/error.h"
 #include "ricci/support/stop.h"
 
+#include "backend/cuda/run/launch_arguments.h"
 #include "backend/cuda/structured/cublas_product.h"
 #include "device/copied_buffers.h"
 #include "device/faults.h"
 
 namespace ricci::cuda {
 namespace {
-
-std::byte* first_element(const BufferView& v, const Frame& frame) {
-  if (v.buffer < 0) return nullptr;
-  return frame.buffers[static_cast<std::size_t>(v.buffer)] +
-         v.layout.offset * size_of(v.type.dtype);
-}
-
-std::vector<std::byte*> first_elements(const std::vector<BufferView>& views, const Frame& frame) {
-  std::vector<std::byte*> out;
-  out.reserve(views.size() + 1);
-  for (const BufferView& v : views) out.push_back(first_element(v, frame));
-  return out;
-}
 
 // The elements of a view on the host, with what lies between them.
 class HostCopy {
@@ -41,7 +26,7 @@ class HostCopy {
       const std::int64_t reach = (dims[a] - 1) * view.layout.strides[a];
       (reach < 0 ? first_ : last) += reach;
     }
-    at_ = first_element(view, frame) + first_ * size;
+    at_ = first_element(view, frame.buffers) + first_ * size;
     bytes_.resize(static_cast<std::size_t>((last + 1 - first_) * size) + 1);  // never null
     first_ *= -size;
     if (!is_result)
@@ -86,7 +71,7 @@ void Runner::wait() {
                                    sizeof(Fault), context_.stream),
                   "tell of faults");
   }
-  driver_.check(driver_.stream_wait(context_.stream), "run a program");
+  context_.wait("run a program");
   root_.fail_on_fault(context_);
 }
 
@@ -109,54 +94,30 @@ void Runner::run_step(const Executable& e, std::size_t s, Frame& frame) {
 // A pointer each, and what every kernel is given.
 void Runner::launch(const Executable::ReadyLaunch& ready, std::span<std::byte* const> pointers) {
   if (ready.blocks == 0) return;
-  constexpr std::size_t Common = 3;
-  std::array<void*, 64> few{};
-  std::vector<void*> many;
-  std::span<void*> arguments(few);
-  if (pointers.size() + Common > few.size()) {
-    many.resize(pointers.size() + Common);
-    arguments = many;
-  }
-  std::size_t next = 0;
-  for (std::byte* const& p : pointers) {
-    arguments[next++] = const_cast<void*>(static_cast<const void*>(&p));
-  }
-  std::byte* scratch = context_.scratch.data();
-  std::byte* fault = context_.fault.data();
-  unsigned origin = ready.origin;
-  arguments[next++] = &scratch;
-  arguments[next++] = &fault;
-  arguments[next++] = &origin;
-  driver_.check(driver_.launch(ready.code->function(), ready.blocks, 1, 1, ready.threads, 1, 1,
-                               ready.shared, context_.stream, arguments.data(), nullptr),
-                "launch a kernel");
+  check_internal(pointers.size() == ready.pointers,
+                 "a kernel has another number of parameters than pointers");
+  const CommonArguments common{context_.scratch.data(), context_.fault.data(), ready.origin};
+  LaunchArguments arguments(pointers, common);
+  driver_.check(
+      driver_.launch(ready.code->function(), ready.blocks, 1, 1, ready.threads, 1, 1, ready.shared,
+                     context_.stream, arguments.addresses().data(), nullptr),
+      "launch a kernel");
 }
 
 void Runner::launch_kernel(const Program& program, const Executable::ReadyLaunch& ready,
-                           const Launch& launch, const Frame& frame) {
-  const loop::Kernel& kernel = program.kernels[launch.kernel];
-  std::vector<std::byte*> pointers;
-  pointers.reserve(launch.buffers.size());
-  for (std::size_t a = 0; a < launch.buffers.size(); ++a) {
-    if (kernel.arguments[a].role == loop::ArgumentRole::Local) continue;
-    pointers.push_back(frame.buffers[static_cast<std::size_t>(launch.buffers[a])]);
-  }
-  this->launch(ready, pointers);
+                           const Launch& l, const Frame& frame) {
+  launch(ready, kernel_pointers(program.kernels[l.kernel], l, frame.buffers));
 }
 
 void Runner::loop(const Executable::ReadyLaunch& ready, const LoopStep& step, const Frame& frame) {
-  std::vector<std::byte*> pointers = first_elements(step.operands, frame);
-  const std::vector<std::byte*> results = first_elements(step.results, frame);
   for (const std::int32_t r : step.loop.plan.zeroed) {
-    const auto index = static_cast<std::size_t>(r);
-    const Type& type = step.results[index].type;
-    const auto bytes = static_cast<std::size_t>(*type.numel() * size_of(type.dtype));
-    if (bytes == 0 || results[index] == nullptr) continue;
-    driver_.check(driver_.fill8(address(results[index]), 0, bytes, context_.stream),
-                  "clear an array");
+    const BufferView& view = step.results[static_cast<std::size_t>(r)];
+    std::byte* at = first_element(view, frame.buffers);
+    const auto bytes = static_cast<std::size_t>(*view.type.numel() * size_of(view.type.dtype));
+    if (bytes == 0 || at == nullptr) continue;
+    driver_.check(driver_.fill8(address(at), 0, bytes, context_.stream), "clear an array");
   }
-  pointers.insert(pointers.end(), results.begin(), results.end());
-  launch(ready, pointers);
+  launch(ready, loop_pointers(step, frame.buffers));
 }
 
 void Runner::call(const Executable& e, std::size_t s, const Frame& frame) {
@@ -173,9 +134,13 @@ void Runner::call(const Executable& e, std::size_t s, const Frame& frame) {
 }
 
 void Runner::run_plan(const Executable::Ready& ready, const CallStep& call, const Frame& frame) {
-  const std::vector<std::byte*> operands = first_elements(call.operands, frame);
-  const std::vector<std::byte*> results = first_elements(call.results, frame);
-  const auto at = [&](const Place& place) {
+  const std::vector<std::byte*> operands = first_elements(call.operands, frame.buffers);
+  const std::vector<std::byte*> results = first_elements(call.results, frame.buffers);
+  const auto at = [&](const Place& place) -> std::byte* {
+    if (place.in == Place::In::Number) {
+      // As large as a pointer, and taken as it is.
+      return reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(place.offset));
+    }
     std::byte* base = context_.scratch.data();
     if (place.in == Place::In::Operand) base = operands[place.index];
     if (place.in == Place::In::Result) base = results[place.index];

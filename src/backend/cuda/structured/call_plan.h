@@ -19,10 +19,15 @@ namespace ricci::cuda {
 
 /// Where a part of a plan reads or writes.
 struct Place {
-  enum class In : std::uint8_t { Operand, Result, Scratch };
+  enum class In : std::uint8_t {
+    Operand,
+    Result,
+    Scratch,
+    Number,  ///< nowhere: the parameter is a number
+  };
   In in = In::Operand;
   std::size_t index = 0;    ///< which operand or result: its first element
-  std::int64_t offset = 0;  ///< in bytes
+  std::int64_t offset = 0;  ///< in bytes; or the number
 };
 [[nodiscard]] inline Place operand(std::size_t k, std::int64_t offset = 0) {
   return {Place::In::Operand, k, offset};
@@ -32,7 +37,11 @@ struct Place {
 }
 [[nodiscard]] inline Place scratch(std::int64_t offset) { return {Place::In::Scratch, 0, offset}; }
 
-/// A kernel with a pointer per place, and then what every kernel is given (see KernelText).
+/// A number that differs between launches of the same kernel.
+[[nodiscard]] inline Place number(std::int64_t n) { return {Place::In::Number, 0, n}; }
+
+/// A kernel with a pointer or number per place, and then what every kernel is given (see
+/// KernelText).
 struct CallLaunch {
   KernelText text;
   std::vector<Place> places;

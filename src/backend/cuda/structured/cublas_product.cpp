@@ -34,17 +34,18 @@ void require_library(int status, const char* doing) {
   }
 }
 
-MatrixLayout layout_of(const LibraryTypes& types, std::int64_t rows, std::int64_t columns,
-                       const LibraryMatrix& m, std::int64_t batch) {
+OwnedLayout layout_of(const LibraryTypes& types, std::int64_t rows, std::int64_t columns,
+                      const LibraryMatrix& m, std::int64_t batch) {
   const Cublas& library = cublas_library();
-  MatrixLayout layout = nullptr;
-  require_library(library.layout_create(&layout, types.stored, static_cast<std::uint64_t>(rows),
+  MatrixLayout made = nullptr;
+  require_library(library.layout_create(&made, types.stored, static_cast<std::uint64_t>(rows),
                                         static_cast<std::uint64_t>(columns), m.leading),
                   "describe a matrix");
+  OwnedLayout layout(made);
   const auto count = static_cast<std::int32_t>(batch);
-  require_library(library.layout_set(layout, cublas::BatchCount, &count, sizeof count),
+  require_library(library.layout_set(layout.get(), cublas::BatchCount, &count, sizeof count),
                   "describe a batch");
-  require_library(library.layout_set(layout, cublas::BatchStride, &m.batch, sizeof m.batch),
+  require_library(library.layout_set(layout.get(), cublas::BatchStride, &m.batch, sizeof m.batch),
                   "describe a batch");
   return layout;
 }
@@ -72,14 +73,16 @@ Multiplication::Multiplication(const Gpu& gpu, const LibraryShape& s)
     : handle_(gpu.cublas()), dtype_(s.dtype) {
   const Cublas& library = cublas_library();
   const LibraryTypes types = types_of(s.dtype);
-  require_library(library.desc_create(&desc_, types.compute, types.scale), "describe a product");
+  MatmulDesc desc = nullptr;
+  require_library(library.desc_create(&desc, types.compute, types.scale), "describe a product");
+  desc_.reset(desc);
   const std::int32_t first_transposed = s.b.transposed ? 1 : 0;
   const std::int32_t second_transposed = s.a.transposed ? 1 : 0;
   require_library(
-      library.desc_set(desc_, cublas::TransposeA, &first_transposed, sizeof(std::int32_t)),
+      library.desc_set(desc, cublas::TransposeA, &first_transposed, sizeof(std::int32_t)),
       "describe a product");
   require_library(
-      library.desc_set(desc_, cublas::TransposeB, &second_transposed, sizeof(std::int32_t)),
+      library.desc_set(desc, cublas::TransposeB, &second_transposed, sizeof(std::int32_t)),
       "describe a product");
   const auto shaped = [&](std::int64_t rows, std::int64_t columns, const LibraryMatrix& m) {
     return m.transposed ? layout_of(types, columns, rows, m, s.batch)
@@ -88,10 +91,12 @@ Multiplication::Multiplication(const Gpu& gpu, const LibraryShape& s)
   first_ = shaped(s.columns, s.depth, s.b);
   second_ = shaped(s.depth, s.rows, s.a);
   result_ = shaped(s.columns, s.rows, s.c);
-  Preference preference = nullptr;
-  require_library(library.preference_create(&preference), "say what it prefers");
+  Preference made = nullptr;
+  require_library(library.preference_create(&made), "say what it prefers");
+  const OwnedPreference preference(made);
   const auto prefer = [&](int attribute, auto value) {
-    library.preference_set(preference, attribute, &value, sizeof value);
+    require_library(library.preference_set(made, attribute, &value, sizeof value),
+                    "say what it prefers");
   };
   prefer(cublas::MaxWorkspace, MostWorkspace);
   prefer(cublas::AlignmentA, static_cast<std::uint32_t>(s.b.alignment));
@@ -99,18 +104,9 @@ Multiplication::Multiplication(const Gpu& gpu, const LibraryShape& s)
   prefer(cublas::AlignmentC, static_cast<std::uint32_t>(s.c.alignment));
   prefer(cublas::AlignmentD, static_cast<std::uint32_t>(s.c.alignment));
   int count = 0;
-  const int status = library.choose(handle_, desc_, first_, second_, result_, result_, preference,
-                                    1, &choice_, &count);
-  library.preference_destroy(preference);
+  const int status = library.choose(handle_, desc, first_.get(), second_.get(), result_.get(),
+                                    result_.get(), made, 1, &choice_, &count);
   found_ = status == 0 && count == 1 && choice_.state == 0;
-}
-
-Multiplication::~Multiplication() {
-  const Cublas& library = cublas_library();
-  for (const MatrixLayout layout : {first_, second_, result_}) {
-    if (layout != nullptr) library.layout_destroy(layout);
-  }
-  if (desc_ != nullptr) library.desc_destroy(desc_);
 }
 
 std::shared_ptr<const Multiplication> Multiplication::make(const Gpu& gpu,
@@ -122,9 +118,10 @@ std::shared_ptr<const Multiplication> Multiplication::make(const Gpu& gpu,
 
 void Multiplication::enqueue(const Arrays& at) const {
   require_library(
-      cublas_library().multiply(handle_, desc_, scale_number(dtype_, true), at.b, first_, at.a,
-                                second_, scale_number(dtype_, false), at.c, result_, at.c, result_,
-                                &choice_.algorithm, at.workspace, choice_.workspace, at.stream),
+      cublas_library().multiply(handle_, desc_.get(), scale_number(dtype_, true), at.b,
+                                first_.get(), at.a, second_.get(), scale_number(dtype_, false),
+                                at.c, result_.get(), at.c, result_.get(), &choice_.algorithm,
+                                at.workspace, choice_.workspace, at.stream),
       "multiply");
 }
 

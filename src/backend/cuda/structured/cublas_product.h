@@ -33,15 +33,21 @@ struct LibraryShape {
 
 [[nodiscard]] bool has_library_product(DType dtype);
 
+/// What the library makes, given back to it.
+struct GivesBack {
+  void operator()(MatmulDesc desc) const { cublas_library().desc_destroy(desc); }
+  void operator()(MatrixLayout layout) const { cublas_library().layout_destroy(layout); }
+  void operator()(Preference preference) const { cublas_library().preference_destroy(preference); }
+};
+using OwnedDesc = std::unique_ptr<cublasLtMatmulDescOpaque, GivesBack>;
+using OwnedLayout = std::unique_ptr<cublasLtMatrixLayoutOpaque, GivesBack>;
+using OwnedPreference = std::unique_ptr<cublasLtMatmulPreferenceOpaque, GivesBack>;
+
 class Multiplication {
  public:
   /// Null when the library has nothing for it, or there is no library.
   [[nodiscard]] static std::shared_ptr<const Multiplication> make(const Gpu& gpu,
                                                                   const LibraryShape& shape);
-  Multiplication(const Multiplication&) = delete;
-  Multiplication& operator=(const Multiplication&) = delete;
-  ~Multiplication();
-
   [[nodiscard]] std::int64_t workspace_bytes() const {
     return static_cast<std::int64_t>(choice_.workspace);
   }
@@ -60,11 +66,11 @@ class Multiplication {
 
   CublasHandle handle_;
   DType dtype_;
-  MatmulDesc desc_ = nullptr;
+  OwnedDesc desc_;
   // The library's matrices are column-major: there cᵀ = bᵀ aᵀ.
-  MatrixLayout first_ = nullptr;
-  MatrixLayout second_ = nullptr;
-  MatrixLayout result_ = nullptr;
+  OwnedLayout first_;
+  OwnedLayout second_;
+  OwnedLayout result_;
   MatmulChoice choice_{};
   bool found_ = false;
 };

@@ -161,9 +161,11 @@ void plan_gather(PlanBuilder& builder, const loop::Gather& g) {
   const std::string body = fmt::format(
       R"(const i64 t = i % {0}LL, k = i / {0}LL % {1}LL, o = i / {0}LL / {1}LL;
     const i64 row = {2};
-    if (row >= 0) out[i] = table[(o * {3}LL + row) * {0}LL + t];)",
+    {4} value = {{}};
+    if (row >= 0) value = table[(o * {3}LL + row) * {0}LL + t];
+    out[i] = value;)",
       g.table.inner, g.picked, checked(g.each ? "indices[i]" : "indices[k]", g.table.size),
-      g.table.size);
+      g.table.size, stored_type(dtype));
   builder.for_each(*builder.step().results[0].type.numel(), parameters, body);
   builder.plan.can_fault = true;
 }

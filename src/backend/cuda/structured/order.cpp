@@ -95,17 +95,19 @@ void sort_in_memory(PlanBuilder& builder, const loop::Sort& s, const std::string
                   "      item.key = Key({});\n    }}\n    ((Item*)room)[i] = item;",
                   key),
       before + shape);
-  const std::vector<Parameter> swapped = {{items, DType::U8, "room", true}};
+  // One kernel: a step of the network is told by its numbers.
   for (std::int64_t width = 2; width <= padded; width *= 2) {
     for (std::int64_t step = width / 2; step > 0; step /= 2) {
+      const std::vector<Parameter> swapped = {{items, DType::U8, "room", true},
+                                              {number(step), DType::I64, "step"},
+                                              {number(width), DType::I64, "width"}};
       builder.for_each(rows * padded / 2, swapped,
-                       fmt::format("const i64 row = i / (PADDED / 2), at = i % (PADDED / 2);\n"
-                                   "    const i64 low = 2 * at - at % {0}LL;\n"
-                                   "    Item* const items = (Item*)room + row * PADDED;\n"
-                                   "    const Item a = items[low], b = items[low + {0}LL];\n"
-                                   "    if (less(b, a) == ((low & {1}LL) == 0)) {{\n"
-                                   "      items[low] = b;\n      items[low + {0}LL] = a;\n    }}",
-                                   step, width),
+                       "const i64 row = i / (PADDED / 2), at = i % (PADDED / 2);\n"
+                       "    const i64 low = 2 * at - (at & (step - 1));\n"
+                       "    Item* const items = (Item*)room + row * PADDED;\n"
+                       "    const Item a = items[low], b = items[low + step];\n"
+                       "    if (less(b, a) == ((low & width) == 0)) {\n"
+                       "      items[low] = b;\n      items[low + step] = a;\n    }",
                        before + shape);
     }
   }

@@ -66,9 +66,13 @@ void PlanBuilder::launch(std::int64_t blocks, std::int32_t threads,
   CallLaunch out;
   std::string list;
   for (const Parameter& p : parameters) {
+    out.places.push_back(p.place);
+    if (p.place.in == Place::In::Number) {
+      list += fmt::format("i64 {}, ", p.name);
+      continue;
+    }
     list += fmt::format("{}{}* __restrict__ {}, ", p.written ? "" : "const ", stored_type(p.dtype),
                         p.name);
-    out.places.push_back(p.place);
   }
   out.text = {.name = Name,
               .text = with_prelude(fmt::format(
@@ -76,7 +80,8 @@ void PlanBuilder::launch(std::int64_t blocks, std::int32_t threads,
                   "ricci_fault* fault, unsigned origin) {{\n  {}\n}}\n",
                   before, threads, Name, list, body)),
               .blocks = blocks,
-              .threads = threads};
+              .threads = threads,
+              .pointers = parameters.size()};
   plan.parts.emplace_back(std::move(out));
 }
 

@@ -12,7 +12,7 @@
 
 namespace ricci::cuda {
 
-/// A pointer of a kernel's parameters: `const float* x`.
+/// A pointer of a kernel's parameters: `const float* x`; or a number, `i64 x`, whatever its dtype.
 struct Parameter {
   Place place;
   DType dtype = DType::F32;

@@ -164,6 +164,14 @@ bool plan_library(PlanBuilder& builder, const ProductShape& s, const Gpu& gpu) {
   return true;
 }
 
+// What reports say of products that the library would have.
+std::string_view kernel_without_library() {
+  static const std::string words =
+      fmt::format("kernel ({})", cublas_library().why_not.empty() ? "cuBLASLt does not start"
+                                                                  : cublas_library().why_not);
+  return words;
+}
+
 void plan_tiles(PlanBuilder& builder, const ProductShape& s) {
   TiledSums sums{.dtype = s.dtype,
                  .matrices = element_count_of(s.batch),
@@ -204,6 +212,9 @@ void plan_product(PlanBuilder& builder, const loop::MatrixProduct& product, cons
   ProductShape shape = shape_of(product, builder.step());
   fold(shape);
   if (gpu != nullptr && plan_library(builder, shape, *gpu)) return;
+  if (gpu != nullptr && has_library_product(shape.dtype) && gpu->cublas() == nullptr) {
+    builder.plan.how = kernel_without_library();
+  }
   plan_tiles(builder, shape);
 }
 

@@ -76,10 +76,12 @@ constexpr std::string_view TileCode = R"(__shared__ H left[16][BM + 1];
       }
     })";
 
-// Rows of a tile: not many more than there are.
+// Rows of a tile: not many more than there are, and both tiles in the 48 KiB that a block has
+// without asking.
 std::int64_t tile_rows(const TiledSums& s) {
-  const bool large = size_of(s.dtype) > 4;
-  return s.rows <= 32 ? 32 : s.rows <= 64 || large ? 64 : 128;
+  const std::int64_t size = size_of(s.dtype);
+  if (s.rows <= 32 || size > 8) return 32;
+  return s.rows <= 64 || size > 4 ? 64 : 128;
 }
 
 void fill_in(std::string& code, std::string_view name, const std::string& value) {

@@ -1,0 +1,359 @@
+// The CUDA back end without a GPU: its whole road, from programs to captured graphs, on an emulated
+// driver (support/emulated_driver.h) that refuses what a GPU refuses and fails when it is told to.
+// A process has one driver, so the tests of BackendEmulatedGpu run in a process of their own, which
+// one test here starts; by themselves they have nothing to run on.
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "ricci/build/build.h"
+#include "ricci/build/shape.h"
+#include "ricci/compiler/device/backend.h"
+#include "ricci/support/stop.h"
+
+#include "backend/cuda/run/code.h"
+#include "backend/cuda/run/executable.h"
+#include "runtime/models.h"
+#include "support/compare.h"
+#include "support/cuda_host.h"
+#include "support/cuda_run.h"
+#include "support/scratch_folder.h"
+#include "test_paths.h"
+
+namespace ricci::testing {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool IsSanitized = true;
+#elif defined(__has_feature)
+constexpr bool IsSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool IsSanitized = false;
+#endif
+
+const char* emulated_folder() { return std::getenv("RICCI_EMULATED_FOLDER"); }
+
+std::string text_of_log(const std::string& path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+void make_library(const ScratchFolder& folder, const std::string& header, const std::string& name) {
+  std::ofstream(folder.file(name + ".cpp"))
+      << fmt::format("#define RICCI_EMULATED_SHIM \"{0}/cuda_shim.h\"\n#include \"{0}/{1}\"\n",
+                     RICCI_SOURCE_DIR "/tests/support", header);
+  const char* given = std::getenv("CXX");
+  const std::string command =
+      fmt::format("{} -std=c++17 -O1 -w -shared -fPIC -pthread {} -o {} -ldl 2> {}",
+                  given != nullptr && *given != 0 ? given : "c++", folder.file(name + ".cpp"),
+                  folder.file(name), folder.file("errors.txt"));
+  ASSERT_EQ(std::system(command.c_str()), 0) << text_of_log(folder.file("errors.txt"));
+}
+
+// The suites below, and all tests that want a GPU, in a process that finds the emulated one.
+TEST(BackendCudaEmulated, TestsThatNeedAGpuPass) {
+  if (emulated_folder() != nullptr) GTEST_SKIP() << "this is the process with the emulated GPU";
+  if (const std::string why = why_no_cuda_on_host(); !why.empty()) GTEST_SKIP() << why;
+  if (RICCI_IS_STATIC || IsSanitized) {
+    GTEST_SKIP() << "static programs load no libraries, and fibers are not for sanitizers";
+  }
+  const ScratchFolder folder;
+  make_library(folder, "emulated_driver.h", "libcuda.so.1");
+  make_library(folder, "emulated_nvrtc.h", "libnvrtc.so.12");
+  if (HasFatalFailure()) return;
+  const std::string command = fmt::format(
+      "RICCI_CUDA_LIBRARIES={0} RICCI_EMULATED_FOLDER={0} timeout 600 {1} "
+      "--gtest_filter='BackendEmulatedGpu.*:BackendCudaDevice.*:BackendCudaFaults.*:"
+      "BackendCudaMemory.*:BackendCudaCodeFolder.*:BackendCudaLoading.*' > {0}/log.txt 2>&1",
+      folder.path(), std::filesystem::read_symlink("/proc/self/exe").string());
+  const int status = std::system(command.c_str());
+  const std::string log = text_of_log(folder.file("log.txt"));
+  EXPECT_EQ(status, 0) << log;
+  EXPECT_EQ(log.find("SKIPPED"), std::string::npos) << log;
+  EXPECT_NE(log.find("BackendEmulatedGpu.RunsGraphs"), std::string::npos) << log;
+}
+
+class BackendEmulatedGpu : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (emulated_folder() == nullptr) {
+      GTEST_SKIP() << "run by BackendCudaEmulated.TestsThatNeedAGpuPass";
+    }
+    void* driver = ::dlopen((std::string(emulated_folder()) + "/libcuda.so.1").c_str(),
+                            RTLD_NOW | RTLD_NOLOAD);
+    ASSERT_NE(driver, nullptr);
+    answer_ = reinterpret_cast<decltype(answer_)>(::dlsym(driver, "emulated_answer"));
+    calls_ = reinterpret_cast<decltype(calls_)>(::dlsym(driver, "emulated_calls"));
+    used_ = reinterpret_cast<decltype(used_)>(::dlsym(driver, "emulated_used"));
+    ASSERT_TRUE(answer_ != nullptr && calls_ != nullptr && used_ != nullptr);
+  }
+  void TearDown() override {
+    if (answer_ == nullptr) return;
+    for (const char* name : Failing) answer_(name, 0, 0);
+  }
+  /// The next `times` calls of a driver's function give a status.
+  void answer(const char* name, int status, int times) { answer_(name, status, times); }
+  [[nodiscard]] long calls(const char* name) const { return calls_(name); }
+  /// Bytes of the GPU's memory that are handed out.
+  [[nodiscard]] std::int64_t used() const { return used_(); }
+
+  static constexpr int NoRoom = 2;
+  static constexpr std::array Failing = {"cuModuleLoadData",   "cuStreamCreate",
+                                         "cuMemAllocHost_v2",  "cuMemAllocAsync",
+                                         "cuLaunchKernel",     "cuStreamBeginCapture_v2",
+                                         "cuStreamEndCapture", "cuGraphInstantiateWithFlags"};
+
+ private:
+  void (*answer_)(const char*, int, int) = nullptr;
+  long (*calls_)(const char*) = nullptr;
+  std::int64_t (*used_)() = nullptr;
+};
+
+void expect_as_interpreted(const std::vector<Tensor>& actual, const Graph& g, const Feeds& feeds) {
+  const std::vector<Tensor> expected = interpret(g, feeds);
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_TRUE(close(actual[i], expected[i])) << "output " << i;
+  }
+}
+
+ErrorCode code_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const UserError& e) {
+    return e.code();
+  }
+  return {};
+}
+
+TEST_F(BackendEmulatedGpu, RunsGraphs) {
+  for (const Graph& g : {dense_graph(), wide_graph()}) {
+    const Feeds feeds = random_feeds(g);
+    expect_as_interpreted(run_on_cuda(g, feeds), g, feeds);
+  }
+}
+
+TEST_F(BackendEmulatedGpu, MultipliesAllTypes) {
+  for (const DType dtype : {DType::F32, DType::F64, DType::BF16, DType::C64, DType::C128}) {
+    Graph g("product");
+    const Value a = g.input("a", Type(dtype, {40, 24}));
+    const Value b = g.input("b", Type(dtype, {24, 12}));
+    g.set_outputs({matmul(a, slice(b, {.axis = 1, .step = 2}))});
+    const Feeds feeds = random_feeds(g);
+    expect_as_interpreted(run_on_cuda(g, feeds), g, feeds);
+  }
+}
+
+// Results that nobody wants at the end of a loop's have no parameter.
+TEST_F(BackendEmulatedGpu, RunsLoopsWhoseLastResultsNobodyWants) {
+  Graph g("scanned");
+  const auto body = [](Graph&, std::span<const Value> v) -> std::vector<Value> {
+    const Value next = tanh(v[0] + v[1]);
+    return {next, next * 2.0, next + 1.0};
+  };
+  const auto all =
+      scan(std::array{g.input("c", f32({8}))}, {.xs = {g.input("x", f32({5, 8}))}}, body);
+  ASSERT_EQ(all.size(), 3U);
+  g.set_outputs({all[0]});
+  const Feeds feeds = random_feeds(g);
+  expect_as_interpreted(run_on_cuda(g, feeds), g, feeds);
+}
+
+// Goes on for as long as its first number is above zero, which it stays.
+Graph endless_graph() {
+  Graph g("endless");
+  const auto goes_on = [](Graph&, std::span<const Value> v) -> std::vector<Value> {
+    const Value total = reduce(v[0], {.op = ReduceKind::Sum, .axes = {0}});
+    return {gt(total, scalar_like(total, 0))};
+  };
+  const auto step = [](Graph&, std::span<const Value> v) -> std::vector<Value> {
+    return {v[0] * 0.5 + 0.5};
+  };
+  g.set_outputs({while_loop(std::array{g.input("x", f32({4}))}, goes_on, step).carries[0]});
+  return g;
+}
+
+TEST_F(BackendEmulatedGpu, LoopsThatNeverEndAreStopped) {
+  const CompiledGraph f = compile(endless_graph(), cuda_device());
+  ASSERT_EQ(f.served_by(0), "loop");
+  const Tensor ones = Tensor::of<float>({4}, {1, 1, 1, 1});
+  const Tensor below = Tensor::of<float>({4}, {-9, -1, -1, -1});
+  for (int again = 0; again < 3; ++again) {
+    const StopSource stop;
+    const long before = calls("cuLaunchKernel");
+    std::atomic<bool> over = false;
+    std::thread presses([&] {
+      while (calls("cuLaunchKernel") == before && !over) std::this_thread::yield();
+      stop.request_stop();
+    });
+    EXPECT_EQ(code_of([&] { (void)f.run({{"x", ones}}, {.stop = stop.token()}); }),
+              ErrorCode::Stopped);
+    over = true;
+    presses.join();
+    EXPECT_TRUE(same(f.run({{"x", below}})[0], below));
+  }
+}
+
+// A fault before a loop ends it, and what a faulty index gives is zero.
+TEST_F(BackendEmulatedGpu, FaultsEndLoopsBehindThem) {
+  Graph g("fault");
+  const Value rows = gather(g.input("table", f32({4, 4})), g.input("ids", i32({2})));
+  const auto goes_on = [](Graph&, std::span<const Value> v) -> std::vector<Value> {
+    const Value total = reduce(v[0], {.op = ReduceKind::Sum, .axes = {0, 1}});
+    return {ge(total, scalar_like(total, 0))};
+  };
+  const auto step = [](Graph&, std::span<const Value> v) -> std::vector<Value> {
+    return {v[0] * 0.5};
+  };
+  g.set_outputs({while_loop(std::array{rows}, goes_on, step).carries[0]});
+  const CompiledGraph f = compile(g, cuda_device());
+  const Tensor table = Tensor::splat(f32({4, 4}), -1.0);
+  for (int again = 0; again < 3; ++again) {
+    const Feeds bad = {{"table", table}, {"ids", Tensor::of<std::int32_t>({2}, {9, 7})}};
+    const Feeds good = {{"table", table}, {"ids", Tensor::of<std::int32_t>({2}, {3, 1})}};
+    EXPECT_EQ(code_of([&] { (void)f.run(bad); }), ErrorCode::IndexOutOfRange);
+    EXPECT_TRUE(same(f.run(good)[0], Tensor::splat(f32({2, 4}), -1.0)));
+  }
+}
+
+// Rows too long for a block: one kernel for all steps of the network.
+TEST_F(BackendEmulatedGpu, SortsLongRowsWithAFewKernels) {
+  Graph g("sorted");
+  const Value x = g.input("x", f32({5000}));
+  g.set_outputs({sort(x)[0]});
+  const Feeds feeds = random_feeds(g);
+  const long before = calls("cuModuleLoadData");
+  expect_as_interpreted(compile(g, cuda_device()).run(feeds), g, feeds);
+  EXPECT_LE(calls("cuModuleLoadData") - before, 3);
+}
+
+// What a context takes is what it says, copies for the bodies of loops and branches included.
+TEST_F(BackendEmulatedGpu, ContextsTakeWhatTheySay) {
+  Graph g("rows");
+  const auto body = [](Graph&, std::span<const Value> v) -> std::vector<Value> {
+    const Value sorted = sort(v[0] + v[1])[0];
+    return {sorted, sorted * 2.0};
+  };
+  g.set_outputs(
+      scan(std::array{g.input("c", f32({7}))}, {.xs = {g.input("x", f32({5, 7}))}}, body));
+  const device::Backend& backend = cuda_device().backend();
+  const auto made = backend.compile(
+      std::make_shared<const Program>(make_program(g, {.target = &backend.target()})));
+  ASSERT_EQ(made->served_by(0), "control");
+  const std::int64_t before = used();
+  const auto context = made->make_context();
+  const std::int64_t taken = used() - before;
+  constexpr std::int64_t Arrays = 8;  // each rounded up
+  EXPECT_EQ(context->bytes(), made->context_bytes());
+  EXPECT_LE(taken, made->context_bytes());
+  EXPECT_GE(taken, made->context_bytes() - Arrays * cuda::ArrayAlignment);
+  EXPECT_GT(made->context_bytes(), made->program().arena_bytes + 2 * cuda::ArrayAlignment);
+}
+
+// Once there is no room: what the pool keeps is given back, and it is tried again. Twice: an error.
+TEST_F(BackendEmulatedGpu, WithoutRoomTriesAgainAndThenSaysSo) {
+  const Graph g = dense_graph(5, 6, 7);
+  const Feeds feeds = random_feeds(g);
+  for (const char* name : {"cuModuleLoadData", "cuStreamCreate", "cuMemAllocHost_v2"}) {
+    cuda::forget_code();
+    const long trims = calls("cuMemPoolTrimTo");
+    answer(name, NoRoom, 1);
+    expect_as_interpreted(compile(g, cuda_device()).run(feeds), g, feeds);
+    EXPECT_GT(calls("cuMemPoolTrimTo"), trims) << name;
+    cuda::forget_code();
+    answer(name, NoRoom, 100);
+    EXPECT_EQ(code_of([&] { (void)compile(g, cuda_device()).run(feeds); }), ErrorCode::OutOfMemory)
+        << name;
+    answer(name, 0, 0);
+  }
+  const CompiledGraph f = compile(g, cuda_device());
+  answer("cuLaunchKernel", NoRoom, 1);
+  EXPECT_EQ(code_of([&] { (void)f.run(feeds); }), ErrorCode::OutOfMemory);
+  expect_as_interpreted(f.run(feeds), g, feeds);
+}
+
+TEST_F(BackendEmulatedGpu, GivesOutWhatIsStillOnItsWayBack) {
+  device::Memory& memory = cuda_device().backend().memory();
+  const std::int64_t most = memory.total_bytes() / 8 * 5;
+  for (int again = 0; again < 3; ++again) {
+    const device::Array array(memory, most);
+    EXPECT_NE(array.data(), nullptr);
+  }
+}
+
+// A driver that cannot capture runs the program step by step, and is not asked again.
+TEST_F(BackendEmulatedGpu, RunsWhatCannotBeCaptured) {
+  constexpr int CaptureFailed = 901;
+  const Graph g = wide_graph();
+  const device::Backend& backend = cuda_device().backend();
+  for (const char* name :
+       {"cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuGraphInstantiateWithFlags"}) {
+    for (const int status : {CaptureFailed, NoRoom}) {
+      const auto made = backend.compile(
+          std::make_shared<const Program>(make_program(g, {.target = &backend.target()})));
+      const auto context = made->make_context();
+      const Feeds feeds = random_feeds(g);
+      std::vector<device::Array> arrays;
+      std::vector<const std::byte*> inputs;
+      std::vector<std::byte*> outputs;
+      for (const Tensor& t : check_feeds(g, feeds).values) {
+        arrays.emplace_back(backend.memory(), static_cast<std::int64_t>(t.bytes().size()));
+        arrays.back().copy_in(t.data());
+        inputs.push_back(arrays.back().data());
+      }
+      const std::vector<Tensor> expected = interpret(g, feeds);
+      for (const Tensor& t : expected) {
+        arrays.emplace_back(backend.memory(), static_cast<std::int64_t>(t.bytes().size()));
+        outputs.push_back(arrays.back().data());
+      }
+      const long before = calls("cuStreamBeginCapture_v2");
+      answer(name, status, 100);
+      for (int run = 0; run < 4; ++run) {
+        device::run(*made, *context, {inputs, outputs, 0, nullptr});
+        for (std::size_t o = 0; o < expected.size(); ++o) {
+          Tensor actual = Tensor::zeros(expected[o].type());
+          arrays[inputs.size() + o].copy_out(actual.mutable_data());
+          EXPECT_TRUE(close(actual, expected[o])) << name << ", run " << run << ", output " << o;
+        }
+      }
+      answer(name, 0, 0);
+      EXPECT_EQ(calls("cuStreamBeginCapture_v2"), before + 1) << name;
+    }
+  }
+}
+
+// What a kernel shares is in part its own, in part given to it: together it may be more than a GPU
+// gives without being asked.
+TEST_F(BackendEmulatedGpu, AsksForSharedMemory) {
+  const std::string source =
+      "extern \"C\" __global__ void __launch_bounds__(32) k(int* out) {\n"
+      "  __shared__ int own[10000];\n"
+      "  own[threadIdx.x] = int(threadIdx.x);\n  out[threadIdx.x] = own[threadIdx.x];\n}\n";
+  const cuda::Gpu& gpu = cuda::Gpu::get();
+  gpu.use();
+  cuda::KernelText text{.name = "k", .text = source, .threads = 32, .shared_bytes = 20000};
+  const std::span code(source.c_str(), source.size() + 1);
+  const cuda::LoadedKernel kernel(gpu, code, text);
+  const device::Array out(cuda_device().backend().memory(), 128);
+  std::byte* at = out.data();
+  std::array<void*, 1> arguments = {static_cast<void*>(&at)};
+  EXPECT_EQ(gpu.driver().launch(kernel.function(), 1, 1, 1, 32, 1, 1, 20000, gpu.memory_stream(),
+                                arguments.data(), nullptr),
+            0);
+  text.shared_bytes = gpu.shared_bytes() + 1;
+  EXPECT_EQ(code_of([&] { const cuda::LoadedKernel none(gpu, code, text); }),
+            ErrorCode::UnsupportedOnBackend);
+}
+
+}  // namespace
+}  // namespace ricci::testing

@@ -1,0 +1,45 @@
+// Printed CUDA kernels as C++ that compiles with cuda_shim.h in front of it.
+#pragma once
+
+#include <string>
+
+namespace ricci::testing {
+
+inline void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != std::string::npos;
+       at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+/// The few lines that are not C++ are written anew.
+inline std::string as_host_code(std::string text) {
+  replace_all(text, R"(asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));)",
+              "y = host_f16(x.bits);");
+  replace_all(text, R"(asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));)",
+              "y.bits = host_to_f16(x);");
+  replace_all(text, R"(asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));)",
+              "y.bits = host_to_bf16(x);");
+  replace_all(text, R"(asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));)", "y = 1 / x;");
+  replace_all(text, R"(asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));)", "y = exp2f(x);");
+  replace_all(text, R"(asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));)",
+              "y = larger(a, b);");
+  replace_all(text, R"(asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));)",
+              "y = smaller(a, b);");
+  replace_all(text, "extern __shared__ __align__(16) unsigned char shared_memory[];", "");
+  replace_all(text, "extern \"C\" ", "");
+  return text;
+}
+
+/// The name of a source's one kernel.
+inline std::string kernel_name(const std::string& source) {
+  std::size_t at = source.rfind("__global__ void");
+  if (at == std::string::npos) return {};
+  at += sizeof("__global__ void") - 1;
+  const std::size_t bounds = source.find("__launch_bounds__(", at);
+  if (bounds != std::string::npos) at = source.find(')', bounds) + 1;
+  at = source.find_first_not_of(" \n", at);
+  return source.substr(at, source.find('(', at) - at);
+}
+
+}  // namespace ricci::testing
