@@ -37,7 +37,7 @@ void collect_calls(const ricci::Program& program, std::map<std::string, std::str
     }
     for (const auto& part : plan->parts) {
       if (const auto* launch = std::get_if<cuda::CallLaunch>(&part)) {
-        EXPECT_GE(launch->text.blocks, 1);
+        EXPECT_GE(launch->text.blocks, 1) << step.label;
         texts.emplace(launch->text.text, step.label);
       }
     }

@@ -71,6 +71,7 @@ TEST(BackendCudaEmulated, TestsThatNeedAGpuPass) {
   make_library(folder, "emulated_driver.h", "libcuda.so.1");
   make_library(folder, "emulated_nvrtc.h", "libnvrtc.so.12");
   if (HasFatalFailure()) return;
+  // A loop that cannot be stopped is ended long after all tests that pass are done.
   const std::string command = fmt::format(
       "RICCI_CUDA_LIBRARIES={0} RICCI_EMULATED_FOLDER={0} timeout 600 {1} "
       "--gtest_filter='BackendEmulatedGpu.*:BackendCudaDevice.*:BackendCudaFaults.*:"
@@ -141,6 +142,12 @@ TEST_F(BackendEmulatedGpu, RunsGraphs) {
     const Feeds feeds = random_feeds(g);
     expect_as_interpreted(run_on_cuda(g, feeds), g, feeds);
   }
+}
+
+TEST_F(BackendEmulatedGpu, ReportsSayWhyProductsAreKernels) {
+  const std::string report = compile(dense_graph(), cuda_device()).report();
+  EXPECT_NE(report.find("kernel ("), std::string::npos) << report;
+  EXPECT_NE(report.find("cuBLASLt"), std::string::npos) << report;
 }
 
 TEST_F(BackendEmulatedGpu, MultipliesAllTypes) {

@@ -63,6 +63,7 @@ void PlanBuilder::for_each(std::int64_t count, std::span<const Parameter> parame
 void PlanBuilder::launch(std::int64_t blocks, std::int32_t threads,
                          std::span<const Parameter> parameters, std::string_view body,
                          std::string_view before) {
+  if (blocks == 0) return;  // of one of several results that is empty
   CallLaunch out;
   std::string list;
   for (const Parameter& p : parameters) {
