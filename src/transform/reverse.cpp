@@ -40,7 +40,7 @@ Provenance gradient_of(const Node& node) {
 Reverse::Reverse(const Graph& forward, const std::vector<ValueId>& wrt,
                  const std::vector<bool>& seeded, const ScanSaving& saving,
                  const std::vector<ValueId>& residuals)
-    : forward_(forward), wrt_(wrt), bodies_(body_transforms(saving)) {
+    : wrt_(wrt), bodies_(body_transforms(saving)) {
   PassResult prepared = expand_for_vjp(forward, wrt, seeded);
   prepared_ = std::move(prepared.graph);
   to_prepared_ = std::move(prepared.map);

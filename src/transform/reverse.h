@@ -57,7 +57,6 @@ class Reverse {
   void take(const Step& step);
   void accumulate(ValueId value, Value cotangent);
 
-  const Graph& forward_;
   std::vector<ValueId> wrt_;  // in the prepared graph
   Graph prepared_;
   IdMap to_prepared_;

@@ -160,7 +160,8 @@ struct Meeting {
     exp_lanes(alpha);
     for (std::size_t l = 0; l < alpha.size(); ++l) {
       const N a = s.opacity * alpha[l];
-      alpha[l] = (t[l] > 0) & (a >= cutoff) ? a : N(0);
+      const int counts = int{t[l] > 0} & int{a >= cutoff};  // no branch, so that lanes run together
+      alpha[l] = counts != 0 ? a : N(0);
     }
     return true;
   }
@@ -198,8 +199,8 @@ struct Composing {
         b.blue[l] += weight * s.color.z;
         b.left[l] *= 1 - alpha[l];
         b.steps[l] += alpha[l] > 0 ? N(1) : N(0);
-        const bool stops = (b.left[l] < threshold) | (b.steps[l] >= most_steps);
-        b.live[l] = (alpha[l] > 0) & stops ? N(0) : b.live[l];
+        const int stops = int{b.left[l] < threshold} | int{b.steps[l] >= most_steps};
+        b.live[l] = (int{alpha[l] > 0} & stops) != 0 ? N(0) : b.live[l];
       }
     });
   }
