@@ -171,7 +171,7 @@ void compare(const Graph& before, const Graph& after, const std::vector<Compared
     now.push_back(*c.after);
   }
   for (const Compared* c : met) {
-    if (c->activation) old.push_back(*c->activation);
+    if (c->params != nullptr) old.push_back(c->activation);
   }
   if (met.empty() || batches.empty()) return;
   const ValueRun first(before, old, device);
@@ -183,8 +183,8 @@ void compare(const Graph& before, const Graph& after, const std::vector<Compared
     std::size_t activation = met.size();
     for (std::size_t i = 0; i < met.size(); ++i) {
       const Compared& c = *met[i];
-      add_gap(x[i], y[i], c.after_codes ? &*c.after_codes : nullptr, sums[i], *c.report);
-      if (met[i]->activation) count_outside(x[activation++], met[i]->params, sums[i]);
+      add_gap(x[i], y[i], c.after_codes, sums[i], *c.report);
+      if (c.params != nullptr) count_outside(x[activation++], *c.params, sums[i]);
     }
   }
   for (std::size_t i = 0; i < met.size(); ++i) {

@@ -30,14 +30,14 @@ struct ProductLayer {
 [[nodiscard]] double sqnr_db(double signal, double error);
 
 /// Compares values of two graphs over batches; both lists go together, and a value without a
-/// counterpart is left out. Fills in what layers say about results.
+/// counterpart is left out. Fills in what layers say about results. What it points to outlives it.
 struct Compared {
   ValueId before;
   std::optional<ValueId> after;
   LayerReport* report = nullptr;
-  std::optional<CodeParams> after_codes = {};  ///< `after` is in these codes, with one scale
-  std::optional<ValueId> activation = {};      ///< of `before`, in codes as `params` say
-  CodeParams params = {};
+  const CodeParams* after_codes = nullptr;  ///< `after` is in these codes, with one scale
+  const CodeParams* params = nullptr;       ///< in what codes the layer takes its activation
+  ValueId activation = {};                  ///< of `before`, where there are such
 };
 /// Adds the outputs of a graph to what is compared, with reports of their own.
 void compare_outputs(const Graph& before, Quantized& out, std::vector<Compared>& values);

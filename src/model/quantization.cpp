@@ -192,7 +192,7 @@ class ToInt8 {
       if (codes == codes_.end()) continue;
       c.after = after_pairs_(codes->second);
       if (!c.after) continue;
-      c.after_codes = record_.at(*v);
+      c.after_codes = &record_.at(*v);
       report.became = made + " " + std::string(name(code_dtype_of(c.after_codes->to)));
       return;
     }
@@ -212,8 +212,8 @@ class ToInt8 {
       Compared c{.before = {}, .after = {}, .report = &r};
       locate(layer, out.graph, c, r);
       c.activation = node(layer).operands[layer.weight == 0 ? 1 : 0];
-      c.params = record_.at(*c.activation);
-      values.push_back(std::move(c));
+      c.params = &record_.at(c.activation);
+      values.push_back(c);
     }
     compare_outputs(layered(), out, values);
     compare(layered(), out.graph, values, params_, out.params, batches_, device_, symbols_);
