@@ -1,3 +1,5 @@
+#include "rewrite/inline_control.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -6,13 +8,10 @@
 #include "ricci/compiler/rewrite/control_flow.h"
 
 #include "op/loop_layout.h"
-#include "rewrite/replace_nodes.h"
 
 namespace ricci {
-namespace {
 
-// where(predicate, then(captures…), else(captures…)), result by result
-NewResults written_out_if(const NodeVisit& v) {
+NewResults both_branches(const NodeVisit& v) {
   if (!v.node.op.is<op::If>()) return std::nullopt;
   const Value predicate = reshape_to(v.operands[0], {});
   const std::span<const Value> captures = std::span(v.operands).subspan(1);
@@ -24,6 +23,8 @@ NewResults written_out_if(const NodeVisit& v) {
   }
   return results;
 }
+
+namespace {
 
 // Every element of a condition is non-zero, as a bool of rank 0.
 Value all_true(Value condition) {
@@ -125,7 +126,7 @@ NewResults inlined_function(const NodeVisit& v) {
 }  // namespace
 
 PassResult inline_if(const Graph& graph) {
-  return replace_nodes(graph, "inline_if", written_out_if);
+  return replace_nodes(graph, "inline_if", both_branches);
 }
 
 PassResult unroll_while(const Graph& graph) {

@@ -318,7 +318,7 @@ Program make_program(const Graph& graph, const ProgramOptions& options) {
   require_known_sizes(graph);
   Program program = program_of(prepare_for_device(graph, options), options);
 #ifndef NDEBUG
-  verify(program);
+  verify(program, options.target != nullptr ? *options.target : schedule::plain_target());
 #endif
   return program;
 }

@@ -20,6 +20,7 @@
 #include "rule/conv_taps.h"
 #include "schedule/calls.h"
 #include "schedule/lower_for.h"
+#include "schedule/predicate.h"
 #include "schedule/scatter_loops.h"
 #include "schedule/views_first.h"
 #include "schedule/wide_sums.h"
@@ -293,6 +294,8 @@ Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
   // What a checkpoint computes again must not be merged with what it computed first: no merging of
   // common subexpressions from here on.
   while (changes.apply(inline_checkpoints(changes.graph()))) {
+  }
+  while (changes.apply(schedule::predicate_branches(changes.graph(), target_of(options)))) {
   }
   if (options.fuse) {
     changes.apply(schedule::views_first(changes.graph()));

@@ -16,7 +16,6 @@
 #include "schedule/step_buffers.h"
 #include "schedule/verify_control.h"
 #include "schedule/verify_memory.h"
-#include "support/align.h"
 
 namespace ricci {
 namespace {
@@ -40,8 +39,8 @@ using loop::Reach;
 
 class Checker {
  public:
-  explicit Checker(const Program& program)
-      : program_(program), is_given_(program.buffers.size(), false) {}
+  Checker(const Program& program, std::int64_t alignment)
+      : program_(program), alignment_(alignment), is_given_(program.buffers.size(), false) {}
 
   void run() {
     require(program_.arena_bytes >= 0 && program_.arena_bytes <= MostBytes,
@@ -86,7 +85,9 @@ class Checker {
     require(!is_port || is_given_[static_cast<std::size_t>(b)],
             "a step uses an input or output that nobody gives");
     if (used.role != Buffer::Role::Temporary) return;
-    require(used.offset % CacheLine == 0, "a buffer does not begin on a cache line");
+    if (used.offset % alignment_ != 0) {
+      throw Fault{fmt::format("a buffer does not begin at a multiple of {} bytes", alignment_)};
+    }
     require(used.offset >= 0 && used.bytes() <= program_.arena_bytes &&
                 used.offset <= program_.arena_bytes - used.bytes(),
             "a buffer lies outside the arena");
@@ -307,7 +308,7 @@ class Checker {
       for (const BufferId b : pair) use(b);
     }
     for (const auto& [role, body] : s.bodies) {
-      Checker(*body).run();
+      Checker(*body, alignment_).run();
       require(body->arena_bytes <= buffer(s.workspace).bytes(),
               "the workspace of a control step is too small for a body");
     }
@@ -342,22 +343,23 @@ class Checker {
   }
 
   const Program& program_;
+  std::int64_t alignment_;
   std::vector<bool> is_given_;  // inputs and outputs that are in their lists
 };
 
 }  // namespace
 
-std::optional<std::string> find_fault(const Program& program) {
+std::optional<std::string> find_fault(const Program& program, const schedule::Target& target) {
   try {
-    Checker(program).run();
+    Checker(program, target.alignment()).run();
     return std::nullopt;
   } catch (Fault& fault) {
     return std::move(fault.what);
   }
 }
 
-void verify(const Program& program) {
-  if (const std::optional<std::string> fault = find_fault(program)) {
+void verify(const Program& program, const schedule::Target& target) {
+  if (const std::optional<std::string> fault = find_fault(program, target)) {
     throw InternalError(fmt::format("the program '{}' is malformed: {}", program.name, *fault));
   }
 }

@@ -310,7 +310,7 @@ graph @loops {
       {"writes to its operands",
        [&](Program& p) { control_of(p).carries[0][1] = control_of(p).operands[0].buffer; }},
       {"not its own", [&](Program& p) { control_of(p).workspace = p.inputs[0]; }},
-      {"cache line",
+      {"multiple of 64 bytes",
        [&](Program& p) {
          p.buffers[static_cast<std::size_t>(control_of(p).carries[0][0])].offset += 4;
        }},

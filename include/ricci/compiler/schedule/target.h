@@ -57,6 +57,9 @@ class Target {
   [[nodiscard]] virtual bool gains_company(const loop::Kernel& /*kernel*/) const { return true; }
   /// Is a scatter better off as loops that compare every index with the number of every row?
   [[nodiscard]] virtual bool compares_indices(const loop::Scatter& scatter) const;
+  /// Does the host have to wait for the device wherever it chooses the way of a branch? Then short
+  /// branches that cannot fault are computed both ways, and the elements of one are taken.
+  [[nodiscard]] virtual bool branches_wait() const { return false; }
   /// Is a loop small enough to be written out, rather than run body by body?
   [[nodiscard]] virtual bool writes_out(const loop::WrittenLoop& loop) const;
 

@@ -1,0 +1,58 @@
+#include "schedule/predicate.h"
+
+#include <algorithm>
+
+#include "ricci/op/ops.h"
+
+#include "rewrite/inline_control.h"
+#include "rewrite/replace_nodes.h"
+#include "schedule/lower_for.h"
+
+namespace ricci::schedule {
+namespace {
+
+// Some microseconds of a device that waits for nothing: about what it costs to ask it.
+constexpr std::int64_t MostElements = 1 << 18;
+
+bool may_fault(const Lowering& lowering) {
+  const bool outside = lowering.indirect && !lowering.indirect->clamp;
+  return outside ||
+         (lowering.form == Lowering::Form::Pointwise && loop::is_partial(lowering.instr));
+}
+
+std::int64_t elements(const Graph& graph, const Node& node) {
+  std::int64_t most = 0;
+  for (const Type& t : node.types) most = std::max(most, t.numel().value_or(MostElements));
+  for (const ValueId v : node.operands) {
+    most = std::max(most, graph.type(v).numel().value_or(MostElements));
+  }
+  return std::min(most, MostElements);
+}
+
+// How many elements a body goes through; MostElements for one that has to stay a body.
+std::int64_t work_of(const Graph& body, const KernelShape& shape) {
+  std::int64_t total = 0;
+  for (const Node& node : body.nodes()) {
+    if (node.op.op_class() == OpClass::Leaf) continue;
+    if (!node.bodies.empty() || node.op.has(Trait::Random)) return MostElements;
+    const Lowering lowering = lower_for(shape, body, node);
+    if (lowering.form == Lowering::Form::Call || may_fault(lowering)) return MostElements;
+    if (lowering.form != Lowering::Form::View) total += elements(body, node);
+    if (total >= MostElements) return MostElements;
+  }
+  return total;
+}
+
+}  // namespace
+
+Change predicate_branches(const Graph& graph, const Target& target) {
+  if (!target.branches_wait()) return std::nullopt;
+  const auto concerns = [&](const Graph&, const Node& node) {
+    return node.op.is<op::If>() && work_of(*node.body("then"), target.kernel_shape()) +
+                                           work_of(*node.body("else"), target.kernel_shape()) <
+                                       MostElements;
+  };
+  return replace_where(graph, "predicate_branches", concerns, both_branches);
+}
+
+}  // namespace ricci::schedule

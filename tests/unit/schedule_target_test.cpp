@@ -1,0 +1,165 @@
+// What the scheduler does with what it is told about a device: how branches are run, and where
+// temporaries lie.
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "ricci/compiler/schedule/program.h"
+#include "ricci/compiler/schedule/target.h"
+#include "ricci/compiler/schedule/verify.h"
+#include "ricci/interp/interpreter.h"
+#include "ricci/ir/text.h"
+
+namespace ricci {
+namespace {
+
+class TestTarget final : public schedule::Target {
+ public:
+  TestTarget(bool waits, std::int64_t alignment) : waits_(waits), alignment_(alignment) {}
+  [[nodiscard]] bool claims(const loop::Call& /*call*/,
+                            std::span<const Type> /*operands*/) const override {
+    return true;
+  }
+  [[nodiscard]] bool branches_wait() const override { return waits_; }
+  [[nodiscard]] std::int64_t alignment() const override { return alignment_; }
+
+ private:
+  bool waits_;
+  std::int64_t alignment_;
+};
+
+std::size_t branches_in(const Program& program) {
+  return static_cast<std::size_t>(std::ranges::count_if(program.steps, [](const Step& s) {
+    const auto* control = std::get_if<ControlStep>(&s.what);
+    return control != nullptr && std::holds_alternative<Branch>(control->how);
+  }));
+}
+
+Graph branch(const std::string& type, const std::string& otherwise) {
+  return parse_graph(fmt::format(R"(
+graph @choice {{
+  %p = input "p" : bool[]
+  %x = input "x" : {0}
+  %i = input "i" : i32[2]
+  %y = if %p, %x, %i then {{
+    %a = input "a" : {0}
+    %n = input "n" : i32[2]
+    %e = exp %a
+    %t = reduce %e {{op = sum, axes = [0]}}
+    return %t
+  }} else {{
+    %a = input "a" : {0}
+    %n = input "n" : i32[2]
+    {1}
+    return %t
+  }}
+  return %y
+}}
+)",
+                                 type, otherwise));
+}
+constexpr const char* Sines = "%s = sin %a\n    %t = reduce %s {op = max, axes = [0]}";
+
+TEST(ScheduleTarget, ShortBranchesAreComputedBothWaysWhereTheyWait) {
+  const Graph graph = branch("f32[6, 5]", Sines);
+  for (const bool waits : {true, false}) {
+    const TestTarget target(waits, 64);
+    const ProgramOptions options{.fuse = true, .target = &target};
+    EXPECT_EQ(branches_in(make_program(graph, options)), waits ? 0U : 1U);
+    const Graph prepared = prepare_for_device(graph, options);
+    for (const bool way : {true, false}) {
+      const Feeds feeds = {{"p", Tensor::splat({DType::Bool, {}}, std::int64_t{way})},
+                           {"x", Tensor::splat(f32({6, 5}), 0.5)},
+                           {"i", Tensor::zeros({DType::I32, {2}})}};
+      EXPECT_TRUE(interpret(prepared, feeds)[0].identical(interpret(graph, feeds)[0])) << way;
+    }
+  }
+}
+
+TEST(ScheduleTarget, BranchesInsideBranchesAndLoopsAreComputedBothWaysToo) {
+  const Graph graph = parse_graph(R"(
+graph @steps {
+  %x = input "x" : f32[8]
+  %y = scan %x {length = 3} body {
+    %c = input "c" : f32[8]
+    %z = constant 0.0 : f32[]
+    %m = reduce %c {op = max, axes = [0]}
+    %p = gt %m, %z
+    %n = if %p, %c, %p then {
+      %a = input "a" : f32[8]
+      %q = input "q" : bool[]
+      %r = if %q, %a then {
+        %b = input "b" : f32[8]
+        %s = sin %b
+        return %s
+      } else {
+        %b = input "b" : f32[8]
+        return %b
+      }
+      return %r
+    } else {
+      %a = input "a" : f32[8]
+      %q = input "q" : bool[]
+      %e = exp %a
+      return %e
+    }
+    return %n
+  }
+  return %y
+}
+)");
+  const TestTarget target(true, 64);
+  const std::string text = print(prepare_for_device(graph, {.fuse = true, .target = &target}));
+  EXPECT_EQ(text.find("= if "), std::string::npos) << text;
+}
+
+// What is not taken must not fault, and must not take long.
+TEST(ScheduleTarget, OtherBranchesStayBranches) {
+  const TestTarget target(true, 64);
+  const struct {
+    const char* why;
+    Graph graph;
+  } cases[] = {
+      {"a gather may be out of range",
+       branch("f32[6, 5]", "%g = gather %a, %n {axis = 0}\n"
+                           "    %t = reduce %g {op = max, axes = [0]}")},
+      {"a division by zero",
+       branch("f32[6, 5]", "%d = div %n, %n\n    %f = cast %d {to = f32}\n"
+                           "    %o = reduce %f {op = sum, axes = [0]}\n"
+                           "    %v = reduce %a {op = sum, axes = [0]}\n    %t = add %v, %o")},
+      {"a call", branch("f32[6, 5]", "%s, _ = sort %a {axis = 0}\n"
+                                     "    %t = reduce %s {op = max, axes = [0]}")},
+      {"much work", branch("f32[600, 500]", Sines)},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(branches_in(make_program(c.graph, {.fuse = true, .target = &target})), 1U) << c.why;
+  }
+}
+
+TEST(ScheduleTarget, TemporariesLieWhereItsAlignmentAllows) {
+  const Graph graph = parse_graph(R"(
+graph @products {
+  %x = input "x" : f32[3, 3]
+  %a = matmul %x, %x
+  %b = matmul %a, %x
+  %c = matmul %b, %a
+  return %c
+}
+)");
+  const TestTarget dense(false, 16);
+  const Program close = make_program(graph, {.fuse = false, .target = &dense});
+  EXPECT_EQ(find_fault(close, dense), std::nullopt);
+  EXPECT_NE(find_fault(close).value_or("").find("multiple of 64 bytes"), std::string::npos);
+
+  const TestTarget wide(false, 256);
+  Program apart = make_program(graph, {.fuse = false, .target = &wide});
+  EXPECT_EQ(find_fault(apart, wide), std::nullopt);
+  for (Buffer& b : apart.buffers) b.offset += b.role == Buffer::Role::Temporary ? 64 : 0;
+  apart.arena_bytes += 64;
+  EXPECT_EQ(find_fault(apart), std::nullopt);
+  EXPECT_NE(find_fault(apart, wide).value_or("").find("multiple of 256 bytes"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ricci
