@@ -298,9 +298,12 @@ const schedule::Target& target_of(MadeFor target) {
 
 }  // namespace
 
+ricci::Program program_for(const Graph& graph, MadeFor target) {
+  return make_program(graph, {.fuse = target != MadeFor::CpuOpByOp, .target = &target_of(target)});
+}
+
 Outcome lir_outcome(const Graph& graph, const Feeds& feeds, MadeFor target) {
-  const ProgramOptions options{.fuse = target != MadeFor::CpuOpByOp, .target = &target_of(target)};
-  return outcome_of([&] { return run_on_lir(graph, make_program(graph, options), feeds); });
+  return outcome_of([&] { return run_on_lir(graph, program_for(graph, target), feeds); });
 }
 
 Outcome donated_lir_outcome(const Graph& graph, const Feeds& feeds, std::size_t& donations) {

@@ -19,6 +19,7 @@
 #include <variant>
 #include <vector>
 
+#include "ricci/compiler/schedule/program.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/graph.h"
 #include "ricci/support/error.h"
@@ -40,6 +41,7 @@ enum class MadeFor : std::uint8_t { Lir, Cramped, Cpu, CpuOpByOp };
 /// As far as this build has the devices.
 [[nodiscard]] std::span<const MadeFor> all_made_for();
 [[nodiscard]] std::string_view name(MadeFor target);
+[[nodiscard]] ricci::Program program_for(const Graph& graph, MadeFor target);
 /// Run by it with temporaries as planned and apart (`run_on_lir`).
 [[nodiscard]] Outcome lir_outcome(const Graph& graph, const Feeds& feeds, MadeFor target);
 /// Compiled for `lir` and run with the host's buffers, of which outputs and inputs share those they

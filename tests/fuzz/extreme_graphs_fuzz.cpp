@@ -1,5 +1,6 @@
 // Any bytes stand for a graph with extreme attributes and sizes, which is refused or computed alike
-// by the interpreter and the CPU.
+// by the interpreter and, made for the CPU, by the interpreter of programs; one in so many by the
+// CPU as well.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -7,7 +8,8 @@
 #include "property/extreme_graphs.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto result = ricci::testing::try_extreme_graph({data, size});
+  using namespace ricci::testing;
+  const ExtremeResult result = try_extreme_graph({data, size}, ExtremeRun::Interpreted);
   if (result.wrong.empty()) return 0;
   std::fprintf(stderr, "%s\n", result.wrong.c_str());
   std::abort();

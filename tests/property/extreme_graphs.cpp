@@ -15,6 +15,7 @@
 #include "ricci/op/ops.h"
 #include "ricci/op/table.h"
 #include "ricci/support/checked.h"
+#include "ricci/support/hash.h"
 
 #include "backend/agreement.h"
 #include "ops/cases.h"
@@ -233,13 +234,46 @@ std::int64_t trips(const Node& node) {
   return 1;
 }
 
+// Is there anything to make machine code of?
+bool has_kernels(const ricci::Program& program) {
+  return !program.kernels.empty() || std::ranges::any_of(program.steps, [](const Step& step) {
+    const auto* control = std::get_if<ControlStep>(&step.what);
+    if (control == nullptr) return std::holds_alternative<LoopStep>(step.what);
+    return std::ranges::any_of(control->bodies,
+                               [](const auto& body) { return has_kernels(*body.second); });
+  });
+}
+
+bool is_calls_alone(const Graph& graph, MadeFor target) {
+  try {
+    return !has_kernels(program_for(graph, target));
+  } catch (const UserError&) {
+    return true;  // what compiling it reports
+  }
+}
+
+// How a device is to run a graph.
+struct Way {
+  bool fuse = true;
+  ExtremeRun how = ExtremeRun::Compiled;
+  bool chosen = false;  ///< to be compiled all the same
+};
+
 // The empty text, or how a small graph of known sizes is not computed as it should be.
-std::string run_both(const Program& p, bool fuse) {
+std::string run_both(const Program& p, const Way& way) {
   const Graph graph = dead_code_elimination(p.graph).graph;
   const Outcome expected = reference_outcome(graph, p.feeds);
-  const Outcome actual = compiled_outcome(graph, p.feeds, fuse);
-  const std::string wrong = device_disagreement(graph, p.feeds, actual, expected);
-  return wrong.empty() ? wrong : fmt::format("{}: {}", fuse ? "fused" : "op by op", wrong);
+  const auto wrong = [&](const Outcome& actual) {
+    const std::string what = device_disagreement(graph, p.feeds, actual, expected);
+    return what.empty() ? what : fmt::format("{}: {}", way.fuse ? "fused" : "op by op", what);
+  };
+  if (way.how == ExtremeRun::Interpreted) {
+    const bool on_cpu = all_made_for().size() > 2;
+    const MadeFor target = !on_cpu ? MadeFor::Lir : way.fuse ? MadeFor::Cpu : MadeFor::CpuOpByOp;
+    std::string found = wrong(lir_outcome(graph, p.feeds, target));
+    if (!found.empty() || !(way.chosen || is_calls_alone(graph, target))) return found;
+  }
+  return wrong(compiled_outcome(graph, p.feeds, way.fuse));
 }
 
 bool is_small(const Graph& graph) {
@@ -251,14 +285,14 @@ bool is_small(const Graph& graph) {
   }
 }
 
-ExtremeResult checked(const Program& p, bool fuse) {
+ExtremeResult checked(const Program& p, const Way& way) {
   using Kind = ExtremeResult::Kind;
   verify(p.graph);
   const std::string text = print(p.graph);
   if (!(parse_graph(text) == p.graph)) return {Kind::Symbolic, "reads back as another graph"};
   if (!p.graph.symbols().empty()) return {Kind::Symbolic, {}};
   if (!is_small(p.graph)) return {Kind::TooLarge, {}};
-  return {Kind::Ran, run_both(p, fuse)};
+  return {Kind::Ran, run_both(p, way)};
 }
 
 }  // namespace
@@ -278,9 +312,10 @@ std::int64_t counted_work(const Graph& graph, std::int64_t most) {
   return total;
 }
 
-ExtremeResult try_extreme_graph(std::span<const std::uint8_t> bytes) {
+ExtremeResult try_extreme_graph(std::span<const std::uint8_t> bytes, ExtremeRun how) {
   Choices choose(bytes);
-  const bool fuse = choose.one_in(2);
+  const bool chosen = Hasher().add(std::as_bytes(bytes)).value() % CompiledOneIn == 0;
+  const Way way{.fuse = choose.one_in(2), .how = how, .chosen = chosen};
   Program p;
   try {
     p = choose.one_in(4) ? from_program(choose) : from_case(choose);
@@ -293,7 +328,7 @@ ExtremeResult try_extreme_graph(std::span<const std::uint8_t> bytes) {
   }
   std::string wrong;
   try {
-    ExtremeResult result = checked(p, fuse);
+    ExtremeResult result = checked(p, way);
     if (result.wrong.empty()) return result;
     wrong = std::move(result.wrong);
   } catch (const std::exception& e) {

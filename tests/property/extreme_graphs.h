@@ -22,8 +22,18 @@ struct ExtremeResult {
   std::string wrong;  ///< the empty text when all is well
 };
 
+enum class ExtremeRun : std::uint8_t {
+  Compiled,  ///< on the CPU, or what stands in for it
+  /// As a program made for it, step by step by the interpreter of programs, which checks every
+  /// place; compiled too where there is no kernel to make machine code of, and else one in
+  /// `CompiledOneIn`. Making code takes a hundred times as long as all the rest.
+  Interpreted,
+};
+inline constexpr std::uint64_t CompiledOneIn = 64;
+
 /// Builds the graph the bytes stand for, verifies it, and runs it if it is small.
-[[nodiscard]] ExtremeResult try_extreme_graph(std::span<const std::uint8_t> bytes);
+[[nodiscard]] ExtremeResult try_extreme_graph(std::span<const std::uint8_t> bytes,
+                                              ExtremeRun how = ExtremeRun::Compiled);
 
 /// The graph's nodes and their elements, each as often as its body runs; at most `most`.
 [[nodiscard]] std::int64_t counted_work(const Graph& graph, std::int64_t most);

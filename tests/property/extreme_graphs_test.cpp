@@ -23,6 +23,21 @@ std::vector<std::uint8_t> random_bytes(std::uint64_t seed) {
   return out;
 }
 
+// What a fuzzer does with them, other bytes than those of the next test.
+TEST(PropertyExtremeGraphs, AreRefusedOrInterpretedAlikeAsPrograms) {
+  constexpr std::uint64_t Others = std::uint64_t{1} << 40;
+  const std::uint64_t count = program_count(2000);
+  std::size_t ran = 0;
+  for (std::uint64_t seed = first_seed() + Others; seed < first_seed() + Others + count; ++seed) {
+    const std::string what = fmt::format("extreme graph, seed {}", seed);
+    const FaultNote note(what.c_str());
+    const ExtremeResult result = try_extreme_graph(random_bytes(seed), ExtremeRun::Interpreted);
+    ran += result.kind == ExtremeResult::Kind::Ran ? 1 : 0;
+    ASSERT_EQ(result.wrong, "") << "seed " << seed;
+  }
+  EXPECT_GE(ran, count / 20);
+}
+
 TEST(PropertyExtremeGraphs, AreRefusedOrComputedAlike) {
   std::array<std::size_t, 4> counts{};
   const std::uint64_t first = first_seed();
