@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -19,6 +20,7 @@
 
 #include "backend/agreement.h"
 #include "ops/cases.h"
+#include "support/lir_run.h"
 
 namespace ricci::testing {
 namespace {
@@ -244,11 +246,20 @@ bool has_kernels(const ricci::Program& program) {
   });
 }
 
-bool is_calls_alone(const Graph& graph, MadeFor target) {
+// The program, if compiling does not refuse the graph.
+std::optional<ricci::Program> made_for(const Graph& graph, MadeFor target) {
   try {
-    return !has_kernels(program_for(graph, target));
+    return program_for(graph, target);
   } catch (const UserError&) {
-    return true;  // what compiling it reports
+    return std::nullopt;
+  }
+}
+
+Outcome interpreted(const Graph& graph, ricci::Program program, const Feeds& feeds) {
+  try {
+    return run_on_lir(graph, std::move(program), feeds);
+  } catch (const UserError& e) {
+    return e.code();
   }
 }
 
@@ -270,8 +281,11 @@ std::string run_both(const Program& p, const Way& way) {
   if (way.how == ExtremeRun::Interpreted) {
     const bool on_cpu = all_made_for().size() > 2;
     const MadeFor target = !on_cpu ? MadeFor::Lir : way.fuse ? MadeFor::Cpu : MadeFor::CpuOpByOp;
-    std::string found = wrong(lir_outcome(graph, p.feeds, target));
-    if (!found.empty() || !(way.chosen || is_calls_alone(graph, target))) return found;
+    if (std::optional<ricci::Program> program = made_for(graph, target)) {
+      const bool calls_alone = !has_kernels(*program);
+      std::string found = wrong(interpreted(graph, std::move(*program), p.feeds));
+      if (!found.empty() || !(way.chosen || calls_alone)) return found;
+    }
   }
   return wrong(compiled_outcome(graph, p.feeds, way.fuse));
 }

@@ -4,6 +4,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -94,10 +98,28 @@ Graph seed_graph(std::string name) {
   throw InternalError("this op has no case to make a seed of");
 }
 
-// What the bytes of a program mean changes with its version, and the seeds with it.
+// The roles of a program's calls, bodies included.
+void add_roles(const ricci::Program& program, std::set<std::string_view>& roles) {
+  for (const Step& step : program.steps) {
+    if (const auto* call = std::get_if<CallStep>(&step.what)) {
+      roles.insert(loop::role_of(call->call));
+    } else if (const auto* control = std::get_if<ControlStep>(&step.what)) {
+      for (const auto& [role, body] : control->bodies) add_roles(*body, roles);
+    }
+  }
+}
+
+template <std::size_t... I>
+std::set<std::string_view> all_roles(std::index_sequence<I...>) {
+  return {loop::role_of(loop::Call(std::in_place_index<I>))...};
+}
+
+// What the bytes of a program mean changes with its version, and the seeds with it. An empty file
+// under the name of an op becomes its seed.
 TEST(PropertyFiles, SeedsAreStoredProgramsOfThisVersion) {
   const std::string folder =
       std::string(RICCI_SOURCE_DIR) + "/tests/fuzz/corpus/program_bytes_fuzz";
+  std::set<std::string_view> seen;
   for (const auto& e : std::filesystem::directory_iterator(folder)) {
     const std::string file = e.path().string();
     const std::string name = e.path().stem().string();
@@ -107,9 +129,13 @@ TEST(PropertyFiles, SeedsAreStoredProgramsOfThisVersion) {
           make_program(seed_graph(name), {.fuse = fuse, .target = &cpu::target()}));
       write_file(file, schedule::opened(schedule::ProgramSeal, whole));
     }
-    EXPECT_NO_THROW((void)schedule::program_from_bytes(
-        schedule::sealed(schedule::ProgramSeal, read_file(file))))
+    const Bytes whole = schedule::sealed(schedule::ProgramSeal, read_file(file));
+    EXPECT_NO_THROW(add_roles(schedule::program_from_bytes(whole), seen))
         << file << ": RICCI_UPDATE_GOLDEN=1 makes it anew";
+  }
+  for (const std::string_view role :
+       all_roles(std::make_index_sequence<std::variant_size_v<loop::Call>>())) {
+    EXPECT_TRUE(seen.contains(role)) << "no seed has a call of the role " << role;
   }
 }
 

@@ -35,6 +35,7 @@ Value numbers_for(Value x, const std::vector<double>& numbers) {
 std::vector<SingularSection> singular_points() {
   std::vector<SingularSection> out = singular_functions();
   for (SingularSection& s : singular_reductions()) out.push_back(std::move(s));
+  for (SingularSection& s : singular_structures()) out.push_back(std::move(s));
   return out;
 }
 
@@ -72,6 +73,14 @@ over empty ranges. At every point below forward and reverse mode give the same n
   by a harmless value on that side as well. Our own rules do.
 - `sigmoid`, `tanh` and their relatives have derivative 0 where they are flat, infinities included, and
   never NaN.
+- Where eigenvalues or singular values repeat or vanish, derivatives of vectors leave out the pairs whose
+  difference is no more than rounding: they are finite, and right for what does not depend on the basis
+  (`tests/unit/factorization_test.cpp`). Second derivatives there are finite, and no more is said.
+- Codes pass a cotangent as their straight-through rule says; clipped ones pass it in range, edges included,
+  and nothing beyond (`tests/unit/rule_quant_test.cpp` has `quantize` and the integer products).
+- A splat that is not drawn gets 0: behind the camera or nearer than its least depth, fainter than the
+  cutoff, behind what makes a pixel opaque, or with a number that is NaN or infinite
+  (`tests/backend/splat_edges_test.cpp`).
 
 In the columns, several numbers belong to the elements of x in order; the second derivative is the
 sum of each row of the Hessian. This file is written from the table in `tests/support/` that the

@@ -38,6 +38,8 @@ struct SingularSection {
 /// Sections, by subject.
 [[nodiscard]] std::vector<SingularSection> singular_functions();   ///< element by element
 [[nodiscard]] std::vector<SingularSection> singular_reductions();  ///< over several elements
+/// Factorisations, complex functions, codes, scatters, spectra.
+[[nodiscard]] std::vector<SingularSection> singular_structures();
 
 /// The document: one table a section.
 [[nodiscard]] std::string singular_points_document();
