@@ -27,10 +27,10 @@ MoveValues::Param moved_param(const MoveValues::Param& before, const UpdateRule&
                               const OptimizerStep& step, const TrainingOptions& options) {
   const ParamState kept = param_state(rule, before.value.type(), options);
   const DType wide = widened(before.value.dtype());
-  const Value first = eq(step.count, 1.0);
   std::vector<Value> state = before.state;
+  // The last state, which begins as the param.
   const auto take_copy = [&] {
-    const Value copy = where(first, cast_to(before.value, wide), state.back());
+    const Value copy = where(eq(step.count, 1.0), cast_to(before.value, wide), state.back());
     state.pop_back();
     return copy;
   };

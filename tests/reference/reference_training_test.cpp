@@ -1,5 +1,6 @@
 // Optimisers against optax, and those that are not in it against their formulas in NumPy; schedules
 // against optax; minima against SciPy. See make_training_values.py.
+#include <algorithm>
 #include <map>
 
 #include <gtest/gtest.h>
@@ -87,59 +88,52 @@ TEST_P(ReferenceOptimizers, AreWhereTheirReferencesAre) {
   EXPECT_EQ(training.steps(), 100);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, ReferenceOptimizers,
-    ::testing::Values(
-        OptimizerCase{"sgd", Sgd{.learning_rate = 0.1}},
-        OptimizerCase{"sgd_momentum", Sgd{.learning_rate = 0.05, .momentum = 0.9}},
-        OptimizerCase{
-            "sgd_nesterov",
-            Sgd{.learning_rate = 0.05, .momentum = 0.9, .weight_decay = 0.02, .nesterov = true}},
-        OptimizerCase{"adam", Adam{.learning_rate = 2e-2, .beta2 = 0.99, .weight_decay = 0.02}},
-        OptimizerCase{"adamw", AdamW{.learning_rate = 2e-2, .weight_decay = 0.1}},
-        // optax has this schedule in f32.
-        OptimizerCase{
-            "adamw_cosine",
-            AdamW{.learning_rate = cosine(5e-2, {.warm_up = 10, .steps = 80}), .weight_decay = 0.1},
-            1e-6},
-        OptimizerCase{"nadam", NAdam{.learning_rate = 2e-2, .weight_decay = 0.05}},
-        OptimizerCase{"radam", RAdam{.learning_rate = 2e-2}},
-        OptimizerCase{"lamb", Lamb{.learning_rate = 2e-2, .weight_decay = 0.1}},
-        OptimizerCase{"lion", Lion{.learning_rate = 3e-3, .weight_decay = 0.1}},
-        OptimizerCase{"rmsprop", RmsProp{.learning_rate = 1e-2}},
-        OptimizerCase{"rmsprop_centered", RmsProp{.learning_rate = 1e-2,
-                                                  .decay_rate = 0.95,
-                                                  .epsilon = 1e-2,
-                                                  .momentum = 0.5,
-                                                  .nesterov = true,
-                                                  .centered = true}},
-        OptimizerCase{"adagrad", Adagrad{.learning_rate = 0.1}},
-        // optax takes the power of the step in f32.
-        OptimizerCase{"adafactor", Adafactor{.learning_rate = 5e-2, .factored_from = 3}, 1e-5},
-        OptimizerCase{"adafactor_momentum",
-                      Adafactor{.learning_rate = 5e-2,
-                                .momentum = 0.9,
-                                .weight_decay = 1e-3,
-                                .scale_by_param = false},
-                      1e-5},
-        OptimizerCase{"muon", Muon{.learning_rate = 2e-2, .weight_decay = 0.05}, 1e-7},
-        OptimizerCase{"muon_plain", Muon{.learning_rate = 2e-2, .nesterov = false}, 1e-7},
-        OptimizerCase{"soap", Soap{.learning_rate = 3e-2}, 1e-7},
-        OptimizerCase{"psgd_kron",
-                      PsgdKron{.learning_rate = 2e-2, .weight_decay = 0.01, .interval = 2}, 1e-7},
-        OptimizerCase{
-            "schedule_free",
-            ScheduleFreeAdamW{.learning_rate = 2e-2, .beta2 = 0.99, .weight_decay = 0.02}},
-        OptimizerCase{
-            "sophia",
-            Sophia{.learning_rate = 1e-2, .weight_decay = 0.01, .gamma = 0.5, .interval = 3}}),
-    [](const auto& i) { return i.param.name; });
+std::vector<OptimizerCase> optimizer_cases() {
+  return {
+      {"sgd", Sgd{.learning_rate = 0.1}},
+      {"sgd_momentum", Sgd{.learning_rate = 0.05, .momentum = 0.9}},
+      {"sgd_nesterov",
+       Sgd{.learning_rate = 0.05, .momentum = 0.9, .weight_decay = 0.02, .nesterov = true}},
+      {"adam", Adam{.learning_rate = 2e-2, .beta2 = 0.99, .weight_decay = 0.02}},
+      {"adamw", AdamW{.learning_rate = 2e-2, .weight_decay = 0.1}},
+      // optax has this schedule in f32.
+      {"adamw_cosine",
+       AdamW{.learning_rate = cosine(5e-2, {.warm_up = 10, .steps = 80}), .weight_decay = 0.1},
+       1e-6},
+      {"nadam", NAdam{.learning_rate = 2e-2, .weight_decay = 0.05}},
+      {"radam", RAdam{.learning_rate = 2e-2}},
+      {"lamb", Lamb{.learning_rate = 2e-2, .weight_decay = 0.1}},
+      {"lion", Lion{.learning_rate = 3e-3, .weight_decay = 0.1}},
+      {"rmsprop", RmsProp{.learning_rate = 1e-2}},
+      {"rmsprop_centered", RmsProp{.learning_rate = 1e-2,
+                                   .decay_rate = 0.95,
+                                   .epsilon = 1e-2,
+                                   .momentum = 0.5,
+                                   .nesterov = true,
+                                   .centered = true}},
+      {"adagrad", Adagrad{.learning_rate = 0.1}},
+      // optax takes the power of the step in f32.
+      {"adafactor", Adafactor{.learning_rate = 5e-2, .factored_from = 3}, 1e-5},
+      {"adafactor_momentum",
+       Adafactor{
+           .learning_rate = 5e-2, .momentum = 0.9, .weight_decay = 1e-3, .scale_by_param = false},
+       1e-5},
+      {"muon", Muon{.learning_rate = 2e-2, .weight_decay = 0.05}, 1e-7},
+      {"muon_plain", Muon{.learning_rate = 2e-2, .nesterov = false}, 1e-7},
+      {"soap", Soap{.learning_rate = 3e-2}, 1e-7},
+      {"psgd_kron", PsgdKron{.learning_rate = 2e-2, .weight_decay = 0.01, .interval = 2}, 1e-7},
+      {"schedule_free",
+       ScheduleFreeAdamW{.learning_rate = 2e-2, .beta2 = 0.99, .weight_decay = 0.02}},
+      {"sophia", Sophia{.learning_rate = 1e-2, .weight_decay = 0.01, .gamma = 0.5, .interval = 3}}};
+}
 
-// Every optimiser has a case above that begins with its name.
-TEST(ReferenceOptimizersList, IsComplete) {
-  for (const std::string_view name : optimizer_names()) {
-    const std::string first = name == "schedule_free_adamw" ? "schedule_free" : std::string(name);
-    EXPECT_TRUE(training_arrays("optimizers.npz").contains(first + ".100.w")) << name;
+INSTANTIATE_TEST_SUITE_P(All, ReferenceOptimizers, ::testing::ValuesIn(optimizer_cases()),
+                         [](const auto& i) { return i.param.name; });
+
+TEST(ReferenceOptimizersList, HasThemAll) {
+  for (const std::string_view wanted : optimizer_names()) {
+    const auto is_wanted = [&](const OptimizerCase& c) { return name(c.optimizer) == wanted; };
+    EXPECT_TRUE(std::ranges::any_of(optimizer_cases(), is_wanted)) << wanted;
   }
 }
 

@@ -2,6 +2,7 @@
 // and that going on from a file gives the same bits with all of them.
 #include <cmath>
 #include <filesystem>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -250,6 +251,26 @@ TEST(RuntimeTrainingOptions, GoesOnFromAFileBitForBit) {
     }
   }
   std::filesystem::remove(path);
+}
+
+// s · (H s) with random signs: 2 ± 1 and 3 ± 1 for the Hessian [[2, 1], [1, 3]], anew every time.
+TEST(RuntimeTrainingOptions, HessiansAreEstimatedWithRandomSigns) {
+  Graph g("bowl");
+  const Value p = g.param("p", f64({2, 1}));
+  const Value h = g.constant(Tensor::of<double>({2, 2}, {2, 1, 1, 3}));
+  g.set_outputs({sum(p * matmul(h, p)) * 0.5});
+  TrainingStep training = compile_training(g, {.optimizer = Sophia{.beta2 = 0, .interval = 2}});
+  training.set_param("p", Tensor::of<double>({2, 1}, {1, -1}));
+  std::set<double> seen;
+  for (int i = 0; i < 20; ++i) {
+    (void)training.step({});
+    const std::vector<double> now = training.state("p", "hessian").numbers<double>();
+    seen.insert(now[0]);
+    EXPECT_NEAR(now[1] - now[0], 1, 1e-12);
+    (void)training.step({});  // between two estimates
+    EXPECT_EQ(training.state("p", "hessian").numbers<double>(), now);
+  }
+  EXPECT_EQ(seen, (std::set<double>{1, 3}));
 }
 
 // A step whose gradients are not finite is none of those that are accumulated.

@@ -1,6 +1,7 @@
 // Adafactor: second moments kept as one number a row and one a column.
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "model/optimizers/moments.h"
 
@@ -17,7 +18,7 @@ std::optional<FactoredAxes> factored_axes(const Adafactor& settings, const Type&
   if (param.rank() < 2 || !known) return std::nullopt;
   std::vector<std::size_t> axes(param.rank());
   std::iota(axes.begin(), axes.end(), 0U);
-  std::ranges::stable_sort(axes, {}, [&](std::size_t a) { return param.dims[a].value(); });
+  std::ranges::sort(axes, {}, [&](std::size_t a) { return std::pair(param.dims[a].value(), a); });
   const FactoredAxes found{axes[axes.size() - 2], axes.back()};
   if (param.dims[found.second].value() < settings.factored_from) return std::nullopt;
   return found;
