@@ -13,6 +13,7 @@
 #include "ricci/support/error.h"
 
 #include "array/node.h"
+#include "array/program.h"
 
 namespace ricci::detail {
 namespace {
@@ -69,7 +70,7 @@ struct TrainerState::Impl {
   std::vector<Type> types;
   std::vector<bool> is_buffer;
   TrainerOptions options;
-  Session session;
+  std::optional<Session> session;
   std::source_location where;
   std::map<std::vector<std::uint64_t>, ProgramPtr> programs;
   ProgramPtr current;
@@ -97,13 +98,15 @@ struct TrainerState::Impl {
 TrainerState::TrainerState(ModelLeaves leaves, Optimizer optimizer, TrainerOptions options,
                            std::source_location where)
     : impl_(std::make_unique<Impl>()) {
-  for (std::string& name : leaves.names) name.insert(0, "0.");
+  // As argument 0 of the loss; a model that is an array has no fields.
+  for (std::string& name : leaves.names) name.insert(0, name.empty() ? "0" : "0.");
   impl_->names = argument_names(std::move(leaves.names));
   impl_->initial = strong(leaves.values, where);
   for (const Array& x : impl_->initial) impl_->types.push_back(x.type());
   impl_->is_buffer = std::move(leaves.is_buffer);
   impl_->options = std::move(options);
   impl_->options.training.optimizer = std::move(optimizer);
+  impl_->session.emplace(impl_->options.device ? *impl_->options.device : current_device());
   impl_->where = where;
   impl_->options.training.params = impl_->trained();
   ricci::eval(impl_->initial, where);
@@ -161,7 +164,7 @@ TrainerState::ProgramPtr TrainerState::add(const Batch& batch, Tracing& tracing,
   const Graph loss =
       with_params(graph, model, uses_key ? std::nullopt : std::optional<NodeId>(key_port));
   auto program = std::make_shared<Program>(
-      Program{.step = compile_training(impl_->session, GraphModule::from_graph(loss), options),
+      Program{.step = compile_training(*impl_->session, GraphModule::from_graph(loss), options),
               .inputs = {},
               .seeds = tracing.seeds().size(),
               .captures = traced.captures,

@@ -1,6 +1,7 @@
 // Layers and their gradients against PyTorch's; tests/nn/make_reference.py writes the values.
 #include <algorithm>
 #include <string>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -175,6 +176,35 @@ TEST(NnLayers, MixtureOfExperts) {
   nn::MixtureOfExperts lazy{2, 3, 4, {.picks = 1}};
   lazy.router.w = array({{50.0, 0.0, 0.0, 0.0}, {50.0, 0.0, 0.0, 0.0}});
   EXPECT_NEAR(lazy.route(ones({5, 2})).balance.item(), 4, 1e-5);
+}
+
+using NoParams = std::tuple<>;
+
+TEST(NnLayers, Losses) {
+  const auto expect_loss = [](const std::string& name, auto loss) {
+    const Values values = values_of(name);
+    expect_reference(name, NoParams{},
+                     [&](const NoParams&, const Array& x) { return loss(x, values); });
+  };
+  expect_loss("loss_cross_entropy", [](const Array& x, const Values& v) {
+    return nn::cross_entropy(x, v.at("target"), {.label_smoothing = 0.1, .ignored = -1});
+  });
+  expect_loss("loss_focal",
+              [](const Array& x, const Values& v) { return nn::focal_loss(x, v.at("target")); });
+  expect_loss("loss_triplet", [](const Array& x, const Values& v) {
+    return nn::triplet_loss(x, v.at("positive"), v.at("negative"), 2);
+  });
+  expect_loss("loss_hinge",
+              [](const Array& x, const Values& v) { return nn::hinge_loss(x, v.at("target")); });
+  expect_loss("loss_gaussian", [](const Array& x, const Values& v) {
+    return nn::gaussian_nll_loss(x, v.at("target"), v.at("var"));
+  });
+  expect_loss("loss_poisson", [](const Array& x, const Values& v) {
+    return nn::poisson_nll_loss(x, v.at("target"));
+  });
+  expect_loss("loss_contrastive", [](const Array& x, const Values& v) {
+    return nn::contrastive_loss(x, v.at("pair"), 0.5);
+  });
 }
 
 nn::Linear adapted(const nn::AdapterKind& kind) { return nn::adapt(nn::Linear{4, 5}, "*", kind); }

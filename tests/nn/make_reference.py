@@ -19,7 +19,7 @@ generator = torch.Generator().manual_seed(20240607)
 
 
 def draw(*shape, scale=1.0):
-    x = torch.randn(*shape, generator=generator, dtype=torch.float32) * scale
+    x = torch.randn(shape, generator=generator, dtype=torch.float32) * scale
     return x.double().requires_grad_()
 
 
@@ -326,7 +326,44 @@ def adapters():
           lambda p, x: (x @ p["w"] + p["b"]) * p["adapter.factor"])
 
 
+def losses():
+    classes = torch.tensor([1, 4, -1, 0])
+    write("loss_cross_entropy", draw(4, 5), {},
+          lambda p, x: F.cross_entropy(x, classes, ignore_index=-1, label_smoothing=0.1),
+          extra=lambda: {"target": classes})
+    zero_one = torch.tensor([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0]]).double()
+
+    def focal(p, x):
+        entropy = F.binary_cross_entropy_with_logits(x, zero_one, reduction="none")
+        weight = torch.where(zero_one == 1, 0.25, 0.75)
+        return (weight * (1 - (-entropy).exp()) ** 2 * entropy).mean()
+
+    write("loss_focal", draw(2, 3), {}, focal, extra=lambda: {"target": zero_one})
+    other = {"positive": draw(3, 4), "negative": draw(3, 4)}
+    write("loss_triplet", draw(3, 4), {},
+          lambda p, x: F.triplet_margin_loss(x, other["positive"], other["negative"], 2.0, eps=0),
+          extra=lambda: other)
+    sign = zero_one * 2 - 1
+    write("loss_hinge", draw(2, 3), {}, lambda p, x: (1 - x * sign).clamp(min=0).mean(),
+          extra=lambda: {"target": sign})
+    target, var = draw(2, 3), draw(2, 3).detach().abs()
+    write("loss_gaussian", draw(2, 3), {}, lambda p, x: F.gaussian_nll_loss(x, target, var),
+          extra=lambda: {"target": target, "var": var})
+    counts = torch.tensor([[0.0, 3.0, 1.0], [2.0, 0.0, 5.0]]).double()
+    write("loss_poisson", draw(2, 3), {}, lambda p, x: F.poisson_nll_loss(x, counts),
+          extra=lambda: {"target": counts})
+    pair = draw(3, 4)
+
+    def contrastive(p, x):
+        scores = F.normalize(x) @ F.normalize(pair).T / 0.5
+        own = torch.arange(3)
+        return (F.cross_entropy(scores, own) + F.cross_entropy(scores.T, own)) / 2
+
+    write("loss_contrastive", draw(3, 4), {}, contrastive, extra=lambda: {"pair": pair})
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    for family in (simple_layers, transformer_layers, blocks, recurrent, sequences, adapters):
+    for family in (simple_layers, transformer_layers, blocks, recurrent, sequences, adapters,
+                   losses):
         family()

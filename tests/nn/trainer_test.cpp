@@ -170,6 +170,16 @@ TEST(NnTrainer, MovesBetweenBatchSizes) {
   EXPECT_TRUE(allclose(train.model().map.w, single.model().map.w, 1e-5, 1e-6));
 }
 
+TEST(NnTrainer, RunsOnTheDeviceItIsGiven) {
+  nn::seed(1);
+  const Net start;
+  Trainer here(start, squared_error, Adam{});
+  Trainer there(start, squared_error, Adam{}, {.device = Device::named("lir")});
+  const Batch b = draw(1, 4);
+  EXPECT_NEAR(here(b).item(), there(b).item(), 1e-5);
+  EXPECT_TRUE(allclose(here.model().out.w, there.model().out.w, 1e-3, 1e-4));
+}
+
 TEST(NnTrainer, TrainsWhatItIsToldTo) {
   nn::seed(2);
   const Net start;

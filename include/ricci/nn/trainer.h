@@ -32,6 +32,7 @@
 #include "ricci/array/tree.h"
 #include "ricci/model/training.h"
 #include "ricci/nn/training_scope.h"
+#include "ricci/runtime/device.h"
 
 namespace ricci {
 
@@ -40,7 +41,9 @@ struct TrainerOptions {
   std::uint64_t seed = 0;
   /// Which leaves are trained, by their names; absent: all of floating dtype that are no buffers.
   std::function<bool(std::string_view)> trainable = {};
-  /// Clipping, precision, loss scaling, the device and so on. Its optimiser, params and updates are
+  /// Where it runs; absent: where arrays are computed (`use_device`).
+  std::optional<Device> device = {};
+  /// Clipping, precision, loss scaling and so on. Its optimiser, params and updates are
   /// set by the trainer.
   TrainingOptions training = {};
 };
