@@ -357,6 +357,7 @@ TEST_F(BackendEmulatedGpu, AsksForSharedMemory) {
   EXPECT_EQ(gpu.driver().launch(kernel.function(), 1, 1, 1, 32, 1, 1, 20000, gpu.memory_stream(),
                                 arguments.data(), nullptr),
             0);
+  EXPECT_EQ(gpu.driver().stream_wait(gpu.memory_stream()), 0);  // before the kernel is unloaded
   text.shared_bytes = gpu.shared_bytes() + 1;
   EXPECT_EQ(code_of([&] { const cuda::LoadedKernel none(gpu, code, text); }),
             ErrorCode::UnsupportedOnBackend);

@@ -32,15 +32,16 @@ constexpr size_t Capacity = size_t(1) << 28;
 constexpr size_t DriversOwn = size_t(1) << 22;  // of it
 constexpr size_t SharedWithoutAsking = 48 * 1024, SharedAtMost = 227 * 1024;
 
-std::mutex global;  // for all below
+// Never destroyed: devices are closed while the process ends.
+std::mutex& global = *new std::mutex;  // for all below
 struct Answer {
   int status = 0;
   int times = 0;
 };
-std::map<std::string, Answer> answers;
-std::map<std::string, long> calls;
-std::map<void*, size_t> sizes;  // of what is allocated
-size_t used = 0, cached = 0;    // the pool's, beside what is used
+std::map<std::string, Answer>& answers = *new std::map<std::string, Answer>;
+std::map<std::string, long>& calls = *new std::map<std::string, long>;
+std::map<void*, size_t>& sizes = *new std::map<void*, size_t>;  // of what is allocated
+size_t used = 0, cached = 0;                                    // the pool's, beside what is used
 
 int answer(const char* name) {
   const std::lock_guard<std::mutex> lock(global);
@@ -119,7 +120,7 @@ struct Kernel {
   std::string name;
 };
 
-std::mutex kernels_run;  // the fibers of a module are one set
+std::mutex& kernels_run = *new std::mutex;  // the fibers of a module are one set
 
 std::string library_of(const std::string& source) {
   const char* folder = getenv("RICCI_EMULATED_FOLDER");
