@@ -83,7 +83,7 @@ inline constexpr std::uint8_t LongMark = 0xA5;
 inline constexpr std::size_t FewRepeats = 128;
 inline constexpr std::size_t MostRepeats = 20'000;
 inline constexpr std::size_t FewShapeText = std::size_t{1} << 11;
-inline constexpr std::size_t MostShapeText = std::size_t{1} << 21;
+inline constexpr std::size_t MostShapeText = std::size_t{1} << 17;
 
 /// Small counts are meant as they are; the upper half of a byte reaches up to `most`.
 inline std::size_t repeats(std::uint8_t byte, std::size_t most) {
