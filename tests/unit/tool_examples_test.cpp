@@ -1,5 +1,5 @@
-// Programs of examples/ that are written with the tool: a network compiled for C, and a curve that is
-// fitted with the tool alone.
+// Programs of examples/ that are written with the tool: a network compiled for C, and a curve that
+// is fitted with the tool alone.
 #include <regex>
 
 #include <gtest/gtest.h>
