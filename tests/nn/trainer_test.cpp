@@ -308,6 +308,8 @@ TEST(NnTrees, StructsWithConstructorsVisitThemselves) {
   const auto f = jit(grad([](const Scales& s) { return sum(s.first.w) + 2 * sum(s.second.w); }));
   EXPECT_EQ(f(Scales{}).second.w.to_vector(), (Numbers{2, 2, 2}));
   EXPECT_EQ(f(Scales{}).count.value.to_vector(), (Numbers{0}));
+  struct Nothing {};
+  EXPECT_TRUE(leaves(Nothing{}).empty());
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ void visit_tuple(T& tree, TreeVisitor& v, std::index_sequence<I...>) {
 }
 template <class T, std::size_t... I>
 void visit_struct(T& tree, TreeVisitor& v, std::index_sequence<I...>) {
-  auto fields = tie_fields(tree);
+  [[maybe_unused]] auto fields = tie_fields(tree);
   (v.visit(FieldName<T, I>, std::get<I>(fields)), ...);
 }
 
