@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <string_view>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -35,8 +37,9 @@ class SafetensorsReader {
       key == SafetensorsMetadata ? read_metadata(json) : read_tensor(json, key);
     });
     json.end();
-    std::ranges::stable_sort(out_.tensors, {}, [](const StoredTensor& t) {
-      return std::pair(t.offset, t.bytes.size());  // empty ones before what begins there
+    std::ranges::sort(out_.tensors, {}, [](const StoredTensor& t) {
+      // Empty ones before what begins there.
+      return std::tuple(t.offset, t.bytes.size(), std::string_view(t.name));
     });
     check_directory(out_.tensors);
     check_gaps();
