@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks the direction of includes: a folder may include only itself and the
 folders before it in FOLDERS; a public header needs public and standard headers only.
-Headers of the compiler itself (COMPILER) are in include/ricci/compiler/, and nowhere else.
+Headers of the compiler itself (COMPILER) are in include/ricci/compiler/, and nowhere else;
+no umbrella but compiler.h reaches one of them. include/ricci/compat/ is a second room of build/.
 Outside backend/ no back end is named: what compiles and runs programs is reached
 through device/ alone, and threads through what a device makes of them. Inside it
 no tensor op is named: a back end sees kernels, calls of roles and control."""
@@ -17,6 +18,7 @@ FOLDERS = (
 COMPILER = {"loop", "rule", "rewrite", "schedule", "device"}
 RANK = {folder: rank for rank, folder in enumerate(FOLDERS)}
 SUFFIXES = {".h", ".cpp", ".def"}
+COMPAT = "build"  # what headers in compat/ declare is in src/build/
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 STANDARD = re.compile(r"[a-z_0-9]+")
 NEUTRAL = {"loop", "schedule", "runtime", "io", "model", "array", "nn", "tools"}  # know no device
@@ -28,6 +30,8 @@ VENDOR = re.compile(r"(llvm|mlir|clang|dnnl|oneapi|cublas|cudnn|cuda|nvrtc|cblas
 
 def without_room(parts):
     """A public header's folder and name, without `compiler/`; nothing when it is in the wrong room."""
+    if parts[0] == "compat":
+        return (COMPAT, *parts[1:])
     inside = parts[0] == "compiler"
     parts = parts[1:] if inside else parts
     return parts if len(parts) < 2 or inside == (parts[0] in COMPILER) else []
@@ -43,7 +47,7 @@ def check_quoted(folder, public, target):
         parts = without_room(parts[1:])
     elif public:
         return f'a public header includes the private header "{target}"'
-    if parts == ["array.h"] and folder in FOLDERS[-2:]:
+    if len(parts) == 1 and folder == FOLDERS[-1] and Path("include/ricci", parts[0]).exists():
         return None  # one umbrella in another
     if len(parts) < 2:
         return f'write "{target}" with its folder'
@@ -60,6 +64,23 @@ def check_angled(folder, public, target):
     if folder != "backend" and VENDOR.match(target):
         return f"<{target}> belongs in backend/ only"
     return None
+
+
+def reached(header, seen):
+    """All headers of ours that a public header includes, itself included."""
+    if header not in seen:
+        seen.add(header)
+        for line in Path("include", header).read_text().splitlines():
+            match = INCLUDE.match(line)
+            if match and match[1] == '"':
+                reached(match[2], seen)
+    return seen
+
+
+def check_surface():
+    """Users of ricci/ricci.h do not compile the compiler's own headers."""
+    found = sorted(h for h in reached("ricci/ricci.h", set()) if h.startswith("ricci/comp"))
+    return [f"ricci/ricci.h reaches {header}, which is not its users'" for header in found]
 
 
 def check_file(path, folder, public):
@@ -101,6 +122,7 @@ def main():
     for path in sorted(Path("tools").rglob("*")):
         if path.suffix in SUFFIXES:
             faults += check_file(path, "tools", False)
+    faults += check_surface()
     print("\n".join(faults), end="\n" if faults else "")
     return 1 if faults else 0
 

@@ -7,6 +7,8 @@
 #include <set>
 #include <variant>
 
+#include "ricci/compiler/schedule/program.h"
+
 namespace gpt {
 namespace {
 

@@ -28,7 +28,9 @@
 #include "ricci/compiler/schedule/program.h"
 #include "ricci/compiler/schedule/target.h"
 #include "ricci/ir/rebuild.h"
+#include "ricci/model/pipeline.h"
 #include "ricci/op/ops.h"
+#include "ricci/op/table.h"
 #include "ricci/transform/error.h"
 #include "ricci/transform/prepare.h"
 

@@ -1,6 +1,14 @@
-// Everything a user of Ricci needs: arrays and functions of functions; below them types, graphs,
-// builders, text, transforms, the reference interpreter, compiled graphs, modules and files. Who
-// writes passes, rules or back ends includes ricci/compiler.h as well.
+// Everything a user of Ricci needs, one header a layer; a program may include only those it uses:
+//
+//   ricci/array.h    arrays, functions of functions, control flow, random numbers
+//   ricci/nn.h       networks: layers, initialisers, the trainer
+//   ricci/graph.h    below arrays: graphs, builders, text, transforms, the reference interpreter
+//   ricci/runtime.h  graphs compiled for a device, profiles, objects made ahead of time
+//   ricci/model.h    modules, optimisers and training steps of graphs, quantisation
+//   ricci/io.h       files: NPY, NPZ, safetensors, GGUF
+//
+// Beside them: ricci/compat.h has spellings of the specification, and ricci/compiler.h is for those
+// who write passes, rules or back ends.
 #pragma once
 
 #if __cplusplus < 202002L
@@ -8,63 +16,10 @@
 #else
 
 #include "ricci/array.h"
-#include "ricci/build/attention.h"
-#include "ricci/build/build.h"
-#include "ricci/build/control.h"
-#include "ricci/build/conv.h"
-#include "ricci/build/custom.h"
-#include "ricci/build/elementwise.h"
-#include "ricci/build/fused.h"
-#include "ricci/build/gaussian_splat.h"
-#include "ricci/build/image.h"
-#include "ricci/build/indexing.h"
-#include "ricci/build/linalg.h"
-#include "ricci/build/loss.h"
-#include "ricci/build/norm.h"
-#include "ricci/build/quant.h"
-#include "ricci/build/recurrent.h"
-#include "ricci/build/reduce.h"
-#include "ricci/build/select.h"
-#include "ricci/build/sequence.h"
-#include "ricci/build/shape.h"
-#include "ricci/build/spectrum.h"
-#include "ricci/interp/interpreter.h"
-#include "ricci/io/gguf.h"
-#include "ricci/io/npy.h"
-#include "ricci/io/object_file.h"
-#include "ricci/io/safetensors.h"
-#include "ricci/io/weights.h"
-#include "ricci/ir/graph.h"
-#include "ricci/ir/text.h"
-#include "ricci/ir/verify.h"
-#include "ricci/model/autodiff.h"
-#include "ricci/model/calibration.h"
-#include "ricci/model/lbfgs.h"
-#include "ricci/model/module.h"
-#include "ricci/model/optimizer.h"
-#include "ricci/model/optimizers.h"
-#include "ricci/model/pipeline.h"
-#include "ricci/model/quantization.h"
-#include "ricci/model/schedule.h"
-#include "ricci/model/training.h"
-#include "ricci/op/custom.h"
-#include "ricci/op/table.h"
-#include "ricci/quant/format.h"
-#include "ricci/quant/scheme.h"
-#include "ricci/runtime/ahead_of_time.h"
-#include "ricci/runtime/compiled_graph.h"
-#include "ricci/runtime/device.h"
-#include "ricci/runtime/profile.h"
-#include "ricci/runtime/session.h"
-#include "ricci/support/stop.h"
-#include "ricci/transform/check.h"
-#include "ricci/transform/checkpoint.h"
-#include "ricci/transform/grad.h"
-#include "ricci/transform/higher_order.h"
-#include "ricci/transform/jet.h"
-#include "ricci/transform/jvp.h"
-#include "ricci/transform/split.h"
-#include "ricci/transform/vmap.h"
-#include "ricci/type/tensor.h"
+#include "ricci/graph.h"
+#include "ricci/io.h"
+#include "ricci/model.h"
+#include "ricci/nn.h"
+#include "ricci/runtime.h"
 
 #endif

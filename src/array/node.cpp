@@ -8,12 +8,12 @@
 
 #include <fmt/format.h>
 
-#include "ricci/array/op_list.h"
 #include "ricci/op/ops.h"
 #include "ricci/op/table.h"
 #include "ricci/support/error.h"
 #include "ricci/support/hash.h"
 
+#include "array/apply_op.h"
 #include "array/program.h"
 #include "support/fork.h"
 

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "ricci/compat/attention.h"
+
 #include "build/aliases.h"
 #include "build/composed.h"
 

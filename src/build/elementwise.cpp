@@ -1,6 +1,8 @@
 // Element-wise functions that are compositions, and other spellings of element-wise ops.
 #include "ricci/build/elementwise.h"
 
+#include "ricci/compat/elementwise.h"
+
 #include "build/aliases.h"
 #include "build/composed.h"
 

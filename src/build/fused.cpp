@@ -1,4 +1,4 @@
-#include "ricci/build/fused.h"
+#include "ricci/compat/fused.h"
 
 #include <algorithm>
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "ricci/compat/norm.h"
+
 #include "build/aliases.h"
 #include "build/composed.h"
 

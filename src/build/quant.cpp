@@ -1,6 +1,7 @@
 #include "ricci/build/quant.h"
 
 #include "ricci/build/reduce.h"
+#include "ricci/compat/quant.h"
 
 namespace ricci {
 

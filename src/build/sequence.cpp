@@ -1,4 +1,4 @@
-#include "ricci/build/sequence.h"
+#include "ricci/compat/sequence.h"
 
 #include "build/aliases.h"
 

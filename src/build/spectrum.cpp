@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "ricci/build/elementwise.h"
+#include "ricci/compat/spectrum.h"
 #include "ricci/support/error.h"
 
 namespace ricci {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "ricci/compiler/schedule/program.h"
 #include "ricci/ir/text.h"
 
 #include "model/lower_blocks.h"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ricci/compiler/rewrite/cleanup.h"
+#include "ricci/compiler/rewrite/precision.h"
 #include "ricci/model/autodiff.h"
 #include "ricci/model/training.h"
 #include "ricci/op/ops.h"

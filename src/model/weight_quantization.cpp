@@ -4,6 +4,7 @@
 #include "ricci/build/build.h"
 #include "ricci/build/quant.h"
 #include "ricci/compiler/rewrite/cleanup.h"
+#include "ricci/compiler/rewrite/quantize.h"
 #include "ricci/model/quantization.h"
 #include "ricci/op/ops.h"
 #include "ricci/support/error.h"

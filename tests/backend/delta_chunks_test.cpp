@@ -8,7 +8,8 @@
 
 #include "ricci/build/build.h"
 #include "ricci/build/reduce.h"
-#include "ricci/build/sequence.h"
+#include "ricci/compat/sequence.h"
+#include "ricci/compiler/schedule/program.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/op/ops.h"
 #include "ricci/runtime/compiled_graph.h"

@@ -14,6 +14,7 @@
 #include "ricci/build/recurrent.h"
 #include "ricci/build/reduce.h"
 #include "ricci/build/shape.h"
+#include "ricci/compat/elementwise.h"
 #include "ricci/compiler/rewrite/unfuse.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"

@@ -11,7 +11,7 @@
 #include "ricci/build/build.h"
 #include "ricci/build/reduce.h"
 #include "ricci/build/select.h"
-#include "ricci/build/sequence.h"
+#include "ricci/compat/sequence.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/runtime/compiled_graph.h"
 #include "ricci/transform/grad.h"

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/spectrum.h"
+#include "ricci/compat/spectrum.h"
 #include "ricci/transform/grad.h"
 
 #include "backend/agreement.h"

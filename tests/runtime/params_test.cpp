@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ricci/compiler/schedule/program.h"
 #include "ricci/runtime/session.h"
 
 #include "runtime/models.h"

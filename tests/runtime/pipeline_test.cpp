@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
+#include "ricci/compiler/schedule/program.h"
 #include "ricci/model/autodiff.h"
 #include "ricci/model/training.h"
 

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ricci/compiler/schedule/program.h"
 #include "ricci/runtime/session.h"
 #include "ricci/transform/grad.h"
 

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/norm.h"
+#include "ricci/compiler/schedule/program.h"
 #include "ricci/model/autodiff.h"
 #include "ricci/op/ops.h"
 #include "ricci/transform/grad.h"

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/elementwise.h"
+#include "ricci/compat/elementwise.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
 

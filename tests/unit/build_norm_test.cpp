@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/norm.h"
+#include "ricci/compat/norm.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
-#include "ricci/build/sequence.h"
+#include "ricci/compat/sequence.h"
 #include "ricci/compiler/rewrite/batch_regions.h"
 #include "ricci/compiler/rewrite/cleanup.h"
 #include "ricci/compiler/rewrite/control_flow.h"

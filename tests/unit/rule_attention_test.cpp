@@ -3,6 +3,7 @@
 
 #include "ricci/build/attention.h"
 #include "ricci/build/build.h"
+#include "ricci/compat/attention.h"
 #include "ricci/compiler/rule/expand.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"

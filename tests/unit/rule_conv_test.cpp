@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/conv.h"
+#include "ricci/compat/conv.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
 

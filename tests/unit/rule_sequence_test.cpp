@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
-#include "ricci/build/sequence.h"
+#include "ricci/compat/sequence.h"
 #include "ricci/compiler/rule/expand.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"

@@ -13,6 +13,7 @@
 #include <functional>
 #include <optional>
 #include <source_location>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -23,6 +24,22 @@
 #include "ricci/op/control.h"
 
 namespace ricci {
+
+/// What a gradient of a loop keeps of each step: `scan(h0, xs, body, {.save = Save::recompute()})`.
+struct Save {
+  [[nodiscard]] static ScanSaving all() { return {.policy = ScanSave::All}; }
+  /// Products alone, or values of the body that have names.
+  [[nodiscard]] static ScanSaving matmuls() { return {.policy = ScanSave::Matmuls}; }
+  [[nodiscard]] static ScanSaving named(std::vector<std::string> names) {
+    return {.policy = ScanSave::Named, .names = std::move(names)};
+  }
+  /// The carries: steps are run again, one by one.
+  [[nodiscard]] static ScanSaving carries() { return {.policy = ScanSave::Carries}; }
+  /// Some carries, as many as fit into `bytes` where that is given.
+  [[nodiscard]] static ScanSaving recompute(std::optional<std::int64_t> bytes = {}) {
+    return {.policy = ScanSave::Recompute, .bytes = bytes};
+  }
+};
 
 struct LoopOptions {
   bool reverse = false;          ///< visit the rows last to first

@@ -11,255 +11,121 @@
 
 namespace ricci {
 
-namespace detail {
-[[nodiscard]] Array apply_op(Op op, std::vector<Array> operands, Here where);
-[[nodiscard]] std::vector<Array> apply_op_all(Op op, std::vector<Array> operands, Here where);
-template <std::size_t N>
-[[nodiscard]] std::array<Array, N> apply_op_some(Op op, std::vector<Array> operands, Here where) {
-  const std::vector<Array> all = apply_op_all(std::move(op), std::move(operands), where);
-  std::array<Array, N> out;
-  for (std::size_t i = 0; i < N; ++i) out[i] = all[i];
-  return out;
-}
-}  // namespace detail
-
 // clang-format off
 /// the index along one axis
-[[nodiscard]] inline Array iota(const op::Iota& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {}, where);
-}
+[[nodiscard]] Array iota(const op::Iota& attributes = {}, Here where = Here::current());
 /// every n-th index of one axis
-[[nodiscard]] inline Array take_every(const Array& x, const op::TakeEvery& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x}, where);
-}
+[[nodiscard]] Array take_every(const Array& x, const op::TakeEvery& attributes = {}, Here where = Here::current());
 /// picks slices of one axis by index
-[[nodiscard]] inline Array gather(const Array& table, const Array& indices, const op::Gather& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {table, indices}, where);
-}
+[[nodiscard]] Array gather(const Array& table, const Array& indices, const op::Gather& attributes = {}, Here where = Here::current());
 /// adds slices to rows by index
-[[nodiscard]] inline Array scatter_add(const Array& updates, const Array& indices, const op::ScatterAdd& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {updates, indices}, where);
-}
+[[nodiscard]] Array scatter_add(const Array& updates, const Array& indices, const op::ScatterAdd& attributes = {}, Here where = Here::current());
 /// combines slices with the rows that indices name
-[[nodiscard]] inline Array scatter(const Array& x, const Array& updates, const Array& indices, const op::Scatter& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x, updates, indices}, where);
-}
+[[nodiscard]] Array scatter(const Array& x, const Array& updates, const Array& indices, const op::Scatter& attributes = {}, Here where = Here::current());
 /// adds single elements along an axis by index
-[[nodiscard]] inline Array scatter_add_along_axis(const Array& updates, const Array& indices, const op::ScatterAddAlongAxis& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {updates, indices}, where);
-}
+[[nodiscard]] Array scatter_add_along_axis(const Array& updates, const Array& indices, const op::ScatterAddAlongAxis& attributes = {}, Here where = Here::current());
 /// a slice of one axis from a computed start
-[[nodiscard]] inline Array dynamic_narrow(const Array& x, const Array& start, const op::DynamicNarrow& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x, start}, where);
-}
+[[nodiscard]] Array dynamic_narrow(const Array& x, const Array& start, const op::DynamicNarrow& attributes = {}, Here where = Here::current());
 /// replaces a slice of one axis from a computed start
-[[nodiscard]] inline Array dynamic_update(const Array& x, const Array& update, const Array& start, const op::DynamicUpdate& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x, update, start}, where);
-}
+[[nodiscard]] Array dynamic_update(const Array& x, const Array& update, const Array& start, const op::DynamicUpdate& attributes = {}, Here where = Here::current());
 /// combines all elements along some axes
-[[nodiscard]] inline Array reduce(const Array& x, const op::Reduce& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x}, where);
-}
+[[nodiscard]] Array reduce(const Array& x, const op::Reduce& attributes = {}, Here where = Here::current());
 /// the k largest elements along the last axis, largest first
-[[nodiscard]] inline std::array<Array, 2> top_k(const Array& x, const op::TopK& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op_some<2>(Op(attributes), {x}, where);
-}
+[[nodiscard]] std::array<Array, 2> top_k(const Array& x, const op::TopK& attributes = {}, Here where = Here::current());
 /// a product summed over any axes, batched over any others
-[[nodiscard]] inline Array dot_general(const Array& lhs, const Array& rhs, const op::DotGeneral& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {lhs, rhs}, where);
-}
+[[nodiscard]] Array dot_general(const Array& lhs, const Array& rhs, const op::DotGeneral& attributes = {}, Here where = Here::current());
 /// the solution of a linear system
-[[nodiscard]] inline Array dense_solve(const Array& a, const Array& b, const op::DenseSolve& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {a, b}, where);
-}
+[[nodiscard]] Array dense_solve(const Array& a, const Array& b, const op::DenseSolve& attributes = {}, Here where = Here::current());
 /// the solutions of a batch of linear systems
-[[nodiscard]] inline Array batched_dense_solve(const Array& a, const Array& b, const op::BatchedDenseSolve& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {a, b}, where);
-}
+[[nodiscard]] Array batched_dense_solve(const Array& a, const Array& b, const op::BatchedDenseSolve& attributes = {}, Here where = Here::current());
 /// the solutions of triangular systems
-[[nodiscard]] inline Array triangular_solve(const Array& a, const Array& b, const op::TriangularSolve& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {a, b}, where);
-}
+[[nodiscard]] Array triangular_solve(const Array& a, const Array& b, const op::TriangularSolve& attributes = {}, Here where = Here::current());
 /// rows times the matrix each of them picks
-[[nodiscard]] inline Array grouped_matmul(const Array& x, const Array& w, const Array& expert_idx, const op::GroupedMatmul& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x, w, expert_idx}, where);
-}
+[[nodiscard]] Array grouped_matmul(const Array& x, const Array& w, const Array& expert_idx, const op::GroupedMatmul& attributes = {}, Here where = Here::current());
 /// a matrix product with a low-rank correction of its weight
-[[nodiscard]] inline Array lora_matmul(const Array& x, const Array& w, const Array& a, const Array& b, const op::LoraMatmul& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x, w, a, b}, where);
-}
+[[nodiscard]] Array lora_matmul(const Array& x, const Array& w, const Array& a, const Array& b, const op::LoraMatmul& attributes = {}, Here where = Here::current());
 /// triangular factors with partial pivoting, packed in one array
-[[nodiscard]] inline std::array<Array, 3> lu(const Array& a, const op::Lu& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op_some<3>(Op(attributes), {a}, where);
-}
+[[nodiscard]] std::array<Array, 3> lu(const Array& a, const op::Lu& attributes = {}, Here where = Here::current());
 /// an orthonormal and an upper triangular factor
-[[nodiscard]] inline std::array<Array, 2> qr(const Array& a, const op::Qr& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op_some<2>(Op(attributes), {a}, where);
-}
+[[nodiscard]] std::array<Array, 2> qr(const Array& a, const op::Qr& attributes = {}, Here where = Here::current());
 /// singular values and singular vectors
-[[nodiscard]] inline std::array<Array, 3> svd(const Array& a, const op::Svd& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op_some<3>(Op(attributes), {a}, where);
-}
+[[nodiscard]] std::array<Array, 3> svd(const Array& a, const op::Svd& attributes = {}, Here where = Here::current());
 /// the exponential of square matrices
-[[nodiscard]] inline Array matrix_exp(const Array& a, const op::MatrixExp& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {a}, where);
-}
+[[nodiscard]] Array matrix_exp(const Array& a, const op::MatrixExp& attributes = {}, Here where = Here::current());
 /// the transposed matrix of cofactors
-[[nodiscard]] inline Array adjugate(const Array& a, const op::Adjugate& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {a}, where);
-}
+[[nodiscard]] Array adjugate(const Array& a, const op::Adjugate& attributes = {}, Here where = Here::current());
 /// the pseudo-inverse of matrices
-[[nodiscard]] inline Array pinv(const Array& a, const op::Pinv& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {a}, where);
-}
+[[nodiscard]] Array pinv(const Array& a, const op::Pinv& attributes = {}, Here where = Here::current());
 /// zero mean and unit variance along an axis, scaled and shifted
-[[nodiscard]] inline Array layer_norm(const Array& x, const Array& gamma, const Array& beta, const op::LayerNorm& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x, gamma, beta}, where);
-}
+[[nodiscard]] Array layer_norm(const Array& x, const Array& gamma, const Array& beta, const op::LayerNorm& attributes = {}, Here where = Here::current());
 /// unit mean square along an axis, scaled and shifted
-[[nodiscard]] inline Array rms_norm(const Array& x, const Array& gamma, const Array& beta, const op::RmsNorm& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x, gamma, beta}, where);
-}
+[[nodiscard]] Array rms_norm(const Array& x, const Array& gamma, const Array& beta, const op::RmsNorm& attributes = {}, Here where = Here::current());
 /// normalises groups of channels of each example
-[[nodiscard]] inline Array group_norm(const Array& x, const Array& gamma, const Array& beta, const op::GroupNorm& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x, gamma, beta}, where);
-}
+[[nodiscard]] Array group_norm(const Array& x, const Array& gamma, const Array& beta, const op::GroupNorm& attributes = {}, Here where = Here::current());
 /// normalises channels with statistics that are given
-[[nodiscard]] inline Array batch_norm_inference(const Array& x, const Array& gamma, const Array& beta, const Array& mean, const Array& var, const op::BatchNormInference& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x, gamma, beta, mean, var}, where);
-}
+[[nodiscard]] Array batch_norm_inference(const Array& x, const Array& gamma, const Array& beta, const Array& mean, const Array& var, const op::BatchNormInference& attributes = {}, Here where = Here::current());
 /// convolution (cross-correlation) over any spatial axes, with groups
-[[nodiscard]] inline Array conv(const Array& x, const Array& w, const op::Conv& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x, w}, where);
-}
+[[nodiscard]] Array conv(const Array& x, const Array& w, const op::Conv& attributes = {}, Here where = Here::current());
 /// combines the elements of every window
-[[nodiscard]] inline Array pool(const Array& x, const op::Pool& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x}, where);
-}
+[[nodiscard]] Array pool(const Array& x, const op::Pool& attributes = {}, Here where = Here::current());
 /// real numbers as codes of few bits
-[[nodiscard]] inline Array quantize(const Array& x, const op::Quantize& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x}, where);
-}
+[[nodiscard]] Array quantize(const Array& x, const op::Quantize& attributes = {}, Here where = Here::current());
 /// the real numbers that codes stand for
-[[nodiscard]] inline Array dequantize(const Array& q, const op::Dequantize& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {q}, where);
-}
+[[nodiscard]] Array dequantize(const Array& q, const op::Dequantize& attributes = {}, Here where = Here::current());
 /// rounds to what a few bits can say, with a derivative for training
-[[nodiscard]] inline Array fake_quantize(const Array& x, const op::FakeQuantize& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x}, where);
-}
-[[nodiscard]] inline Array fake_quantize(const Array& x, const Array& state, const op::FakeQuantize& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x, state}, where);
-}
+[[nodiscard]] Array fake_quantize(const Array& x, const op::FakeQuantize& attributes = {}, Here where = Here::current());
+[[nodiscard]] Array fake_quantize(const Array& x, const Array& state, const op::FakeQuantize& attributes = {}, Here where = Here::current());
 /// rounds to what a few bits can say, at a scale that is learned
-[[nodiscard]] inline Array fake_quantize_lsq(const Array& x, const Array& scale, const op::FakeQuantizeLsq& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x, scale}, where);
-}
+[[nodiscard]] Array fake_quantize_lsq(const Array& x, const Array& scale, const op::FakeQuantizeLsq& attributes = {}, Here where = Here::current());
 /// a matrix product of codes
-[[nodiscard]] inline Array q_matmul(const Array& x, const Array& w, const op::QMatmul& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x, w}, where);
-}
-[[nodiscard]] inline Array q_matmul(const Array& x, const Array& w, const Array& bias, const op::QMatmul& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x, w, bias}, where);
-}
+[[nodiscard]] Array q_matmul(const Array& x, const Array& w, const op::QMatmul& attributes = {}, Here where = Here::current());
+[[nodiscard]] Array q_matmul(const Array& x, const Array& w, const Array& bias, const op::QMatmul& attributes = {}, Here where = Here::current());
 /// a two-dimensional convolution of codes
-[[nodiscard]] inline Array q_conv2d(const Array& x, const Array& w, const op::QConv2d& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x, w}, where);
-}
-[[nodiscard]] inline Array q_conv2d(const Array& x, const Array& w, const Array& bias, const op::QConv2d& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x, w, bias}, where);
-}
+[[nodiscard]] Array q_conv2d(const Array& x, const Array& w, const op::QConv2d& attributes = {}, Here where = Here::current());
+[[nodiscard]] Array q_conv2d(const Array& x, const Array& w, const Array& bias, const op::QConv2d& attributes = {}, Here where = Here::current());
 /// a matrix product with a weight in few bits
-[[nodiscard]] inline Array dequant_matmul(const Array& x, const Array& w, const op::DequantMatmul& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x, w}, where);
-}
-[[nodiscard]] inline Array dequant_matmul(const Array& x, const Array& w, const Array& scale, const op::DequantMatmul& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x, w, scale}, where);
-}
-[[nodiscard]] inline Array dequant_matmul(const Array& x, const Array& w, const Array& scale, const Array& offset, const op::DequantMatmul& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x, w, scale, offset}, where);
-}
+[[nodiscard]] Array dequant_matmul(const Array& x, const Array& w, const op::DequantMatmul& attributes = {}, Here where = Here::current());
+[[nodiscard]] Array dequant_matmul(const Array& x, const Array& w, const Array& scale, const op::DequantMatmul& attributes = {}, Here where = Here::current());
+[[nodiscard]] Array dequant_matmul(const Array& x, const Array& w, const Array& scale, const Array& offset, const op::DequantMatmul& attributes = {}, Here where = Here::current());
 /// rows times the matrix each of them picks, of weights in few bits
-[[nodiscard]] inline Array dequant_grouped_matmul(const Array& x, const Array& w, const Array& expert_idx, const op::DequantGroupedMatmul& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x, w, expert_idx}, where);
-}
+[[nodiscard]] Array dequant_grouped_matmul(const Array& x, const Array& w, const Array& expert_idx, const op::DequantGroupedMatmul& attributes = {}, Here where = Here::current());
 /// a stack of weights in few bits, as f32
-[[nodiscard]] inline Array dequant_moe_weights(const Array& w, const op::DequantMoeWeights& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {w}, where);
-}
+[[nodiscard]] Array dequant_moe_weights(const Array& w, const op::DequantMoeWeights& attributes = {}, Here where = Here::current());
 /// interpolates to other spatial sizes
-[[nodiscard]] inline Array resize(const Array& x, const op::Resize& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x}, where);
-}
+[[nodiscard]] Array resize(const Array& x, const op::Resize& attributes = {}, Here where = Here::current());
 /// the negative log-likelihood of a class under softmax(logits)
-[[nodiscard]] inline Array softmax_cross_entropy_with_logits(const Array& logits, const Array& labels, const op::SoftmaxCrossEntropyWithLogits& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {logits, labels}, where);
-}
+[[nodiscard]] Array softmax_cross_entropy_with_logits(const Array& logits, const Array& labels, const op::SoftmaxCrossEntropyWithLogits& attributes = {}, Here where = Here::current());
 /// state-space scan over time
-[[nodiscard]] inline Array selective_scan(const Array& x, const Array& delta, const Array& a, const Array& b, const Array& c, const op::SelectiveScan& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x, delta, a, b, c}, where);
-}
-[[nodiscard]] inline Array selective_scan(const Array& x, const Array& delta, const Array& a, const Array& b, const Array& c, const Array& h0, const op::SelectiveScan& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x, delta, a, b, c, h0}, where);
-}
+[[nodiscard]] Array selective_scan(const Array& x, const Array& delta, const Array& a, const Array& b, const Array& c, const op::SelectiveScan& attributes = {}, Here where = Here::current());
+[[nodiscard]] Array selective_scan(const Array& x, const Array& delta, const Array& a, const Array& b, const Array& c, const Array& h0, const op::SelectiveScan& attributes = {}, Here where = Here::current());
 /// gated delta-rule linear attention
-[[nodiscard]] inline Array gated_delta_net(const Array& q, const Array& k, const Array& v, const Array& g, const Array& beta, const op::GatedDeltaNet& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {q, k, v, g, beta}, where);
-}
-[[nodiscard]] inline Array gated_delta_net(const Array& q, const Array& k, const Array& v, const Array& g, const Array& beta, const Array& state, const op::GatedDeltaNet& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {q, k, v, g, beta, state}, where);
-}
+[[nodiscard]] Array gated_delta_net(const Array& q, const Array& k, const Array& v, const Array& g, const Array& beta, const op::GatedDeltaNet& attributes = {}, Here where = Here::current());
+[[nodiscard]] Array gated_delta_net(const Array& q, const Array& k, const Array& v, const Array& g, const Array& beta, const Array& state, const op::GatedDeltaNet& attributes = {}, Here where = Here::current());
 /// the discrete Fourier transform along an axis
-[[nodiscard]] inline Array fft(const Array& x, const op::Fft& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x}, where);
-}
+[[nodiscard]] Array fft(const Array& x, const op::Fft& attributes = {}, Here where = Here::current());
 /// the Fourier transform of real numbers along an axis
-[[nodiscard]] inline Array rfft(const Array& x, const op::Rfft& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x}, where);
-}
+[[nodiscard]] Array rfft(const Array& x, const op::Rfft& attributes = {}, Here where = Here::current());
 /// real numbers from half of the bins of their Fourier transform
-[[nodiscard]] inline Array irfft(const Array& x, const op::Irfft& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x}, where);
-}
+[[nodiscard]] Array irfft(const Array& x, const op::Irfft& attributes = {}, Here where = Here::current());
 /// overlapping pieces of an axis
-[[nodiscard]] inline Array frame(const Array& x, const op::Frame& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x}, where);
-}
+[[nodiscard]] Array frame(const Array& x, const op::Frame& attributes = {}, Here where = Here::current());
 /// frames added where they overlap
-[[nodiscard]] inline Array overlap_add(const Array& x, const op::OverlapAdd& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x}, where);
-}
+[[nodiscard]] Array overlap_add(const Array& x, const op::OverlapAdd& attributes = {}, Here where = Here::current());
 /// the logarithm of the power in bands of a spectrum
-[[nodiscard]] inline Array log_mel(const Array& spectrum, const Array& filters, const op::LogMel& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {spectrum, filters}, where);
-}
+[[nodiscard]] Array log_mel(const Array& spectrum, const Array& filters, const op::LogMel& attributes = {}, Here where = Here::current());
 /// scaled dot-product attention with masks, softcap and grouped heads
-[[nodiscard]] inline Array attention(const Array& q, const Array& k, const Array& v, const op::Attention& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {q, k, v}, where);
-}
-[[nodiscard]] inline Array attention(const Array& q, const Array& k, const Array& v, const Array& mask, const op::Attention& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {q, k, v, mask}, where);
-}
+[[nodiscard]] Array attention(const Array& q, const Array& k, const Array& v, const op::Attention& attributes = {}, Here where = Here::current());
+[[nodiscard]] Array attention(const Array& q, const Array& k, const Array& v, const Array& mask, const op::Attention& attributes = {}, Here where = Here::current());
 /// rotary position embedding
-[[nodiscard]] inline Array rope(const Array& x, const Array& cos, const Array& sin, const op::Rope& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x, cos, sin}, where);
-}
+[[nodiscard]] Array rope(const Array& x, const Array& cos, const Array& sin, const op::Rope& attributes = {}, Here where = Here::current());
 /// rotary position embedding of a grid
-[[nodiscard]] inline Array axial_rope2d(const Array& x, const op::AxialRope2d& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {x}, where);
-}
+[[nodiscard]] Array axial_rope2d(const Array& x, const op::AxialRope2d& attributes = {}, Here where = Here::current());
 /// image of a scene of three-dimensional Gaussians
-[[nodiscard]] inline Array gaussian_splat_render(const Array& positions, const Array& scales, const Array& rotations, const Array& opacities, const Array& colors, const Array& sh_coeffs, const Array& meta, const op::GaussianSplatRender& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {positions, scales, rotations, opacities, colors, sh_coeffs, meta}, where);
-}
+[[nodiscard]] Array gaussian_splat_render(const Array& positions, const Array& scales, const Array& rotations, const Array& opacities, const Array& colors, const Array& sh_coeffs, const Array& meta, const op::GaussianSplatRender& attributes = {}, Here where = Here::current());
 /// splats as a camera sees them, with lists by tile
-[[nodiscard]] inline std::array<Array, 7> gaussian_splat_prepare(const Array& positions, const Array& scales, const Array& rotations, const Array& opacities, const Array& colors, const Array& sh_coeffs, const Array& meta, const op::GaussianSplatPrepare& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op_some<7>(Op(attributes), {positions, scales, rotations, opacities, colors, sh_coeffs, meta}, where);
-}
+[[nodiscard]] std::array<Array, 7> gaussian_splat_prepare(const Array& positions, const Array& scales, const Array& rotations, const Array& opacities, const Array& colors, const Array& sh_coeffs, const Array& meta, const op::GaussianSplatPrepare& attributes = {}, Here where = Here::current());
 /// image of prepared splats
-[[nodiscard]] inline Array gaussian_splat_rasterize(const Array& color_alpha, const Array& pos_local, const Array& inv_scale, const Array& quaternion, const Array& ids, const Array& tile_ranges, const Array& rays, const Array& meta, const op::GaussianSplatRasterize& attributes = {}, Here where = Here::current()) {
-  return detail::apply_op(Op(attributes), {color_alpha, pos_local, inv_scale, quaternion, ids, tile_ranges, rays, meta}, where);
-}
+[[nodiscard]] Array gaussian_splat_rasterize(const Array& color_alpha, const Array& pos_local, const Array& inv_scale, const Array& quaternion, const Array& ids, const Array& tile_ranges, const Array& rays, const Array& meta, const op::GaussianSplatRasterize& attributes = {}, Here where = Here::current());
 // clang-format on
 
 }  // namespace ricci

@@ -1,6 +1,7 @@
 // All ops on arrays.
 #pragma once
 
+#include "ricci/array/everyday.h"
 #include "ricci/array/lift.h"
 #include "ricci/array/math.h"
 #include "ricci/array/more.h"

@@ -1,15 +1,9 @@
-// Transposed convolutions, and other names of the convolution and pooling builders.
+// Transposed convolutions.
 #pragma once
 
 #include "ricci/build/build.h"
 
 namespace ricci {
-
-/// max_pool2d_backward under the name many libraries give it.
-inline Value maxpool2d_backward(Value x, Value dy, op::MaxPool2dBackward attrs,
-                                std::source_location loc = std::source_location::current()) {
-  return max_pool2d_backward(x, dy, std::move(attrs), loc);
-}
 
 /// Geometry of a transposed convolution; an empty list is its default on every spatial axis.
 struct ConvTransposeOptions {

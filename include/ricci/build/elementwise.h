@@ -1,4 +1,4 @@
-// Further builders of element-wise ops: other names and argument orders.
+// Further builders of element-wise functions.
 #pragma once
 
 #include "ricci/build/build.h"
@@ -8,13 +8,6 @@ namespace ricci {
 /// stop_gradient: the identity, through which no derivative passes.
 inline Value detach(Value x, std::source_location loc = std::source_location::current()) {
   return stop_gradient(x, {}, loc);
-}
-
-/// elementwise_region with several results, named in `outputs`.
-inline std::vector<Value> region_multi(const std::vector<Value>& inputs,
-                                       op::ElementwiseRegion attrs,
-                                       std::source_location loc = std::source_location::current()) {
-  return elementwise_region(inputs, std::move(attrs), loc);
 }
 
 /// x kept within [low, high]; a NaN stays. At a bound the gradient is shared with it, as max's is.
@@ -37,14 +30,5 @@ Value polar(Value r, Value theta, std::source_location loc = std::source_locatio
 
 /// re² + im² of a complex value, as a real one.
 Value complex_norm_sq(Value z, std::source_location loc = std::source_location::current());
-/// Its cotangent ∂L/∂z̄ for the real cotangent g: g·z.
-Value complex_norm_sq_backward(Value z, Value g,
-                               std::source_location loc = std::source_location::current());
-
-/// activation_backward with the function first.
-inline Value activation_backward(UnaryKind kind, Value x, Value dy,
-                                 std::source_location loc = std::source_location::current()) {
-  return activation_backward(x, dy, {.kind = kind}, loc);
-}
 
 }  // namespace ricci

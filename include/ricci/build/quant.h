@@ -16,17 +16,6 @@ Value pack_nibbles(Value codes, std::source_location loc = std::source_location:
 Value unpack_nibbles(Value bytes, bool is_signed = false,
                      std::source_location loc = std::source_location::current());
 
-/// fake_quantize_backward of scales that come from x itself.
-Value fake_quantize_backward(Value x, Value dy, op::FakeQuantizeBackward attrs = {},
-                             std::source_location loc = std::source_location::current());
-/// One gradient of fake_quantize_lsq each.
-Value fake_quantize_lsq_backward_x(Value x, Value scale, Value dy,
-                                   op::FakeQuantizeLsqBackward attrs = {},
-                                   std::source_location loc = std::source_location::current());
-Value fake_quantize_lsq_backward_scale(Value x, Value scale, Value dy,
-                                       op::FakeQuantizeLsqBackward attrs = {},
-                                       std::source_location loc = std::source_location::current());
-
 /// dequant_matmul on a weight given as a list of its parts.
 Value dequant_matmul(Value x, std::span<const Value> weight, op::DequantMatmul attrs,
                      std::source_location loc = std::source_location::current());

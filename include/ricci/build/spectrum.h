@@ -22,10 +22,6 @@ struct IfftOptions {
 };
 Value ifft(Value x, IfftOptions options = {},
            std::source_location loc = std::source_location::current());
-Value fft_norm(Value x, bool inverse, FftNorm norm,
-               std::source_location loc = std::source_location::current());
-Value fft_axis(Value x, Axis axis, bool inverse = false, FftNorm norm = FftNorm::Backward,
-               std::source_location loc = std::source_location::current());
 /// One transform after the other along every listed axis; none is the identity. Real blocks have
 /// one axis.
 Value fftn(Value x, Axes axes, bool inverse = false, FftNorm norm = FftNorm::Backward,
@@ -45,19 +41,6 @@ RealAndImaginary split_spectrum(Value spectrum,
                                 std::source_location loc = std::source_location::current());
 /// re + i·im, as c64, or c128 for f64.
 Value join_spectrum(Value re, Value im, std::source_location loc = std::source_location::current());
-/// Zeros behind the last axis, up to a power of two.
-Value pad_last_axis_to_pow2(Value x, std::source_location loc = std::source_location::current());
-/// All N bins of N real numbers along the last axis; any number of axes before it are a batch.
-RealAndImaginary fft_real(Value x, FftNorm norm = FftNorm::Backward,
-                          std::source_location loc = std::source_location::current());
-RealAndImaginary fft_batch_real(Value x, FftNorm norm = FftNorm::Backward,
-                                std::source_location loc = std::source_location::current());
-/// irfft of bins that are given as two arrays.
-Value irfft(Value re, Value im, Dim n, FftNorm norm = FftNorm::Backward,
-            std::source_location loc = std::source_location::current());
-/// The real part of the inverse transform of all bins.
-Value ifft_spectrum(Value re, Value im, FftNorm norm = FftNorm::Backward,
-                    std::source_location loc = std::source_location::current());
 
 /// The frequency of every bin in cycles a sample, times `sample_rate`: k/n, and (k - n)/n from the
 /// middle on; for rfft only the bins it has.
@@ -84,11 +67,6 @@ struct PsdOptions {
 /// |bin|² / (window power · sample rate), of the transform of n numbers along the last axis.
 Value psd(Value spectrum, std::int64_t n, PsdOptions options = {},
           std::source_location loc = std::source_location::current());
-Value psd(Value re, Value im, std::int64_t n, PsdOptions options = {},
-          std::source_location loc = std::source_location::current());
-/// psd of rfft(x).
-Value psd_real(Value x, PsdOptions options = {},
-               std::source_location loc = std::source_location::current());
 
 enum class EdgePadding : std::uint8_t { Zero, Reflect };
 struct StftOptions {

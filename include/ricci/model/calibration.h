@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ricci/compiler/rewrite/quantize.h"
 #include "ricci/interp/interpreter.h"
+#include "ricci/ir/quant_record.h"
 #include "ricci/runtime/device.h"
 #include "ricci/transform/transformed.h"
 

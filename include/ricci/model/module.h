@@ -17,12 +17,13 @@
 #include <string_view>
 
 #include "ricci/build/build.h"
-#include "ricci/compiler/schedule/program.h"
 #include "ricci/ir/graph.h"
 #include "ricci/ir/rebuild.h"
 #include "ricci/op/block.h"
 
 namespace ricci {
+
+struct Program;  // ricci/compiler/schedule/program.h
 
 // One builder per block of the op list.
 #define RICCI_OP(Type, builder)

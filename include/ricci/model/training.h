@@ -20,9 +20,9 @@
 #include <string_view>
 #include <vector>
 
-#include "ricci/compiler/rewrite/precision.h"
 #include "ricci/model/module.h"
 #include "ricci/model/optimizer.h"
+#include "ricci/op/precision_policy.h"
 #include "ricci/runtime/ahead_of_time.h"
 #include "ricci/runtime/session.h"
 

@@ -25,13 +25,14 @@
 #include <utility>
 #include <vector>
 
-#include "ricci/compiler/schedule/program.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/graph.h"
 #include "ricci/runtime/device.h"
 #include "ricci/support/stop.h"
 
 namespace ricci {
+
+struct Program;  // ricci/compiler/schedule/program.h
 
 /// An output that replaces the value of an input or param: both are one buffer.
 struct Donation {

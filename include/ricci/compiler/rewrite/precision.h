@@ -9,57 +9,10 @@
 // have.
 #pragma once
 
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "ricci/compiler/rewrite/pass.h"
-#include "ricci/type/dtype.h"
+#include "ricci/op/precision_policy.h"
 
 namespace ricci {
-
-/// In which dtype ops compute on f32 values: F32 (as they are), F16 or BF16.
-struct PrecisionPolicy {
-  DType compute = DType::F32;        ///< products, convolutions, attention
-  DType reduction = DType::F32;      ///< norms, softmax, sums, scans over time, losses
-  DType elementwise = DType::F32;    ///< functions of single elements
-  DType data_movement = DType::F32;  ///< what moves elements
-
-  /// What single ops do, whatever their class: the last rule that matches a node holds. A pattern
-  /// has `*` for any characters and `?` for one, and is compared with the op's name (`exp`), the
-  /// names of the node's results, and the label its builder gave it (`encoder/attention`).
-  struct Rule {
-    std::string pattern;
-    DType dtype = DType::F32;
-    bool ops_only = false;  ///< compared with the op's name alone
-  };
-  std::vector<Rule> rules = {};
-
-  /// Whether no op computes in another dtype than f32.
-  [[nodiscard]] bool keeps_all() const;
-
-  /// Nothing changes.
-  [[nodiscard]] static PrecisionPolicy always_f32();
-  /// Everything in f16.
-  [[nodiscard]] static PrecisionPolicy always_f16();
-  /// f16, but reductions, exponentials, logarithms, powers, quotients and solves in f32.
-  [[nodiscard]] static PrecisionPolicy auto_mixed_conservative();
-  /// f16, but solves in f32.
-  [[nodiscard]] static PrecisionPolicy auto_mixed();
-  /// bf16, but solves in f32.
-  [[nodiscard]] static PrecisionPolicy auto_mixed_bf16();
-};
-
-/// The policies above by name; all but the first are passes of that name too.
-struct NamedPolicy {
-  std::string_view name;
-  std::string_view help;
-  PrecisionPolicy (*make)();
-};
-[[nodiscard]] std::span<const NamedPolicy> precision_policies();
-/// UserError(name) with a suggestion for a name none has.
-[[nodiscard]] PrecisionPolicy precision_policy_named(std::string_view name);
 
 /// The graph under a policy; bodies too, with their signatures kept. An op that does not take the
 /// dtype stays in f32. Doing it twice is doing it once. UserError(attr) for a policy that names

@@ -9,32 +9,13 @@
 // ricci/model/quantization.h does all of it, with a report.
 #pragma once
 
+#include <cstddef>
 #include <functional>
-#include <map>
-#include <optional>
-#include <vector>
 
 #include "ricci/compiler/rewrite/pass.h"
-#include "ricci/op/quant.h"
+#include "ricci/ir/quant_record.h"
 
 namespace ricci {
-
-/// How a value is written in codes.
-struct CodeParams {
-  std::optional<Axis> axis = std::nullopt;     ///< of the channels; absent: there is one
-  std::vector<Real> scales = {1.0};            ///< one a channel
-  std::vector<std::int64_t> zero_points = {};  ///< one a channel; none: all 0
-  CodeKind to = CodeKind::I8;
-
-  [[nodiscard]] static CodeParams per_tensor(double scale) { return {.scales = {scale}}; }
-  [[nodiscard]] static CodeParams per_channel(Axis axis, std::vector<Real> scales) {
-    return {.axis = axis, .scales = std::move(scales)};
-  }
-  friend bool operator==(const CodeParams&, const CodeParams&) = default;
-};
-
-/// Which values become codes, and how.
-using QuantRecord = std::map<ValueId, CodeParams>;
 
 /// Puts quantize and dequantize behind values; their readers and the outputs read what comes back.
 /// With `reads` only readers it says yes to do: others, and outputs, keep the value itself.
