@@ -1,8 +1,9 @@
 # One libFuzzer executable per tests/fuzz/<name>_fuzz.cpp. The fuzz preset gives
 # the library its coverage instrumentation; the harness adds the fuzzer's main.
 # Harnesses that only read files, RICCI_LIGHT_HARNESSES, are linked with part of the
-# library and built by `light_fuzzers`; the others have the whole library and what
-# the tests share. Those that run programs on the CPU are left out of builds without it.
+# library and built by `light_fuzzers`; the others have what runs programs as well and
+# what the tests share. Those that run programs on the CPU are left out of builds without
+# it. `fuzzers` builds all of them and nothing that none of them needs.
 
 if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "RICCI_BUILD_FUZZERS needs Clang; use the fuzz preset")
@@ -21,7 +22,7 @@ add_library(ricci_fuzz_cases STATIC EXCLUDE_FROM_ALL ${case_sources})
 foreach(library ricci_fuzz_support ricci_fuzz_cases)
   ricci_target(${library})
   target_include_directories(${library} PUBLIC "${tests_dir}" "${CMAKE_CURRENT_BINARY_DIR}")
-  target_link_libraries(${library} PUBLIC ricci_internal ${RICCI_FMT} GTest::gtest)
+  target_link_libraries(${library} PUBLIC ricci_running ${RICCI_FMT} GTest::gtest)
   # New paths through the tests' own code are no discoveries.
   target_compile_options(${library} PRIVATE -fno-sanitize=all)
 endforeach()
@@ -41,6 +42,7 @@ endforeach()
 list(JOIN RICCI_LIGHT_HARNESSES " " light_harnesses)
 file(WRITE "${PROJECT_BINARY_DIR}/light_fuzzers.txt" "${light_harnesses}\n")
 add_custom_target(light_fuzzers)
+add_custom_target(fuzzers)
 file(GLOB harnesses CONFIGURE_DEPENDS "${tests_dir}/fuzz/*_fuzz.cpp")
 list(REMOVE_ITEM harnesses ${RICCI_TESTS_LEFT_OUT})
 foreach(harness IN LISTS harnesses)
@@ -53,7 +55,8 @@ foreach(harness IN LISTS harnesses)
     target_link_libraries(${name} PRIVATE ricci_light)
     add_dependencies(light_fuzzers ${name})
   else()
-    target_link_libraries(${name} PRIVATE ricci_fuzz_support ricci_internal)
+    target_link_libraries(${name} PRIVATE ricci_fuzz_support)
   endif()
+  add_dependencies(fuzzers ${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzzers")
 endforeach()

@@ -148,7 +148,7 @@ void FeedOptions::declare_rest(CLI::App& command) {
                   "bytes that arrays from a file may take (default: 64 GiB; of an archive 64 times "
                   "its own size, and 256 MiB in any case)")
       ->type_name("BYTES")
-      ->check(CLI::PositiveNumber);
+      ->check(check_positive<std::int64_t>);
   command.add_option("--random", random_seed, "fill every other input and param from this seed")
       ->type_name("SEED")
       ->check(check_whole<std::uint64_t>);

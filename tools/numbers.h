@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -30,6 +31,15 @@ template <class T>
   T value{};
   if (read_whole(text, value)) return "";
   return fmt::format("'{}' is not a whole number from 0 to {}", shortened(text, 40),
+                     std::numeric_limits<T>::max());
+}
+
+/// The same above zero.
+template <class T>
+[[nodiscard]] std::string check_positive(const std::string& text) {
+  T value{};
+  if (read_whole(text, value) && value > 0) return "";
+  return fmt::format("'{}' is not a whole number from 1 to {}", shortened(text, 40),
                      std::numeric_limits<T>::max());
 }
 

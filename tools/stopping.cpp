@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -9,6 +10,8 @@
 #include <thread>
 
 #include <fmt/format.h>
+
+#include "ricci/support/text.h"
 
 namespace ricci::tool {
 namespace {
@@ -46,7 +49,14 @@ StopOnInterrupt::StopOnInterrupt() : scope_(button().token()) {
 void declare_timeout(CLI::App& command, double& seconds) {
   command.add_option("--timeout", seconds, "stop when this takes longer")
       ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber);
+      ->check([](const std::string& text) {
+        double value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const bool whole = error == std::errc() && end == text.data() + text.size();
+        return whole && value > 0
+                   ? std::string()
+                   : fmt::format("'{}' is not a number of seconds above 0", shortened(text, 40));
+      });
 }
 
 struct Deadline::Timer {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -13,8 +14,20 @@
 #include "ricci/support/error.h"
 
 #include "array/node.h"
+#include "support/machine_memory.h"
 
 namespace ricci {
+namespace {
+
+// More than any memory holds, and few enough for an i64.
+constexpr double MostMade = 1e18;
+
+bool fits_i32(double x) {
+  return x >= std::numeric_limits<std::int32_t>::min() &&
+         x <= std::numeric_limits<std::int32_t>::max();
+}
+
+}  // namespace
 
 // The numbers of a list in order, as they are.
 struct NestedList::Found {
@@ -117,25 +130,43 @@ Array arange(std::int64_t stop, CreateOptions options, std::source_location wher
 
 Array arange(double start, double stop, double step, CreateOptions options,
              std::source_location where) {
-  if (step == 0) throw UserError(ErrorCode::Attr, "arange has a step of 0");
-  const auto n = static_cast<std::int64_t>(std::max(0.0, std::ceil((stop - start) / step)));
+  const auto fail = [&](ErrorCode code, const char* what, const char* help) {
+    detail::refuse(code, "arange",
+                   fmt::format("'arange' from {} to {} by {} {}", start, stop, step, what), help,
+                   where);
+  };
+  if (step == 0) fail(ErrorCode::Attr, "goes nowhere", "give it a step other than 0");
+  const double count = std::ceil((stop - start) / step);
+  if (!std::isfinite(start) || !std::isfinite(step) || std::isnan(stop)) {
+    fail(ErrorCode::Attr, "has no numbers", "all three are numbers, and the step is finite");
+  }
+  if (count > MostMade) fail(ErrorCode::Attr, "never ends", "take a longer step");
+  const auto n = static_cast<std::int64_t>(std::max(0.0, count));
+  require_memory(n, sizeof(double), "the number of elements");
   std::vector<double> values;
   values.reserve(static_cast<std::size_t>(n));
   for (std::int64_t i = 0; i < n; ++i) values.push_back(start + static_cast<double>(i) * step);
   const bool whole = start == std::floor(start) && step == std::floor(step);
   const DType dtype = options.dtype.value_or(whole ? DType::I32 : DType::F32);
-  (void)where;
+  if (n > 0 && dtype == DType::I32 && !options.dtype &&
+      !(fits_i32(values.front()) && fits_i32(values.back()))) {
+    return Tensor::from_numbers<double>({DType::I64, {n}}, values);
+  }
   return Tensor::from_numbers<double>({dtype, {n}}, values);
 }
 
 Array linspace(double start, double stop, std::int64_t count, CreateOptions options,
                std::source_location where) {
+  if (count < 0) {
+    detail::refuse(ErrorCode::Attr, "linspace", fmt::format("'linspace' of {} numbers", count),
+                   "none or more", where);
+  }
+  require_memory(count, sizeof(double), "the number of elements");
   std::vector<double> values;
   for (std::int64_t i = 0; i < count; ++i) {
     const double t = count > 1 ? static_cast<double>(i) / static_cast<double>(count - 1) : 0;
     values.push_back(i + 1 == count && count > 1 ? stop : start + t * (stop - start));
   }
-  (void)where;
   return Tensor::from_numbers<double>({options.dtype.value_or(DType::F32), {count}}, values);
 }
 

@@ -1,5 +1,6 @@
 // Shapes, places and products: the second half of ricci/array/more.h.
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "ricci/support/error.h"
 
 #include "array/node.h"
+#include "support/machine_memory.h"
 
 namespace ricci {
 
@@ -40,7 +42,10 @@ std::int64_t axis_of(const Array& x, std::int64_t axis, std::string_view what, H
 
 // A computed place, moved so that a box of this size fits.
 Array fitting(const Array& start, std::int64_t size, std::int64_t box, Here where) {
-  const Array i = cast(start, DType::I32, where);
+  // What is far outside stays so.
+  const bool wide = start.dtype() == DType::I64 || start.dtype() == DType::U32 ||
+                    size > std::numeric_limits<std::int32_t>::max();
+  const Array i = cast(start, wide ? DType::I64 : DType::I32, where);
   const Array from_start = ricci::where(lt(i, 0, where), add(i, size, where), i, where);
   return clip(from_start, 0, size - box, where);
 }
@@ -67,7 +72,8 @@ std::vector<Array> chunk(const Array& x, std::int64_t parts, std::int64_t axis, 
     detail::refuse(ErrorCode::Attr, "shape", fmt::format("'chunk' into {} parts", parts),
                    "one or more", where);
   }
-  const std::int64_t each = std::max<std::int64_t>(1, (size + parts - 1) / parts);
+  const std::int64_t each = std::max<std::int64_t>(1, size / parts + (size % parts != 0 ? 1 : 0));
+  require_memory(size / each, detail::ArrayBytes, "the number of chunks");
   std::vector<Array> out;
   for (std::int64_t at = 0; at < std::max<std::int64_t>(size, 1); at += each) {
     out.push_back(narrow(x, axis, at, std::min(each, size - at), where));
@@ -89,6 +95,7 @@ std::vector<Array> split(const Array& x, const std::vector<std::int64_t>& starts
 }
 std::vector<Array> unbind(const Array& x, std::int64_t axis, Here where) {
   const std::int64_t a = axis_of(x, axis, "unbind", where);
+  require_memory(x.dim(a).value(), detail::ArrayBytes, "the size of the axis");
   std::vector<Array> out;
   for (std::int64_t i = 0; i < x.dim(a).value(); ++i) {
     out.push_back(squeeze(narrow(x, a, i, 1, where), a, where));
@@ -112,22 +119,24 @@ Array diagonal(const Array& x, std::int64_t k, Here where) {
   }
   const std::int64_t rows = x.dim(-2).value();
   const std::int64_t columns = x.dim(-1).value();
-  const std::int64_t row = std::max<std::int64_t>(-k, 0);
-  const std::int64_t column = std::max<std::int64_t>(k, 0);
+  const std::int64_t row = k < 0 ? -std::max(k, -rows) : 0;
+  const std::int64_t column = k > 0 ? std::min(k, columns) : 0;
   const std::int64_t n = std::max<std::int64_t>(0, std::min(rows - row, columns - column));
   Dims flat(x.shape().begin(), x.shape().end() - 2);
   flat.push_back(rows * columns);
   const Array places = arange(static_cast<double>(row * columns + column),
                               static_cast<double>(row * columns + column + n * (columns + 1)),
-                              static_cast<double>(columns + 1), {.dtype = DType::I32}, where);
+                              static_cast<double>(columns + 1), {.dtype = DType::I64}, where);
   return take(reshape(x, flat, where), narrow(places, 0, 0, n, where), -1, where);
 }
 Array diag(const Array& x, std::int64_t k, Here where) {
   if (x.rank() != 1) return diagonal(x, k, where);
   const Array square_one = eye(x.dim(0).value(), {}, {.dtype = DType::Bool}, where);
   const Array on = ricci::where(square_one, x, 0, where);
-  const std::int64_t low = std::max<std::int64_t>(-k, 0);
-  const std::int64_t left = std::max<std::int64_t>(k, 0);
+  // Matrices of this size have been refused.
+  constexpr std::int64_t Beyond = std::int64_t{1} << 50;
+  const std::int64_t low = k < 0 ? -std::max(k, -Beyond) : 0;
+  const std::int64_t left = k > 0 ? std::min(k, Beyond) : 0;
   return k == 0 ? on : pad(on, {{low, left}, {left, low}}, 0, where);
 }
 Array index_select(const Array& x, std::int64_t axis, const Array& indices, Here where) {

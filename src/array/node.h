@@ -86,6 +86,9 @@ struct ArrayNode : std::enable_shared_from_this<ArrayNode> {
   [[nodiscard]] bool is_ready() const noexcept { return ready.load(std::memory_order_acquire); }
 };
 
+/// What an array takes that waits to be computed: lists of them are no longer than memory allows.
+inline constexpr std::int64_t ArrayBytes = 1024;
+
 /// The innermost trace of this thread that all computed in it belongs to; often none.
 [[nodiscard]] std::shared_ptr<Trace>& claiming_trace();
 

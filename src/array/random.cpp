@@ -14,6 +14,7 @@
 #include "ricci/support/error.h"
 
 #include "array/node.h"
+#include "support/machine_memory.h"
 
 namespace ricci {
 namespace {
@@ -63,6 +64,7 @@ Key Key::fold_in(const Array& number, std::source_location where) const {
 }
 
 std::vector<Key> split(const Key& key, std::int64_t count) {
+  require_memory(count, detail::ArrayBytes, "the number of keys");
   const Array all = draw_keys(key.words(), count, std::source_location::current());
   std::vector<Key> out;
   for (std::int64_t i = 0; i < count; ++i) out.emplace_back(all[i]);

@@ -10,6 +10,7 @@
 #include "ricci/support/error.h"
 
 #include "array/node.h"
+#include "support/machine_memory.h"
 
 namespace ricci {
 
@@ -132,6 +133,7 @@ std::vector<Array> split(const Array& x, std::int64_t parts, std::int64_t axis, 
         fmt::format("'split' of axis {} of {} into {} parts", axis, x.type().to_string(), parts),
         "its size is a multiple of the number of parts", where);
   }
+  require_memory(parts, detail::ArrayBytes, "the number of parts");
   std::vector<Array> out;
   for (std::int64_t i = 0; i < parts; ++i) out.push_back(narrow(x, axis, *each * i, *each, where));
   return out;

@@ -40,8 +40,8 @@ Value transposed(const ComposedScope& scope, Value x, Value w,
                              more[a]),
                  "output_padding is less than the stride or the dilation, which are positive");
     }
-    const Dim size = (x.dims()[2 + a] - 1) * Dim(stride[a]) - Dim(2 * padding[a]) +
-                     Dim(dilation[a]) * (w.dims()[2 + a] - 1) + Dim(more[a] + 1);
+    const Dim size = (x.dims()[2 + a] - 1) * Dim(stride[a]) - Dim(2) * Dim(padding[a]) +
+                     Dim(dilation[a]) * (w.dims()[2 + a] - 1) + (Dim(more[a]) + Dim(1));
     if (size.is_static() && size.value() < 1) {
       scope.fail(ErrorCode::Shape, fmt::format("the result would have size {}", size.to_string()),
                  "use less padding");

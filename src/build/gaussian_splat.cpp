@@ -7,6 +7,7 @@
 
 #include "ricci/build/elementwise.h"
 #include "ricci/build/reduce.h"
+#include "ricci/support/checked.h"
 
 namespace ricci {
 namespace {
@@ -165,12 +166,18 @@ GaussianSplatGradients unpack_gaussian_splat_packed_grads(Graph& graph, Value pa
 }
 
 std::int64_t gaussian_splat_packed_grad_length(std::int64_t count, std::int64_t coefficients) {
-  return count * (14 + 3 * (count == 0 ? 1 : coefficients));
+  const std::int64_t each = checked_mul(3, count == 0 ? 1 : coefficients);
+  return checked_mul(count, checked_add(14, each));
 }
 
 std::int64_t gaussian_splat_tile_count(std::int64_t width, std::int64_t height,
                                        std::int64_t tile_size) {
-  return (width + tile_size - 1) / tile_size * ((height + tile_size - 1) / tile_size);
+  if (width < 0 || height < 0 || tile_size < 1) {
+    throw UserError(ErrorCode::Attr, fmt::format("there are no tiles of {} in an image of {} × {}",
+                                                 tile_size, width, height));
+  }
+  const auto tiles = [&](std::int64_t n) { return n / tile_size + (n % tile_size != 0 ? 1 : 0); };
+  return checked_mul(tiles(width), tiles(height));
 }
 
 std::int64_t gaussian_splat_prepare_length(const op::GaussianSplatPrepare& params,
@@ -179,9 +186,14 @@ std::int64_t gaussian_splat_prepare_length(const op::GaussianSplatPrepare& param
   const std::int64_t tiles =
       gaussian_splat_tile_count(params.width, params.height, params.tile_size);
   const std::int64_t entries =
-      params.max_list_entries > 0 ? params.max_list_entries : count * tiles;
-  return PerSplat * std::max<std::int64_t>(count, 1) + entries + 2 * tiles +
-         3 * params.width * params.height + PackedParams;
+      params.max_list_entries > 0 ? params.max_list_entries : checked_mul(count, tiles);
+  const std::int64_t rays = checked_mul(3, checked_mul(params.width, params.height));
+  std::int64_t length = PackedParams;
+  for (const std::int64_t part : {checked_mul(PerSplat, std::max<std::int64_t>(count, 1)), entries,
+                                  checked_mul(2, tiles), rays}) {
+    length = checked_add(length, part);
+  }
+  return length;
 }
 
 namespace {
@@ -246,9 +258,10 @@ GaussianSplatPrepared unpack_gaussian_splat_prepared(Value packed, std::int64_t 
   const std::int64_t room = std::max<std::int64_t>(count, 1);
   const std::int64_t tiles =
       gaussian_splat_tile_count(params.width, params.height, params.tile_size);
-  const std::int64_t rays = 3 * params.width * params.height;
-  const std::int64_t entries =
-      packed.dims()[0].value() - (15 * room + 2 * tiles + rays + PackedParams);
+  const std::int64_t rays = checked_mul(3, checked_mul(params.width, params.height));
+  const std::int64_t others = checked_add(checked_add(checked_mul(15, room), checked_mul(2, tiles)),
+                                          checked_add(rays, PackedParams));
+  const std::int64_t entries = checked_add(packed.dims()[0].value(), -others);
   if (count < 0 || entries < 0) {
     throw UserError(ErrorCode::Shape,
                     fmt::format("a buffer of {} numbers cannot hold {} splats in {} tiles",

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "ricci/support/checked.h"
+
 #include "build/aliases.h"
 #include "build/composed.h"
 
@@ -45,9 +47,10 @@ Value im2col(Value x, HeightWidth kernel, const WindowOptions& options, std::sou
     const bool positive = kernel[a] > 0 && stride[a] > 0 && dilation[a] > 0 && padding[a] >= 0 &&
                           sane(stride[a]) && sane(dilation[a]) && sane(padding[a]);
     if (kernel[a] > Most / taps) scope.fail(ErrorCode::Refused, "the kernel has too many taps");
-    const std::int64_t room =
-        scope.known(x.dims()[2 + a]) + 2 * padding[a] - dilation[a] * (kernel[a] - 1) - 1;
-    if (!positive || room < 0) {
+    const std::int64_t room = !positive ? -1
+                                        : scope.known(x.dims()[2 + a]) + 2 * padding[a] -
+                                              dilation[a] * (kernel[a] - 1) - 1;
+    if (room < 0) {
       scope.fail(
           ErrorCode::Shape,
           fmt::format("a kernel of {} with dilation {}, stride {} and padding {} does not "
@@ -57,7 +60,7 @@ Value im2col(Value x, HeightWidth kernel, const WindowOptions& options, std::sou
     around[2 + a] = padding[a];
     windows.emplace_back(room / stride[a] + 1);
     taps *= kernel[a];
-    count *= room / stride[a] + 1;
+    count = checked_mul(count, room / stride[a] + 1);
   }
   const Value padded = padding == HeightWidth(axes, 0)
                            ? x

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "build/composed.h"
+#include "support/machine_memory.h"
 
 namespace ricci {
 namespace {
@@ -116,6 +117,7 @@ Bins bins_of(const ComposedScope& scope, Value x, const HistogramOptions& o) {
     scope.fail(ErrorCode::Attr, fmt::format("{} bins from {} to {}", o.bins, o.low, o.high),
                "there is at least one bin, and low is below high");
   }
+  require_memory(o.bins, sizeof(double), "the number of bins");
   std::vector<double> edges;
   for (std::int64_t i = 0; i <= o.bins; ++i) {
     const double part = static_cast<double>(i) / static_cast<double>(o.bins);

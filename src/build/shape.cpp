@@ -11,56 +11,69 @@ namespace {
 
 std::int64_t modulo(std::int64_t a, std::int64_t n) { return (a % n + n) % n; }
 
-// Where element `i` of the padded axis comes from, for an axis of n.
-std::int64_t source(PadMode mode, std::int64_t i, std::int64_t n) {
-  switch (mode) {
-    case PadMode::Edge: return std::clamp<std::int64_t>(i, 0, n - 1);
-    case PadMode::Wrap: return modulo(i, n);
-    case PadMode::Symmetric: {
-      const std::int64_t at = modulo(i, 2 * n);
-      return at < n ? at : 2 * n - 1 - at;
-    }
+// Element `at` of an axis, so many times.
+Value repeated(Value x, std::size_t axis, std::int64_t at, std::int64_t times) {
+  Dims dims = x.dims();
+  dims[axis] = times;
+  return broadcast_to(cut(x, axis, at, 1), dims);
+}
+Value backwards(Value x, std::size_t axis, std::int64_t start, std::int64_t len) {
+  return reverse(cut(x, axis, start, len), {.axes = {axis_of(axis)}});
+}
+
+// What is put before and behind one axis of n, or, where negative, taken from it.
+struct Padding {
+  PadMode mode = PadMode::Edge;
+  std::int64_t low = 0;
+  std::int64_t n = 0;
+  std::int64_t high = 0;
+
+  [[nodiscard]] std::int64_t length() const { return n + low + high; }
+  [[nodiscard]] std::int64_t before() const { return std::clamp<std::int64_t>(low, 0, length()); }
+  [[nodiscard]] std::int64_t behind() const { return std::clamp<std::int64_t>(high, 0, length()); }
+  // Does each end hold parts of the axis, at most once?
+  [[nodiscard]] bool is_short() const {
+    const std::int64_t most = mode == PadMode::Reflect ? n - 1 : n;
+    return mode == PadMode::Edge || (std::max(low, high) <= most && std::min(low, high) >= -n);
+  }
+};
+
+// What lies before, or behind, an axis in a short padding.
+Value end_of(Value x, std::size_t axis, const Padding& p, bool behind) {
+  const std::int64_t count = behind ? p.behind() : p.before();
+  switch (p.mode) {
+    case PadMode::Edge: return repeated(x, axis, behind ? p.n - 1 : 0, count);
+    case PadMode::Wrap: return cut(x, axis, behind ? 0 : p.n - count, count);
+    case PadMode::Symmetric: return backwards(x, axis, behind ? p.n - count : 0, count);
     case PadMode::Reflect: break;
   }
-  if (n == 1) return 0;
-  const std::int64_t at = modulo(i, 2 * (n - 1));
-  return at < n ? at : 2 * (n - 1) - at;
+  return backwards(x, axis, behind ? p.n - 1 - count : 1, count);
 }
 
-// Neighbouring places whose sources are neighbours, ascending, descending or all the same.
-struct Run {
-  std::int64_t first = 0;
-  std::int64_t direction = 0;
-  std::int64_t length = 1;
-};
-std::vector<Run> runs_of(PadMode mode, std::int64_t low, std::int64_t n, std::int64_t high) {
-  std::vector<Run> runs;
-  std::int64_t last = 0;
-  for (std::int64_t i = -low; i < n + high; ++i) {
-    const std::int64_t at = source(mode, i, n);
-    const std::int64_t step = at - last;
-    const bool joins = !runs.empty() && step >= -1 && step <= 1 &&
-                       (runs.back().length == 1 || runs.back().direction == step);
-    if (joins) {
-      runs.back().direction = step;
-      ++runs.back().length;
-    } else {
-      runs.push_back({at});
-    }
-    last = at;
-  }
-  return runs;
+// One period of the endless axis that a padding shows a part of.
+Value period_of(Value x, std::size_t axis, const Padding& p) {
+  if (p.mode == PadMode::Symmetric) return joined({x, backwards(x, axis, 0, p.n)}, axis);
+  if (p.mode != PadMode::Reflect || p.n <= 2) return x;
+  return joined({x, backwards(x, axis, 1, p.n - 2)}, axis);
 }
 
-Value run_of(Value x, std::size_t axis, const Run& run) {
-  if (run.length == 1 || run.direction == 1) return cut(x, axis, run.first, run.length);
-  if (run.direction == -1) {
-    const Value range = cut(x, axis, run.first - run.length + 1, run.length);
-    return reverse(range, {.axes = {axis_of(axis)}});
+Value padded(Value x, std::size_t axis, const Padding& p) {
+  if (p.length() == 0) return cut(x, axis, 0, 0);
+  if (!p.is_short()) {
+    const Value period = period_of(x, axis, p);
+    const std::int64_t each = period.dims()[axis].value();
+    const std::int64_t start = modulo(-p.low, each);
+    std::vector<std::int64_t> counts(x.rank(), 1);
+    counts[axis] = (start + p.length() - 1) / each + 1;
+    return cut(tile(period, counts), axis, start, p.length());
   }
-  Dims dims = x.dims();
-  dims[axis] = run.length;
-  return broadcast_to(cut(x, axis, run.first, 1), dims);
+  std::vector<Value> parts;
+  if (p.before() > 0) parts.push_back(end_of(x, axis, p, false));
+  const std::int64_t first = std::max<std::int64_t>(0, -p.low);
+  const std::int64_t last = std::min(p.n, p.n + p.high);
+  if (last > first) parts.push_back(cut(x, axis, first, last - first));
+  if (p.behind() > 0) parts.push_back(end_of(x, axis, p, true));
+  return joined(parts, axis);
 }
 
 // x where row + k against column holds, zeros elsewhere.
@@ -74,14 +87,17 @@ Value triangle(Value x, std::int64_t k, bool lower, const char* name, std::sourc
   const Dim columns = x.dims()[x.rank() - 1];
   const Value row = iota(x.graph(), {.shape = {rows, 1}, .axis = 0, .dtype = DType::I64});
   const Value column = iota(x.graph(), {.shape = {1, columns}, .axis = 1, .dtype = DType::I64});
-  const Value diagonal = row + static_cast<double>(k);
+  // No axis is longer; sums with larger numbers would wrap.
+  constexpr std::int64_t Beyond = std::int64_t{1} << 50;
+  const Value diagonal = row + static_cast<double>(std::clamp(k, -Beyond, Beyond));
   return where(lower ? le(column, diagonal) : ge(column, diagonal), x, scalar_like(x, 0));
 }
 
-// NumPy's start, count and step for an axis of n.
+// NumPy's start, count and distance between neighbours for an axis of n.
 struct Walk {
   std::int64_t start = 0;
   std::int64_t count = 0;
+  std::int64_t distance = 1;
 };
 Walk walk_of(const SliceRange& range, std::int64_t n) {
   const std::int64_t step = range.step;
@@ -96,7 +112,7 @@ Walk walk_of(const SliceRange& range, std::int64_t n) {
   const std::int64_t reach = step > 0 ? stop - start : start - stop;
   // The distance of a step may be the largest number there is.
   const std::int64_t distance = step > 0 ? step : (step == INT64_MIN ? INT64_MAX : -step);
-  return {start, reach <= 0 ? 0 : (reach - 1) / distance + 1};
+  return {start, reach <= 0 ? 0 : (reach - 1) / distance + 1, distance};
 }
 
 }  // namespace
@@ -166,10 +182,12 @@ Value slice(Value x, std::span<const SliceRange> ranges, std::source_location lo
     const bool forwards = range.step > 0;
     if (!forwards) x = reverse(x, {.axes = {axis_of(axis)}});
     const std::int64_t start = forwards ? walk.start : n - 1 - walk.start;
-    const std::int64_t step = forwards ? range.step : -range.step;
     const std::int64_t count = walk.count;
-    x = cut(x, axis, count == 0 ? 0 : start, count == 0 ? 0 : (count - 1) * step + 1);
-    if (count > 1 && step > 1) x = take_every(x, {.axis = axis_of(axis), .stride = step});
+    const std::int64_t len = count == 0 ? 0 : (count - 1) * walk.distance + 1;
+    x = cut(x, axis, count == 0 ? 0 : start, len);
+    if (count > 1 && walk.distance > 1) {
+      x = take_every(x, {.axis = axis_of(axis), .stride = walk.distance});
+    }
   }
   return x;
 }
@@ -205,11 +223,7 @@ Value pad_by(Value x, std::span<const std::int64_t> low, std::span<const std::in
       scope.fail(ErrorCode::Shape, fmt::format("an axis of {} cannot have {} before and {} behind",
                                                n, low[axis], high[axis]));
     }
-    std::vector<Value> parts;
-    for (const Run& run : runs_of(mode, low[axis], n, high[axis])) {
-      parts.push_back(run_of(x, axis, run));
-    }
-    x = parts.empty() ? cut(x, axis, 0, 0) : joined(parts, axis);
+    x = padded(x, axis, {mode, low[axis], n, high[axis]});
   }
   return x;
 }

@@ -12,6 +12,8 @@
 #include "ricci/compat/spectrum.h"
 #include "ricci/support/error.h"
 
+#include "support/machine_memory.h"
+
 namespace ricci {
 namespace {
 
@@ -176,14 +178,16 @@ Value ifft_spectrum(Value re, Value im, FftNorm norm, std::source_location loc) 
 }
 
 std::vector<double> fftfreq(std::int64_t n, double sample_rate) {
+  require_memory(std::max<std::int64_t>(n, 0), sizeof(double), "the number of samples");
   std::vector<double> out;
   for (std::int64_t k = 0; k < n; ++k) {
-    const std::int64_t signed_k = 2 * k < n ? k : k - n;
+    const std::int64_t signed_k = k < n - k ? k : k - n;
     out.push_back(static_cast<double>(signed_k) * sample_rate / static_cast<double>(n));
   }
   return out;
 }
 std::vector<double> rfftfreq(std::int64_t n, double sample_rate) {
+  require_memory(std::max<std::int64_t>(n, 0) / 2, sizeof(double), "the number of bins");
   std::vector<double> out;
   for (std::int64_t k = 0; n > 0 && k <= n / 2; ++k) {
     out.push_back(static_cast<double>(k) * sample_rate / static_cast<double>(n));
@@ -203,6 +207,7 @@ std::vector<double> window_of(Window window, std::int64_t n) {
   static constexpr std::array<std::array<double, 3>, 4> Terms = {
       {{1, 0, 0}, {0.5, 0.5, 0}, {0.54, 0.46, 0}, {0.42, 0.5, 0.08}}};
   const auto& [a, b, c] = Terms[static_cast<std::size_t>(window)];
+  require_memory(std::max<std::int64_t>(n, 0), sizeof(double), "the length of a window");
   std::vector<double> out;
   for (std::int64_t i = 0; i < n; ++i) {
     const double turn = 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(n);

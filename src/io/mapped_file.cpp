@@ -15,6 +15,7 @@
 
 #include "io/fault.h"
 #include "support/descriptor.h"
+#include "support/read_open.h"
 
 namespace ricci::io {
 namespace {
@@ -39,7 +40,7 @@ MappedFile::MappedFile(const std::string& path, std::int64_t max_bytes) {
   }
   if (!S_ISREG(status.st_mode)) {
     auto read = std::make_shared<const std::vector<std::byte>>(
-        read_file(path, std::min(max_bytes, MaxFileBytes)));
+        read_open(file, path, std::min(max_bytes, MaxFileBytes)));
     bytes_ = *read;
     owner_ = std::move(read);
     return;

@@ -74,6 +74,10 @@ class SafetensorsReader {
   void read_metadata(JsonCursor& json) {
     json.object([&](const std::string& key) {
       check_length(key, json.offset());
+      if (std::cmp_greater_equal(out_.metadata.size(), options_.max_keys)) {
+        file_fault("safetensors_count", fmt::format("more than {} keys", options_.max_keys),
+                   json.offset());
+      }
       out_.metadata.emplace_back(key, json.string());
     });
   }

@@ -21,14 +21,18 @@ bool is_aligned(const std::byte* at, DType dtype) {
   return reinterpret_cast<std::uintptr_t>(at) % static_cast<std::uintptr_t>(align) == 0;
 }
 
-void check_bools(const StoredTensor& t) {
+// Someone may write into a mapped file while a program runs. Numbers are then other numbers; but
+// what says where to read and write has been checked, and must stay what it was.
+bool decides_places(DType dtype) { return is_int(dtype) || dtype == DType::Bool; }
+
+void check_bools(const StoredTensor& t, std::span<const std::byte> bytes) {
   if (t.type.dtype != DType::Bool) return;
-  const auto odd = std::ranges::find_if(t.bytes, [](std::byte b) { return b > std::byte{1}; });
-  if (odd == t.bytes.end()) return;
+  const auto odd = std::ranges::find_if(bytes, [](std::byte b) { return b > std::byte{1}; });
+  if (odd == bytes.end()) return;
   file_fault("tensor_bool",
              fmt::format("tensor {} holds the byte {}", shown_name(t.name),
                          std::to_integer<unsigned>(*odd)),
-             t.offset + static_cast<std::size_t>(odd - t.bytes.begin()),
+             t.offset + static_cast<std::size_t>(odd - bytes.begin()),
              "bools are stored as 0 or 1");
 }
 
@@ -64,11 +68,14 @@ Tensor load(const StoredTensor& stored, const std::shared_ptr<const void>& owner
                stored.offset, "convert the file to another type first");
   }
   if (stored.type.dtype) {
-    check_bools(stored);
-    if (owner && !stored.bytes.empty() && is_aligned(stored.bytes.data(), type.dtype)) {
+    const bool borrows = owner && !stored.bytes.empty() && !decides_places(type.dtype) &&
+                         is_aligned(stored.bytes.data(), type.dtype);
+    if (borrows) {
       return Tensor::borrow(type, stored.bytes.data(), row_major_strides(stored.dims), owner);
     }
-    return Tensor::from_bytes(type, stored.bytes);
+    Tensor out = Tensor::from_bytes(type, stored.bytes);
+    check_bools(stored, out.bytes());
+    return out;
   }
   Tensor out = Tensor::zeros(type);
   if (out.numel() != 0) {

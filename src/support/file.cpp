@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -16,6 +17,7 @@
 
 #include "support/descriptor.h"
 #include "support/machine_memory.h"
+#include "support/read_open.h"
 #include "support/replacement.h"
 
 namespace ricci {
@@ -90,11 +92,38 @@ std::string folder_of(const std::string& path) {
 
 std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
+// Nobody reading a pipe is an error of ours; the signal for it would end the process.
+bool write_to_pipe(const Descriptor& file, std::span<const std::byte> bytes) {
+  sigset_t broken;
+  sigset_t waiting;
+  sigset_t before;
+  sigemptyset(&broken);
+  sigaddset(&broken, SIGPIPE);
+  sigpending(&waiting);
+  if (sigismember(&waiting, SIGPIPE) != 0) return write_all(file, bytes);  // it is blocked
+  pthread_sigmask(SIG_BLOCK, &broken, &before);
+  const bool done = write_all(file, bytes);
+  const int reason = errno;
+  if (!done && reason == EPIPE) {
+    const timespec now{};
+    while (sigtimedwait(&broken, nullptr, &now) < 0 && errno == EINTR) {
+    }
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = reason;
+  return done;
+}
+
 }  // namespace
 
 std::vector<std::byte> read_file(const std::string& path, std::int64_t max_bytes) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.is_open()) system_fault("open", path);
+  return read_open(file, path, max_bytes);
+}
+
+std::vector<std::byte> read_open(const Descriptor& file, const std::string& path,
+                                 std::int64_t max_bytes) {
   struct stat status{};
   if (::fstat(file.get(), &status) != 0) system_fault("read", path);
   std::size_t expected = 0;
@@ -144,7 +173,8 @@ AtomicFile::~AtomicFile() = default;
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
   const Descriptor& file = target_->replacement ? target_->replacement->file() : target_->direct;
-  if (!write_all(file, bytes)) target_->fault();
+  const bool done = target_->replacement ? write_all(file, bytes) : write_to_pipe(file, bytes);
+  if (!done) target_->fault();
 }
 
 void AtomicFile::commit() {

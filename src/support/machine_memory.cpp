@@ -4,7 +4,10 @@
 #include <fstream>
 #include <limits>
 
+#include <fmt/format.h>
 #include <unistd.h>
+
+#include "ricci/support/error.h"
 
 namespace ricci {
 
@@ -20,6 +23,13 @@ std::int64_t machine_memory() {
     return most;
   }();
   return bytes;
+}
+
+void require_memory(std::int64_t count, std::int64_t bytes_each, std::string_view what) {
+  if (count < 0) throw UserError(ErrorCode::Attr, fmt::format("{} cannot be {}", what, count));
+  if (count <= machine_memory() / bytes_each) return;
+  throw UserError(ErrorCode::OutOfMemory, fmt::format("{} is {}, and there are {} bytes of memory",
+                                                      what, count, machine_memory()));
 }
 
 }  // namespace ricci

@@ -181,6 +181,52 @@ TEST_F(BackendBuilders, PadBy) {
   EXPECT_THROW(around(-2, -2, PadMode::Edge), UserError);
 }
 
+// Every pair of amounts against what the names say, one element at a time.
+TEST_F(BackendBuilders, PadByAnyAmount) {
+  const auto source = [](PadMode mode, std::int64_t i, std::int64_t n) {
+    const auto modulo = [](std::int64_t a, std::int64_t m) { return (a % m + m) % m; };
+    if (mode == PadMode::Edge) return std::clamp<std::int64_t>(i, 0, n - 1);
+    if (mode == PadMode::Wrap) return modulo(i, n);
+    const std::int64_t turns = mode == PadMode::Symmetric ? n : std::max<std::int64_t>(n - 1, 1);
+    const std::int64_t at = modulo(i, 2 * turns);
+    if (mode == PadMode::Symmetric) return at < n ? at : 2 * n - 1 - at;
+    return n == 1 ? 0 : (at < n ? at : 2 * (n - 1) - at);
+  };
+  for (const std::int64_t n : {1, 2, 3}) {
+    for (const PadMode mode :
+         {PadMode::Reflect, PadMode::Symmetric, PadMode::Edge, PadMode::Wrap}) {
+      for (std::int64_t low = -5; low <= 7; ++low) {
+        for (std::int64_t high = -5; high <= 7; ++high) {
+          if (n + low + high < 0) continue;
+          Graph g("pad");
+          std::vector<double> numbers;
+          for (std::int64_t i = 0; i < n; ++i) numbers.push_back(static_cast<double>(i));
+          const Value x = g.constant(Tensor::from_numbers<double>({DType::F32, {n}}, numbers));
+          g.set_outputs({pad_by(x, std::array{low}, std::array{high}, mode)});
+          std::vector<double> expected;
+          for (std::int64_t i = -low; i < n + high; ++i) {
+            expected.push_back(static_cast<double>(source(mode, i, n)));
+          }
+          EXPECT_EQ(interpret(g, {})[0].numbers<double>(), expected)
+              << n << ' ' << low << ' ' << high << ' ' << static_cast<int>(mode);
+        }
+      }
+    }
+  }
+}
+
+// What is written out does not grow with the amount.
+TEST_F(BackendBuilders, PadByFarMoreThanThereIs) {
+  constexpr std::int64_t Far = std::int64_t{1} << 30;
+  for (const PadMode mode : {PadMode::Reflect, PadMode::Symmetric, PadMode::Edge, PadMode::Wrap}) {
+    Graph g("pad");
+    const Value x = g.input("x", {DType::F32, {2}});
+    const Value y = pad_by(x, std::array{Far}, std::array{Far}, mode);
+    EXPECT_TRUE(y.dims()[0].is(2 * Far + 2));
+    EXPECT_LT(g.size(), 40U);
+  }
+}
+
 TEST_F(BackendBuilders, Clamp) {
   const Value y = in("y", {4}, Numbers{-3, 0.5, 7, std::nan("")});
   expect(clamp(y, -1, 2), {-1, 0.5, 2, std::nan("")});

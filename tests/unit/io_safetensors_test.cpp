@@ -169,6 +169,8 @@ TEST(Safetensors, MalformedFilesAreRefused) {
   };
   for (const Malformed& m : all) EXPECT_EQ(fault_of(m.file), m.code) << m.file.substr(0, 200);
   EXPECT_EQ(fault_of(one(tensor()), {.max_tensors = 0}), "file.safetensors_count");
+  EXPECT_EQ(fault_of(file_of(R"({"__metadata__":{"a":"1","b":"2"}})"), {.max_keys = 1}),
+            "file.safetensors_count");
   std::string axes = "1";
   for (int i = 0; i < 64; ++i) axes += ",1";
   EXPECT_EQ(fault_of(one(tensor("w", "F64", "[" + axes + "]"))), "file.json");

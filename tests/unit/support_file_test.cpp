@@ -1,14 +1,20 @@
 // Whole files: limits on what is read, and writing that nothing left behind can hinder.
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <thread>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ricci/io/mapped_file.h"
 #include "ricci/support/file.h"
 
+#include "support/descriptor.h"
 #include "support/file_faults.h"
 #include "support/scratch_folder.h"
 
@@ -87,6 +93,42 @@ TEST(SupportFile, FaultsOfWritingAreErrors) {
   EXPECT_EQ(fault_of([&] { write_file("", "x"); }), "file.write");
   EXPECT_EQ(fault_of([&] { write_file("/dev/full", "x"); }), "file.write");
   EXPECT_EQ(files_in(folder.path()), 0U);
+}
+
+// The system sends a signal that ends processes which do not expect it.
+TEST(SupportFile, PipesThatNobodyReadsAreErrors) {
+  const ScratchFolder folder;
+  const std::string path = folder.file("pipe");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  std::optional<Descriptor> reader(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  ASSERT_TRUE(reader->is_open());
+  AtomicFile file(path);
+  file.write(testing::bytes_of("read"));
+  reader.reset();
+  EXPECT_EQ(fault_of([&] { file.write(testing::bytes_of("not read")); }), "file.write");
+  sigset_t waiting;
+  sigpending(&waiting);
+  EXPECT_EQ(sigismember(&waiting, SIGPIPE), 0);
+}
+
+// Opened once: a second time would wait for a second writer, or find nothing.
+TEST(SupportFile, PipesAreOpenedOnce) {
+  const ScratchFolder folder;
+  for (int round = 0; round < 100; ++round) {
+    const std::string path = folder.file(fmt::format("pipe{}", round));
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    std::thread writer([&] {
+      const Descriptor to(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+      fs::remove(path);
+      EXPECT_TRUE(write_all(to, testing::bytes_of("one and all")));
+    });
+    EXPECT_EQ(fault_of([&] {
+                const io::MappedFile mapped(path, 1 << 20);
+                EXPECT_EQ(mapped.bytes().size(), 11U);
+              }),
+              "");
+    writer.join();
+  }
 }
 
 TEST(SupportFile, LargeFilesAreRefusedBeforeTheyAreRead) {

@@ -79,7 +79,8 @@ TEST(ToolRun, NumbersThatDoNotFitAreRefused) {
        {"--seed 99999999999999999999", "--random 18446744073709551616", "--random -1",
         "--threads 4294967297", "--threads 010", "--memory-limit 9223372036854775808",
         "--limit nodes=99999999999999999999", "--limit nodes=", "--limit nodes",
-        "--limit node=1"}) {
+        "--max-input-bytes 99999999999999999999", "--max-input-bytes 0", "--max-input-bytes 010",
+        "--memory-budget 0", "--timeout nan", "--timeout 0", "--timeout 5x", "--limit node=1"}) {
     const auto run = run_tool("run - " + option, Double);
     EXPECT_EQ(run.status, 2) << option;
     EXPECT_NE(run.err.find(option.substr(0, option.find(' '))), std::string::npos) << run.err;

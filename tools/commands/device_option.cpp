@@ -32,8 +32,7 @@ void declare_memory_budget(CLI::App& command, std::int64_t& bytes) {
                   "bytes a run may need besides inputs and outputs: values are computed again "
                   "instead of kept where that is needed (default: no budget)")
       ->type_name("BYTES")
-      ->check(check_whole<std::int64_t>)
-      ->check(CLI::PositiveNumber);
+      ->check(check_positive<std::int64_t>);
 }
 
 void require_device(const std::string& device) {

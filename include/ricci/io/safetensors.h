@@ -43,6 +43,7 @@ struct SafetensorsOptions {
   std::int64_t max_file_bytes = MaxMappedBytes;
   std::int64_t max_header_bytes = 100'000'000;  ///< as the format has it
   std::int64_t max_tensors = 1'000'000;
+  std::int64_t max_keys = 1'000'000;
   std::int64_t max_name_bytes = 4096;
 };
 
