@@ -59,7 +59,8 @@ list(APPEND RICCI_BACKEND_HEADERS ${LLVM_INCLUDE_DIRS} ${RICCI_ONEDNN_HEADERS})
 # For pkg-config.
 set(RICCI_LIBRARY_LINK_FLAGS "-L${LLVM_LIBRARY_DIRS} -lLLVM ${run_flags} -pthread")
 # Shared libraries of programs compiled ahead of time are linked with these, beside the runtime.
-set(RICCI_RUNTIME_LINK_FLAGS "${run_flags} -pthread")
+# Those a program does not use are not loaded with it.
+set(RICCI_RUNTIME_LINK_FLAGS "-Wl,--as-needed ${run_flags} -pthread")
 if(NOT RICCI_FMT STREQUAL "fmt::fmt-header-only")
   string(APPEND RICCI_RUNTIME_LINK_FLAGS " -lfmt")
 endif()
@@ -86,6 +87,13 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_source_files_properties("${vector_kernels}_avx512.cpp" PROPERTIES COMPILE_OPTIONS
                                                                        "${vector_options}")
 endif()
+
+# What stands on a library is linked with a program that is compiled ahead of time only where that
+# needs it: each source is a member of the archive.
+set(linear_algebra factorization lapack linear_algebra matrix_function solve spectral)
+list(TRANSFORM linear_algebra REPLACE "(.+)" "backend/cpu/host/\\1.cpp")
+set_source_files_properties(${linear_algebra} backend/cpu/structured/conv_library.cpp
+                            PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 # Headers precompiled for one instruction set are of no use to another.
 set_source_files_properties("${vector_kernels}_base.cpp" "${vector_kernels}_avx2.cpp"

@@ -466,5 +466,48 @@ TEST(RuntimeAheadOfTime, PackagesAreCheckedWhenTheyAreOpened) {
   }
 }
 
+// What is linked with a program is what its calls need.
+TEST(RuntimeAheadOfTime, LibrariesAreLinkedWhereCallsNeedThem) {
+  const auto needs = [](const std::string& body) {
+    const Graph graph = parse_text("graph @part {\n" + body + "}\n").front();
+    const std::string path = scratch("libpart.so");
+    io::write_shared_library(compile_object(graph), path);
+    std::string found;
+    for (const std::string& name : read_elf(path).needed) {
+      for (const char* library : {"dnnl", "gomp", "openblas"}) {
+        if (name.find(library) != std::string::npos) found += std::string(library) + " ";
+      }
+    }
+    return found;
+  };
+  const std::string network = R"(
+  %x = input "x" : f32[17, 40]
+  %w = param "w" : f32[40, 24]
+  %y = matmul %x, %w
+  %z = softmax %y
+  return %z
+)";
+  EXPECT_EQ(needs(network), "");
+  const std::string convolution = R"(
+  %x = input "x" : f32[2, 8, 16, 16]
+  %w = param "w" : f32[8, 8, 3, 3]
+  %y = conv %x, %w {padding = [1, 1]}
+  return %y
+)";
+  EXPECT_EQ(needs(convolution), "dnnl gomp ");
+  const std::string solve_in_a_loop = R"(
+  %x = input "x" : f64[70]
+  %a = param "a" : f64[70, 70]
+  %y = scan %x, %a {length = 3, num_carry = 1, num_bcast = 1} body {
+    %c = input "c" : f64[70]
+    %m = input "m" : f64[70, 70]
+    %n = dense_solve %m, %c
+    return %n
+  }
+  return %y
+)";
+  EXPECT_EQ(needs(solve_in_a_loop), "openblas ");
+}
+
 }  // namespace
 }  // namespace ricci::testing
