@@ -6,7 +6,7 @@ PROPERTY_COUNT ?= 140000
 SUMMARY := build/dev/test-summary
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test small small-test demo docs bench bench-ops bench-programs bench-ir bench-arrays lint format property asan tsan fuzz install clean
+.PHONY: help setup build test small small-test demo docs bench bench-ops bench-programs bench-ir bench-arrays lint format property asan tsan fuzz install package clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -101,6 +101,13 @@ install: setup ## build for release and install under PREFIX (default /usr/local
 	cmake --preset release
 	cmake --build --preset release -j $(JOBS) --target ricci ricci_runtime_archive ricci_tool
 	cmake --install build/release --prefix $(PREFIX)
+
+package: ## build for release and write build/package/packages: a tarball that runs anywhere, and a .deb
+	@scripts/setup --package
+	cmake --preset package
+	cmake --build --preset package -j $(JOBS) --target ricci ricci_runtime_archive ricci_tool ricci_bench_runner
+	cd build/package && cpack
+	scripts/test_package build/package/packages
 
 clean: ## remove the build tree
 	rm -rf build

@@ -27,22 +27,43 @@ endif()
 
 # Elsewhere than in this build libraries are named, so that what is installed works on machines
 # where they lie in other folders. The folder goes along because there can be several OpenBLAS.
-cmake_path(GET RICCI_OPENBLAS PARENT_PATH openblas_folder)
-set(RICCI_RUN_FLAGS -ldnnl -l:libgomp.so.1 "-L${openblas_folder}" -lopenblas)
-set(RICCI_RUN_LIBRARIES
-    $<BUILD_INTERFACE:${RICCI_ONEDNN}> $<INSTALL_INTERFACE:-ldnnl> -l:libgomp.so.1
-    $<BUILD_INTERFACE:${RICCI_OPENBLAS}> $<INSTALL_INTERFACE:-L${openblas_folder}>
-    $<INSTALL_INTERFACE:-lopenblas> Threads::Threads)
-list(APPEND RICCI_BACKEND_LIBRARIES LLVM ${RICCI_RUN_LIBRARIES})
+if(RICCI_PORTABLE)
+  # LLVM becomes part of what is linked; the others are carried along in a folder that is known when
+  # all is installed: until then flags call it {libraries}.
+  llvm_map_components_to_libnames(llvm OrcJIT Passes X86CodeGen X86AsmParser X86Desc X86Info)
+  set(carried "$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}/ricci")
+  set(run_flags "-l:libdnnl.so.2 -l:libgomp.so.1 -l:libopenblas.so.0")
+  string(REPLACE " " ";" installed "${run_flags}")
+  list(TRANSFORM installed REPLACE "(.+)" "$<INSTALL_INTERFACE:\\1>")
+  foreach(flag -L -Wl,-rpath, -Wl,-rpath-link,)
+    string(PREPEND run_flags "${flag}{libraries} ")
+    list(PREPEND installed "$<INSTALL_INTERFACE:${flag}${carried}>")
+  endforeach()
+  set(RICCI_RUN_LIBRARIES
+      $<BUILD_INTERFACE:${RICCI_ONEDNN}> $<BUILD_INTERFACE:-l:libgomp.so.1>
+      $<BUILD_INTERFACE:${RICCI_OPENBLAS}> ${installed} Threads::Threads)
+else()
+  set(llvm LLVM)
+  cmake_path(GET RICCI_OPENBLAS PARENT_PATH openblas_folder)
+  set(run_flags "-ldnnl -l:libgomp.so.1 -L${openblas_folder} -lopenblas")
+  set(RICCI_RUN_LIBRARIES
+      $<BUILD_INTERFACE:${RICCI_ONEDNN}> $<INSTALL_INTERFACE:-ldnnl> -l:libgomp.so.1
+      $<BUILD_INTERFACE:${RICCI_OPENBLAS}> $<INSTALL_INTERFACE:-L${openblas_folder}>
+      $<INSTALL_INTERFACE:-lopenblas> Threads::Threads)
+  # The same as files, for the RUNPATH of what is installed.
+  get_target_property(llvm_file LLVM LOCATION)
+  list(APPEND RICCI_LOADED_FILES "${llvm_file}" "${RICCI_ONEDNN}" "${RICCI_OPENBLAS}")
+endif()
+list(APPEND RICCI_BACKEND_LIBRARIES ${llvm} ${RICCI_RUN_LIBRARIES})
 list(APPEND RICCI_BACKEND_HEADERS ${LLVM_INCLUDE_DIRS} ${RICCI_ONEDNN_HEADERS})
-# The same as files, for the RUNPATH of what is installed.
-get_target_property(llvm_file LLVM LOCATION)
-list(APPEND RICCI_LOADED_FILES "${llvm_file}" "${RICCI_ONEDNN}" "${RICCI_OPENBLAS}")
 # For pkg-config.
-list(JOIN RICCI_RUN_FLAGS " " run_flags)
 set(RICCI_LIBRARY_LINK_FLAGS "-L${LLVM_LIBRARY_DIRS} -lLLVM ${run_flags} -pthread")
 # Shared libraries of programs compiled ahead of time are linked with these, beside the runtime.
-set(RICCI_RUNTIME_LINK_FLAGS "${run_flags} -lfmt -pthread")
+# Those a program does not use are not loaded with it.
+set(RICCI_RUNTIME_LINK_FLAGS "-Wl,--as-needed ${run_flags} -pthread")
+if(NOT RICCI_FMT STREQUAL "fmt::fmt-header-only")
+  string(APPEND RICCI_RUNTIME_LINK_FLAGS " -lfmt")
+endif()
 
 # GCC 12 sees one of the two operators of LLVM's classes that make room for their operands.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -66,6 +87,13 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_source_files_properties("${vector_kernels}_avx512.cpp" PROPERTIES COMPILE_OPTIONS
                                                                        "${vector_options}")
 endif()
+
+# What stands on a library is linked with a program that is compiled ahead of time only where that
+# needs it: each source is a member of the archive.
+set(linear_algebra factorization lapack linear_algebra matrix_function solve spectral)
+list(TRANSFORM linear_algebra REPLACE "(.+)" "backend/cpu/host/\\1.cpp")
+set_source_files_properties(${linear_algebra} backend/cpu/structured/conv_library.cpp
+                            PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 # Headers precompiled for one instruction set are of no use to another.
 set_source_files_properties("${vector_kernels}_base.cpp" "${vector_kernels}_avx2.cpp"

@@ -85,6 +85,13 @@ if(RICCI_STATIC)
   list(APPEND RICCI_LINK_OPTIONS -static-pie -Wl,--gc-sections $<$<CONFIG:MinSizeRel>:-s>)
 endif()
 
+# What is part of a program that others load keeps its names to itself, and what nothing reaches is
+# left out.
+if(RICCI_PORTABLE)
+  list(APPEND RICCI_LINK_OPTIONS -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,--as-needed
+       $<$<CONFIG:Release>:-s>)
+endif()
+
 function(ricci_target target)
   target_compile_features(${target} PRIVATE cxx_std_20)
   target_compile_options(${target} PRIVATE ${RICCI_WARNINGS} ${RICCI_PATH_OPTIONS}
@@ -102,11 +109,13 @@ function(ricci_target target)
   endif()
 endfunction()
 
-# ricci_installed_target(<target> <libraries>...): a target that is installed. It is linked in the
-# build tree as it is installed: CMake would otherwise end its RUNPATH in an empty entry, to be
+# ricci_installed_target(<target> <carried> <libraries>...): a target that is installed. It is linked in
+# the build tree as it is installed: CMake would otherwise end its RUNPATH in an empty entry, to be
 # found and replaced when installing, and the loader reads that as the current directory. Its
-# RUNPATH has the folders of those libraries that lie where the loader does not look.
-function(ricci_installed_target target)
+# RUNPATH has the folders of those libraries that lie where the loader does not look. In a portable
+# build it is the folder of the libraries that are carried along, from where the target is installed,
+# and an RPATH, which the loader follows for what those libraries need in turn.
+function(ricci_installed_target target carried)
   set(folders "${CMAKE_INSTALL_RPATH}")
   foreach(library IN LISTS ARGN)
     file(REAL_PATH "${library}" file)
@@ -115,6 +124,10 @@ function(ricci_installed_target target)
       list(APPEND folders "${folder}")
     endif()
   endforeach()
+  if(RICCI_PORTABLE)
+    list(APPEND folders "\$ORIGIN/${carried}")
+    target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
+  endif()
   list(REMOVE_DUPLICATES folders)
   set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH
                                                                          "${folders}")

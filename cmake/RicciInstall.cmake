@@ -61,6 +61,7 @@ configure_file("${CMAKE_CURRENT_LIST_DIR}/ricci.pc.in" "${PROJECT_BINARY_DIR}/pa
 install(FILES "${PROJECT_BINARY_DIR}/package/ricci.pc"
         DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 if(TARGET ricci_runtime_archive)
+  string(REPLACE "{libraries}" "\${libdir}/ricci" RICCI_RUNTIME_LINK_FLAGS "${RICCI_RUNTIME_LINK_FLAGS}")
   configure_file("${CMAKE_CURRENT_LIST_DIR}/ricci-runtime.pc.in"
                  "${PROJECT_BINARY_DIR}/package/ricci-runtime.pc" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/package/ricci-runtime.pc"

@@ -79,6 +79,14 @@ std::string runtime_archive() {
   return SystemRuntime;
 }
 
+// A portable build carries libraries along, in a folder beside the runtime archive.
+std::string with_carried_libraries(std::string flag, const fs::path& runtime) {
+  constexpr std::string_view Place = "{libraries}";
+  const std::size_t at = flag.find(Place);
+  if (at == std::string::npos) return flag;
+  return flag.replace(at, Place.size(), (runtime.parent_path() / "ricci").string());
+}
+
 std::vector<std::string> words(std::string_view text) {
   std::vector<std::string> out;
   while (!text.empty()) {
@@ -150,7 +158,9 @@ void write_shared_library(const ObjectFile& program, const std::string& path,
                                         // Exports are the program's: the runtime is its own.
                                         "-Wl,--exclude-libs,ALL", "-Wl,-z,defs",
                                         "-Wl,-z,relro,-z,now"};
-  for (std::string& flag : words(RICCI_RUNTIME_LINK_FLAGS)) arguments.push_back(std::move(flag));
+  for (const std::string& flag : words(RICCI_RUNTIME_LINK_FLAGS)) {
+    arguments.push_back(with_carried_libraries(flag, runtime));
+  }
   try {
     link(arguments, options, scratch.file("log.txt"));
   } catch (const DeviceError& error) {  // which has what the linker said

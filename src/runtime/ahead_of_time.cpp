@@ -49,7 +49,8 @@ class Arrays {
     arrays_.push_back(
         {{unique(runtime::c_identifier(port.name), {}), static_cast<std::int32_t>(k), output},
          port.type,
-         std::move(what)});
+         std::move(what),
+         port.name});
   }
 
   void add_output(std::size_t o) {
@@ -62,7 +63,8 @@ class Arrays {
     arrays_.push_back(
         {{unique(runtime::c_identifier(name), "_out"), -1, static_cast<std::int32_t>(o)},
          graph_.type(value),
-         fmt::format("output {}", o)});
+         fmt::format("output {}", o),
+         name});
   }
 
   std::string unique(std::string name, const std::string& suffix) {

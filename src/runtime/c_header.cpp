@@ -131,6 +131,46 @@ std::string allocations(const std::string& name, const std::vector<DocumentedArr
   return out.empty() ? "  (void)arrays;\n" : out;
 }
 
+// A literal of C. Bytes that are not plain text are octal, three digits each, so that what follows
+// never becomes part of them.
+std::string c_string(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\' || c == '?') {  // ? for what was a trigraph
+      out += '\\';
+      out += c;
+    } else if (c >= ' ' && c <= '~') {
+      out += c;
+    } else {
+      out += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
+    }
+  }
+  return out + '"';
+}
+
+// The shapes, and a line for each array.
+std::string array_table(const std::string& name, const std::vector<DocumentedArray>& arrays) {
+  std::string shapes;
+  std::string lines;
+  for (const DocumentedArray& a : arrays) {
+    std::string sizes;
+    for (const std::int64_t size : a.type.static_dims())
+      sizes += fmt::format("INT64_C({}), ", size);
+    shapes += fmt::format("  static const int64_t {}_shape[] = {{{}0}};\n", a.array.name, sizes);
+    const char* kind = a.array.input < 0             ? "output"
+                       : a.what.starts_with("param") ? "param"
+                                                     : "input";
+    lines += fmt::format("    {{{}, \"{}\", \"{}\", {}_shape, {}, {}, {}_{}_elements, sizeof({}), "
+                         "offsetof({}_arrays, {})}},\n",
+                         c_string(a.name), kind, ricci::name(a.type.dtype), a.array.name,
+                         a.type.rank(), a.array.output < 0 ? 0 : 1, name, a.array.name,
+                         c_type(a.type.dtype).name, name, a.array.name);
+  }
+  return fmt::format("{}  static const {}_array_info table[] = {{\n{}    {{NULL, NULL, NULL, NULL, "
+                     "0, 0, 0, 0, 0}}}};\n",
+                     shapes, name, lines);
+}
+
 std::string releases(const std::vector<DocumentedArray>& arrays) {
   std::string out;
   for (const DocumentedArray& a : arrays) {
@@ -152,6 +192,7 @@ constexpr std::string_view Text =
 #define RICCI_PROGRAM_{name}_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -182,6 +223,26 @@ typedef struct {name}_arrays {{
 
 /* How many values of its C type each array holds. */
 {counts}
+/* What an array is, for programs that do not know them by name. */
+typedef struct {name}_array_info {{
+  const char* name;      /* as the program calls it */
+  const char* kind;      /* "input", "param" or "output" */
+  const char* dtype;     /* "f32", ... */
+  const int64_t* shape;  /* its sizes */
+  int rank;              /* how many there are */
+  int is_written;
+  int64_t elements;      /* values of its C type */
+  size_t element_bytes;  /* of one of them */
+  size_t offset;         /* where its pointer is in {name}_arrays */
+}} {name}_array_info;
+
+#define {name}_array_count {array_count}
+
+/* One entry for each array, in the order of {name}_arrays, and one of zeros behind them. */
+static inline const {name}_array_info* {name}_array_table(void) {{
+{table}  return table;
+}}
+
 /* Gives every array that is null and is written (params, the state of an optimiser, outputs) memory
  * of its own, filled with zeros. Inputs are the caller's. Returns {name}_ok or {name}_no_memory. */
 static inline int {name}_arrays_alloc({name}_arrays* arrays) {{
@@ -243,7 +304,8 @@ std::string c_header(const device::PackagedInterface& interface,
   return fmt::format(
       fmt::runtime(Text), fmt::arg("name", interface.name), fmt::arg("version", RICCI_VERSION),
       fmt::arg("target", interface.target), fmt::arg("fields", struct_fields(arrays)),
-      fmt::arg("counts", counts(interface.name, arrays)),
+      fmt::arg("counts", counts(interface.name, arrays)), fmt::arg("array_count", arrays.size()),
+      fmt::arg("table", array_table(interface.name, arrays)),
       fmt::arg("allocs", allocations(interface.name, arrays)), fmt::arg("frees", releases(arrays)));
 }
 

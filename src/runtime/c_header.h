@@ -17,6 +17,7 @@ struct DocumentedArray {
   device::PackagedArray array;
   Type type;
   std::string what;  ///< "input 'x'", "param 'w', updated in place", …
+  std::string name;  ///< as the program calls it
 };
 
 /// Words of C and C++ that cannot be names, besides those that begin with `__`, or `_` and a

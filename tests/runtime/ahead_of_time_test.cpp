@@ -466,5 +466,101 @@ TEST(RuntimeAheadOfTime, PackagesAreCheckedWhenTheyAreOpened) {
   }
 }
 
+// A C program that knows no array by name finds all of them in the table of the header.
+TEST(RuntimeAheadOfTime, TheTableOfArraysSaysWhatTheyAre) {
+  Graph graph = parse(R"(
+graph @described {
+  %x = input "x \"?\" ä" : f64[2, 0, 3]
+  %n = input "n" : i32[]
+  %w = param "w" : c64[5]
+  %y = add %n, %n
+  return %y as "twice", %x, %w
+}
+)")
+                    .front();
+  const ObjectFile program = compile_object(graph, {.name = "described"});
+  const std::string source = R"(
+#include <stdio.h>
+#include <string.h>
+#include "described.h"
+int main(void) {
+  described_arrays arrays;
+  const described_array_info* a;
+  int32_t n = 21;
+  int i = 0;
+  described_program* program;
+  memset(&arrays, 0, sizeof arrays);
+  for (a = described_array_table(); a->name; ++a, ++i) {
+    int k;
+    void* memory = calloc((size_t)a->elements + 1, a->element_bytes);
+    if (memory == NULL) return 2;
+    if (strcmp(a->name, "n") == 0) memcpy(memory, &n, sizeof n);
+    memcpy((char*)&arrays + a->offset, &memory, sizeof memory);
+    printf("%s|%s|%s|%d|%d:", a->name, a->kind, a->dtype, a->is_written, (int)a->elements);
+    for (k = 0; k < a->rank; ++k) printf(" %d", (int)a->shape[k]);
+    printf("\n");
+  }
+  if (i != described_array_count || described_create(&program, 1) != described_ok) return 3;
+  if (described_run(program, &arrays, 0) != described_ok) return 4;
+  printf("%d\n", (int)*arrays.twice);
+  return 0;
+}
+)";
+  const std::string built = build_c("describes", source, {program});
+  ASSERT_FALSE(built.empty());
+  const ToolRun run = run_shell("'" + built + "'");
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(run.out, "x \"?\" ä|input|f64|0|0: 2 0 3\n"
+                     "n|input|i32|0|1:\n"
+                     "w|param|c64|0|10: 5\n"
+                     "twice|output|i32|1|1:\n"
+                     "x|output|f64|1|0: 2 0 3\n"
+                     "w|output|c64|1|10: 5\n"
+                     "42\n");
+}
+
+// What is linked with a program is what its calls need.
+TEST(RuntimeAheadOfTime, LibrariesAreLinkedWhereCallsNeedThem) {
+  const auto needs = [](const std::string& body) {
+    const Graph graph = parse("graph @part {\n" + body + "}\n").front();
+    const std::string path = scratch("libpart.so");
+    io::write_shared_library(compile_object(graph), path);
+    std::string found;
+    for (const std::string& name : read_elf(path).needed) {
+      for (const char* library : {"dnnl", "gomp", "openblas"}) {
+        if (name.find(library) != std::string::npos) found += std::string(library) + " ";
+      }
+    }
+    return found;
+  };
+  const std::string network = R"(
+  %x = input "x" : f32[17, 40]
+  %w = param "w" : f32[40, 24]
+  %y = matmul %x, %w
+  %z = softmax %y
+  return %z
+)";
+  EXPECT_EQ(needs(network), "");
+  const std::string convolution = R"(
+  %x = input "x" : f32[2, 8, 16, 16]
+  %w = param "w" : f32[8, 8, 3, 3]
+  %y = conv %x, %w {padding = [1, 1]}
+  return %y
+)";
+  EXPECT_EQ(needs(convolution), "dnnl gomp ");
+  const std::string solve_in_a_loop = R"(
+  %x = input "x" : f64[70]
+  %a = param "a" : f64[70, 70]
+  %y = scan %x, %a {length = 3, num_carry = 1, num_bcast = 1} body {
+    %c = input "c" : f64[70]
+    %m = input "m" : f64[70, 70]
+    %n = dense_solve %m, %c
+    return %n
+  }
+  return %y
+)";
+  EXPECT_EQ(needs(solve_in_a_loop), "openblas ");
+}
+
 }  // namespace
 }  // namespace ricci::testing

@@ -192,6 +192,15 @@ TEST(ToolBench, MeasuresRunsAndSteps) {
   const auto json = run_tool("bench - --random 1 --reps 3 --json", Net);
   EXPECT_TRUE(has(json.out, "\"median_ms\"")) << json.out << json.err;
   EXPECT_TRUE(has(json.out, "\"by\": \"matmul\"")) << json.out;
+  const auto scaling = run_tool("bench - --random 1 --reps 2 --threads 3 --scaling", Net);
+  EXPECT_EQ(scaling.status, 0) << scaling.err;
+  for (const char* told : {"the same bits", "\n       1 ", "\n       2 ", "\n       3 ",
+                           "efficiency", "steps that gain least:"}) {
+    EXPECT_NE(scaling.out.find(told), std::string::npos) << told << "\n" << scaling.out;
+  }
+  const auto no_threads = run_tool("bench - --random 1 --scaling --device reference", Net);
+  EXPECT_EQ(no_threads.status, 1);
+  EXPECT_NE(no_threads.err.find("one thread"), std::string::npos) << no_threads.err;
   const auto reference = run_tool("bench - --random 1 --reps 2 --device reference", Net);
   EXPECT_TRUE(reference.out.starts_with("@net on reference, ")) << reference.out << reference.err;
   const auto lir = run_tool("bench - --random 1 --reps 2 --device lir", Net);

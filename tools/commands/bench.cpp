@@ -1,33 +1,25 @@
 // ricci bench: how long a graph takes, as a whole and step by step.
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <memory>
 
 #include <fmt/format.h>
 
-#include "ricci/compiler/device/backend.h"
-#include "ricci/compiler/schedule/cost.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/verify.h"
-#include "ricci/runtime/device.h"
 #include "ricci/support/text.h"
 
+#include "commands/bench_run.h"
 #include "commands/commands.h"
 #include "commands/device_option.h"
 #include "feeds.h"
 #include "numbers.h"
-#include "runtime/programs.h"
-#include "runtime/report.h"
-#include "runtime/staging.h"
 #include "source.h"
 #include "stopping.h"
 #include "support/json.h"
 
 namespace ricci::tool {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct BenchCommand {
   Source source;
@@ -38,26 +30,9 @@ struct BenchCommand {
   bool no_fuse = false;
   std::int64_t memory_budget = 0;
   bool json = false;
+  bool scaling = false;
   std::string device = "cpu";
   double timeout = 0;
-};
-
-double ms_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-double median(std::vector<double> times) {
-  std::ranges::sort(times);
-  const std::size_t half = times.size() / 2;
-  return times.size() % 2 == 1 ? times[half] : (times[half - 1] + times[half]) / 2;
-}
-
-struct StepTimes {
-  std::string by;
-  std::string ops;
-  std::string where;  // in the user's source
-  StepCost cost;
-  std::vector<double> ms;
 };
 
 struct Measured {
@@ -73,80 +48,25 @@ struct Measured {
 std::vector<double> timed(std::size_t reps, const std::function<void()>& run) {
   std::vector<double> out;
   for (std::size_t i = 0; i < reps; ++i) {
-    const auto start = Clock::now();
+    const auto start = BenchClock::now();
     run();
     out.push_back(ms_since(start));
   }
   return out;
 }
 
-// Takes the time of every step of one program; those of its bodies are part of their own.
-class StepWatch final : public device::StepObserver {
- public:
-  StepWatch(const Program& program, std::vector<StepTimes>& steps)
-      : program_(program), steps_(steps) {}
-  void before(const Program& program, std::size_t, const device::Buffers&) override {
-    if (&program == &program_) start_ = Clock::now();
-  }
-  void after(const Program& program, std::size_t step, const device::Buffers&) override {
-    if (&program == &program_) steps_[step].ms.push_back(ms_since(start_));
-  }
-
- private:
-  const Program& program_;
-  std::vector<StepTimes>& steps_;
-  Clock::time_point start_;
-};
+BenchRunOptions run_options(const BenchCommand& command) {
+  return {command.device, command.threads, !command.no_fuse, command.memory_budget, command.seed};
+}
 
 void measure_compiled(const BenchCommand& command, const Graph& graph, const CheckedFeeds& feeds,
                       Measured& out) {
-  const Device device = Device::named(command.device, command.threads);
-  out.threads = device.threads();
-  const auto start = Clock::now();
-  const Graph bound = feeds.bindings.empty() ? graph : graph.bind(feeds.bindings);
-  const device::Backend& backend = device.backend();
-  const runtime::BoundProgram bound_program(std::make_shared<const Program>(make_program(
-                                                bound, {.fuse = !command.no_fuse,
-                                                        .target = &backend.target(),
-                                                        .memory_budget = command.memory_budget})),
-                                            device, {});
-  const device::Executable* executable = &bound_program.executable();
-  runtime::require_budget(executable->program(), executable->program().arena_bytes,
-                          command.memory_budget);
-  const std::unique_ptr<device::Context> context =
-      bound_program.make_context(bound_program.output_bytes());
-  out.compile_ms = ms_since(start);
-
-  std::vector<Tensor> held;
-  std::vector<const std::byte*> inputs;
-  for (const Tensor& t : feeds.values) {
-    held.push_back(t.contiguous());
-    inputs.push_back(held.back().data());
-  }
-  std::vector<Tensor> results;
-  std::vector<std::byte*> outputs;
-  for (const ValueId v : bound.outputs()) results.push_back(Tensor::zeros(bound.type(v)));
-  for (Tensor& t : results) outputs.push_back(t.mutable_data());
-  runtime::Staging staging(backend.memory(), executable->program());
-  for (std::size_t k = 0; k < inputs.size(); ++k) staging.stage_input(k, inputs[k]);
-  for (std::size_t o = 0; o < outputs.size(); ++o) staging.stage_output(o, outputs[o], -1);
-  device::RunArguments arguments{inputs, outputs, command.seed, nullptr};
-  const auto run = [&] { device::run(*executable, *context, arguments); };
-  out.first_ms = timed(1, run)[0];
-  out.ms = timed(command.reps, run);
-
-  const Program& program = executable->program();
-  for (std::size_t s = 0; s < program.steps.size(); ++s) {
-    const SourcePosition& where = program.steps[s].where;
-    out.steps.push_back({std::string(executable->served_by(s)),
-                         program.steps[s].label,
-                         where.known() ? where.to_string() : "",
-                         estimate_cost(program, program.steps[s]),
-                         {}});
-  }
-  StepWatch watch(program, out.steps);
-  arguments.observer = &watch;
-  (void)timed(command.reps, run);
+  BenchRun run(graph, feeds, run_options(command));
+  out.threads = run.threads();
+  out.compile_ms = run.compile_ms();
+  out.first_ms = run.run_ms();
+  for (std::size_t i = 0; i < command.reps; ++i) out.ms.push_back(run.run_ms());
+  out.steps = run.steps(command.reps);
 }
 
 Measured measure(const BenchCommand& command) {
@@ -203,8 +123,21 @@ std::string as_text(const Measured& m) {
   return text;
 }
 
+std::string scaling(const BenchCommand& command) {
+  if (command.device == "reference") {
+    throw UserError(ErrorCode::UnsupportedOnBackend, "the reference interpreter has one thread",
+                    "leave out --device reference, or --scaling");
+  }
+  const Graph graph = command.source.load();
+  verify(graph);
+  const RunValues values = make_values(graph, command.feeds);
+  return scaling_text(graph, check_feeds(graph, values.feeds, values.symbols), run_options(command),
+                      command.reps);
+}
+
 void run_bench(const BenchCommand& command) {
   require_device(command.device);
+  if (command.scaling) return write_text("-", scaling(command));
   const Measured measured = measure(command);
   write_text("-", command.json ? as_json(measured) : as_text(measured));
 }
@@ -229,7 +162,12 @@ void add_bench(CLI::App& app, Action& action) {
       ->check(CLI::Range(0, 4096));
   command->add_flag("--no-fuse", options->no_fuse, "a kernel for every op");
   declare_memory_budget(*command, options->memory_budget);
-  command->add_flag("--json", options->json, "all times, as JSON");
+  CLI::Option* json = command->add_flag("--json", options->json, "all times, as JSON");
+  command
+      ->add_flag(
+          "--scaling", options->scaling,
+          "with 1, 2, 4, ... threads in turns: speedup, efficiency, the steps that gain least")
+      ->excludes(json);
   declare_device(*command, options->device);
   declare_timeout(*command, options->timeout);
   command->callback([options, &action] {

@@ -6,6 +6,7 @@
 #include "backend/cpu/codegen/object_code.h"
 #include "backend/cpu/codegen/warm_up.h"
 #include "backend/cpu/run/executable.h"
+#include "backend/cpu/run/library_parts.h"
 #include "backend/cpu/run/target.h"
 
 namespace ricci::cpu {
@@ -46,6 +47,9 @@ std::vector<std::byte> Backend::object_code(const Program& program,
 }
 
 std::shared_ptr<const device::Backend> make_backend(int threads) {
+  // What compiles any program can run any: naming the parts links them.
+  (void)ricci_cpu_linear_algebra();
+  (void)ricci_cpu_convolution();
   return std::make_shared<Backend>(threads);
 }
 

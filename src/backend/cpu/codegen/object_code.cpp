@@ -1,6 +1,7 @@
 #include "backend/cpu/codegen/object_code.h"
 
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 #include <llvm/IR/IRBuilder.h>
@@ -9,6 +10,7 @@
 
 #include "backend/cpu/codegen/kernel_code.h"
 #include "backend/cpu/codegen/loop_code.h"
+#include "backend/cpu/run/library_parts.h"
 #include "backend/cpu/run/package.h"
 #include "support/fork.h"
 
@@ -40,18 +42,31 @@ class ProgramCode {
         for (const auto& [role, body] : control->bodies) {
           add(*body, fmt::format("{}{}_", step, role));
         }
+      } else if (const auto* call = std::get_if<CallStep>(&program.steps[s].what)) {
+        add_part(call->call);
       }
     }
   }
   [[nodiscard]] const std::vector<llvm::Constant*>& functions() const noexcept {
     return functions_;
   }
+  /// Symbols of the parts of the runtime that its calls need.
+  [[nodiscard]] const std::set<const char*>& parts() const noexcept { return parts_; }
 
  private:
+  void add_part(const loop::Call& call) {
+    if (std::holds_alternative<loop::Convolution>(call)) parts_.insert(ConvolutionSymbol);
+    if (std::holds_alternative<loop::Solve>(call) ||
+        std::holds_alternative<loop::MatrixFunction>(call)) {
+      parts_.insert(LinearAlgebraSymbol);
+    }
+  }
+
   llvm::Module& module_;
   const TargetInfo& target_;
   std::map<std::string, llvm::Function*> kernels_;
   std::vector<llvm::Constant*> functions_;
+  std::set<const char*> parts_;
 };
 
 class ObjectEmitter {
@@ -87,15 +102,25 @@ class ObjectEmitter {
         b_.getInt8Ty()));
   }
 
+  llvm::GlobalVariable* table(llvm::ArrayRef<llvm::Constant*> pointers) {
+    return constant(
+        llvm::ConstantArray::get(llvm::ArrayType::get(b_.getPtrTy(), pointers.size()), pointers));
+  }
+
   // A Package, field by field.
   llvm::GlobalVariable* package() {
     const std::vector<llvm::Constant*>& functions = code_.functions();
-    auto* table = llvm::ArrayType::get(b_.getPtrTy(), functions.size());
+    std::vector<llvm::Constant*> parts;
+    for (const char* symbol : code_.parts()) {
+      auto* type = llvm::FunctionType::get(b_.getPtrTy(), false);
+      parts.push_back(
+          llvm::cast<llvm::Constant>(module_.getOrInsertFunction(symbol, type).getCallee()));
+    }
     return constant(llvm::ConstantStruct::getAnon(
         {b_.getInt64(PackageVersion), bytes(parts_.interface_bytes),
          b_.getInt64(parts_.interface_bytes.size()), bytes(parts_.program_bytes),
-         b_.getInt64(parts_.program_bytes.size()),
-         constant(llvm::ConstantArray::get(table, functions)), b_.getInt64(functions.size())}));
+         b_.getInt64(parts_.program_bytes.size()), table(functions), b_.getInt64(functions.size()),
+         table(parts), b_.getInt64(parts.size())}));
   }
 
   // A function of the interface: it calls the runtime's, with the package in front where that is

@@ -1,5 +1,8 @@
 // Which role has which host kernel.
 #include "backend/cpu/host/kernels.h"
+#include "backend/cpu/run/library_parts.h"
+
+extern "C" [[gnu::weak]] ricci::cpu::LinearAlgebra* ricci_cpu_linear_algebra() noexcept;
 
 namespace ricci::cpu {
 namespace {
@@ -31,22 +34,6 @@ HostKernel kernel(const loop::Convolution& c) noexcept {
   }
   return {};
 }
-HostKernel kernel(const loop::Solve& c) noexcept {
-  return c.matrix == loop::Solve::Matrix::Dense ? dense_solve_kernel() : triangular_solve_kernel();
-}
-HostKernel kernel(const loop::MatrixFunction& c) noexcept {
-  using Of = loop::MatrixFunction::Of;
-  switch (c.of) {
-    case Of::Cholesky: return cholesky_kernel();
-    case Of::Lu: return lu_kernel();
-    case Of::Qr: return qr_kernel();
-    case Of::Eigh: return eigh_kernel();
-    case Of::Svd: return svd_kernel();
-    case Of::Exponential: return exponential_kernel();
-    case Of::Adjugate: return adjugate_kernel();
-  }
-  return {};
-}
 HostKernel kernel(const loop::Sort& /*c*/) noexcept { return sort_kernel(); }
 HostKernel kernel(const loop::ArgReduce& /*c*/) noexcept { return arg_reduce_kernel(); }
 HostKernel kernel(const loop::Cumulative& /*c*/) noexcept { return cumulative_kernel(); }
@@ -72,7 +59,14 @@ HostKernel kernel(const loop::Splats& c) noexcept { return splats_kernel(c.stage
 }  // namespace
 
 HostKernel host_kernel(const loop::Call& call) noexcept {
-  return std::visit([](const auto& c) { return kernel(c); }, call);
+  const auto own = [&]<class Role>(const Role& role) -> HostKernel {
+    if constexpr (std::is_same_v<Role, loop::Solve> || std::is_same_v<Role, loop::MatrixFunction>) {
+      return ricci_cpu_linear_algebra == nullptr ? HostKernel{} : ricci_cpu_linear_algebra()(call);
+    } else {
+      return kernel(role);
+    }
+  };
+  return std::visit(own, call);
 }
 
 }  // namespace ricci::cpu

@@ -5,8 +5,11 @@
 #include "ricci/support/checked.h"
 
 #include "backend/cpu/kernels/vector_kernels.h"
+#include "backend/cpu/run/library_parts.h"
 #include "support/align.h"
 #include "type/small_dtype.h"
+
+extern "C" [[gnu::weak]] ricci::cpu::LibraryConvolution* ricci_cpu_convolution() noexcept;
 
 namespace ricci::cpu {
 namespace {
@@ -27,7 +30,9 @@ ConvPlan::ConvPlan(const loop::Convolution& geometry) : dtype_(geometry.dtype) {
   using Of = loop::Convolution::Of;
   loop::Convolution g = geometry;
   if (is_small_float(dtype_)) g.dtype = DType::F32;
-  if (g.dtype == DType::F32) method_ = library_conv(g);
+  if (g.dtype == DType::F32 && ricci_cpu_convolution != nullptr) {
+    method_ = ricci_cpu_convolution()(g);
+  }
   if (!method_) method_ = window_conv(g);
   const std::int64_t x = checked_mul(g.images, g.x_image());
   const std::int64_t y = checked_mul(g.images, g.y_image());

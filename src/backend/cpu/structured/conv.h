@@ -57,8 +57,6 @@ class ConvPlan {
   bool tells_images_ = false;
 };
 
-/// oneDNN's convolution of f32; null when it has none for this geometry.
-[[nodiscard]] std::shared_ptr<const ConvMethod> library_conv(const loop::Convolution& g);
 /// Products over gathered windows; f32 and f64, any geometry.
 [[nodiscard]] std::shared_ptr<const ConvMethod> window_conv(const loop::Convolution& g);
 

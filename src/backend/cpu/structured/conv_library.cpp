@@ -8,6 +8,7 @@
 
 #include "ricci/support/checked.h"
 
+#include "backend/cpu/run/library_parts.h"
 #include "backend/cpu/structured/conv.h"
 #include "backend/cpu/structured/library_threads.h"
 #include "support/align.h"
@@ -274,8 +275,6 @@ class LibraryConv final : public ConvMethod {
   std::int64_t tile_bytes_ = 0;
 };
 
-}  // namespace
-
 std::shared_ptr<const ConvMethod> library_conv(const loop::Convolution& g) {
   if (g.images == 0 || g.weights() == 0 || g.x_image() == 0 || g.y_image() == 0) return nullptr;
   // It multiplies these in 32 bits.
@@ -292,4 +291,9 @@ std::shared_ptr<const ConvMethod> library_conv(const loop::Convolution& g) {
   }
 }
 
+}  // namespace
 }  // namespace ricci::cpu
+
+ricci::cpu::LibraryConvolution* ricci_cpu_convolution() noexcept {
+  return &ricci::cpu::library_conv;
+}
