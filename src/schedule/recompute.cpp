@@ -146,13 +146,15 @@ class AgainSearch {
   }
 
   // Does it call kernels of users, here or in bodies?
-  static bool calls_users(const Step& step) {
+  static bool calls_users(const Program& program, const Step& step) {
     if (const auto* call = std::get_if<CallStep>(&step.what)) {
-      return op_of(call->reference).is<op::Custom>();
+      return op_of(program.reference_of(*call)).is<op::Custom>();
     }
     const auto* control = std::get_if<ControlStep>(&step.what);
     return control != nullptr && std::ranges::any_of(control->bodies, [](const auto& body) {
-             return std::ranges::any_of(body.second->steps, calls_users);
+             return std::ranges::any_of(body.second->steps, [&](const Step& inside) {
+               return calls_users(*body.second, inside);
+             });
            });
   }
 
@@ -168,7 +170,7 @@ class AgainSearch {
     }
     const auto* call = std::get_if<CallStep>(&step.what);
     // Kernels of users are called as often as the program says.
-    if (calls_users(step)) return std::nullopt;
+    if (calls_users(program_, step)) return std::nullopt;
     if (call == nullptr) return step;
     const auto made_by_call = [&](BufferId x) {
       return std::ranges::any_of(call->results, [&](const BufferView& v) { return v.buffer == x; });
