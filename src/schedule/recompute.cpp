@@ -10,10 +10,10 @@
 #include "ricci/op/ops.h"
 #include "ricci/support/stop.h"
 
+#include "schedule/fit_bodies.h"
 #include "schedule/place_temporaries.h"
 #include "schedule/side_by_side.h"
 #include "schedule/step_buffers.h"
-#include "support/align.h"
 
 namespace ricci::schedule {
 namespace {
@@ -37,7 +37,7 @@ struct BufferUses {
   BufferUses(const Program& program, std::int64_t alignment)
       : by(program.buffers.size()),
         written(program.buffers.size()),
-        alive(program.steps.size() + 1, 0) {
+        alive(bytes_alive(program, alignment)) {
     const auto note = [](std::vector<std::size_t>& steps, std::size_t s) {
       if (steps.empty() || steps.back() != s) steps.push_back(s);
     };
@@ -47,13 +47,6 @@ struct BufferUses {
         if (writes) note(written[number_of(b)], s);
       });
     }
-    for (const Lifetime& life : lifetimes_with_sharing(program)) {
-      if (life.bytes == 0) continue;
-      alive[life.first] += aligned(life.bytes, alignment);
-      alive[life.last + 1] -= aligned(life.bytes, alignment);
-    }
-    for (std::size_t s = 1; s < alive.size(); ++s) alive[s] += alive[s - 1];
-    alive.pop_back();
   }
 
   [[nodiscard]] std::size_t fullest() const {
@@ -376,6 +369,7 @@ void recompute_to_fit(Program& program, std::int64_t budget,
                       const std::vector<std::pair<BufferId, BufferId>>& replaced,
                       std::int64_t alignment) {
   Recomputer(program, replaced, alignment).run(budget);
+  if (program.arena_bytes > budget) fit_bodies(program, budget, alignment);
 }
 
 }  // namespace ricci::schedule
