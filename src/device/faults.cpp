@@ -51,7 +51,8 @@ void fail_kernel(const std::exception& error, std::string_view op, const Origin&
   throw UserError(std::move(d));
 }
 
-void fail_call(const CallStep& call, const Origin& step) {
+void fail_call(const Program& program, const CallStep& call, const Origin& step) {
+  const std::string_view op = program.reference_of(call).name();
   try {
     throw;
   } catch (const UserError& error) {
@@ -60,13 +61,13 @@ void fail_call(const CallStep& call, const Origin& step) {
     Diagnostic& d = ds.front();
     // What is attached has named itself; the ops it is attached to report nothing of their own.
     const bool own = !call.before && !call.after;
-    if (own && d.detail.empty()) d.detail = call.reference.name();
+    if (own && d.detail.empty()) d.detail = op;
     if (!d.where.known()) d.where = step.where;
     throw UserError(std::move(ds));
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    fail_kernel(error, call.reference.name(), step);
+    fail_kernel(error, op, step);
   }
 }
 

@@ -21,6 +21,6 @@ struct KernelFault {
 /// Something that is not ours was thrown: by a kernel of the user's, or for want of memory.
 [[noreturn]] void fail_kernel(const std::exception& error, std::string_view op, const Origin& step);
 /// Inside a handler of what a call has thrown: throws it again, with the op and its place.
-[[noreturn]] void fail_call(const CallStep& call, const Origin& step);
+[[noreturn]] void fail_call(const Program& program, const CallStep& call, const Origin& step);
 
 }  // namespace ricci::device

@@ -9,15 +9,17 @@
 
 namespace ricci::device {
 
-bool gives_nothing(const CallStep& step) {
+bool gives_nothing(const Program& program, const CallStep& step) {
   const auto is_nothing = [](const BufferView& v) { return v.buffer < 0 || is_empty(v.type); };
   return std::ranges::all_of(step.results, is_nothing) &&
-         does_nothing_else(op_of(step.reference), step.operands.size(),
+         does_nothing_else(op_of(program.reference_of(step)), step.operands.size(),
                            [&](std::size_t k) { return step.operands[k].type; });
 }
 
-ReferenceCall::ReferenceCall(const CallStep& step, const Registry& registry)
-    : graph_("call", registry), node_{.op = op_of(step.reference)}, operands_(step.operands) {
+ReferenceCall::ReferenceCall(const Program& program, const CallStep& step)
+    : graph_("call", program.registry()),
+      node_{.op = op_of(program.reference_of(step))},
+      operands_(step.operands) {
   for (const BufferView& v : step.results) {
     node_.types.push_back(v.type);
     node_.wanted.push_back(v.buffer >= 0);

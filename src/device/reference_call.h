@@ -11,12 +11,12 @@
 namespace ricci::device {
 
 /// Are all results of a call that are wanted empty, and does it do nothing but give them?
-[[nodiscard]] bool gives_nothing(const CallStep& step);
+[[nodiscard]] bool gives_nothing(const Program& program, const CallStep& step);
 
-/// Slow. Ops registered at run time are looked up in `registry`, which must outlive it.
+/// Slow. Ops registered at run time are looked up in the program's registry, which must outlive it.
 class ReferenceCall {
  public:
-  ReferenceCall(const CallStep& step, const Registry& registry);
+  ReferenceCall(const Program& program, const CallStep& step);
   /// Pointers to first elements; null for results nobody wants.
   void run(std::span<std::byte* const> operands, std::span<std::byte* const> results,
            std::uint64_t seed) const;

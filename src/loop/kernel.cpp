@@ -53,10 +53,30 @@ constexpr std::int64_t DrawnNumber = 24;  // ten rounds of a generator, four num
 
 }  // namespace
 
-bool is_partial(const Instr& i) {
-  if (i.code != Code::Binary || !is_int(i.dtype)) return false;
-  return i.binary() == BinaryKind::Div || i.binary() == BinaryKind::Rem ||
-         i.binary() == BinaryKind::Pow;
+FaultKind fault_of(const Instr& i) {
+  if (i.code != Code::Binary || !is_int(i.dtype)) return FaultKind::None;
+  switch (i.binary()) {
+    case BinaryKind::Div: return FaultKind::Division;
+    case BinaryKind::Rem: return FaultKind::Remainder;
+    case BinaryKind::Pow: return FaultKind::Exponent;
+    case BinaryKind::Add:
+    case BinaryKind::Sub:
+    case BinaryKind::Mul:
+    case BinaryKind::Max:
+    case BinaryKind::Min:
+    case BinaryKind::Atan2:
+    case BinaryKind::Hypot:
+    case BinaryKind::MakeComplex:
+    case BinaryKind::LogicalAnd:
+    case BinaryKind::LogicalOr:
+    case BinaryKind::LogicalXor:
+    case BinaryKind::BitwiseAnd:
+    case BinaryKind::BitwiseOr:
+    case BinaryKind::BitwiseXor:
+    case BinaryKind::ShiftLeft:
+    case BinaryKind::ShiftRight: break;
+  }
+  return FaultKind::None;
 }
 
 std::int64_t weight(const Instr& i) {

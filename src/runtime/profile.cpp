@@ -17,10 +17,10 @@
 namespace ricci {
 namespace {
 
-std::string step_kind(const Step& step) {
+std::string step_kind(const Program& program, const Step& step) {
   if (std::holds_alternative<KernelStep>(step.what)) return "kernel";
   if (const auto* call = std::get_if<CallStep>(&step.what)) {
-    return std::string(call->reference.name());
+    return std::string(program.reference_of(*call).name());
   }
   return std::holds_alternative<LoopStep>(step.what) ? "loop" : "control";
 }
@@ -170,9 +170,9 @@ ProfileObserver::~ProfileObserver() {
   for (const Seen& s : seen_) {
     const Step& step = s.program->steps[s.step];
     const StepCost cost = estimate_cost(*s.program, step);
-    rows.push_back(to.row_for({s.program->name, s.step, s.depth, step.label, step_kind(step),
-                               step.where, 0, 0, static_cast<std::int64_t>(cost.bytes()),
-                               static_cast<std::int64_t>(cost.flops)}));
+    rows.push_back(to.row_for(
+        {s.program->name, s.step, s.depth, step.label, step_kind(*s.program, step), step.where, 0,
+         0, static_cast<std::int64_t>(cost.bytes()), static_cast<std::int64_t>(cost.flops)}));
     ProfileRow& row = to.rows[rows.back()];
     row.runs += s.runs;
     row.seconds += static_cast<double>(s.nanoseconds) * 1e-9;

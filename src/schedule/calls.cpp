@@ -52,7 +52,7 @@ std::optional<std::string> find_type_fault(const Op& op, const std::vector<Buffe
   }
 }
 
-double call_flops(const CallStep& step) {
+double call_flops(const Program& program, const CallStep& step) {
   loop::WantedResults wanted;
   for (const BufferView& v : step.results) {
     if (v.buffer < 0) continue;
@@ -61,7 +61,8 @@ double call_flops(const CallStep& step) {
   }
   if (!std::holds_alternative<loop::HostCall>(step.call)) return flops_of(step.call, wanted);
   // What a host computes is no less than what a device would.
-  return flops_of(call_on(op_of(step.reference), step.operands, step.results), wanted);
+  const Op& op = op_of(program.reference_of(step));
+  return flops_of(call_on(op, step.operands, step.results), wanted);
 }
 
 }  // namespace ricci::schedule

@@ -26,6 +26,6 @@ namespace ricci::schedule {
                                                          const std::vector<BufferView>& results,
                                                          const Registry& registry);
 
-[[nodiscard]] double call_flops(const CallStep& step);
+[[nodiscard]] double call_flops(const Program& program, const CallStep& step);
 
 }  // namespace ricci::schedule

@@ -125,7 +125,7 @@ StepCost estimate_cost(const Program& program, const Step& step) {
     return cost;
   }
   if (const auto* c = std::get_if<CallStep>(&step.what)) {
-    StepCost cost{schedule::call_flops(*c), bytes_of(c->operands), bytes_of(c->results)};
+    StepCost cost{schedule::call_flops(program, *c), bytes_of(c->operands), bytes_of(c->results)};
     if (c->after) {
       // Where the attached kernel overwrites what the call makes, that is written once.
       if (std::ranges::count(c->after->buffers, c->results[0].buffer) > 1) cost.bytes_written = 0;

@@ -1,13 +1,12 @@
 #include "schedule/items.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "ricci/compiler/rule/nd.h"
 #include "ricci/op/ops.h"
 #include "ricci/support/error.h"
 
-#include "op/kinds.h"
+#include "loop/of_nothing.h"
 #include "schedule/bounds.h"
 #include "schedule/lower_for.h"
 #include "schedule/not_positive.h"
@@ -28,35 +27,13 @@ loop::Layout through(const Layout& layout, const AxisMap& map) {
 // What a reduction of nothing gives, as one element.
 Tensor identity_of(ReduceKind kind, DType dtype) {
   const Type scalar{dtype, {}};
-  constexpr double Inf = std::numeric_limits<double>::infinity();
-  const bool largest = pick_of(kind) == Pick::Largest;
-  switch (kind) {
-    case ReduceKind::Prod:
-    case ReduceKind::All: return Tensor::splat(scalar, 1).contiguous();
-    case ReduceKind::Max:
-    case ReduceKind::Min:
-      if (is_float(dtype)) {
-        return Tensor::splat(scalar, largest ? -Inf : Inf).contiguous();
-      }
-      if (dtype == DType::Bool) {
-        return Tensor::splat(scalar, largest ? 0 : 1).contiguous();
-      }
-      return with_element_type(dtype, [&]<class T>() {
-        using L = std::numeric_limits<T>;
-        if constexpr (!std::is_integral_v<T>) {
-          return Tensor::splat(scalar, 0).contiguous();
-        } else {
-          const std::int64_t least = L::min();
-          const std::int64_t most = L::max();
-          return Tensor::splat(scalar, largest ? least : most).contiguous();
-        }
-      });
-    case ReduceKind::Sum:
-    case ReduceKind::Any: return Tensor::splat(scalar, 0).contiguous();
-    case ReduceKind::Mean:
-    case ReduceKind::LogSumExp: break;
+  const loop::Number number = loop::reduction_of_nothing(kind, dtype);
+  if (const auto* whole = std::get_if<std::int64_t>(&number)) {
+    return Tensor::splat(scalar, *whole).contiguous();
   }
-  throw InternalError("a reduction was not rewritten");
+  const auto* complex = std::get_if<std::complex<double>>(&number);  // it is real all the same
+  return Tensor::splat(scalar, complex != nullptr ? complex->real() : std::get<double>(number))
+      .contiguous();
 }
 
 class Maker {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 #include <span>
+#include <unordered_map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -244,12 +245,20 @@ class Assembler {
     if (node.bodies.empty()) {
       loop::Call call = lower_node(*graph_, node).call;
       if (!schedule::is_claimed(target_, call, *graph_, node)) call = loop::HostCall{};
-      step.what = CallStep{std::move(call), loop::Reference(node.op), std::move(operands),
-                           std::move(results)};
+      step.what =
+          CallStep{std::move(call), reference_to(node.op), std::move(operands), std::move(results)};
     } else {
       step.what = control_step(node, std::move(operands), std::move(results));
     }
     program_.steps.push_back(std::move(step));
+  }
+
+  // The reference of an op: one for all calls that are the same.
+  std::size_t reference_to(const Op& op) {
+    const auto [found, is_new] = references_.try_emplace(op.hash(), program_.references.size());
+    if (!is_new && op_of(program_.references[found->second]) == op) return found->second;
+    program_.references.emplace_back(op);
+    return program_.references.size() - 1;
   }
 
   decltype(Step::what) control_step(const Node& node, std::vector<BufferView> operands,
@@ -294,6 +303,7 @@ class Assembler {
   const schedule::Target& target_;
   schedule::Items items_;
   schedule::Fusion fusion_;
+  std::unordered_map<std::uint64_t, std::size_t> references_;  // by the hash of their ops
   Program program_;
 };
 

@@ -10,6 +10,7 @@
 #include "ricci/support/checked.h"
 
 #include "schedule/step_buffers.h"
+#include "support/align.h"
 
 namespace ricci::schedule {
 namespace {
@@ -132,10 +133,18 @@ void require_countable(const Program& program, std::span<const Lifetime> lives) 
 
 }  // namespace
 
-std::vector<Lifetime> lifetimes_with_sharing(const Program& program) {
+std::vector<std::int64_t> bytes_alive(const Program& program, std::int64_t alignment) {
   std::vector<Lifetime> lives = lifetimes(program);
   (void)Sharing(program, lives).run();
-  return lives;
+  std::vector<std::int64_t> alive(program.steps.size() + 1, 0);
+  for (const Lifetime& life : lives) {
+    if (life.bytes == 0) continue;
+    alive[life.first] += aligned(life.bytes, alignment);
+    alive[life.last + 1] -= aligned(life.bytes, alignment);
+  }
+  for (std::size_t s = 1; s < alive.size(); ++s) alive[s] += alive[s - 1];
+  alive.pop_back();
+  return alive;
 }
 
 void place_temporaries(Program& program, std::int64_t alignment) {

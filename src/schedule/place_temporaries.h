@@ -9,9 +9,8 @@
 
 namespace ricci::schedule {
 
-/// When each buffer is wanted; nothing for those that are no temporaries, and for those that take
-/// the place of another, which lives on for them.
-[[nodiscard]] std::vector<Lifetime> lifetimes_with_sharing(const Program& program);
+/// How many bytes of temporaries are alive at every step, each a multiple of `alignment`.
+[[nodiscard]] std::vector<std::int64_t> bytes_alive(const Program& program, std::int64_t alignment);
 
 /// Gives every temporary that a step uses its place, and the program the size of its arena. The
 /// steps are in their final order; places are multiples of `alignment` bytes.

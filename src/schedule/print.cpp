@@ -86,7 +86,7 @@ void print_step(std::string& text, const Program& p, const Step& step) {
     if (c->before) text += "  first " + launch_text(p, *c->before);
     const bool host = std::holds_alternative<loop::HostCall>(c->call);
     fmt::format_to(out, "  {}{} {}({}) -> ({})\n", c->before ? "then " : "",
-                   host ? "host call" : "call", c->reference.name(), views_text(c->operands),
+                   host ? "host call" : "call", p.reference_of(*c).name(), views_text(c->operands),
                    views_text(c->results));
     if (!host) fmt::format_to(out, "    as {}\n", to_string(c->call));
     if (c->after) text += "    then " + launch_text(p, *c->after);

@@ -222,13 +222,29 @@ static void attached(A& a, bool there, auto& launch) {
   if (there) a(*launch);
 }
 
+static void reference_fields(ArchiveWriter& a, const std::vector<loop::Reference>& all) {
+  a(all.size());
+  for (const loop::Reference& r : all) a(op_of(r));
+}
+static void reference_fields(ArchiveReader& a, std::vector<loop::Reference>& all) {
+  std::size_t count = 0;
+  a(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    Op op{op::Iota{}};
+    a(op);
+    all.emplace_back(std::move(op));
+  }
+}
+
+// Until the roles are found: any that is not the host's.
+using SomeRole = loop::MatrixProduct;
+
 // The role of a call is not kept: it follows from the op and the types, so that bytes cannot say
 // one thing and mean another. One number says whether a kernel runs first, and whether the host
-// runs the call.
+// runs the call; which role it has otherwise is found when all is read.
 template <class A>
 static void fields(A& a, Either<CallStep> auto& s) {
-  Op op = op_of(s.reference);
-  a(op, s.operands, s.results);
+  a(s.reference, s.operands, s.results);
   const bool on_host = std::holds_alternative<loop::HostCall>(s.call);
   int how = (s.before ? 1 : 0) + (on_host ? 2 : 0);
   a.bounded(how, 3);
@@ -237,11 +253,24 @@ static void fields(A& a, Either<CallStep> auto& s) {
   a(after);
   attached(a, after, s.after);
   if constexpr (A::reading) {
-    if (auto fault = find_type_fault(op, s.operands, s.results, default_registry())) {
-      a.fail(std::move(*fault));
+    if (how < 2) s.call.template emplace<SomeRole>();
+  }
+}
+
+// Finds the roles of calls that have been read.
+static void find_roles(Program& program) {
+  for (Step& step : program.steps) {
+    auto* call = std::get_if<CallStep>(&step.what);
+    if (call == nullptr) continue;
+    if (call->reference >= program.references.size()) {
+      ArchiveReader::fail("a call computes what nothing says");
     }
-    if (how < 2) s.call = call_on(op, s.operands, s.results);
-    s.reference = loop::Reference(std::move(op));
+    const Op& op = op_of(program.reference_of(*call));
+    if (auto fault = find_type_fault(op, call->operands, call->results, program.registry())) {
+      ArchiveReader::fail(std::move(*fault));
+    }
+    if (std::holds_alternative<loop::HostCall>(call->call)) continue;
+    call->call = call_on(op, call->operands, call->results);
   }
 }
 
@@ -287,11 +316,10 @@ template <class A>
 static void fields(A& a, Either<Step> auto& s) {
   a(s.label, s.where);
   if constexpr (A::reading) {
-    const Op none{op::Iota{}};
     std::size_t kind = 0;
     a.bounded(kind, 3);
     if (kind == 0) s.what = KernelStep{};
-    if (kind == 1) s.what = CallStep{{}, loop::Reference(none), {}, {}};
+    if (kind == 1) s.what = CallStep{};
     if (kind == 2) s.what = ControlStep{};
     if (kind == 3) s.what = LoopStep{};
   } else {
@@ -302,7 +330,10 @@ static void fields(A& a, Either<Step> auto& s) {
 
 template <class A>
 static void fields(A& a, Either<Program> auto& p) {
-  a(p.name, p.buffers, p.kernels, p.steps, p.inputs, p.outputs, p.arena_bytes, p.live_bytes);
+  a(p.name, p.buffers, p.kernels);
+  reference_fields(a, p.references);
+  a(p.steps, p.inputs, p.outputs, p.arena_bytes, p.live_bytes);
+  if constexpr (A::reading) find_roles(p);
 }
 
 std::vector<std::byte> to_bytes(const Program& program) {

@@ -21,6 +21,6 @@ namespace ricci::schedule {
 [[nodiscard]] Program program_from_bytes(std::span<const std::byte> bytes);
 
 /// The version changes with what the bytes mean.
-inline constexpr SealKind ProgramSeal = {{'R', 'i', 'c', 'c', 'i', 'L', 'I', 'R'}, 5};
+inline constexpr SealKind ProgramSeal = {{'R', 'i', 'c', 'c', 'i', 'L', 'I', 'R'}, 6};
 
 }  // namespace ricci::schedule

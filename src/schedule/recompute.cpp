@@ -10,10 +10,10 @@
 #include "ricci/op/ops.h"
 #include "ricci/support/stop.h"
 
+#include "schedule/fit_bodies.h"
 #include "schedule/place_temporaries.h"
 #include "schedule/side_by_side.h"
 #include "schedule/step_buffers.h"
-#include "support/align.h"
 
 namespace ricci::schedule {
 namespace {
@@ -37,7 +37,7 @@ struct BufferUses {
   BufferUses(const Program& program, std::int64_t alignment)
       : by(program.buffers.size()),
         written(program.buffers.size()),
-        alive(program.steps.size() + 1, 0) {
+        alive(bytes_alive(program, alignment)) {
     const auto note = [](std::vector<std::size_t>& steps, std::size_t s) {
       if (steps.empty() || steps.back() != s) steps.push_back(s);
     };
@@ -47,13 +47,6 @@ struct BufferUses {
         if (writes) note(written[number_of(b)], s);
       });
     }
-    for (const Lifetime& life : lifetimes_with_sharing(program)) {
-      if (life.bytes == 0) continue;
-      alive[life.first] += aligned(life.bytes, alignment);
-      alive[life.last + 1] -= aligned(life.bytes, alignment);
-    }
-    for (std::size_t s = 1; s < alive.size(); ++s) alive[s] += alive[s - 1];
-    alive.pop_back();
   }
 
   [[nodiscard]] std::size_t fullest() const {
@@ -146,13 +139,15 @@ class AgainSearch {
   }
 
   // Does it call kernels of users, here or in bodies?
-  static bool calls_users(const Step& step) {
+  static bool calls_users(const Program& program, const Step& step) {
     if (const auto* call = std::get_if<CallStep>(&step.what)) {
-      return op_of(call->reference).is<op::Custom>();
+      return op_of(program.reference_of(*call)).is<op::Custom>();
     }
     const auto* control = std::get_if<ControlStep>(&step.what);
     return control != nullptr && std::ranges::any_of(control->bodies, [](const auto& body) {
-             return std::ranges::any_of(body.second->steps, calls_users);
+             return std::ranges::any_of(body.second->steps, [&](const Step& inside) {
+               return calls_users(*body.second, inside);
+             });
            });
   }
 
@@ -168,7 +163,7 @@ class AgainSearch {
     }
     const auto* call = std::get_if<CallStep>(&step.what);
     // Kernels of users are called as often as the program says.
-    if (calls_users(step)) return std::nullopt;
+    if (calls_users(program_, step)) return std::nullopt;
     if (call == nullptr) return step;
     const auto made_by_call = [&](BufferId x) {
       return std::ranges::any_of(call->results, [&](const BufferView& v) { return v.buffer == x; });
@@ -374,6 +369,7 @@ void recompute_to_fit(Program& program, std::int64_t budget,
                       const std::vector<std::pair<BufferId, BufferId>>& replaced,
                       std::int64_t alignment) {
   Recomputer(program, replaced, alignment).run(budget);
+  if (program.arena_bytes > budget) fit_bodies(program, budget, alignment);
 }
 
 }  // namespace ricci::schedule

@@ -21,8 +21,9 @@ namespace ricci::schedule {
 
 /// Adds steps until the temporaries of a program, which have their places then, take at most
 /// `budget` bytes, or no step helps. At every turn, of what lies idle where most is alive, the
-/// value goes whose bytes are cheapest to compute again. `replaced`: outputs, each with the input
-/// whose memory it fills.
+/// value goes whose bytes are cheapest to compute again; where that is not enough, bodies of loops
+/// and branches are planned again with the room that is left. `replaced`: outputs, each with the
+/// input whose memory it fills.
 void recompute_to_fit(Program& program, std::int64_t budget,
                       const std::vector<std::pair<BufferId, BufferId>>& replaced,
                       std::int64_t alignment);

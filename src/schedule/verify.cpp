@@ -290,9 +290,9 @@ class Checker {
   // As many operands as the op takes, and results as it gives, of the types it gives; and the role
   // that it has on these, or none.
   void check_types(const CallStep& s) const {
-    const Op& op = op_of(s.reference);
-    const Registry& registry = program_.graph ? program_.graph->registry() : default_registry();
-    if (auto fault = schedule::find_type_fault(op, s.operands, s.results, registry)) {
+    require(s.reference < program_.references.size(), "a call computes what nothing says");
+    const Op& op = op_of(program_.reference_of(s));
+    if (auto fault = schedule::find_type_fault(op, s.operands, s.results, program_.registry())) {
       throw Fault{std::move(*fault)};
     }
     require(std::holds_alternative<loop::HostCall>(s.call) ||

@@ -30,7 +30,7 @@ void collect_calls(const ricci::Program& program, std::map<std::string, std::str
     }
     const auto* call = std::get_if<CallStep>(&step.what);
     if (call == nullptr) continue;
-    const auto plan = cuda::plan_call(*call, nullptr);
+    const auto plan = cuda::plan_call(program, *call, nullptr);
     if (!plan) {
       hosts.insert(std::string(loop::role_of(call->call)));
       continue;

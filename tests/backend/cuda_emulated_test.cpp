@@ -74,13 +74,15 @@ TEST(BackendCudaEmulated, TestsThatNeedAGpuPass) {
   const std::string command = fmt::format(
       "RICCI_CUDA_LIBRARIES={0} RICCI_EMULATED_FOLDER={0} {1} "
       "--gtest_filter='BackendEmulatedGpu.*:BackendCudaDevice.*:BackendCudaFaults.*:"
-      "BackendCudaMemory.*:BackendCudaCodeFolder.*:BackendCudaLoading.*' > {0}/log.txt 2>&1",
+      "BackendCudaMemory.*:BackendCudaCodeFolder.*:BackendCudaLoading.*:*BackendDevices.*/cuda' "
+      "> {0}/log.txt 2>&1",
       folder.path(), std::filesystem::read_symlink("/proc/self/exe").string());
   const int status = std::system(command.c_str());
   const std::string log = text_of_log(folder.file("log.txt"));
   EXPECT_EQ(status, 0) << log;
   EXPECT_EQ(log.find("SKIPPED"), std::string::npos) << log;
   EXPECT_NE(log.find("BackendEmulatedGpu.RunsGraphs"), std::string::npos) << log;
+  EXPECT_NE(log.find("BackendDevices.FaultsAreToldInTheSameWords/cuda"), std::string::npos) << log;
 }
 
 class BackendEmulatedGpu : public ::testing::Test {

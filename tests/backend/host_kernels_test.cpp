@@ -362,12 +362,12 @@ TEST(BackendHostKernels, StoredCallsDoNotWalkAlongNothing) {
   const BufferView values = view({1, Far, 0, 4});
   const BufferView gates = view({1, Far, 0});
   const Op op(op::GatedDeltaNetBackward{});
+  Program program{.references = {loop::Reference(op)}};
   CallStep step{.call = {},
-                .reference = loop::Reference(op),
                 .operands = {keys, keys, values, gates, gates, values},
                 .results = {keys, keys, values, gates, gates}};
   step.call = schedule::call_on(op, step.operands, step.results);
-  const auto kernel = cpu::make_call_kernel(step, default_registry());
+  const auto kernel = cpu::make_call_kernel(program, step);
   EXPECT_EQ(kernel->scratch_bytes(), 0);
   std::byte nothing{};
   const std::vector<std::byte*> in(step.operands.size(), &nothing);

@@ -8,6 +8,7 @@
 
 #include "backend/lir/kernel.h"
 #include "backend/lir/number.h"
+#include "loop/of_nothing.h"
 
 namespace ricci::testing {
 namespace {
@@ -99,13 +100,16 @@ TEST(BackendLirKernels, AccumulatorsWriteAPartPerChunk) {
 
 TEST(BackendLirKernels, ReductionsOfNothing) {
   const auto nothing = [](ReduceKind kind, DType dtype) {
-    return lir::reduction_of_nothing(kind, dtype);
+    return loop::reduction_of_nothing(kind, dtype);
   };
   EXPECT_EQ(std::get<double>(nothing(ReduceKind::Max, DType::F16)), -INFINITY);
   EXPECT_EQ(std::get<std::int64_t>(nothing(ReduceKind::Min, DType::I8)), 127);
   EXPECT_EQ(std::get<std::int64_t>(nothing(ReduceKind::Max, DType::U8)), 0);
   EXPECT_EQ(std::get<std::int64_t>(nothing(ReduceKind::All, DType::Bool)), 1);
+  EXPECT_EQ(std::get<std::int64_t>(nothing(ReduceKind::Min, DType::U32)), 4294967295);
   EXPECT_EQ(std::get<std::complex<double>>(nothing(ReduceKind::Prod, DType::C64)), 1.0);
+  EXPECT_THROW((void)nothing(ReduceKind::Max, DType::C64), InternalError);
+  EXPECT_THROW((void)nothing(ReduceKind::Mean, DType::F32), InternalError);
 }
 
 TEST(BackendLirKernels, NumbersAreRoundedOnceAndWrapped) {

@@ -1,32 +1,19 @@
 // Every case of every op, and its gradient, tangent and batch, run by the interpreter of programs
 // against the reference: as programs made for it and as programs made for the CPU. By default a
 // sample of the cases that every op is part of; RICCI_ALL_CASES=1 runs them all.
-#include <fstream>
-
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ricci/ir/text.h"
-#include "ricci/op/table.h"
 
 #include "backend/agreement.h"
-#include "ops/cases.h"
-#include "ops/chosen_cases.h"
-#include "ops/transformed_case.h"
+#include "ops/runs_of_cases.h"
 #include "support/lir_run.h"
-#include "test_paths.h"
 
 namespace ricci::testing {
 namespace {
 
-struct Ran {
-  std::size_t cases = 0;
-  std::size_t gradients = 0;
-  std::size_t tangents = 0;
-  std::size_t batches = 0;
-};
-Ran& ran() {
-  static Ran the;
+CaseRuns& ran() {
+  static CaseRuns the;
   return the;
 }
 
@@ -42,83 +29,21 @@ void expect_agreement(const Graph& graph, const Feeds& feeds, const std::string&
   }
 }
 
-// Calls `check(case, dtype, what)` for the chosen cases of an op until one fails.
-template <class F>
-void for_chosen_cases(const OpDescriptor& d, std::span<const DType> dtypes, F&& check) {
-  for (const DType dtype : dtypes) {
-    std::size_t place = 0;
-    for (const Case& c : cases_for(d.kind)) {
-      if (!c.rejects.empty() || !c.dtypes.has(dtype) || !is_chosen(d, place++, c, dtype)) continue;
-      const std::string what = fmt::format("{} case '{}' in {}", d.info->name, c.name, name(dtype));
-      try {
-        check(c, dtype, what);
-      } catch (const std::exception& e) {
-        ADD_FAILURE() << what << ": " << e.what();
-      }
-      if (::testing::Test::HasFailure()) return;  // one case tells enough
-    }
-  }
-}
-
-class BackendLirOps : public ::testing::TestWithParam<std::size_t> {
- protected:
-  [[nodiscard]] static const OpDescriptor& op() { return all_ops()[GetParam()]; }
-};
+class BackendLirOps : public ::testing::TestWithParam<std::size_t> {};
+RICCI_FOR_ALL_OPS(BackendLirOps);
 
 TEST_P(BackendLirOps, AgreeWithTheReference) {
-  if (op().op_class == OpClass::Block) return;
-  for_chosen_cases(op(), AllDTypes, [](const Case& c, DType dtype, const std::string& what) {
-    // Written out as a loop, the sweep makes as many trips as its tape has rows and no more.
-    if (op().kind == OpKind::WhileBackward && c.fails) return;
-    const BuiltCase built = build_case(c, dtype);
-    if (!built.graph.symbols().empty()) return;
-    ++ran().cases;
-    expect_agreement(built.graph, {built.feeds.begin(), built.feeds.end()}, what);
-  });
+  run_cases(all_ops()[GetParam()], ran(), expect_agreement);
 }
 
 TEST_P(BackendLirOps, TransformsAgreeWithTheReference) {
-  if (op().vjp == RuleSource::Leaf || op().vjp == RuleSource::Refused) return;
-  constexpr std::array Fields = {DType::F64, DType::F32, DType::C64, DType::C128};
-  for_chosen_cases(op(), Fields, [](const Case& c, DType dtype, const std::string& what) {
-    if (c.fails) return;
-    const CaseProgram p = program_of(c, dtype);
-    if (!p.graph.symbols().empty()) return;
-    if (!p.differentiable().empty() && !is_unbounded(c)) {
-      const CaseProgram gradient = gradient_of(p, 7);
-      expect_agreement(gradient.graph, gradient.feeds, what + ", gradient");
-      ++ran().gradients;
-    }
-    if (!p.differentiable().empty()) {
-      const CaseProgram tangent = tangent_of(p, 7);
-      expect_agreement(tangent.graph, tangent.feeds, what + ", tangent");
-      ++ran().tangents;
-    }
-    if (c.op->has(Trait::Random) || p.inputs().empty()) return;
-    const CaseProgram batch = batch_of(c, p, p.inputs(), 3).first;
-    expect_agreement(batch.graph, batch.feeds, what + ", batch");
-    ++ran().batches;
-  });
+  run_transforms(all_ops()[GetParam()], ran(), expect_agreement);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BackendLirOps, ::testing::Range<std::size_t>(0, OpCount),
-                         [](const auto& op) {
-                           return std::string(all_ops()[op.param].info->name);
-                         });
-
-// Writes the closing summary that `make test` prints.
-class Summary : public ::testing::Environment {
- public:
-  void TearDown() override {
-    const Ran& r = ran();
-    if (r.cases + r.gradients == 0) return;
-    std::ofstream out(RICCI_BUILD_DIR "/test-summary-lir-ops.txt");
-    out << fmt::format("ops on lir, {} runs: {} cases, {} gradients, {} tangents, {} batches\n",
-                       runs_on_lir(), r.cases, r.gradients, r.tangents, r.batches);
-  }
-};
-const ::testing::Environment* const summary =
-    ::testing::AddGlobalTestEnvironment(new Summary);  // NOLINT: gtest owns it
+const ::testing::Environment* const summary = ::testing::AddGlobalTestEnvironment(
+    new CaseSummary("lir-ops", ran(), [](const CaseRuns& r) {  // NOLINT: gtest owns it
+      return fmt::format("ops on lir, {} runs: {}", runs_on_lir(), to_string(r));
+    }));
 
 }  // namespace
 }  // namespace ricci::testing

@@ -171,6 +171,63 @@ TEST_P(RuntimeMemoryBudget, TheCheapestBytesGoFirst) {
   EXPECT_TRUE(identical(f.run(feeds), freely.run(feeds)));
 }
 
+// Keeps `exp` of its argument over products that nobody can put together with it.
+Value idle_over_products(const Value& x, const Value& w) {
+  const Value cheap = exp(tanh(x));
+  Value y = matmul(cheap, w);
+  for (int i = 0; i < 3; ++i) y = tanh(matmul(y, w));
+  return tanh(matmul(y, cheap));
+}
+
+// The same in a loop, in a loop in a loop, or in a branch.
+Graph with_body(std::string_view kind) {
+  Graph g(std::string{kind});
+  const Value x = g.input("x", f32({32, 32}));
+  const Value w = g.input("w", f32({32, 32}));
+  const auto body = [](Graph&, std::span<const Value> v) -> std::vector<Value> {
+    return {idle_over_products(v[0], v[1])};
+  };
+  const auto nested = [&](Graph&, std::span<const Value> v) -> std::vector<Value> {
+    return {scan(std::array{v[0]}, {.bcasts = {v[1]}, .length = 2}, body)[0]};
+  };
+  if (kind == "loop") {
+    g.set_outputs({scan(std::array{x}, {.bcasts = {w}, .length = 3}, body)[0]});
+  } else if (kind == "nested") {
+    g.set_outputs({scan(std::array{x}, {.bcasts = {w}, .length = 3}, nested)[0]});
+  } else {
+    const auto other = [](Graph&, std::span<const Value> v) -> std::vector<Value> {
+      return {v[0] + v[1]};
+    };
+    g.set_outputs({cond(g.input("p", Type(DType::Bool, {})), std::array{x, w}, body, other)[0]});
+  }
+  return g;
+}
+
+const Program* innermost(const Program& program) {
+  for (const Step& step : program.steps) {
+    const auto* control = std::get_if<ControlStep>(&step.what);
+    if (control != nullptr) return innermost(*control->bodies[0].second);
+  }
+  return &program;
+}
+
+// What a loop's body keeps in every trip counts like everything else.
+TEST_P(RuntimeMemoryBudget, BodiesComputeAgainWhatTheyHaveNoRoomFor) {
+  for (const std::string_view kind : {"loop", "nested", "branch"}) {
+    SCOPED_TRACE(kind);
+    const Graph g = with_body(kind);
+    const Feeds feeds = random_feeds(g);
+    const CompiledGraph freely = compile(g, device());
+    const std::int64_t budget = freely.workspace_bytes() - std::int64_t{32 * 32 * 4};
+    const CompiledGraph f = compile(g, device(), {.memory_budget = budget});
+    EXPECT_LE(f.workspace_bytes(), budget);
+    verify(f.program());
+    EXPECT_GT(innermost(f.program())->steps.size(), innermost(freely.program())->steps.size());
+    EXPECT_TRUE(identical(f.run(feeds), freely.run(feeds)));
+    EXPECT_THROW((void)compile(g, device(), {.memory_budget = budget / 4}), UserError);
+  }
+}
+
 // A param that its output replaces is not there any more when the output is.
 TEST_P(RuntimeMemoryBudget, UpdatesInPlaceKeepTheirBits) {
   Graph graph = deep_network(8);

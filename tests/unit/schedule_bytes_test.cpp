@@ -32,7 +32,7 @@ void expect_same_views(const std::vector<BufferView>& a, const std::vector<Buffe
 }
 
 void expect_same_call(const CallStep& a, const CallStep& b) {
-  EXPECT_EQ(op_of(a.reference), op_of(b.reference)) << a.reference.name();
+  EXPECT_EQ(a.reference, b.reference);
   EXPECT_EQ(a.call, b.call) << loop::to_string(a.call) << ", then " << loop::to_string(b.call);
   expect_same_views(a.operands, b.operands);
   expect_same_views(a.results, b.results);
@@ -48,6 +48,10 @@ void expect_same(const Program& a, const Program& b) {
     EXPECT_EQ(std::memcmp(a.buffers[i].constant.data(), b.buffers[i].constant.data(),
                           static_cast<std::size_t>(a.buffers[i].bytes())),
               0);
+  }
+  ASSERT_EQ(a.references.size(), b.references.size());
+  for (std::size_t i = 0; i < a.references.size(); ++i) {
+    EXPECT_EQ(op_of(a.references[i]), op_of(b.references[i])) << a.references[i].name();
   }
   ASSERT_EQ(a.steps.size(), b.steps.size());
   for (std::size_t s = 0; s < a.steps.size(); ++s) {
@@ -277,6 +281,9 @@ graph @loops {
         p.steps, [](const Step& s) { return std::holds_alternative<CallStep>(s.what); });
     return std::get<CallStep>(step->what);
   };
+  const auto reference_of = [&](Program& p) -> loop::Reference& {
+    return p.references[call_of(p).reference];
+  };
   const auto set_type = [](BufferView& v, Dims dims) {
     v.type.dims = dims;
     v.layout.strides = row_major_strides(v.type.static_dims());
@@ -298,9 +305,10 @@ graph @loops {
          for (BufferView& v : call_of(p).results) v.buffer = -1;
        }},
       {"normal form",
-       [&](Program& p) { call_of(p).reference = loop::Reference(Op(op::Sort{.axis = -1})); }},
+       [&](Program& p) { reference_of(p) = loop::Reference(Op(op::Sort{.axis = -1})); }},
       {"not what its op is",
-       [&](Program& p) { call_of(p).reference = loop::Reference(Op(op::Sort{.axis = 0})); }},
+       [&](Program& p) { reference_of(p) = loop::Reference(Op(op::Sort{.axis = 0})); }},
+      {"what nothing says", [&](Program& p) { call_of(p).reference = p.references.size(); }},
       {"not what its op is", [&](Program& p) { std::get<loop::Sort>(call_of(p).call).kept = 9; }},
       {"another size", [&](Program& p) { set_type(control_of(p).operands[1], {2, 4, 4}); }},
       {"another size", [&](Program& p) { set_type(control_of(p).results[1], {2, 4, 4}); }},

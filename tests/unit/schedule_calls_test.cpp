@@ -102,8 +102,10 @@ TEST(ScheduleCalls, WhatNobodyClaimsIsAHostCall) {
         const auto* call = std::get_if<CallStep>(&step.what);
         if (call == nullptr) continue;
         ++calls;
-        EXPECT_TRUE(std::holds_alternative<loop::HostCall>(call->call)) << call->reference.name();
-        EXPECT_NE(to_string(program).find(fmt::format("host call {}(", call->reference.name())),
+        EXPECT_TRUE(std::holds_alternative<loop::HostCall>(call->call))
+            << program.reference_of(*call).name();
+        EXPECT_NE(to_string(program).find(
+                      fmt::format("host call {}(", program.reference_of(*call).name())),
                   std::string::npos);
       }
     }

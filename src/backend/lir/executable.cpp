@@ -16,10 +16,9 @@ Executable::Executable(std::shared_ptr<const Program> program, Memory& memory, P
     constants_[b] = device::Array(memory_, buffer.bytes());
     constants_[b].copy_in(buffer.constant.data());
   }
-  const Registry& registry = program_->graph ? program_->graph->registry() : default_registry();
   for (const Step& step : program_->steps) {
     Ready& ready = steps_.emplace_back();
-    if (const auto* call = std::get_if<CallStep>(&step.what)) ready.call.emplace(*call, registry);
+    if (const auto* call = std::get_if<CallStep>(&step.what)) ready.call.emplace(*program_, *call);
     const auto* control = std::get_if<ControlStep>(&step.what);
     if (control == nullptr) continue;
     for (const auto& [role, body] : control->bodies) {

@@ -10,6 +10,7 @@
 
 #include "backend/lir/number.h"
 #include "loop/cut.h"
+#include "loop/of_nothing.h"
 #include "rule/draws.h"
 
 namespace ricci::lir {
@@ -57,7 +58,7 @@ class KernelRun {
   void run_chunk(std::int64_t kept_row, std::int64_t chunk) {
     for (std::size_t n = 0; n < accumulated_.size(); ++n) {
       const loop::Accumulator& acc = kernel_.accumulators[n];
-      accumulated_[n].assign(at(length_of(acc)), reduction_of_nothing(acc.kind, acc.dtype));
+      accumulated_[n].assign(at(length_of(acc)), loop::reduction_of_nothing(acc.kind, acc.dtype));
     }
     const auto [first, last] = loop::chunk_rows(kernel_, chunk);
     for (std::int64_t row = first; row < last; ++row) run_row(kept_row, row);
@@ -83,7 +84,7 @@ class KernelRun {
     for (const Stage& stage : kernel_.stages) {
       for (const std::int32_t m : stage.reductions) {
         const loop::Reduction& red = kernel_.reductions[at(m)];
-        reduced_[at(m)] = reduction_of_nothing(red.kind, red.dtype);
+        reduced_[at(m)] = loop::reduction_of_nothing(red.kind, red.dtype);
       }
       if (stage.per_element) {
         for (std::int64_t e = 0; e < kernel_.row_elements(); ++e) run_once(stage, e);
@@ -189,10 +190,9 @@ class KernelRun {
 
   void check_numbers(const Instr& i) const {
     const std::int64_t b = std::get<std::int64_t>(value(i.in[1]));
-    const auto fail = [&](loop::FaultKind kind) { throw device::KernelFault{kind, b, 0}; };
-    if (i.binary() == BinaryKind::Div && b == 0) fail(loop::FaultKind::Division);
-    if (i.binary() == BinaryKind::Rem && b == 0) fail(loop::FaultKind::Remainder);
-    if (i.binary() == BinaryKind::Pow && b < 0) fail(loop::FaultKind::Exponent);
+    const loop::FaultKind kind = loop::fault_of(i);
+    const bool good = kind == loop::FaultKind::Exponent ? b >= 0 : b != 0;
+    if (!good) throw device::KernelFault{kind, b, 0};
   }
 
   [[nodiscard]] const Number& value(Reg r) const {

@@ -10,6 +10,7 @@
 #include "ricci/support/error.h"
 
 #include "backend/lir/number.h"
+#include "loop/of_nothing.h"
 #include "support/align.h"
 #include "support/stop_flag.h"
 
@@ -167,7 +168,7 @@ class BodyRun {
         if (!item.reduced[a]) where.push_back(index[a]);
       }
       Number& total =
-          totals.try_emplace(place(result, where), reduction_of_nothing(item.reduce, dtype))
+          totals.try_emplace(place(result, where), loop::reduction_of_nothing(item.reduce, dtype))
               .first->second;
       total = reduced_with(item.reduce, dtype, total, value(item.reads[0], index));
     });

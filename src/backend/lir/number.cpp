@@ -50,18 +50,6 @@ bool compare(CompareKind kind, DType dtype, const Number& a, const Number& b) {
   });
 }
 
-Number reduction_of_nothing(ReduceKind kind, DType dtype) {
-  return with_number_class(dtype, [&]<class N>() -> Number {
-    switch (kind) {
-      case ReduceKind::Prod:
-      case ReduceKind::All: return N(1);
-      case ReduceKind::Max: return rule::extreme_of_nothing<N>(dtype, true);
-      case ReduceKind::Min: return rule::extreme_of_nothing<N>(dtype, false);
-      default: return N(0);
-    }
-  });
-}
-
 Number reduced_with(ReduceKind kind, DType dtype, const Number& so_far, const Number& x) {
   switch (kind) {
     case ReduceKind::Sum: return binary(BinaryKind::Add, dtype, so_far, x);

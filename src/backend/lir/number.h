@@ -24,8 +24,7 @@ void store(DType dtype, std::byte* at, const Number& number);
 [[nodiscard]] Number binary(BinaryKind kind, DType dtype, const Number& a, const Number& b);
 [[nodiscard]] bool compare(CompareKind kind, DType dtype, const Number& a, const Number& b);
 
-/// What a reduction gives for no elements, and with one more.
-[[nodiscard]] Number reduction_of_nothing(ReduceKind kind, DType dtype);
+/// What a reduction gives with one more element.
 [[nodiscard]] Number reduced_with(ReduceKind kind, DType dtype, const Number& so_far,
                                   const Number& x);
 

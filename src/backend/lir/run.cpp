@@ -74,7 +74,7 @@ void Runner::call(const Executable& e, std::size_t s, const Frame& frame) {
   try {
     e.steps_[s].call->run(operands, results, arguments_.seed);
   } catch (const std::exception&) {
-    device::fail_call(call, step);
+    device::fail_call(*e.program_, call, step);
   }
   if (call.after) launch(*e.program_, *call.after, frame);
 }

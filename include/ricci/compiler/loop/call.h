@@ -421,8 +421,8 @@ struct WantedResults {
 /// How many operations on numbers a call takes; of one that no role describes, one an element.
 [[nodiscard]] double flops_of(const Call& call, const WantedResults& wanted);
 
-/// The op a call was made from, for those who run the reference's kernel and for stored programs.
-/// Back ends do not look inside.
+/// What a call computes, in the words of the graph: the op whose kernel the reference runs for it.
+/// Programs list theirs, and no back end looks inside.
 class Reference {
  public:
   explicit Reference(Op op) : op_(std::move(op)) {}

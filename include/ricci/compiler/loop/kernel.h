@@ -204,8 +204,12 @@ void coalesce(Kernel& kernel);
 [[nodiscard]] bool can_overwrite(const Kernel& kernel, std::size_t out, std::size_t in);
 /// A kernel that copies its first argument to its second.
 [[nodiscard]] Kernel copying_kernel(DType dtype, std::int64_t elements, std::string name);
-/// Does it compute with integers what some of them have no answer for?
-[[nodiscard]] bool is_partial(const Instr& instr);
+/// What goes wrong where an instruction has no answer for some integers; None for those that always
+/// have one.
+[[nodiscard]] FaultKind fault_of(const Instr& instr);
+[[nodiscard]] inline bool is_partial(const Instr& instr) {
+  return fault_of(instr) != FaultKind::None;
+}
 /// What an instruction costs, in units of a simple one.
 [[nodiscard]] std::int64_t weight(const Instr& instr);
 /// Says how much a kernel works and whether it is flat, when its code is complete.

@@ -80,7 +80,7 @@ struct KernelStep {
 /// What a device does with a kernel of its own, by its role; a host call where it has none.
 struct CallStep {
   loop::Call call;
-  loop::Reference reference;  ///< what the call computes, in the words of the graph
+  std::size_t reference = 0;  ///< what it computes, among the program's references
   std::vector<BufferView> operands;
   std::vector<BufferView> results;
   /// A kernel whose element e is element e of the first operand: a device may run its rows just
@@ -126,12 +126,23 @@ struct Program {
   std::string name;
   std::vector<Buffer> buffers;
   std::vector<loop::Kernel> kernels;
+  /// What its calls compute, in the words of the graph: for those who check a call, name it or have
+  /// the reference's kernel run it. Calls that compute the same share one.
+  std::vector<loop::Reference> references;
   std::vector<Step> steps;
   std::vector<BufferId> inputs;  ///< inputs and params, in order of creation
   std::vector<BufferId> outputs;
   std::int64_t arena_bytes = 0;        ///< temporaries, after planning
   std::int64_t live_bytes = 0;         ///< the most that is alive at once: no plan needs less
   std::shared_ptr<const Graph> graph;  ///< what it was made from, prepared
+
+  [[nodiscard]] const loop::Reference& reference_of(const CallStep& call) const {
+    return references[call.reference];
+  }
+  /// Where ops are found that were registered at run time.
+  [[nodiscard]] const Registry& registry() const {
+    return graph ? graph->registry() : default_registry();
+  }
 };
 
 /// An output whose buffer is that of an input: the run replaces the input's value.

@@ -12,11 +12,6 @@ using llvm::Value;
 
 bool has_sign(DType d) { return d != DType::U8 && d != DType::U32; }
 
-loop::FaultKind fault_of(BinaryKind kind) {
-  if (kind == BinaryKind::Div) return loop::FaultKind::Division;
-  return kind == BinaryKind::Rem ? loop::FaultKind::Remainder : loop::FaultKind::Exponent;
-}
-
 // a/b towards zero, for b that is not 0 and, where there are signs, not -1. Vectors divide as
 // floats, which have digits enough: a quotient that is no integer is at least 1/b from the next.
 Value* quotient(llvm::IRBuilder<>& b, DType dtype, Value* x, Value* y) {
@@ -47,7 +42,7 @@ Value* KernelEmitter::checked_binary(const Instr& i, Value* column) {
   if (auto* known = llvm::dyn_cast<llvm::Constant>(bad);
       known == nullptr || !known->isNullValue()) {
     Value* counts = lanes_of(bad) > 1 && mask_ != nullptr ? b_.CreateAnd(bad, mask_) : bad;
-    report(fault_of(i.binary()), counts, lanes_.cast(b, i.dtype, DType::I64), 0);
+    report(loop::fault_of(i), counts, lanes_.cast(b, i.dtype, DType::I64), 0);
     b = b_.CreateSelect(bad, power ? zero : one, b);
   }
   if (power) return int_power(a, b);

@@ -1,14 +1,13 @@
 #include "backend/cpu/codegen/lanes.h"
 
 #include <cmath>
-#include <limits>
 
 #include <llvm/IR/Intrinsics.h>
 
 #include "ricci/support/error.h"
 
 #include "backend/cpu/math/vector_math.h"
-#include "op/kinds.h"
+#include "loop/of_nothing.h"
 #include "type/small_dtype.h"
 
 namespace ricci::cpu {
@@ -383,27 +382,8 @@ Value* Lanes::complex_cast(Value* x, DType from, DType to) {
 }
 
 Value* Lanes::identity(ReduceKind kind, DType dtype, int lanes) {
-  constexpr double Inf = std::numeric_limits<double>::infinity();
-  switch (kind) {
-    case ReduceKind::Prod:
-    case ReduceKind::All: return constant(dtype, std::int64_t{1}, lanes);
-    case ReduceKind::Max:
-    case ReduceKind::Min: {
-      const bool max = pick_of(kind) == Pick::Largest;
-      if (is_float(dtype)) return constant(dtype, max ? -Inf : Inf, lanes);
-      const auto bits = static_cast<unsigned>(dtype == DType::Bool ? 1 : size_of(dtype) * 8);
-      const bool u = is_unsigned(dtype);
-      const llvm::APInt end =
-          max ? (u ? llvm::APInt::getMinValue(bits) : llvm::APInt::getSignedMinValue(bits))
-              : (u ? llvm::APInt::getMaxValue(bits) : llvm::APInt::getSignedMaxValue(bits));
-      return llvm::ConstantInt::get(held(dtype, lanes), end);
-    }
-    case ReduceKind::Sum:
-    case ReduceKind::Any: return constant(dtype, std::int64_t{0}, lanes);
-    case ReduceKind::Mean:
-    case ReduceKind::LogSumExp: break;
-  }
-  throw InternalError("a reduction was not rewritten");
+  return std::visit([&](auto number) { return constant(dtype, number, lanes); },
+                    loop::reduction_of_nothing(kind, dtype));
 }
 
 Value* Lanes::combine(ReduceKind kind, DType dtype, Value* a, Value* b) {

@@ -46,8 +46,8 @@ class Views {
 // A C++ kernel of our own.
 class NativeCall final : public CallKernel {
  public:
-  NativeCall(const CallStep& step, HostKernel kernel)
-      : call_(step.call), name_(step.reference.name()), kernel_(kernel) {
+  NativeCall(const Program& program, const CallStep& step, HostKernel kernel)
+      : call_(step.call), name_(program.reference_of(step).name()), kernel_(kernel) {
     for (const BufferView& v : step.operands) operands_.emplace_back(v);
     for (const BufferView& v : step.results) results_.emplace_back(v);
     if (kernel_.scratch == nullptr) return;
@@ -94,16 +94,16 @@ class EmptyCallKernel final : public CallKernel {
 
 }  // namespace
 
-std::unique_ptr<CallKernel> make_call_kernel(const CallStep& step, const Registry& registry,
+std::unique_ptr<CallKernel> make_call_kernel(const Program& program, const CallStep& step,
                                              const AttachedKernels& attached) {
-  if (device::gives_nothing(step)) return std::make_unique<EmptyCallKernel>();
+  if (device::gives_nothing(program, step)) return std::make_unique<EmptyCallKernel>();
   if (const auto* product = std::get_if<loop::MatrixProduct>(&step.call)) {
     return make_matmul_call(*product, step, attached);
   }
-  if (auto plan = make_plan_call(step, attached)) return plan;
+  if (auto plan = make_plan_call(program, step, attached)) return plan;
   const HostKernel host = host_kernel(step.call);
-  if (host.run != nullptr) return std::make_unique<NativeCall>(step, host);
-  return make_reference_call(step, registry);
+  if (host.run != nullptr) return std::make_unique<NativeCall>(program, step, host);
+  return make_reference_call(program, step);
 }
 
 }  // namespace ricci::cpu

@@ -61,10 +61,10 @@ struct AttachedKernels {
   const loop::Kernel* after = nullptr;
 };
 
-/// The best kernel there is for a call; there always is one. Ops registered at run time are looked
-/// up in `registry`, which must outlive the kernel.
-[[nodiscard]] std::unique_ptr<CallKernel> make_call_kernel(const CallStep& step,
-                                                           const Registry& registry,
+/// The best kernel there is for a call of a program; there always is one. The program's registry
+/// must outlive it.
+[[nodiscard]] std::unique_ptr<CallKernel> make_call_kernel(const Program& program,
+                                                           const CallStep& step,
                                                            const AttachedKernels& attached = {});
 
 /// Are tiles that end at multiples of `part` elements made of whole rows of a kernel?

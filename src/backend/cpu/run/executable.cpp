@@ -73,7 +73,6 @@ struct Executable::Ready {
 Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code, ThreadPool& pool)
     : program_(std::move(program)), pool_(pool) {
   const std::vector<KernelCode> kernels = code.kernels(program_->kernels);
-  const Registry& registry = program_->graph ? program_->graph->registry() : default_registry();
   for (const Step& step : program_->steps) {
     throw_if_stopped();
     Ready ready;
@@ -89,7 +88,7 @@ Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code,
         ready.after = prepare({&*call->after, 1}, kernels);
         attached.after = &program_->kernels[call->after->kernel];
       }
-      ready.call = make_call_kernel(*call, registry, attached);
+      ready.call = make_call_kernel(*program_, *call, attached);
       only_compiled_ = false;
       scratch_bytes_ = std::max(scratch_bytes_, ready.call->scratch_bytes());
       thread_bytes_ = std::max(thread_bytes_, thread_scratch_bytes(ready.call->thread_bytes()));
@@ -378,7 +377,7 @@ class Runner {
       if (step.after) after.emplace(*this, ready.after, *step.after, *e.program_, frame, what);
       ready.call->run_with(given, {before ? &*before : nullptr, after ? &*after : nullptr});
     } catch (const std::exception&) {
-      device::fail_call(step, what);
+      device::fail_call(*e.program_, step, what);
     }
   }
 

@@ -90,8 +90,10 @@ class RowMajorCall : public CallKernel {
 // The host kernel of a call on row-major arrays.
 class PlainLoops {
  public:
-  explicit PlainLoops(const CallStep& step)
-      : call_(step.call), name_(step.reference.name()), kernel_(host_kernel(step.call)) {
+  PlainLoops(const Program& program, const CallStep& step)
+      : call_(step.call),
+        name_(program.reference_of(step).name()),
+        kernel_(host_kernel(step.call)) {
     for (const BufferView& v : step.operands) add(operands_, v);
     for (const BufferView& v : step.results) add(results_, v);
   }
@@ -144,10 +146,11 @@ bool all_finite(const std::byte* data, std::int64_t n, Bits exponent) {
 
 class ConvCall final : public RowMajorCall {
  public:
-  ConvCall(const CallStep& step, const loop::Convolution& geometry, const AttachedKernels& attached)
+  ConvCall(const Program& program, const CallStep& step, const loop::Convolution& geometry,
+           const AttachedKernels& attached)
       : RowMajorCall(step),
         plan_(geometry),
-        plain_(step),
+        plain_(program, step),
         dtype_(geometry.dtype),
         factors_(*step.operands[1].type.numel()),
         pads_(geometry.of != loop::Convolution::Of::ImageGradient &&
@@ -233,13 +236,13 @@ class PoolCall final : public RowMajorCall {
 class OddOperands {
  public:
   /// Looks at the first `count` operands.
-  OddOperands(const CallStep& step, std::size_t count, const MaskKind& mask)
+  OddOperands(const Program& program, const CallStep& step, std::size_t count, const MaskKind& mask)
       : masked_(mask.kind != MaskKind::Kind::None) {
     CallStep plain = step;
     for (BufferView& v : plain.operands) v.layout = loop::contiguous(dims_of(v));
     for (std::size_t k = 0; k < count; ++k) operands_.push_back(*step.operands[k].type.numel());
     for (const BufferView& v : step.results) results_.push_back(*v.type.numel());
-    careful_ = make_reference_call(plain, default_registry());
+    careful_ = make_reference_call(program, plain);
   }
   void repair(ThreadPool& pool, std::span<const std::byte* const> in,
               std::span<std::byte* const> out) const {
@@ -289,11 +292,11 @@ class OddOperands {
 
 class AttentionCall final : public RowMajorCall {
  public:
-  AttentionCall(const CallStep& step, const loop::Attention& a)
+  AttentionCall(const Program& program, const CallStep& step, const loop::Attention& a)
       : RowMajorCall(step),
         role_(a),
         plan_(a, a.mask_operand < 0 ? DType::F32 : step.operands[at(a.mask_operand)].type.dtype),
-        odd_(step, a.pass == loop::Pass::Forward ? 3 : 4, a.mask) {}
+        odd_(program, step, a.pass == loop::Pass::Forward ? 3 : 4, a.mask) {}
   [[nodiscard]] std::string_view how() const override { return "attention"; }
 
  private:
@@ -378,9 +381,10 @@ class FourierCall final : public RowMajorCall {
 
 }  // namespace
 
-std::unique_ptr<CallKernel> make_plan_call(const CallStep& step, const AttachedKernels& attached) {
+std::unique_ptr<CallKernel> make_plan_call(const Program& program, const CallStep& step,
+                                           const AttachedKernels& attached) {
   if (const auto* conv = std::get_if<loop::Convolution>(&step.call)) {
-    return std::make_unique<ConvCall>(step, *conv, attached);
+    return std::make_unique<ConvCall>(program, step, *conv, attached);
   }
   if (const auto* pool = std::get_if<loop::Pooling>(&step.call)) {
     return std::make_unique<PoolCall>(step, *pool);
@@ -394,7 +398,7 @@ std::unique_ptr<CallKernel> make_plan_call(const CallStep& step, const AttachedK
   }
   const auto* attention = std::get_if<loop::Attention>(&step.call);
   if (attention != nullptr && step.operands[0].type.dtype == DType::F32) {
-    return std::make_unique<AttentionCall>(step, *attention);
+    return std::make_unique<AttentionCall>(program, step, *attention);
   }
   return nullptr;
 }

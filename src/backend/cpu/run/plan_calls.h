@@ -8,7 +8,8 @@
 namespace ricci::cpu {
 
 /// The plan's call; null when there is none.
-[[nodiscard]] std::unique_ptr<CallKernel> make_plan_call(const CallStep& step,
+[[nodiscard]] std::unique_ptr<CallKernel> make_plan_call(const Program& program,
+                                                         const CallStep& step,
                                                          const AttachedKernels& attached);
 
 }  // namespace ricci::cpu

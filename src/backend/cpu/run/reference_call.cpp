@@ -7,7 +7,7 @@ namespace {
 
 class ReferenceKernel final : public CallKernel {
  public:
-  ReferenceKernel(const CallStep& step, const Registry& registry) : call_(step, registry) {}
+  ReferenceKernel(const Program& program, const CallStep& step) : call_(program, step) {}
   void run(const CallArguments& a) const override { call_.run(a.operands, a.results, a.seed); }
   [[nodiscard]] std::string_view how() const override { return "host call"; }
 
@@ -17,8 +17,8 @@ class ReferenceKernel final : public CallKernel {
 
 }  // namespace
 
-std::unique_ptr<CallKernel> make_reference_call(const CallStep& step, const Registry& registry) {
-  return std::make_unique<ReferenceKernel>(step, registry);
+std::unique_ptr<CallKernel> make_reference_call(const Program& program, const CallStep& step) {
+  return std::make_unique<ReferenceKernel>(program, step);
 }
 
 }  // namespace ricci::cpu

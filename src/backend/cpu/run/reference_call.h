@@ -7,8 +7,9 @@
 
 namespace ricci::cpu {
 
-/// Slow. Ops registered at run time are looked up in `registry`, which must outlive the kernel.
-[[nodiscard]] std::unique_ptr<CallKernel> make_reference_call(const CallStep& step,
-                                                              const Registry& registry);
+/// Slow. Ops registered at run time are looked up in the program's registry, which must outlive the
+/// kernel.
+[[nodiscard]] std::unique_ptr<CallKernel> make_reference_call(const Program& program,
+                                                              const CallStep& step);
 
 }  // namespace ricci::cpu

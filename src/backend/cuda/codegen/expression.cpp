@@ -9,6 +9,7 @@
 
 #include "ricci/support/error.h"
 
+#include "loop/of_nothing.h"
 #include "op/kinds.h"
 #include "type/elements.h"
 #include "type/small_dtype.h"
@@ -314,26 +315,8 @@ DType reduced_in(ReduceKind kind, DType dtype) {
 }
 
 std::string reduction_of_nothing(ReduceKind kind, DType dtype) {
-  constexpr double Inf = std::numeric_limits<double>::infinity();
-  switch (kind) {
-    case ReduceKind::Any: return "false";
-    case ReduceKind::All: return "true";
-    case ReduceKind::Prod: return constant_text(dtype, std::int64_t{1});
-    case ReduceKind::Max:
-    case ReduceKind::Min: {
-      const bool largest = pick_of(kind) == Pick::Largest;
-      if (is_float(dtype)) return constant_text(dtype, largest ? -Inf : Inf);
-      if (is_complex(dtype)) break;
-      if (dtype == DType::Bool) return largest ? "false" : "true";
-      const auto bits = static_cast<unsigned>(size_of(dtype) * 8);
-      const std::uint64_t all = ~std::uint64_t{0} >> (64 - bits + (is_unsigned(dtype) ? 0 : 1));
-      const auto high = static_cast<std::int64_t>(all);
-      const std::int64_t low = is_unsigned(dtype) ? 0 : -high - 1;
-      return constant_text(dtype, largest ? low : high);
-    }
-    default: break;
-  }
-  return constant_text(dtype, std::int64_t{0});
+  const DType held = reduced_in(kind, dtype);
+  return constant_text(held, loop::reduction_of_nothing(kind, held));
 }
 
 const char* combiner(ReduceKind kind) {

@@ -20,7 +20,7 @@ void for_each_text(const Program& program, bool calls_alone, const F& f) {
     if (const auto* loop = std::get_if<LoopStep>(&step.what)) {
       if (!calls_alone) f(print_loop(loop->loop, "loop"), step.label);
     } else if (const auto* call = std::get_if<CallStep>(&step.what)) {
-      const auto plan = plan_call(*call, nullptr);
+      const auto plan = plan_call(program, *call, nullptr);
       if (!plan) continue;
       for (const auto& part : plan->parts) {
         if (const auto* launch = std::get_if<CallLaunch>(&part)) f(launch->text, step.label);

@@ -112,10 +112,9 @@ void Executable::collect_step(std::size_t s, Texts& texts, Origins& origins) {
   } else if (const auto* call = std::get_if<CallStep>(&step.what)) {
     if (call->before) add_kernel(ready.before, *call->before);
     if (call->after) add_kernel(ready.after, *call->after);
-    ready.plan = plan_call(*call, &gpu_);
+    ready.plan = plan_call(*program_, *call, &gpu_);
     if (!ready.plan) {
-      const Registry& registry = program_->graph ? program_->graph->registry() : default_registry();
-      ready.host_call.emplace(*call, registry);
+      ready.host_call.emplace(*program_, *call);
       needs_.nodes = NeverCaptured;
       return;
     }

@@ -121,14 +121,13 @@ void Runner::loop(const Executable::ReadyLaunch& ready, const LoopStep& step, co
 }
 
 void Runner::call(const Executable& e, std::size_t s, const Frame& frame) {
-  const Step& step = e.program_->steps[s];
-  const auto& call = std::get<CallStep>(step.what);
+  const auto& call = std::get<CallStep>(e.program_->steps[s].what);
   const Executable::Ready& ready = e.steps_[s];
   if (call.before) launch_kernel(*e.program_, ready.before[0], *call.before, frame);
   if (ready.plan) {
     run_plan(ready, call, frame);
   } else {
-    host_call(ready, step, call, frame);
+    host_call(e, s, frame);
   }
   if (call.after) launch_kernel(*e.program_, ready.after[0], *call.after, frame);
 }
@@ -168,9 +167,10 @@ void Runner::run_plan(const Executable::Ready& ready, const CallStep& call, cons
   }
 }
 
-void Runner::host_call(const Executable::Ready& ready, const Step& step, const CallStep& call,
-                       const Frame& frame) {
+void Runner::host_call(const Executable& e, std::size_t s, const Frame& frame) {
   wait();
+  const Step& step = e.program_->steps[s];
+  const auto& call = std::get<CallStep>(step.what);
   Memory& memory = root_.memory_;
   std::vector<HostCopy> operands;
   std::vector<HostCopy> results;
@@ -181,9 +181,9 @@ void Runner::host_call(const Executable::Ready& ready, const Step& step, const C
   for (HostCopy& c : operands) from.push_back(c.first());
   for (HostCopy& c : results) to.push_back(c.first());
   try {
-    ready.host_call->run(from, to, arguments_.seed);
+    e.steps_[s].host_call->run(from, to, arguments_.seed);
   } catch (const std::exception&) {
-    device::fail_call(call, step);
+    device::fail_call(*e.program_, call, step);
   }
   for (const HostCopy& c : results) c.give_back(memory);
 }

@@ -23,8 +23,7 @@ class Runner {
   void loop(const Executable::ReadyLaunch& ready, const LoopStep& step, const Frame& frame);
   void call(const Executable& executable, std::size_t step, const Frame& frame);
   void run_plan(const Executable::Ready& ready, const CallStep& call, const Frame& frame);
-  void host_call(const Executable::Ready& ready, const Step& step, const CallStep& call,
-                 const Frame& frame);
+  void host_call(const Executable& e, std::size_t s, const Frame& frame);
   void control(const Executable& executable, std::size_t step, Frame& frame);
   /// Waits until all that was asked for is done, and tells of a fault that was met.
   void wait();

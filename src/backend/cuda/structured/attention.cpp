@@ -36,8 +36,10 @@ std::string allowed_text(const loop::Attention& a, DType mask) {
                          a.mask.window);
     case MaskKind::Kind::Custom:
       return fmt::format("H({}) >= H(0.5)", from_stored(mask, "mask[MASK_AT]"));
-    default: return "true";
+    case MaskKind::Kind::None:
+    case MaskKind::Kind::Bias: break;
   }
+  return "true";
 }
 
 // What all kernels begin with. `score` gives Z and the slope of the cap from a plain product.

@@ -65,12 +65,12 @@ bool serves(const loop::Call& call, std::span<const Type> operands) {
   return std::visit(Serving{operands}, call);
 }
 
-std::optional<CallPlan> plan_call(const CallStep& step, const Gpu* gpu) {
+std::optional<CallPlan> plan_call(const Program& program, const CallStep& step, const Gpu* gpu) {
   std::vector<Type> types;
   for (const BufferView& v : step.operands) types.push_back(v.type);
   if (!serves(step.call, types)) return std::nullopt;
   PlanBuilder builder(step);
-  if (device::gives_nothing(step)) return std::move(builder.plan);
+  if (device::gives_nothing(program, step)) return std::move(builder.plan);
   std::visit(Planning{builder, gpu}, step.call);
   return std::move(builder.plan);
 }

@@ -77,6 +77,7 @@ struct CallPlan {
 /// Does the GPU have a kernel for a call on operands of these types?
 [[nodiscard]] bool serves(const loop::Call& call, std::span<const Type> operands);
 /// Nothing for what is served by the host. `gpu` may be null: then no library is used.
-[[nodiscard]] std::optional<CallPlan> plan_call(const CallStep& step, const Gpu* gpu);
+[[nodiscard]] std::optional<CallPlan> plan_call(const Program& program, const CallStep& step,
+                                                const Gpu* gpu);
 
 }  // namespace ricci::cuda

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "ricci/support/error.h"
+
 #include "backend/cuda/codegen/expression.h"
 #include "backend/cuda/structured/roles.h"
 #include "backend/cuda/structured/tiles.h"
@@ -119,17 +121,13 @@ std::string combine_window(ReduceKind kind) {
     case ReduceKind::Max: return "total > here || total != total ? total : here";
     case ReduceKind::Min: return "total < here || total != total ? total : here";
     case ReduceKind::Prod: return "total * here";
-    default: return "total + here";
+    case ReduceKind::Sum:
+    case ReduceKind::Mean: return "total + here";
+    case ReduceKind::Any:
+    case ReduceKind::All:
+    case ReduceKind::LogSumExp: break;
   }
-}
-
-const char* window_of_nothing(ReduceKind kind) {
-  switch (kind) {
-    case ReduceKind::Max: return "H(-Infinity)";
-    case ReduceKind::Min: return "H(Infinity)";
-    case ReduceKind::Prod: return "H(1)";
-    default: return "H(0)";
-  }
+  throw InternalError("a pooling of no known kind");
 }
 
 void pool_windows(PlanBuilder& builder, const loop::Pooling& g) {
@@ -147,8 +145,9 @@ void pool_windows(PlanBuilder& builder, const loop::Pooling& g) {
         total = {};
       }}
     {}y[i] = {};)",
-      window_of_nothing(g.kind), from_stored(g.dtype, "x[plane + (top + u) * W_IN + left + v]"),
-      combine_window(g.kind), g.kind == ReduceKind::Mean ? "total /= " + count + ";\n    " : "",
+      reduction_of_nothing(g.kind == ReduceKind::Mean ? ReduceKind::Sum : g.kind, widened(g.dtype)),
+      from_stored(g.dtype, "x[plane + (top + u) * W_IN + left + v]"), combine_window(g.kind),
+      g.kind == ReduceKind::Mean ? "total /= " + count + ";\n    " : "",
       to_stored(g.dtype, "total"));
   const std::vector<Parameter> parameters = {{builder.row_major(0), g.dtype, "x"},
                                              {result(0), g.dtype, "y", true}};
