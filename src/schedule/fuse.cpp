@@ -53,6 +53,22 @@ std::optional<ReductionPlan> with_row(const Item& item, std::int64_t row) {
   return plan;
 }
 
+// How many columns a reduction of rows walks down together. Few rows are not worth chunks, whose
+// partial results would be about as large as what they combine: the columns are shared out instead,
+// in parts whose totals stay in the nearest cache. Where nothing is kept above, kernels are left
+// the chance to reduce the columns too, unless they are so many that this is unlikely.
+std::int64_t columns_together(const Item& item, std::int64_t columns, const KernelShape& shape) {
+  constexpr std::int64_t ShortestPart = 64;
+  constexpr std::int64_t RowsWorthChunk = 16;
+  std::int64_t combined = 1;
+  for (std::size_t i = 0; i < item.dims.size(); ++i) combined *= item.reduced[i] ? item.dims[i] : 1;
+  const bool alone = element_count(item.dims) == columns * combined;
+  if (combined >= RowsWorthChunk * shape.most_chunks) return columns;
+  if (columns <= (alone ? shape.longest_row : 2 * shape.running_part)) return columns;
+  return part_of_row(columns, ShortestPart, shape.running_part, boundaries_of(item.dims, 1))
+      .value_or(columns);
+}
+
 // The row a reduction would choose for itself: its last axes that share a fate.
 std::int64_t natural_row(const Item& item, const KernelShape& shape) {
   std::size_t i = item.dims.size();
@@ -63,8 +79,9 @@ std::int64_t natural_row(const Item& item, const KernelShape& shape) {
   for (; i > 0 && (item.dims[i - 1] == 1 || item.reduced[i - 1] == reduced); --i) {
     row *= item.dims[i - 1];
   }
+  if (!reduced) return columns_together(item, row, shape);
   const std::int64_t rows = element_count(item.dims) / row;
-  if (!reduced || row <= shape.longest_row || rows >= shape.enough_rows) return row;
+  if (row <= shape.longest_row || rows >= shape.enough_rows) return row;
   return part_of_row(row, shape.shortest_part, shape.longest_row, boundaries_of(item.dims, 1))
       .value_or(row);
 }

@@ -188,12 +188,16 @@ Change expand_unclaimed(const Graph& graph, const ProgramOptions& options) {
       return is_small_float(in.type(node.operands[0]).dtype) && !is_claimed(in, node, options);
     }
     const auto* reduce = node.op.as<op::Reduce>();
-    return (reduce != nullptr && is_by_others(reduce->op)) || schedule::is_scatter(node.op) ||
-           rule::is_by_taps(node) || rule::is_by_parts(in, node) || must_expand(in, node, options);
+    return (reduce != nullptr && is_by_others(reduce->op)) || node.op.is<op::StopGradient>() ||
+           schedule::is_scatter(node.op) || rule::is_by_taps(node) || rule::is_by_parts(in, node) ||
+           must_expand(in, node, options);
   };
   return replace_where(graph, "prepare_for_device", concerns,
                        [&](const NodeVisit& v) -> NewResults {
                          if (is_attention(v.node.op)) return attention_in_f32(v);
+                         // Nothing is differentiated any more: what a gradient computes behind
+                         // one may be what the function has computed.
+                         if (v.node.op.is<op::StopGradient>()) return v.operands;
                          if (schedule::is_scatter(v.node.op)) {
                            NewResults loops = schedule::scatter_by_loops(v, target_of(options));
                            if (loops) return loops;

@@ -8,9 +8,11 @@
 #include "ricci/build/build.h"
 #include "ricci/build/quant.h"
 #include "ricci/quant/scheme.h"
+#include "ricci/runtime/compiled_graph.h"
 
 #include "backend/agreement.h"
 #include "support/compare.h"
+#include "support/every_device.h"
 
 namespace ricci::testing {
 namespace {
@@ -81,6 +83,30 @@ TEST(BackendPackedProduct, ExpertsAgree) {
   expect_agreement_everywhere(g, {{"x", random_tensor(1, f32({23, 512}))},
                                   {"i", random_tensor(2, i32({23, 2}), 0, 4)},
                                   {"w", w}});
+}
+
+// Experts with few rows and with many, more depth than is decoded at once, strips that are not
+// full.
+TEST(BackendPackedProduct, ExpertsOfManyBlocksAgreeOnAnyThreads) {
+  const Tensor w = packed(quant::Format::Q4K, 1536, 53 * 5);
+  Graph g("experts");
+  const Value x = g.input("x", f32({37, 1536}));
+  const Value i = g.input("i", i32({37}));
+  g.set_outputs(
+      {dequant_grouped_matmul(x, g.param("w", w.type()), i, {.scheme = "q4_k", .n = 53})});
+  std::vector<double> picked(37, 3);  // expert 1 has no rows, 0 two, 2 nine, 4 one
+  for (const std::size_t row : {5, 30}) picked[row] = 0;
+  for (std::size_t row = 7; row < 25; row += 2) picked[row] = 2;
+  picked[36] = 4;
+  const Feeds feeds = {{"x", random_tensor(1, x.type())},
+                       {"i", Tensor::from_numbers<double>(i.type(), picked)},
+                       {"w", w}};
+  expect_agreement_everywhere(g, feeds);
+  if (!has_device("cpu")) return;
+  const Tensor one = compile(g, Device::cpu(1)).run(feeds)[0];
+  for (const int threads : {2, 3, 8}) {
+    EXPECT_TRUE(compile(g, Device::cpu(threads)).run(feeds)[0].identical(one)) << threads;
+  }
 }
 
 // Rounded to 8 bits: the same integers whether they are multiplied as such or as floats.

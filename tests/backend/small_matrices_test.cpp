@@ -10,6 +10,7 @@
 #include "ricci/build/linalg.h"
 #include "ricci/runtime/compiled_graph.h"
 
+#include "backend/agreement.h"
 #include "backend/cpu/kernels/cpu_features.h"
 #include "backend/cpu/kernels/vector_kernels.h"
 #include "support/compare.h"
@@ -236,6 +237,30 @@ TEST_F(BackendSmallMatrices, ASingularSystemIsNamed) {
     EXPECT_EQ(e.code(), ErrorCode::SingularMatrix);
     EXPECT_NE(std::string(e.what()).find("matrix 13 of"), std::string::npos) << e.what();
     EXPECT_NE(std::string(e.what()).find("row 2"), std::string::npos) << e.what();
+  }
+}
+
+// Small ones by substitution here, larger ones by the library: both ends of what is small.
+TEST_F(BackendSmallMatrices, TrianglesOfAnySizeAreSolved) {
+  for (const DType dtype : {DType::F32, DType::F64, DType::BF16, DType::C64, DType::C128}) {
+    for (const auto& [n, columns] : {std::pair{1, 1}, std::pair{4, 16}, std::pair{7, 3},
+                                     std::pair{20, 20}, std::pair{21, 19}, std::pair{70, 1}}) {
+      for (const bool lower : {false, true}) {
+        for (const bool transposed : {false, true}) {
+          SCOPED_TRACE(
+              fmt::format("{} {} by {} {} {}", name(dtype), n, columns, lower, transposed));
+          Graph g("solve");
+          const Value a = g.input("a", {dtype, {5, n, n}});
+          const Value b = g.input("b", {dtype, {5, n, columns}});
+          // Diagonally dominant, so that rounding is not multiplied.
+          const Value sum = a * (0.25 / n) + matrix_power(a, 0);
+          g.set_outputs({triangular_solve(sum, b, {.lower = lower, .transpose = transposed}),
+                         triangular_solve(sum, b, {.lower = lower, .unit = true})});
+          expect_agreement_everywhere(
+              g, {{"a", random_tensor(1, a.type())}, {"b", random_tensor(2, b.type())}});
+        }
+      }
+    }
   }
 }
 

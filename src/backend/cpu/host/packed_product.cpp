@@ -6,11 +6,13 @@
 #include <cstring>
 #include <optional>
 #include <type_traits>
+#include <vector>
 
 #include "backend/cpu/host/indices.h"
 #include "backend/cpu/host/kernels.h"
 #include "backend/cpu/structured/int8_product.h"
 #include "backend/cpu/structured/thread_scratch.h"
+#include "support/align.h"
 
 namespace ricci::cpu {
 namespace {
@@ -163,7 +165,8 @@ class Experts {
         order_(scratch.take<std::int64_t>(rows_.products())),
         sorted_(scratch.take<N>(rows_.products() * rows_.in())),
         sums_(scratch.take<N>(rows_.products() * rows_.out())),
-        room_(scratch.take<std::byte>(most([](const Plan& p) { return p.scratch_bytes(); }))) {}
+        room_bytes_(room_for_all()),
+        room_(scratch.take<std::byte>(room_bytes_)) {}
 
   [[nodiscard]] std::int64_t thread_bytes() const {
     return most([](const Plan& p) { return p.thread_bytes(); });
@@ -182,12 +185,7 @@ class Experts {
     copy_rows(rows_.in(), [&](std::int64_t place) {
       return std::pair(sorted_ + place * rows_.in(), x + order_[place] / role_.picks * rows_.in());
     });
-    for (std::int64_t first = 0; first < count;) {
-      std::int64_t last = first + 1;
-      while (last < count && expert[order_[last]] == expert[order_[first]]) ++last;
-      multiply(expert[order_[first]], first, last);
-      first = last;
-    }
+    multiply_all();
     N* y = rows_.y();
     copy_rows(rows_.out(), [&](std::int64_t place) {
       return std::pair(y + order_[place] * rows_.out(), sums_ + place * rows_.out());
@@ -219,14 +217,46 @@ class Experts {
                    }
                  });
   }
-  void multiply(std::int64_t expert, std::int64_t first, std::int64_t last) const {
+  // Enough for the largest product, and for all of them at once unless that is much.
+  [[nodiscard]] std::int64_t room_for_all() const {
+    constexpr std::int64_t Enough = 16 << 20;
+    constexpr std::int64_t Few = 9;  // an expert's rows, rounded up to what is packed together
+    const std::int64_t largest = most([](const Plan& p) { return p.scratch_bytes(); });
+    const std::int64_t parts = std::min(role_.experts, rows_.products());
+    const std::int64_t each = aligned(Plan(shape_of(role_, Few)).scratch_bytes());
+    if (each > 0 && parts > Enough / each) return std::max(largest, Enough);
+    return std::max(largest, std::min(aligned(largest) + parts * each, Enough));
+  }
+
+  // Products run together, as many at a time as there is room for.
+  void multiply_all() const {
+    std::vector<typename Plan::Call> calls;
+    std::int64_t used = 0;
+    const std::int64_t count = rows_.products();
+    const std::int64_t* expert = indices_.data();
+    for (std::int64_t first = 0, last = 0; first < count; first = last) {
+      while (last < count && expert[order_[last]] == expert[order_[first]]) ++last;
+      const Plan plan(shape_of(role_, last - first));
+      const std::int64_t bytes = aligned(plan.scratch_bytes());
+      if (used + plan.scratch_bytes() > room_bytes_) {
+        Plan::run_all(call_.pool, calls);
+        calls.clear();
+        used = 0;
+      }
+      calls.push_back({plan, sorted_ + first * rows_.in(), weight_of(expert[order_[first]]),
+                       sums_ + first * rows_.out(), room_ + used});
+      used += bytes;
+    }
+    Plan::run_all(call_.pool, calls);
+  }
+  [[nodiscard]] StoredWeight weight_of(std::int64_t expert) const {
     const quant::FormatInfo& format = quant::info(role_.scheme.format);
     const std::int64_t bytes =
         role_.depth / format.block_length * format.block_bytes * role_.columns;
-    const StoredWeight weight(role_.scheme, role_.depth, role_.columns,
-                              {.codes = codes_.as<std::uint8_t>() + expert * bytes});
-    const Plan plan(shape_of(role_, last - first));
-    plan.run(call_.pool, sorted_ + first * rows_.in(), weight, sums_ + first * rows_.out(), room_);
+    return {role_.scheme,
+            role_.depth,
+            role_.columns,
+            {.codes = codes_.as<std::uint8_t>() + expert * bytes}};
   }
 
   const loop::PackedProduct& role_;
@@ -237,6 +267,7 @@ class Experts {
   std::int64_t* order_;
   N* sorted_;
   N* sums_;
+  std::int64_t room_bytes_;
   std::byte* room_;
 };
 

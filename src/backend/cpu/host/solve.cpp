@@ -6,6 +6,7 @@
 #include "backend/cpu/host/kernels.h"
 #include "backend/cpu/host/lapack.h"
 #include "backend/cpu/host/scratch.h"
+#include "backend/cpu/host/simd.h"
 #include "backend/cpu/host/small_matrices.h"
 
 namespace ricci::cpu {
@@ -118,6 +119,30 @@ void solve_triangle(const Triangle& t, const F* a, F* x) {
   }
 }
 
+// Systems so small that to call the library, one at a time, takes longer than to solve them.
+constexpr std::int64_t SmallWork = 8192;
+
+// Rows of x one after the other, as they become known.
+template <class F>
+void substitute_small(const loop::Solve& s, bool downwards, const F* a, F* x) {
+  const auto subtract = [&s](F factor, const F* __restrict from, F* __restrict to) RICCI_INLINE {
+    for (std::int64_t j = 0; j < s.columns; ++j) to[j] -= factor * from[j];
+  };
+  const auto row_at = [&](std::int64_t step) { return downwards ? step : s.rows - 1 - step; };
+  vectorised([&]() RICCI_INLINE {
+    for (std::int64_t step = 0; step < s.rows; ++step) {
+      const std::int64_t i = row_at(step);
+      F* to = x + i * s.columns;
+      for (std::int64_t known = 0; known < step; ++known) {
+        const std::int64_t k = row_at(known);
+        subtract(s.transpose ? a[k * s.rows + i] : a[i * s.rows + k], x + k * s.columns, to);
+      }
+      const F pivot = a[i * (s.rows + 1)];
+      for (std::int64_t j = 0; !s.unit && j < s.columns; ++j) to[j] /= pivot;
+    }
+  });
+}
+
 template <class F>
 class TriangularSolve {
  public:
@@ -143,6 +168,10 @@ class TriangularSolve {
     const std::int64_t size = s_.rows * s_.columns;
     if (size == 0) return;
     F* x = x_ + system * size;
+    if (s_.rows * size <= SmallWork) {
+      substitute_small(s_, is_downwards(), a, x);
+      return write_numbers(call_.results[0], system * size, size, x);
+    }
     solve_triangle({is_lower() ? CblasLower : CblasUpper, s_.transpose ? CblasTrans : CblasNoTrans,
                     s_.unit ? CblasUnit : CblasNonUnit, static_cast<blasint>(s_.rows),
                     static_cast<blasint>(s_.columns)},
@@ -152,11 +181,12 @@ class TriangularSolve {
 
   [[nodiscard]] bool is_lower() const { return s_.matrix == loop::Solve::Matrix::Lower; }
 
+  [[nodiscard]] bool is_downwards() const { return is_lower() != s_.transpose; }
+
   // The first zero in the order of substitution.
   void require_diagonal(const F* a, std::int64_t system) const {
-    const bool downwards = is_lower() != s_.transpose;
     for (std::int64_t step = 0; step < s_.rows; ++step) {
-      const std::int64_t i = downwards ? step : s_.rows - 1 - step;
+      const std::int64_t i = is_downwards() ? step : s_.rows - 1 - step;
       if (a[i * s_.rows + i] == F(0)) fail_singular(call_, system, i);
     }
   }

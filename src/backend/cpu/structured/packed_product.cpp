@@ -1,8 +1,8 @@
 #include "backend/cpu/structured/packed_product.h"
 
 #include <algorithm>
-#include <cstring>
 #include <type_traits>
+#include <vector>
 
 #include "backend/cpu/structured/thread_scratch.h"
 #include "support/align.h"
@@ -24,6 +24,9 @@ const ProductKernels<T>& sums_in() {
   }
 }
 
+// Rows of a piece that lie whole pages apart would compete for the same lines of the cache.
+constexpr std::int64_t RowGap = 16;
+
 std::int64_t whole_units(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
 
 }  // namespace
@@ -36,7 +39,6 @@ struct PackedProductPlan<T>::Tile {
   std::int64_t k0 = 0;
   std::int64_t k1 = 0;
   const T* piece = nullptr;
-  std::int64_t stride = 0;
 };
 
 // The geometry decides how it is cut, never the number of threads.
@@ -76,47 +78,84 @@ PackedProductPlan<T>::PackedProductPlan(const PackedShape& shape)
   const std::int64_t blocks = (shape.depth() + p.depth - 1) / p.depth;
   if (direct_) scratch_bytes_ = aligned(shape.rows * (shape.depth() / 16 + 1) * Size);
   if (panels_) scratch_bytes_ = aligned(blocks * strip_room_ * Size);
-  const std::int64_t piece = width_ * chunk_;
+  stride_ = along_rows_ ? chunk_ + RowGap : width_;
+  piece_ = (along_rows_ ? width_ : chunk_) * stride_;
   const std::int64_t strip = panels_ ? whole_units(width_, p.columns) * p.depth : 0;
-  thread_bytes_ = (piece + strip) * Size;
+  thread_bytes_ = (piece_ + strip) * Size;
   // Weights are floats before they are anything else.
   if (sizeof(T) != sizeof(float)) thread_bytes_ += std::max(width_, chunk_) * 4;
 }
 
 template <class T>
-void PackedProductPlan<T>::pack_x(ThreadPool& pool, const T* x, T* to) const {
-  const PanelKernels<T>& p = sums_in<T>().panels;
+std::int64_t PackedProductPlan<T>::orders() const {
+  if (tiles() == 0 || shape_.depth() == 0) return 0;
+  if (direct_) return along_rows_ ? shape_.rows : 0;
+  const std::int64_t block = sums_in<T>().panels.depth;
+  return panels_ ? (shape_.depth() + block - 1) / block : 0;
+}
+
+template <class T>
+std::int64_t PackedProductPlan<T>::tiles() const {
+  return shape_.rows == 0 ? 0 : (shape_.columns() + width_ - 1) / width_;
+}
+
+template <class T>
+void PackedProductPlan<T>::order(std::int64_t part, const T* x, T* to) const {
   const std::int64_t depth = shape_.depth();
-  pool.run((depth + p.depth - 1) / p.depth, [&](std::int64_t block) {
-    const std::int64_t k = block * p.depth;
-    p.pack_rows(x + k, depth, 1, shape_.rows, std::min(p.depth, depth - k),
-                to + block * strip_room_);
-  });
+  if constexpr (std::is_same_v<T, float>) {
+    if (direct_) {
+      const float* row = x + part * depth;
+      return vector_kernels().packed.sum_sixteens(row, depth, to + part * (depth / 16));
+    }
+  }
+  const PanelKernels<T>& p = sums_in<T>().panels;
+  const std::int64_t k = part * p.depth;
+  p.pack_rows(x + k, depth, 1, shape_.rows, std::min(p.depth, depth - k), to + part * strip_room_);
+}
+
+template <class T>
+void PackedProductPlan<T>::run_part(std::int64_t tile, const T* x, const StoredWeight& weight, T* y,
+                                    const T* ordered) const {
+  if (shape_.depth() == 0) {
+    const std::int64_t columns = std::min(width_, shape_.columns() - tile * width_);
+    for (std::int64_t m = 0; m < shape_.rows; ++m) {
+      std::fill_n(y + m * shape_.columns() + tile * width_, columns, T(0));
+    }
+    return;
+  }
+  if constexpr (std::is_same_v<T, float>) {
+    if (direct_) return run_direct(tile, x, weight, y, ordered);
+  }
+  run_tile(tile, x, weight, y, ordered);
 }
 
 template <class T>
 void PackedProductPlan<T>::run(ThreadPool& pool, const T* x, const StoredWeight& weight, T* y,
                                std::byte* scratch) const {
-  const std::int64_t columns = shape_.columns();
-  if (shape_.rows == 0 || columns == 0) return;
-  if (shape_.depth() == 0) {
-    std::memset(y, 0, static_cast<std::size_t>(shape_.rows * columns) * sizeof(T));
-    return;
-  }
-  const std::int64_t tiles = (columns + width_ - 1) / width_;
-  auto* packed_x = reinterpret_cast<T*>(scratch);
-  if constexpr (std::is_same_v<T, float>) {
-    if (direct_) {
-      const std::int64_t depth = shape_.depth();
-      for (std::int64_t m = 0; along_rows_ && m < shape_.rows; ++m) {
-        vector_kernels().packed.sum_sixteens(x + m * depth, depth, packed_x + m * (depth / 16));
-      }
-      pool.run(tiles, [&](std::int64_t tile) { run_direct(tile, x, weight, y, packed_x); });
-      return;
-    }
-  }
-  if (panels_) pack_x(pool, x, packed_x);
-  pool.run(tiles, [&](std::int64_t tile) { run_tile(tile, x, weight, y, packed_x); });
+  auto* ordered = reinterpret_cast<T*>(scratch);
+  pool.run(orders(), [&](std::int64_t part) { order(part, x, ordered); });
+  pool.run(tiles(), [&](std::int64_t tile) { run_part(tile, x, weight, y, ordered); });
+}
+
+template <class T>
+void PackedProductPlan<T>::run_all(ThreadPool& pool, std::span<const Call> calls) {
+  const auto each = [&](auto&& count, auto&& f) {
+    std::vector<std::int64_t> ends;
+    std::int64_t all = 0;
+    for (const Call& c : calls) ends.push_back(all += count(c.plan));
+    pool.run(all, [&](std::int64_t part) {
+      const auto which = std::ranges::upper_bound(ends, part) - ends.begin();
+      const Call& c = calls[static_cast<std::size_t>(which)];
+      const std::int64_t first = which == 0 ? 0 : ends[static_cast<std::size_t>(which) - 1];
+      f(c, part - first, reinterpret_cast<T*>(c.scratch));
+    });
+  };
+  each([](const PackedProductPlan& p) { return p.orders(); },
+       [](const Call& c, std::int64_t part, T* room) { c.plan.order(part, c.x, room); });
+  each([](const PackedProductPlan& p) { return p.tiles(); },
+       [](const Call& c, std::int64_t tile, T* room) {
+         c.plan.run_part(tile, c.x, c.weight, c.y, room);
+       });
 }
 
 template <class T>
@@ -172,13 +211,13 @@ void PackedProductPlan<T>::decode(const Tile& t, const StoredWeight& weight, T* 
   const std::int64_t column1 = along_rows_ ? t.k1 : t.column1;
   if constexpr (std::is_same_v<T, float>) {
     if (has_strips(t)) return decode_strips(t, weight, piece);
-    weight.decode(row0, row1, column0, column1, piece, t.stride);
+    weight.decode(row0, row1, column0, column1, piece, stride_);
   } else {
     auto* row = reinterpret_cast<float*>(reinterpret_cast<std::byte*>(piece) + thread_bytes_ -
                                          std::max(width_, chunk_) * 4);
     for (std::int64_t r = row0; r < row1; ++r) {
-      weight.decode(r, r + 1, column0, column1, row, t.stride);
-      std::copy_n(row, column1 - column0, piece + (r - row0) * t.stride);
+      weight.decode(r, r + 1, column0, column1, row, stride_);
+      std::copy_n(row, column1 - column0, piece + (r - row0) * stride_);
     }
   }
 }
@@ -193,7 +232,6 @@ void PackedProductPlan<T>::run_tile(std::int64_t tile, const T* x, const StoredW
   const std::int64_t depth = shape_.depth();
   for (t.k0 = 0; t.k0 < depth; t.k0 += chunk_) {
     t.k1 = std::min(depth, t.k0 + chunk_);
-    t.stride = along_rows_ ? chunk_ : width_;
     decode(t, weight, piece);
     panels_ ? multiply_panels(t, packed_x, y) : multiply_few(t, x, y);
   }
@@ -210,8 +248,8 @@ void PackedProductPlan<T>::multiply_few(const Tile& t, const T* x, T* y) const {
                  .a_row = shape_.depth(),
                  .a_column = 1,
                  .b = t.piece,
-                 .b_row = along_rows_ ? 1 : t.stride,
-                 .b_column = along_rows_ ? t.stride : 1,
+                 .b_row = along_rows_ ? 1 : stride_,
+                 .b_column = along_rows_ ? stride_ : 1,
                  .c = y + m * shape_.columns() + t.column0,
                  .c_row = shape_.columns(),
                  .accumulate = t.k0 > 0};
@@ -222,16 +260,16 @@ void PackedProductPlan<T>::multiply_few(const Tile& t, const T* x, T* y) const {
 template <class T>
 void PackedProductPlan<T>::multiply_panels(const Tile& t, const T* packed_x, T* y) const {
   const PanelKernels<T>& p = sums_in<T>().panels;
-  T* strip = const_cast<T*>(t.piece) + width_ * chunk_;
+  T* strip = const_cast<T*>(t.piece) + piece_;
   const std::int64_t columns = t.column1 - t.column0;
   for (std::int64_t k = t.k0; k < t.k1; k += p.depth) {
     const std::int64_t depth = std::min(p.depth, t.k1 - k);
     const std::int64_t from = k - t.k0;
     const bool in_strips = has_strips(t);
     if (along_rows_) {
-      p.pack_columns(t.piece + from, 1, t.stride, columns, depth, strip);
+      p.pack_columns(t.piece + from, 1, stride_, columns, depth, strip);
     } else if (!in_strips) {
-      p.pack_columns(t.piece + from * t.stride, t.stride, 1, columns, depth, strip);
+      p.pack_columns(t.piece + from * stride_, stride_, 1, columns, depth, strip);
     }
     p.multiply({.m = shape_.rows,
                 .n = columns,

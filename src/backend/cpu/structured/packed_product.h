@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "ricci/compiler/device/thread_pool.h"
 
@@ -33,9 +34,25 @@ class PackedProductPlan {
   void run(ThreadPool& pool, const T* x, const StoredWeight& weight, T* y,
            std::byte* scratch) const;
 
+  /// One of several products, in rooms of their own.
+  struct Call {
+    PackedProductPlan plan;
+    const T* x;
+    StoredWeight weight;
+    T* y;
+    std::byte* scratch;
+  };
+  /// All of them, with all of their parts side by side.
+  static void run_all(ThreadPool& pool, std::span<const Call> calls);
+
  private:
   struct Tile;
-  void pack_x(ThreadPool& pool, const T* x, T* to) const;
+  // Parts of x that are brought into order, and of the product.
+  [[nodiscard]] std::int64_t orders() const;
+  [[nodiscard]] std::int64_t tiles() const;
+  void order(std::int64_t part, const T* x, T* to) const;
+  void run_part(std::int64_t tile, const T* x, const StoredWeight& weight, T* y,
+                const T* ordered) const;
   [[nodiscard]] bool has_strips(const Tile& t) const;
   void decode_strips(const Tile& t, const StoredWeight& weight, float* piece) const;
   void decode(const Tile& t, const StoredWeight& weight, T* piece) const;
@@ -52,6 +69,8 @@ class PackedProductPlan {
   bool direct_ = false;      ///< few rows that need no piece of the weight in memory
   std::int64_t width_;       ///< columns of y in a tile
   std::int64_t chunk_;       ///< depth that is decoded at once
+  std::int64_t stride_;      ///< from row to row of the piece that is decoded
+  std::int64_t piece_;       ///< its elements
   std::int64_t strip_room_;  ///< elements of x, packed, for one block of the depth
   std::int64_t scratch_bytes_ = 0;
   std::int64_t thread_bytes_ = 0;
