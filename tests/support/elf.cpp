@@ -114,7 +114,8 @@ void expect_hardened(const std::string& path) {
   const ElfFacts facts = read_elf(path);
   for (const std::string& folder : facts.run_paths) {
     const bool beside_it = folder.starts_with("$ORIGIN/");  // wherever it is started
-    EXPECT_TRUE(folder.starts_with('/') || beside_it) << path << " looks for libraries in '" << folder << "'";
+    EXPECT_TRUE(folder.starts_with('/') || beside_it)
+        << path << " looks for libraries in '" << folder << "'";
   }
   EXPECT_TRUE(facts.independent) << path;
   EXPECT_TRUE(facts.bind_now) << path;

@@ -19,7 +19,8 @@ struct Package {
   std::uint64_t program_size;
   const void* const* functions;  ///< in the order a CodeSource is asked
   std::uint64_t function_count;
-  const void* const* parts;  ///< those of run/library_parts.h its calls need; naming them links them
+  const void* const*
+      parts;  ///< those of run/library_parts.h its calls need; naming them links them
   std::uint64_t part_count;
 };
 
