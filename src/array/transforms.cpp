@@ -45,6 +45,17 @@ std::string words(std::string_view what, std::span<const Array> args, const Plac
   return out;
 }
 
+// Integers among other leaves have zeros; where there is nothing else, somebody forgot a point.
+void require_floats(std::string_view what, std::span<const Array> args, const Places& wrt,
+                    std::source_location where) {
+  const auto counts = [&](std::size_t k) { return is_differentiable(args[k].dtype()); };
+  if (wrt.empty() || std::ranges::any_of(wrt, counts)) return;
+  refuse(
+      ErrorCode::DType, std::string(what),
+      fmt::format("'{}' is by {}, which has no derivative", what, args[wrt[0]].type().to_string()),
+      "it is by floats: 3.0 in place of 3, cast(x, DType::F32)", where);
+}
+
 Places all_places(std::size_t n) {
   Places out(n);
   for (std::size_t i = 0; i < n; ++i) out[i] = i;
@@ -80,6 +91,7 @@ void require_loss(const TracedFunction& f, std::string_view what, std::source_lo
 
 std::vector<Array> gradients(const TracedFunction& f, std::span<const Array> args,
                              const Places& wrt, std::source_location where) {
+  require_floats("grad", args, wrt, where);
   const std::vector<Array> all = with_captures(f, args);
   const auto made = made_from(f.callee, words("grad", args, wrt), [&](const Graph& g) {
     return one(value_and_grad(g, references(g, args, wrt), GradOptions::training()));
@@ -126,6 +138,7 @@ std::vector<Array> tangents(const TracedFunction& f, std::span<const Array> args
 
 std::vector<Array> jacobians(const TracedFunction& f, std::span<const Array> args,
                              const Places& wrt, bool forward, std::source_location where) {
+  require_floats(forward ? "jacfwd" : "jacrev", args, wrt, where);
   const Graph& graph = f.callee->graph;
   const auto made =
       made_from(f.callee, words(forward ? "jacfwd" : "jacrev", args, wrt), [&](const Graph& g) {
@@ -150,11 +163,8 @@ std::vector<Array> jacobians(const TracedFunction& f, std::span<const Array> arg
 std::vector<Array> hessians(const TracedFunction& f, std::span<const Array> args, const Places& wrt,
                             std::source_location where) {
   const Graph& graph = f.callee->graph;
+  require_floats("hessian", args, wrt, where);
   const auto counts = [&](std::size_t k) { return is_differentiable(args[k].dtype()); };
-  if (std::ranges::none_of(wrt, counts)) {
-    refuse(ErrorCode::DType, "hessian", "'hessian' is by something that has no derivative",
-           "it is by floats: cast(x, DType::F32)", where);
-  }
   const auto made = made_from(f.callee, words("hessian", args, wrt), [&](const Graph& g) {
     return one(hessian(g, references(g, args, wrt)));
   });

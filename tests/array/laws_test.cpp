@@ -193,7 +193,8 @@ void expect_captured_gradient(const Graph& graph, const std::vector<Array>& args
   };
   if (!check_gradient(whole, args, what)) return;
   const std::vector<Array> given(args.begin(), args.begin() + static_cast<std::ptrdiff_t>(half));
-  if (given.empty()) return;
+  const auto has_derivative = [](const Array& x) { return is_float(x.dtype()); };
+  if (std::ranges::none_of(given, has_derivative)) return;
   (void)check_gradient(part, given, what + ", captured");
   std::vector<Array> expected = jit(grad(whole))(args);
   expected.resize(half);

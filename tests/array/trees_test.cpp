@@ -97,6 +97,23 @@ TEST(ArrayTrees, IntegersAmongThemHaveNone) {
       Mixed{array({1.0, 2.0}), array({3, 4})});
   EXPECT_EQ(h("x", "x").to_vector(), (Numbers{6, 0, 0, 8}));
   EXPECT_EQ(h("x", "n").to_vector(), (Numbers{0, 0, 0, 0}));
+  const auto slope = grad([](const Mixed& m) { return sum(m.x * cast(m.n, DType::F32)); })(
+      Mixed{array({1.0, 2.0}), array({3, 4})});
+  EXPECT_EQ(slope.n.to_vector(), (Numbers{0, 0}));
+}
+
+// A whole number where a float was meant has no derivative, and not one of 0.
+TEST(ArrayTrees, DerivativesByIntegersAloneAreRefused) {
+  const auto f = [](const Array& x) { return sum(cast(x, DType::F32) * 2.0); };
+  for (const std::string& text :
+       {refusal([&] { (void)grad(f)(3); }), refusal([&] { (void)value_and_grad(f)(arange(3)); }),
+        refusal([&] { (void)jacfwd(f)(arange(3)); }), refusal([&] { (void)jacrev(f)(arange(3)); }),
+        refusal([&] { (void)hessian(f)(arange(3)); })}) {
+    EXPECT_NE(text.find("which has no derivative"), std::string::npos) << text;
+  }
+  const auto g = [&](const Array& x, const Array& n) { return sum(x) * f(n); };
+  EXPECT_EQ(grad(g)(array({1.0, 2.0}), arange(3)).to_vector(), (Numbers{6, 6}));
+  EXPECT_NE(refusal([&] { (void)grad<1>(g)(1.0, 3); }).find("i32[]"), std::string::npos);
 }
 
 TEST(ArrayTrees, AxesOfSingleArrays) {
