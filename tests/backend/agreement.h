@@ -9,7 +9,8 @@
 //
 // An infinity or NaN is accepted where the reference or one of these runs gives the same one.
 // Beyond that a NaN may be there or not in an output that is computed from a value that is not
-// finite, and in no other. A run that reports a fault excuses nothing.
+// finite, and in no other. Where products of many complex numbers overflow, what is not finite may
+// look otherwise. A run that reports a fault excuses nothing.
 #pragma once
 
 #include <cstdint>

@@ -311,7 +311,7 @@ TEST_P(BackendOddPrograms, NumbersAtTheEndsOfTheirDtypes) {
     if (!is_complex(to)) {
       out.push_back(reduce(y, {.op = ReduceKind::Max, .axes = {0}}));
       out.push_back(reduce(y, {.op = ReduceKind::Min, .axes = {0}}));
-      out.push_back(cumulative(CumulativeKind::Cummax, y, {.axis = 0}));
+      if (to != DType::Bool) out.push_back(cumulative(CumulativeKind::Cummax, y, {.axis = 0}));
     }
     if (is_int(to)) {
       out.push_back(y + y);
