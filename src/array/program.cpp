@@ -7,7 +7,13 @@
 #include <new>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "ricci/array/function.h"
+#include "ricci/support/checked.h"
+#include "ricci/support/error.h"
+
+#include "support/machine_memory.h"
 
 namespace ricci {
 namespace detail {
@@ -19,9 +25,19 @@ constexpr std::align_val_t Alignment{64};
 // Small values lie with their count, so that they are allocated once.
 constexpr std::int64_t SmallBytes = 1024;
 
+[[noreturn]] void no_room(const Type& type) {
+  throw UserError(
+      ErrorCode::OutOfMemory,
+      fmt::format("there is no room for a result {}: the machine has {} bytes of memory",
+                  type.to_string(), machine_memory()),
+      "use smaller sizes, or look at a part of it");
+}
+
+// Systems hand out more memory than there is, and end the process when it is written to.
 std::shared_ptr<std::byte> memory_for(const Type& type) {
   std::int64_t bytes = size_of(type.dtype);
-  for (const Dim& d : type.dims) bytes *= d.value();
+  for (const Dim& d : type.dims) bytes = saturating_mul(bytes, d.value());
+  if (std::ranges::any_of(type.dims, [](const Dim& d) { return d.is(0); })) bytes = 0;
   bytes = std::max<std::int64_t>(bytes, 1);
   const auto size = static_cast<std::size_t>(bytes);
   if (bytes <= SmallBytes) {
@@ -29,7 +45,9 @@ std::shared_ptr<std::byte> memory_for(const Type& type) {
     std::byte* first = small.get();
     return {std::move(small), first};
   }
-  auto* room = static_cast<std::byte*>(::operator new(size, Alignment));
+  if (bytes > machine_memory()) no_room(type);
+  auto* room = static_cast<std::byte*>(::operator new(size, Alignment, std::nothrow));
+  if (room == nullptr) no_room(type);
   return {room, [](std::byte* p) { ::operator delete(p, Alignment); }};
 }
 
