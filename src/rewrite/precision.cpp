@@ -11,6 +11,7 @@
 #include "ricci/support/error.h"
 #include "ricci/support/text.h"
 
+#include "rewrite/fp8_products.h"
 #include "rewrite/name_pattern.h"
 
 namespace ricci {
@@ -28,6 +29,16 @@ void require_sense(const PrecisionPolicy& policy) {
   require(policy.elementwise, "element-wise functions");
   require(policy.data_movement, "moves");
   for (const PrecisionPolicy::Rule& r : policy.rules) require(r.dtype, "'" + r.pattern + "'");
+  if (!policy.fp8) return;
+  if (policy.compute == DType::F16) {
+    throw UserError(ErrorCode::Attr, "a precision policy wants products of FP8 codes in f16",
+                    "f16 does not hold products of codes as large as 448; compute in bf16 or f32");
+  }
+  for (const CodeKind kind : {policy.fp8->operands, policy.fp8->cotangents}) {
+    if (kind == CodeKind::E4m3 || kind == CodeKind::E5m2) continue;
+    throw UserError(ErrorCode::Attr, "an FP8 recipe wants codes of another kind",
+                    "codes of FP8 are e4m3 or e5m2");
+  }
 }
 
 // One graph under a policy. Every old value has a place in the new graph, in the dtype it was
@@ -168,7 +179,7 @@ constexpr std::string_view Solves = "*solve*";
 
 bool PrecisionPolicy::keeps_all() const {
   const auto keeps = [](DType dtype) { return dtype == DType::F32; };
-  return keeps(compute) && keeps(reduction) && keeps(elementwise) && keeps(data_movement) &&
+  return !fp8 && keeps(compute) && keeps(reduction) && keeps(elementwise) && keeps(data_movement) &&
          std::ranges::all_of(rules, keeps, &Rule::dtype);
 }
 
@@ -201,8 +212,20 @@ PrecisionPolicy PrecisionPolicy::auto_mixed_bf16() {
           {{std::string(Solves), DType::F32, true}}};
 }
 
+// Solves are named among the rules for all: their class is that of products.
+PrecisionPolicy PrecisionPolicy::auto_mixed_fp8() {
+  PrecisionPolicy policy;
+  policy.compute = DType::BF16;
+  policy.rules = {{"*", DType::F32, true}};
+  for (const char* product : {"matmul", "dot_general", "conv"}) {
+    policy.rules.push_back({product, DType::BF16, true});
+  }
+  policy.fp8 = Fp8Recipe{};
+  return policy;
+}
+
 std::span<const NamedPolicy> precision_policies() {
-  static constexpr std::array<NamedPolicy, 5> Policies = {{
+  static constexpr std::array<NamedPolicy, 6> Policies = {{
       {"always_f32", "computes as it is", PrecisionPolicy::always_f32},
       {"always_f16", "computes f32 values in f16", PrecisionPolicy::always_f16},
       {"auto_mixed_f16", "computes f32 values in f16, solves in f32", PrecisionPolicy::auto_mixed},
@@ -211,6 +234,8 @@ std::span<const NamedPolicy> precision_policies() {
        PrecisionPolicy::auto_mixed_conservative},
       {"auto_mixed_bf16", "computes f32 values in bf16, solves in f32",
        PrecisionPolicy::auto_mixed_bf16},
+      {"auto_mixed_fp8", "computes products of f32 values in FP8, with a scale for each tensor",
+       PrecisionPolicy::auto_mixed_fp8},
   }};
   return Policies;
 }
@@ -230,7 +255,10 @@ PrecisionPolicy precision_policy_named(std::string_view name) {
 PassResult auto_mixed_precision(const Graph& graph, const PrecisionPolicy& policy) {
   require_sense(policy);
   if (policy.keeps_all()) return unchanged(graph);
-  return Mixer(graph, policy).run();
+  if (!policy.fp8) return Mixer(graph, policy).run();
+  PassResult coded = fp8_products(graph, policy);
+  PassResult mixed = Mixer(coded.graph, policy).run();
+  return {std::move(mixed.graph), coded.map.then(mixed.map), coded.changed || mixed.changed};
 }
 
 }  // namespace ricci
