@@ -169,6 +169,7 @@ Array scaled_dot_product_attention(const Array& q, const Array& k, const Array& 
                    .attn_logit_softcap = {},
                    .num_kv_heads = k.dim(1).value(),
                    .layout = AttentionLayout::Bhsd};
+  if (v.rank() == 4 && v.dim(3) != q.dim(3)) op.value_dim = v.dim(3).value();
   if (options.scale) op.score_scale = *options.scale;
   return apply(Op(std::move(op)), {q, k, v}, where);
 }

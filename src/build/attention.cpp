@@ -1,14 +1,10 @@
 #include "ricci/build/attention.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include <fmt/format.h>
 
 #include "ricci/compat/attention.h"
 
 #include "build/aliases.h"
-#include "build/composed.h"
 
 namespace ricci {
 namespace {
@@ -81,42 +77,8 @@ AttentionWithLse attention_with_lse(Value q, Value k, Value v, op::Attention att
 
 Value attention_with_value_width(Value q, Value k, Value v, op::Attention attrs,
                                  std::int64_t value_dim, Value mask, std::source_location loc) {
-  const ComposedScope scope(q, "attention_with_value_width", loc);
-  const std::int64_t width = std::max(attrs.head_dim, value_dim);
-  const std::int64_t kv_heads = attrs.num_kv_heads.value_or(attrs.num_heads);
-  const AttentionLayout layout = attrs.layout.value_or(AttentionLayout::Fused);
-  if (value_dim < 1 || attrs.head_dim < 1) {
-    scope.fail(ErrorCode::Attr,
-               fmt::format("heads of {} with values of {}", attrs.head_dim, value_dim));
-  }
-  // Heads with an axis of their own, as wide as all of them.
-  const auto heads = [&](Value x, std::int64_t count, std::int64_t own) {
-    if (layout == AttentionLayout::Fused) {
-      if ((x.rank() != 2 && x.rank() != 3) || !x.dims().back().is(count * own)) {
-        scope.fail(ErrorCode::Shape, fmt::format("{} does not hold {} heads of {}",
-                                                 x.type().to_string(), count, own));
-      }
-      const Dim batch = x.rank() == 3 ? x.dims()[0] : Dim(1);
-      x = reshape_to(x, {batch, x.dims()[x.rank() - 2], count, own});
-    } else if (x.rank() != 4 || !x.dims()[3].is(own)) {
-      scope.fail(ErrorCode::Shape,
-                 fmt::format("{} does not hold heads of {}", x.type().to_string(), own));
-    }
-    if (own == width) return x;
-    return pad(x, scalar_like(x, 0), {.low = {0, 0, 0, 0}, .high = {0, 0, 0, width - own}});
-  };
-  Dims out = q.dims();
-  out.back() = layout == AttentionLayout::Fused ? attrs.num_heads * value_dim : value_dim;
-  op::Attention wide = attrs;
-  if (!wide.score_scale) wide.score_scale = 1 / std::sqrt(static_cast<double>(attrs.head_dim));
-  wide.head_dim = width;
-  wide.layout = layout == AttentionLayout::Fused ? AttentionLayout::Bshd : layout;
-  const std::vector<Value> operands =
-      with_mask({heads(q, attrs.num_heads, attrs.head_dim), heads(k, kv_heads, attrs.head_dim),
-                 heads(v, kv_heads, value_dim)},
-                mask);
-  const Value all = q.graph().add_node(Op(wide), operands)[0];
-  return reshape_to(cut(all, 3, 0, value_dim), out);
+  attrs.value_dim = value_dim;
+  return q.graph().add_node(Op(std::move(attrs)), with_mask({q, k, v}, mask), {}, loc)[0];
 }
 
 AliasList attention_aliases() {

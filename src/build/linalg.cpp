@@ -130,6 +130,23 @@ LuFactors lu_factors(Value a, std::source_location loc) {
   return {permutation, l + one, part_of(first_rows(packed, k), Part::Upper)};
 }
 
+namespace {
+
+// Unit vectors [.., M, M - N] that a's N columns lack: those of the rows that elimination with
+// pivoting leaves over, so that all M are independent wherever a's columns are.
+Value missing_units(Value a) {
+  const Dim m = rows_of(a);
+  const Dim n = columns_of(a);
+  const Value permutation = lu(stop_gradient(a))[2];
+  const auto last = static_cast<std::int64_t>(permutation.rank()) - 1;
+  const Value left = narrow(permutation, {.axis = last, .start = n, .len = m - n});
+  const Value rows = iota(a.graph(), {.shape = {m, 1}, .axis = 0, .dtype = left.dtype()});
+  const Value columns = reshape_to(left, behind(batch_of(a), {1, m - n}));
+  return cast_to(eq(rows, columns), a.dtype());
+}
+
+}  // namespace
+
 FullQr qr_full(Value a, std::source_location loc) {
   require_matrix(a, "qr_full", false, loc);
   const Dim m = rows_of(a);
@@ -149,9 +166,7 @@ FullQr qr_full(Value a, std::source_location loc) {
                    {},
                    "bind the sizes first"});
   }
-  const Value units = first_columns(identity(a.graph(), m, a.dtype()), m.value() - n.value());
-  const Value spread = broadcast_to(units, behind(batch_of(a), {m, columns_of(units)}), loc);
-  const std::vector<Value> all = {a, spread};
+  const std::vector<Value> all = {a, missing_units(a)};
   const auto [q, r] = qr(concat(all, {.axis = column_axis(a)}, loc), {}, loc);
   return {q, first_columns(r, n)};
 }

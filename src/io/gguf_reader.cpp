@@ -314,15 +314,4 @@ Gguf parse_gguf(std::span<const std::byte> bytes, const GgufOptions& options) {
   return GgufReader(bytes, options).read();
 }
 
-Gguf read_gguf(const std::string& path, const GgufOptions& options) {
-  const MappedFile file(path, options.max_file_bytes);
-  try {
-    Gguf gguf = parse_gguf(file.bytes(), options);
-    gguf.owner = file.owner();
-    return gguf;
-  } catch (const UserError& e) {
-    throw in_file(e, path);
-  }
-}
-
 }  // namespace ricci::io

@@ -62,7 +62,10 @@ NamedTensors read_weights(const std::string& path) {
       case WeightFormat::Npz: return parse_npz(file.bytes());
       case WeightFormat::Safetensors:
         return loaded(parse_safetensors(file.bytes()).tensors, file.owner());
-      case WeightFormat::Gguf: return loaded(parse_gguf(file.bytes()).tensors, file.owner());
+      case WeightFormat::Gguf: {
+        const Gguf gguf = read_gguf(file, path);
+        return loaded(gguf.tensors, gguf.owner);
+      }
     }
   } catch (const UserError& e) {
     throw in_file(e, path);

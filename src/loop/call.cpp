@@ -64,9 +64,10 @@ double flops(const Pooling& p, const WantedResults& /*wanted*/) {
 // Each product, of scores or values, has two operations for every element of the queries and every
 // key. The gradient makes the scores again, and four products.
 double flops(const Attention& a, const WantedResults& /*wanted*/) {
-  const double products = a.pass == Pass::Forward ? 2 : 5;
-  return 2 * products * number(a.batch) * number(a.heads) * number(a.queries) * number(a.width) *
-         keys_seen(a);
+  // Products with keys as wide as these, and with values.
+  const double width = a.pass == Pass::Forward ? number(a.width) + number(a.value_width)
+                                               : 3 * number(a.width) + 2 * number(a.value_width);
+  return 2 * width * number(a.batch) * number(a.heads) * number(a.queries) * keys_seen(a);
 }
 
 double flops(const Solve& s, const WantedResults& /*wanted*/) {

@@ -161,6 +161,9 @@ std::string text(const Attention& a) {
   if (a.cap.value != 0) out += fmt::format(", cap {}", print_f64(a.cap));
   out += mask_text(a);
   out += fmt::format(", q {}, k {}", strides(a.q), strides(a.k));
+  if (a.value_width != a.width) {
+    out += fmt::format(", values of {}, v {}, out {}", a.value_width, strides(a.v), strides(a.out));
+  }
   if (a.lse_operand >= 0) out += fmt::format(", lse in operand {}", a.lse_operand);
   return out;
 }

@@ -7,6 +7,7 @@
 
 #include "model/param_graphs.h"
 #include "model/product_layers.h"
+#include "rewrite/params_alone.h"
 
 namespace ricci {
 namespace {

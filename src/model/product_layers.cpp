@@ -15,6 +15,7 @@
 #include "op/code_range.h"
 #include "rewrite/code_ops.h"
 #include "rewrite/name_pattern.h"
+#include "rewrite/params_alone.h"
 
 namespace ricci {
 namespace {
@@ -66,21 +67,6 @@ std::string why_not(const Graph& graph, const Node& node, const std::vector<bool
 }
 
 }  // namespace
-
-std::vector<bool> params_alone(const Graph& graph) {
-  std::vector<bool> out(graph.size(), false);
-  for (NodeId id = 0; id < graph.size(); ++id) {
-    const Node& node = graph.nodes()[id];
-    if (node.op.is<op::Param>() || node.op.is<op::Constant>()) {
-      out[id] = true;
-      continue;
-    }
-    const bool plain = !node.is_leaf() && node.bodies.empty() && !node.operands.empty() &&
-                       !node.op.has(Trait::Random);
-    out[id] = plain && std::ranges::all_of(node.operands, [&](ValueId v) { return out[v.node]; });
-  }
-  return out;
-}
 
 std::vector<ProductLayer> product_layers(const Graph& graph, const QuantizationPolicy& policy) {
   const std::vector<bool> alone = params_alone(graph);

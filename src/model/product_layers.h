@@ -8,9 +8,6 @@
 
 namespace ricci {
 
-/// For every node, whether it depends on params and constants alone.
-[[nodiscard]] std::vector<bool> params_alone(const Graph& graph);
-
 /// A matmul, or a convolution of images.
 struct ProductLayer {
   NodeId id = 0;

@@ -11,6 +11,7 @@
 #include "ricci/support/error.h"
 
 #include "model/product_layers.h"
+#include "model/trained_codes.h"
 #include "op/code_range.h"
 #include "rewrite/code_ops.h"
 
@@ -54,7 +55,7 @@ class ToInt8 {
   ToInt8(const Graph& graph, const Feeds& params, std::span<const Feeds> batches,
          const QuantizationPolicy& policy, const std::optional<Device>& device,
          const SymbolBindings& symbols)
-      : written_(write_out_products(graph)),
+      : written_(take_out_roundings(write_out_products(graph).graph, params)),
         params_(params),
         batches_(batches),
         policy_(policy),
@@ -78,7 +79,7 @@ class ToInt8 {
   }
 
  private:
-  [[nodiscard]] const Graph& layered() const { return written_.graph; }
+  [[nodiscard]] const Graph& layered() const { return written_.result.graph; }
   [[nodiscard]] const Node& node(const ProductLayer& layer) const {
     return layered().nodes()[layer.id];
   }
@@ -94,13 +95,21 @@ class ToInt8 {
     const std::vector<Tensor> weights = evaluate_params(layered(), values, params_);
     for (std::size_t i = 0; i < weights.size(); ++i) {
       ProductLayer& layer = *with_weight[i];
-      std::optional<Axis> axis;
-      if (policy_.per_channel) axis = channel_axis(layered(), node(layer), *layer.weight);
-      const CodeParams params = params_for(weights[i], axis, policy_.weights);
+      const CodeParams params = weight_params(layer, values[i], weights[i]);
       const auto [at, fresh] = record_.emplace(values[i], params);
       if (!fresh && !(at->second == params)) layer.why_not = "its weight is in other codes";
       weight_sqnr_[layer.id] = weight_sqnr(weights[i], params);
     }
+  }
+
+  // Those a weight was trained for, or those that lose least.
+  [[nodiscard]] CodeParams weight_params(const ProductLayer& layer, ValueId value,
+                                         const Tensor& weight) const {
+    const std::optional<Axis> axis = channel_axis(layered(), node(layer), *layer.weight);
+    if (policy_.weights.to == CodeKind::I8) {
+      if (auto trained = trained_codes(layered(), value, axis, params_)) return *trained;
+    }
+    return params_for(weight, policy_.per_channel ? axis : std::nullopt, policy_.weights);
   }
 
   void code_activations() {
@@ -130,7 +139,13 @@ class ToInt8 {
       all.insert(params_.begin(), params_.end());
       seen.observe(all, symbols_);
     }
-    record_.merge(seen.record());
+    QuantRecord record = seen.record();
+    for (auto& [value, params] : record) {
+      const auto trained = written_.roundings.find(value);
+      if (trained == written_.roundings.end() || params.to != CodeKind::I8) continue;
+      params = in_bits(params, trained->second);
+    }
+    record_.merge(record);
   }
 
   Graph convert() {
@@ -219,7 +234,7 @@ class ToInt8 {
     compare(layered(), out.graph, values, params_, out.params, batches_, device_, symbols_);
   }
 
-  PassResult written_;
+  Unrounded written_;
   const Feeds& params_;
   std::span<const Feeds> batches_;
   const QuantizationPolicy& policy_;
@@ -234,6 +249,25 @@ class ToInt8 {
 };
 
 }  // namespace
+
+Graph quantize_for_training(const Graph& graph, const TrainingBits& bits,
+                            const QuantizationPolicy& policy) {
+  const Graph written = write_out_products(graph).graph;
+  std::vector<bool> chosen(written.size(), false);
+  for (const ProductLayer& layer : product_layers(written, policy)) {
+    chosen[layer.id] = layer.why_not.empty();
+  }
+  const Node* first = written.nodes().data();
+  FakeQuantizeOptions options{.weight_bits = bits.weights,
+                              .activation_bits = bits.activations,
+                              .per_channel = policy.per_channel,
+                              .activation_products = policy.activation_products,
+                              .ste = bits.ste};
+  options.products = [&](const Node& product) {
+    return static_cast<bool>(chosen[static_cast<std::size_t>(&product - first)]);
+  };
+  return insert_fake_quantize(written, options).graph;
+}
 
 Quantized quantize_to_int8(const Graph& graph, const Feeds& params, std::span<const Feeds> batches,
                            const QuantizationPolicy& policy, const std::optional<Device>& device,

@@ -62,6 +62,14 @@ std::string AttrCodec<MaskKind>::describe() {
   return "none, causal, sliding_window(w), custom or bias";
 }
 
+// A width that is that of keys is not said twice.
+void op::Attention::normalize(std::span<const Type> /*operands*/) {
+  if (value_dim == head_dim) value_dim.reset();
+}
+void op::AttentionBackward::normalize(std::span<const Type> /*operands*/) {
+  if (value_dim == head_dim) value_dim.reset();
+}
+
 // Where batch, sequence and heads lie in an operand of each layout.
 std::optional<HeadedShape> headed_shape(AttentionLayout layout, const Dims& dims,
                                         std::int64_t heads, std::int64_t head_dim) {
@@ -100,18 +108,21 @@ AttentionShape check_attention(const op::Attention& op, const InferContext& in,
   const std::int64_t kv_heads = op.num_kv_heads.value_or(op.num_heads);
   const auto q = headed_shape(layout, in[0].dims, op.num_heads, op.head_dim);
   const auto k = headed_shape(layout, in[1].dims, kv_heads, op.head_dim);
-  if (!q || !k) {
-    in.reject("c2", fmt::format("layout {} does not fit q {} and k {}", name_of(layout),
-                                in[0].to_string(), in[1].to_string()));
+  const auto v = headed_shape(layout, in[2].dims, kv_heads, op.value_width());
+  if (!q || !k || !v) {
+    in.reject("c2", fmt::format("layout {} does not fit q {}, k {} and v {}", name_of(layout),
+                                in[0].to_string(), in[1].to_string(), in[2].to_string()));
   }
   if (!q->matches || op.num_heads < 1 || op.head_dim < 1) {
     in.reject("c3", fmt::format("q {} does not hold {} heads of width {}", in[0].to_string(),
                                 op.num_heads, op.head_dim));
   }
-  if (in[1].dims != in[2].dims || !k->matches || !(k->batch == q->batch)) {
-    in.reject("c4", fmt::format("k {} and v {} do not hold {} heads of width {} for q {}",
+  const bool together = in[1].rank() == in[2].rank() && k->sequence == v->sequence;
+  const bool match = k->matches && v->matches && k->batch == q->batch && v->batch == q->batch;
+  if (!together || !match || op.value_width() < 1) {
+    in.reject("c4", fmt::format("k {} and v {} do not hold {} heads of width {} and {} for q {}",
                                 in[1].to_string(), in[2].to_string(), kv_heads, op.head_dim,
-                                in[0].to_string()));
+                                op.value_width(), in[0].to_string()));
   }
   if (kv_heads < 1 || op.num_heads % kv_heads != 0) {
     in.reject("c5", fmt::format("{} key/value heads do not divide {} query heads", kv_heads,
@@ -137,9 +148,21 @@ AttentionShape check_attention(const op::Attention& op, const InferContext& in,
   return s;
 }
 
+namespace {
+
+// q's type with heads as wide as those of v.
+Type result_type(const op::Attention& op, const Type& q, AttentionLayout layout) {
+  Type out = q;
+  const Dim width = op.value_width();
+  out.dims.back() = layout == AttentionLayout::Fused ? Dim(op.num_heads) * width : width;
+  return out;
+}
+
+}  // namespace
+
 Inferred infer(const op::Attention& op, const InferContext& in) {
   const AttentionShape s = check_attention(op, in, 3, in.operands.size() > 3);
-  return std::vector<Type>{in[0],
+  return std::vector<Type>{result_type(op, in[0], s.layout),
                            Type{at_least_f32(in[0].dtype), {s.batch, op.num_heads, s.queries}}};
 }
 
@@ -149,8 +172,9 @@ Inferred infer(const op::AttentionBackward& op, const InferContext& in) {
   const std::size_t lse_index = takes_mask ? 5 : 4;
   const bool mask_given = in.operands.size() > (takes_mask ? 4U : 5U);
   const AttentionShape s = check_attention(op.forward(), in, 4, mask_given);
-  if (in[3] != in[0]) {
-    in.reject("c11", fmt::format("dy is {}, but q is {}", in[3].to_string(), in[0].to_string()));
+  if (const Type out = result_type(op.forward(), in[0], s.layout); in[3] != out) {
+    in.reject("c11",
+              fmt::format("dy is {}, but attention gives {}", in[3].to_string(), out.to_string()));
   }
   const Type statistics{at_least_f32(in[0].dtype), {s.batch, op.num_heads, s.queries}};
   if (in.operands.size() > lse_index && in[lse_index] != statistics) {

@@ -17,7 +17,7 @@ constexpr std::string_view Solves = "*solve*";
 
 bool PrecisionPolicy::keeps_all() const {
   const auto keeps = [](DType dtype) { return dtype == DType::F32; };
-  return keeps(compute) && keeps(reduction) && keeps(elementwise) && keeps(data_movement) &&
+  return !fp8 && keeps(compute) && keeps(reduction) && keeps(elementwise) && keeps(data_movement) &&
          std::ranges::all_of(rules, keeps, &Rule::dtype);
 }
 
@@ -50,8 +50,20 @@ PrecisionPolicy PrecisionPolicy::auto_mixed_bf16() {
           {{std::string(Solves), DType::F32, true}}};
 }
 
+// Solves are named among the rules for all: their class is that of products.
+PrecisionPolicy PrecisionPolicy::auto_mixed_fp8() {
+  PrecisionPolicy policy;
+  policy.compute = DType::BF16;
+  policy.rules = {{"*", DType::F32, true}};
+  for (const char* product : {"matmul", "dot_general", "conv"}) {
+    policy.rules.push_back({product, DType::BF16, true});
+  }
+  policy.fp8 = Fp8Recipe{};
+  return policy;
+}
+
 std::span<const NamedPolicy> precision_policies() {
-  static constexpr std::array<NamedPolicy, 5> Policies = {{
+  static constexpr std::array<NamedPolicy, 6> Policies = {{
       {"always_f32", "computes as it is", PrecisionPolicy::always_f32},
       {"always_f16", "computes f32 values in f16", PrecisionPolicy::always_f16},
       {"auto_mixed_f16", "computes f32 values in f16, solves in f32", PrecisionPolicy::auto_mixed},
@@ -60,6 +72,8 @@ std::span<const NamedPolicy> precision_policies() {
        PrecisionPolicy::auto_mixed_conservative},
       {"auto_mixed_bf16", "computes f32 values in bf16, solves in f32",
        PrecisionPolicy::auto_mixed_bf16},
+      {"auto_mixed_fp8", "computes products of f32 values in FP8, with a scale for each tensor",
+       PrecisionPolicy::auto_mixed_fp8},
   }};
   return Policies;
 }

@@ -95,6 +95,9 @@ std::vector<Pass> precisions() {
          [make = policy.make](const Graph& graph) { return auto_mixed_precision(graph, make()); },
          PassKind::Precision});
   }
+  passes.push_back({"insert_fake_quantize", "rounds what products read to 8 bits, for training",
+                    [](const Graph& graph) { return insert_fake_quantize(graph); },
+                    PassKind::Precision});
   passes.push_back({"propagate_fake_quantize", "takes away roundings of what is rounded already",
                     [](const Graph& graph) { return propagate_fake_quantize(graph).result; },
                     PassKind::Precision});

@@ -11,6 +11,7 @@
 #include "ricci/support/error.h"
 #include "ricci/support/text.h"
 
+#include "rewrite/fp8_products.h"
 #include "rewrite/name_pattern.h"
 
 namespace ricci {
@@ -28,6 +29,16 @@ void require_sense(const PrecisionPolicy& policy) {
   require(policy.elementwise, "element-wise functions");
   require(policy.data_movement, "moves");
   for (const PrecisionPolicy::Rule& r : policy.rules) require(r.dtype, "'" + r.pattern + "'");
+  if (!policy.fp8) return;
+  if (policy.compute == DType::F16) {
+    throw UserError(ErrorCode::Attr, "a precision policy wants products of FP8 codes in f16",
+                    "f16 does not hold products of codes as large as 448; compute in bf16 or f32");
+  }
+  for (const CodeKind kind : {policy.fp8->operands, policy.fp8->cotangents}) {
+    if (kind == CodeKind::E4m3 || kind == CodeKind::E5m2) continue;
+    throw UserError(ErrorCode::Attr, "an FP8 recipe wants codes of another kind",
+                    "codes of FP8 are e4m3 or e5m2");
+  }
 }
 
 // One graph under a policy. Every old value has a place in the new graph, in the dtype it was
@@ -167,7 +178,10 @@ class Mixer {
 PassResult auto_mixed_precision(const Graph& graph, const PrecisionPolicy& policy) {
   require_sense(policy);
   if (policy.keeps_all()) return unchanged(graph);
-  return Mixer(graph, policy).run();
+  if (!policy.fp8) return Mixer(graph, policy).run();
+  PassResult coded = fp8_products(graph, policy);
+  PassResult mixed = Mixer(coded.graph, policy).run();
+  return {std::move(mixed.graph), coded.map.then(mixed.map), coded.changed || mixed.changed};
 }
 
 }  // namespace ricci

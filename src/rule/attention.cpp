@@ -13,7 +13,7 @@ namespace ricci::rule {
 void eval(const op::Attention& op, EvalContext& c) {
   const AttentionScores scores(op, c, 3);
   RealNd out(c.result_dims(0));
-  const HeadedReal shape = read_heads(op, out, op.num_heads);
+  const HeadedReal shape = read_heads(op, out, op.num_heads, op.value_width());
   RealNd lse(c.result_dims(1));
   for_each_index(lse.dims, [&](const StaticDims& index) {
     const std::int64_t b = index[0];
@@ -21,7 +21,7 @@ void eval(const op::Attention& op, EvalContext& c) {
     const std::int64_t i = index[2];
     const AttentionRow row = scores.row(b, h, i);
     lse.at(index) = row.lse;
-    for (std::int64_t d = 0; d < op.head_dim; ++d) {
+    for (std::int64_t d = 0; d < op.value_width(); ++d) {
       double total = 0;
       for (std::int64_t j = 0; j < scores.k.sequence(); ++j) {
         const double p = row.p[static_cast<std::size_t>(j)];
@@ -38,7 +38,7 @@ std::vector<Value> expand(const op::Attention& op, const ExpandContext& c) {
   const Value mask = op.mask_kind.has_operand() ? c[3] : Value();
   const AttentionGraph g = attention_graph(op, c.graph, {c[0], c[1], c[2], mask, {}});
   std::vector<Value> results(2);
-  if (c.wanted(0)) results[0] = from_bhsd(op, matmul(g.p, g.v), c[0].dims());
+  if (c.wanted(0)) results[0] = from_bhsd(op, matmul(g.p, g.v), c.node.types[0].dims);
   if (c.wanted(1)) {
     // A row without allowed keys has largest -inf: so is the sum, as it should be.
     const Value lse = g.largest + log(g.total);
@@ -67,12 +67,13 @@ void AttentionGradients::add_row(const AttentionScores& at, const HeadedReal& dy
   const std::int64_t h = index[1];
   const std::int64_t i = index[2];
   const std::int64_t kv = at.kv_head(h);
-  const std::int64_t width = at.q.head_dim;
+  const std::int64_t width = at.q.width;
+  const std::int64_t value_width = at.v.width;
   std::vector<double> dp(row.p.size(), 0.0);
   double mean = 0;  // Σ_j P dP
   for (std::size_t j = 0; j < dp.size(); ++j) {
     if (row.p[j] == 0) continue;
-    for (std::int64_t d = 0; d < width; ++d) {
+    for (std::int64_t d = 0; d < value_width; ++d) {
       dp[j] += dy.at(b, i, h, d) * at.v.at(b, static_cast<std::int64_t>(j), kv, d);
     }
     mean += row.p[j] * dp[j];
@@ -84,8 +85,10 @@ void AttentionGradients::add_row(const AttentionScores& at, const HeadedReal& dy
     // Writing at a broadcast index sums over the repeated axes.
     if (!dbias.data.empty()) dbias.at({b, h, i, j}) += dz;
     const double dr = at.scale * dz * row.slope[s];
-    for (std::int64_t d = 0; d < width; ++d) {
+    for (std::int64_t d = 0; d < value_width; ++d) {
       dv.x.data[dv.flat(b, j, kv, d)] += row.p[s] * dy.at(b, i, h, d);
+    }
+    for (std::int64_t d = 0; d < width; ++d) {
       dq.x.data[dq.flat(b, i, h, d)] += dr * at.k.at(b, j, kv, d);
       dk.x.data[dk.flat(b, j, kv, d)] += dr * at.q.at(b, i, h, d);
     }
@@ -99,12 +102,12 @@ void AttentionGradients::add_row(const AttentionScores& at, const HeadedReal& dy
 void eval(const op::AttentionBackward& op, EvalContext& c) {
   const op::Attention forward = op.forward();
   const AttentionScores scores(forward, c, 4);
-  const HeadedReal dy = read_heads(forward, c.real(3), op.num_heads);
-  const auto empty = [&](std::size_t r, std::int64_t heads) {
-    return read_heads(forward, RealNd(c.result_dims(r)), heads);
+  const HeadedReal dy = read_heads(forward, c.real(3), op.num_heads, forward.value_width());
+  const auto empty = [&](std::size_t r, const HeadedReal& like) {
+    return read_heads(forward, RealNd(c.result_dims(r)), like.heads, like.width);
   };
   const bool bias = op.mask_kind.kind == MaskKind::Kind::Bias;
-  AttentionGradients d{empty(0, op.num_heads), empty(1, scores.k.heads), empty(2, scores.k.heads),
+  AttentionGradients d{empty(0, scores.q), empty(1, scores.k), empty(2, scores.v),
                        bias ? RealNd(c.result_dims(3)) : RealNd()};
   const std::size_t lse_index = op.mask_kind.has_operand() ? 5 : 4;
   const bool known = c.operands() > lse_index;
@@ -126,7 +129,7 @@ std::vector<Value> expand(const op::AttentionBackward& op, const ExpandContext& 
   const Value mask = takes_mask ? c[4] : Value();
   const Value lse = c.size() > lse_index ? c[lse_index] : Value();
   const AttentionGraph g = attention_graph(forward, c.graph, {c[0], c[1], c[2], mask, lse});
-  const Value dy = to_bhsd(forward, c[3], op.num_heads);
+  const Value dy = to_bhsd(forward, c[3], op.num_heads, forward.value_width());
   const Value dp = matmul(dy, transpose_last(g.v));
   const Value dz = g.p * (dp - sum(g.p * dp, {3}, true));
   Value dr = dz * g.scale;

@@ -36,6 +36,7 @@ loop::Attention attention(const op::Attention& op, const LowerContext& c, std::s
       .queries = q[sequence],
       .keys = c.operands[1][sequence],
       .width = op.head_dim,
+      .value_width = op.value_width(),
       .scale =
           op.score_scale ? op.score_scale->value : 1 / std::sqrt(static_cast<double>(op.head_dim)),
       .cap = op.attn_logit_softcap ? op.attn_logit_softcap->value : 0,
@@ -43,6 +44,8 @@ loop::Attention attention(const op::Attention& op, const LowerContext& c, std::s
   };
   a.q = strides_of(layout, a.heads, a.queries, a.width);
   a.k = strides_of(layout, a.kv_heads, a.keys, a.width);
+  a.v = strides_of(layout, a.kv_heads, a.keys, a.value_width);
+  a.out = strides_of(layout, a.heads, a.queries, a.value_width);
   if (op.mask_kind.has_operand()) {
     a.mask_operand = static_cast<std::int64_t>(next);
     a.mask_strides = mask_strides(c.operands[next]);

@@ -18,15 +18,16 @@ double scale_of(const op::Attention& op) {
 
 }  // namespace
 
-HeadedReal read_heads(const op::Attention& op, const RealNd& x, std::int64_t heads) {
-  return {op.layout.value_or(AttentionLayout::Fused), heads, op.head_dim, x};
+HeadedReal read_heads(const op::Attention& op, const RealNd& x, std::int64_t heads,
+                      std::int64_t width) {
+  return {op.layout.value_or(AttentionLayout::Fused), heads, width, x};
 }
 
 std::size_t HeadedReal::flat(std::int64_t b, std::int64_t s, std::int64_t h, std::int64_t d) const {
   const std::size_t rank = x.dims.size();
   switch (layout) {
     case AttentionLayout::Fused:
-      return static_cast<std::size_t>((b * x.dims[rank - 2] + s) * x.dims[rank - 1] + h * head_dim +
+      return static_cast<std::size_t>((b * x.dims[rank - 2] + s) * x.dims[rank - 1] + h * width +
                                       d);
     case AttentionLayout::Bshd:
       return static_cast<std::size_t>(flat_index(x.dims, std::array{b, s, h, d}));
@@ -52,9 +53,11 @@ AttentionScores::AttentionScores(const op::Attention& attention, const RealNd& q
                                  const RealNd& k_heads, const RealNd& v_heads, RealNd mask)
     : op_(attention),
       mask_(std::move(mask)),
-      q(read_heads(attention, q_heads, attention.num_heads)),
-      k(read_heads(attention, k_heads, attention.num_kv_heads.value_or(attention.num_heads))),
-      v(read_heads(attention, v_heads, attention.num_kv_heads.value_or(attention.num_heads))),
+      q(read_heads(attention, q_heads, attention.num_heads, attention.head_dim)),
+      k(read_heads(attention, k_heads, attention.num_kv_heads.value_or(attention.num_heads),
+                   attention.head_dim)),
+      v(read_heads(attention, v_heads, attention.num_kv_heads.value_or(attention.num_heads),
+                   attention.value_width())),
       scale(scale_of(attention)) {}
 
 bool AttentionScores::allowed(std::int64_t b, std::int64_t h, std::int64_t i,
@@ -113,11 +116,11 @@ AttentionRow AttentionScores::row(std::int64_t b, std::int64_t h, std::int64_t i
   return r;
 }
 
-Value to_bhsd(const op::Attention& op, Value x, std::int64_t heads) {
+Value to_bhsd(const op::Attention& op, Value x, std::int64_t heads, std::int64_t width) {
   const AttentionLayout layout = op.layout.value_or(AttentionLayout::Fused);
   if (layout == AttentionLayout::Fused) {
     const Dim batch = x.rank() == 3 ? x.dims()[0] : Dim(1);
-    x = reshape(x, {.new_shape = {batch, x.dims()[x.rank() - 2], heads, op.head_dim}});
+    x = reshape(x, {.new_shape = {batch, x.dims()[x.rank() - 2], heads, width}});
   }
   if (layout != AttentionLayout::Bhsd) x = transpose(x, {.perm = {0, 2, 1, 3}});
   if (heads == op.num_heads) return x;
@@ -170,9 +173,9 @@ Value sum_groups(const op::Attention& op, Value x) {
 AttentionGraph attention_graph(const op::Attention& op, Graph& graph, const AttentionOperands& in) {
   const std::int64_t kv_heads = op.num_kv_heads.value_or(op.num_heads);
   AttentionGraph g;
-  g.q = to_bhsd(op, in.q, op.num_heads);
-  g.k = to_bhsd(op, in.k, kv_heads);
-  g.v = to_bhsd(op, in.v, kv_heads);
+  g.q = to_bhsd(op, in.q, op.num_heads, op.head_dim);
+  g.k = to_bhsd(op, in.k, kv_heads, op.head_dim);
+  g.v = to_bhsd(op, in.v, kv_heads, op.value_width());
   g.scale = scale_of(op);
   Value z = matmul(g.q, transpose_last(g.k)) * g.scale;
   if (op.attn_logit_softcap) {

@@ -10,11 +10,11 @@
 
 namespace ricci::rule {
 
-/// q, k or v, read as [batch, sequence, head, width] whatever the layout.
+/// q, k, v or out, read as [batch, sequence, head, width] whatever the layout.
 struct HeadedReal {
   AttentionLayout layout;
   std::int64_t heads;
-  std::int64_t head_dim;
+  std::int64_t width;  ///< of a head
   RealNd x;
 
   [[nodiscard]] std::size_t flat(std::int64_t b, std::int64_t s, std::int64_t h,
@@ -25,7 +25,8 @@ struct HeadedReal {
   [[nodiscard]] std::int64_t batch() const;
   [[nodiscard]] std::int64_t sequence() const;
 };
-[[nodiscard]] HeadedReal read_heads(const op::Attention& op, const RealNd& x, std::int64_t heads);
+[[nodiscard]] HeadedReal read_heads(const op::Attention& op, const RealNd& x, std::int64_t heads,
+                                    std::int64_t width);
 
 /// One query's probabilities over keys.
 struct AttentionRow {
@@ -84,8 +85,9 @@ struct AttentionGraph {
 [[nodiscard]] AttentionGraph attention_graph(const op::Attention& op, Graph& graph,
                                              const AttentionOperands& in);
 
-/// To [batch, H, sequence, head_dim], whatever the layout; key/value heads repeated per group.
-[[nodiscard]] Value to_bhsd(const op::Attention& op, Value x, std::int64_t heads);
+/// To [batch, H, sequence, width], whatever the layout; key/value heads repeated per group.
+[[nodiscard]] Value to_bhsd(const op::Attention& op, Value x, std::int64_t heads,
+                            std::int64_t width);
 /// Back to an operand's own layout and shape.
 [[nodiscard]] Value from_bhsd(const op::Attention& op, Value x, const Dims& dims);
 /// Sums the heads of each group: the reverse of repeating key/value heads.

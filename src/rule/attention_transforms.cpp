@@ -15,7 +15,8 @@ op::AttentionBackward backward_of(const op::Attention& op) {
           .score_scale = op.score_scale,
           .attn_logit_softcap = op.attn_logit_softcap,
           .num_kv_heads = op.num_kv_heads,
-          .layout = op.layout};
+          .layout = op.layout,
+          .value_dim = op.value_dim};
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ RealNd attended(const op::Attention& op, const RealNd& q, const RealNd& k, const
                 const RealNd& mask) {
   const AttentionScores scores(op, q, k, v, mask);
   RealNd out(q.dims);
-  const HeadedReal shape = read_heads(op, out, op.num_heads);
+  const HeadedReal shape = read_heads(op, out, op.num_heads, op.head_dim);
   for_each_index({shape.batch(), op.num_heads, shape.sequence()}, [&](const StaticDims& i) {
     const AttentionRow row = scores.row(i[0], i[1], i[2]);
     for (std::int64_t d = 0; d < op.head_dim; ++d) {

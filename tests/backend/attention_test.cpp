@@ -30,6 +30,12 @@ struct Setting {
 
 void PrintTo(const Setting& s, std::ostream* out) { *out << s.name; }
 
+// An operand of q's or k's form whose heads are as wide as those of values.
+Dims with_width(Dims dims, const op::Attention& op) {
+  dims.back() = dims.back().value() / op.head_dim * op.value_width();
+  return dims;
+}
+
 std::vector<Setting> settings() {
   const auto bshd = AttentionLayout::Bshd;
   const auto bhsd = AttentionLayout::Bhsd;
@@ -100,6 +106,25 @@ std::vector<Setting> settings() {
         .layout = bhsd},
        {2, 3, 40, 33},
        {2, 1, 90, 33}},
+      {"narrow_values", {.num_heads = 2, .head_dim = 24, .value_dim = 5}, {2, 70, 48}, {2, 97, 48}},
+      {"wide_values_bshd",
+       {.num_heads = 4,
+        .head_dim = 3,
+        .mask_kind = MaskKind::causal(),
+        .num_kv_heads = 2,
+        .layout = bshd,
+        .value_dim = 37},
+       {1, 67, 4, 3},
+       {1, 69, 2, 3}},
+      {"values_too_wide_for_the_stack",
+       {.num_heads = 2, .head_dim = 64, .layout = bhsd, .value_dim = 300},
+       {1, 2, 40, 64},
+       {1, 2, 65, 64}},
+      {"narrow_values_with_bias",
+       {.num_heads = 2, .head_dim = 5, .mask_kind = MaskKind::bias(), .value_dim = 1},
+       {2, 3, 10},
+       {2, 4, 10},
+       random_tensor(9, f32({1, 1, 3, 4}))},
   };
 }
 
@@ -135,8 +160,8 @@ TEST_P(BackendAttention, AgreesWithTheReference) {
   constexpr Tolerance Close{2e-5, 4e-6};
   const Tensor q = random_tensor(1, f32(s.q));
   const Tensor k = random_tensor(2, f32(s.k));
-  const Tensor v = random_tensor(3, f32(s.k));
-  const Tensor dy = random_tensor(4, f32(s.q));
+  const Tensor v = random_tensor(3, f32(with_width(s.k, s.op)));
+  const Tensor dy = random_tensor(4, f32(with_width(s.q, s.op)));
   std::vector<Tensor> operands = {q, k, v};
   if (s.mask) operands.push_back(*s.mask);
   const auto expected = run_op(Op(s.op), operands, {true, true});
@@ -164,6 +189,7 @@ TEST_P(BackendAttention, AgreesWithTheReference) {
       .attn_logit_softcap = s.op.attn_logit_softcap,
       .num_kv_heads = s.op.num_kv_heads,
       .layout = s.op.layout,
+      .value_dim = s.op.value_dim,
   };
   const bool bias = s.op.mask_kind.kind == MaskKind::Kind::Bias;
   operands.insert(operands.begin() + 3, dy);

@@ -128,10 +128,10 @@ Graph attend(const op::Attention& op) {
   const Value v = g.input("v", f32({1, 9, 8}));
   const Value dy = g.input("dy", f32({1, 9, 8}));
   const AttentionWithLse forward = attention_with_lse(q, k, v, op);
-  const auto d =
-      g.add_node(Op(op::AttentionBackward{op.num_heads, op.head_dim, op.mask_kind, op.score_scale,
-                                          op.attn_logit_softcap, op.num_kv_heads, op.layout}),
-                 std::array{q, k, v, dy});
+  const auto d = g.add_node(
+      Op(op::AttentionBackward{op.num_heads, op.head_dim, op.mask_kind, op.score_scale,
+                               op.attn_logit_softcap, op.num_kv_heads, op.layout, op.value_dim}),
+      std::array{q, k, v, dy});
   g.set_outputs({forward.out, forward.lse, d[0], d[1], d[2]});
   return g;
 }

@@ -117,6 +117,28 @@ TEST(FullFactors, GradientsAgreeWithDifferences) {
   }
 }
 
+// Also where a's columns are unit vectors themselves, as in every diagonal matrix.
+TEST(FullFactors, GradientsOfUnitVectorsAgreeWithDifferences) {
+  const std::vector<std::vector<double>> units = {
+      {1, 0, 0, 2, 0, 0, 0, 0}, {0, 1, 0, 0, 3, 0, 0, 0}, {2, 0, 0, 0, 0, 0, 0, 1}};
+  for (const std::vector<double>& numbers : units) {
+    Graph g("units");
+    const Value a = g.input("a", f64({4, 2}));
+    const auto [q, r] = qr_full(a);
+    const auto [u, s, vh] = svd_full(a);
+    // The square factors by what they span, whose sign and turn do not count.
+    const auto weighted = [&](Value x, std::uint64_t seed) {
+      return sum(x * g.constant(random_tensor(seed, x.type(), -1, 1)));
+    };
+    const Value rest = narrow(u, {.axis = 1, .start = 2, .len = 2});
+    g.set_outputs({weighted(q, 1) + weighted(r, 2) + weighted(s, 3) +
+                   weighted(matmul(rest, transpose_last(rest)), 4)});
+    const DerivativeReport report =
+        check_derivatives(g, {"a"}, {{"a", Tensor::from_numbers<double>(a.type(), numbers)}});
+    EXPECT_TRUE(report.ok()) << report.to_string();
+  }
+}
+
 TEST(FullFactors, UnknownSizesAreRefused) {
   Graph g("qr");
   EXPECT_THROW((void)qr_full(g.input("a", f64({"m", 2}))), UserError);

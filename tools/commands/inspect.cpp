@@ -118,8 +118,8 @@ std::string listing_of_npz(std::span<const std::byte> bytes) {
 }
 
 template <class File>
-Tensor chosen(const File& file, const std::string& name, const std::shared_ptr<const void>& owner) {
-  if (const io::StoredTensor* found = file.find_tensor(name)) return io::load(*found, owner);
+Tensor chosen(const File& file, const std::string& name) {
+  if (const io::StoredTensor* found = file.find_tensor(name)) return io::load(*found, file.owner);
   std::vector<std::string> names;
   for (const io::StoredTensor& t : file.tensors) names.push_back(t.name);
   no_tensor(name, names);
@@ -143,8 +143,12 @@ class Inspected {
   auto with_format(F&& stored, G&& npz) const {
     try {
       switch (io::weight_format_of(file_.bytes())) {
-        case io::WeightFormat::Gguf: return stored(io::parse_gguf(file_.bytes()));
-        case io::WeightFormat::Safetensors: return stored(io::parse_safetensors(file_.bytes()));
+        case io::WeightFormat::Gguf: return stored(io::read_gguf(file_, path_));
+        case io::WeightFormat::Safetensors: {
+          io::Safetensors parsed = io::parse_safetensors(file_.bytes());
+          parsed.owner = file_.owner();
+          return stored(parsed);
+        }
         case io::WeightFormat::Npz: break;
       }
       return npz();
@@ -166,7 +170,7 @@ class Inspected {
                        [&] { return listing_of_npz(file_.bytes()); });
   }
   [[nodiscard]] Tensor take(const std::string& name) const {
-    return with_format([&](const auto& parsed) { return chosen(parsed, name, file_.owner()); },
+    return with_format([&](const auto& parsed) { return chosen(parsed, name); },
                        [&] { return chosen_of_npz(file_.bytes(), name); });
   }
 

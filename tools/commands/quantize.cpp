@@ -32,6 +32,8 @@ struct QuantizeOptions {
   std::vector<std::string> only;
   std::vector<std::string> skip;
   std::string scheme;
+  std::int64_t training_bits = 0;
+  std::int64_t training_activations = TrainingBits{}.activations;
   std::string weights;
   std::string device;
   bool report = false;
@@ -128,6 +130,10 @@ void quantize(const QuantizeOptions& options) {
   }
   const Graph graph = options.source.load();
   verify(graph);
+  if (options.training_bits != 0) {
+    const TrainingBits bits{options.training_bits, options.training_activations};
+    return write_text(options.out, print(quantize_for_training(graph, bits, policy_of(options))));
+  }
   const Samples samples = read_samples(graph, options);
   const Quantized result = quantized(graph, samples, options);
   verify(result.graph);
@@ -171,6 +177,23 @@ void declare_ranges(CLI::App& command, QuantizeOptions& options) {
       ->allow_extra_args(false);
 }
 
+// The program to train instead: it needs no values.
+void declare_training(CLI::App& command, QuantizeOptions& options) {
+  auto* bits = command.add_option("--for-training", options.training_bits,
+                                  "round weights to so many bits (2 to 16), for training, instead "
+                                  "of making codes");
+  bits->type_name("BITS")->check(CLI::Range(2, 16).description(""));
+  command
+      .add_option("--activation-bits", options.training_activations,
+                  "the same for what they are multiplied with; 0: not (default 8)")
+      ->type_name("BITS")
+      ->check(CLI::Range(0, 16).description(""))
+      ->needs(bits);
+  for (const char* other : {"--weights-only", "--weights", "--report", "--inputs", "--params"}) {
+    bits->excludes(command.get_option(other));
+  }
+}
+
 }  // namespace
 
 void add_quantize(CLI::App& app, Action& action) {
@@ -195,6 +218,7 @@ void add_quantize(CLI::App& app, Action& action) {
   command->add_flag("--report", options->report, "say what each layer lost");
   command->add_option("-o,--out", options->out, "where to write (default: standard output)")
       ->type_name("FILE");
+  declare_training(*command, *options);
   command->footer(
       "The report has, for every product: what it became, signal to error of its weight and of "
       "its\n"

@@ -18,8 +18,7 @@ AttentionWithLse attention_with_lse(Value q, Value k, Value v, op::Attention att
                                     std::source_location loc = std::source_location::current());
 
 /// Attention whose values have a width of their own, `value_dim` a head: v and the result hold it
-/// in place of head_dim. Heads are filled up with zeros to the wider of the two, so that this runs
-/// as attention does; the scale is 1/√head_dim unless given. `mask` as above.
+/// in place of head_dim. The scale is 1/√head_dim unless given. `mask` as above.
 Value attention_with_value_width(Value q, Value k, Value v, op::Attention attrs,
                                  std::int64_t value_dim, Value mask = {},
                                  std::source_location loc = std::source_location::current());

@@ -25,8 +25,9 @@ struct LuFactors {
 LuFactors lu_factors(Value a, std::source_location loc = std::source_location::current());
 
 /// Factors whose q is square, [.., M, M], and whose r has all rows, [.., M, N]: those that `qr`
-/// gives, and where a has more rows than columns the first unit vectors, made orthogonal to them.
-/// Derivatives of these columns exist where a's columns and these unit vectors are independent.
+/// gives, and where a has more rows than columns unit vectors, made orthogonal to them: those of
+/// the rows that elimination with pivoting leaves over. Derivatives exist where a's columns are
+/// independent, and take the choice of these rows as constant.
 /// Which of the two sizes is smaller must be known.
 struct FullQr {
   Value q;

@@ -68,14 +68,23 @@ struct GgufOptions {
   std::int64_t max_keys = 1'000'000;
   std::int64_t max_tensors = 1'000'000;
   std::int64_t max_name_bytes = 4096;  ///< of a key or a tensor's name
+  /// A file that says it is one part of several (`split.count`) is read with the others, which lie
+  /// in its folder under names like model-00002-of-00003.gguf; limits are for all of them together.
+  bool join_parts = true;
 };
 /// How deep arrays of arrays nest at most.
 inline constexpr int MostGgufNesting = 8;
 
 /// Versions 1 to 3, little-endian. Tensors view `bytes`, which must outlive them.
 [[nodiscard]] Gguf parse_gguf(std::span<const std::byte> bytes, const GgufOptions& options = {});
-/// The file is mapped, and `owner` holds it.
+/// The file is mapped, and `owner` holds it. Any part of a model in several files gives the whole
+/// model: the tensors of all parts, and the keys of the first and those it lacks, without the keys
+/// that say which part it is. UserError(file.gguf_part) that names the file when a part is not what
+/// its name says, UserError(file) when one is missing.
 [[nodiscard]] Gguf read_gguf(const std::string& path, const GgufOptions& options = {});
+/// The same for a file that is open; `path` is where its other parts are.
+[[nodiscard]] Gguf read_gguf(const MappedFile& file, const std::string& path,
+                             const GgufOptions& options = {});
 
 /// Version 3 with the alignment of `gguf`; its tensors may lie anywhere in memory, offsets are made
 /// here. The key `general.alignment` is written when the alignment is not 32. UserError(file) for

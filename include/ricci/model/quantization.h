@@ -1,6 +1,7 @@
-// Post-training quantisation: a trained graph in floats in, one that multiplies codes out, with
-// what that costs each layer.
+// Quantisation: a trained graph in floats in, one that multiplies codes out, with what that costs
+// each layer; and the graph to train so that it costs little.
 //
+//   Graph rounding = quantize_for_training(loss, {.weights = 4});  // then train it as any other
 //   Quantized q = quantize_to_int8(graph, params, batches);     // weights and activations
 //   Quantized p = quantize_weights(graph, params, *quant::scheme_from_name("q4_k"));
 //   q.graph, q.params                                           // the program and its new params
@@ -67,8 +68,22 @@ struct Quantized {
   [[nodiscard]] std::string report() const;
 };
 
+/// What products read is rounded to while a graph is trained.
+struct TrainingBits {
+  std::int64_t weights = 8;      ///< 2 to 16; 0: they stay as they are
+  std::int64_t activations = 8;  ///< the same
+  SteKind ste = SteKind::Identity;
+};
+
+/// The graph with fake_quantize in the products that the policy quantises (ranges and codes of the
+/// policy play no part). Its params are those of before, so a network and its loss take the same.
+[[nodiscard]] Graph quantize_for_training(const Graph& graph, const TrainingBits& bits = {},
+                                          const QuantizationPolicy& policy = {});
+
 /// Products become q_matmul and q_conv2d, with activations in codes as calibrated on `batches`.
-/// Each batch is fed together with `params`. Bodies of loops stay in floats. UserError(attr) when
+/// Each batch is fed together with `params`. Bodies of loops stay in floats. A graph that was
+/// trained with fake_quantize or fake_quantize_lsq, in 8 bits or fewer, keeps the codes it was
+/// trained for: weights lose nothing, and activations have as many codes. UserError(attr) when
 /// there are no batches, UserError(name) when a param has no value.
 [[nodiscard]] Quantized quantize_to_int8(const Graph& graph, const Feeds& params,
                                          std::span<const Feeds> batches,

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "ricci/op/fields.h"
@@ -38,6 +39,7 @@ namespace ricci::op {
 /// Scaled dot-product attention with grouped key/value heads. Per batch and head, in this order:
 ///   R = scale · q kᵀ;  Z = c·tanh(R/c) with a softcap;  Z += bias;  P = softmax over allowed keys,
 ///   0 elsewhere;  out = P v.   A query with no allowed key gives a zero row.
+/// Values may have a width of their own: v and out then hold heads of `value_dim`.
 /// `lse` is log Σ e^Z over allowed keys, [batch, H, S_q], at least f32, -inf for masked rows.
 struct Attention {
   std::int64_t num_heads = 1;
@@ -47,6 +49,7 @@ struct Attention {
   std::optional<Real> attn_logit_softcap;    ///< absent: no cap
   std::optional<std::int64_t> num_kv_heads;  ///< absent: num_heads
   std::optional<AttentionLayout> layout;     ///< absent: fused, for ranks 2 and 3
+  std::optional<std::int64_t> value_dim;     ///< absent: head_dim
 
   static constexpr OpInfo info{
       .name = "attention",
@@ -57,7 +60,8 @@ struct Attention {
       .constraints = "c1 dtype: q, k and v have one floating dtype\n"
                      "c2 attr: layout is given for rank 4 and matches the rank\n"
                      "c3 shape: q holds num_heads heads of head_dim\n"
-                     "c4 shape: k and v have one shape, with num_kv_heads heads and q's batch\n"
+                     "c4 shape: k and v have q's batch, as many rows, and num_kv_heads heads of "
+                     "head_dim and of value_dim\n"
                      "c5 attr: num_kv_heads divides num_heads\n"
                      "c6 shape: causal and sliding_window need S_q ≤ S_k\n"
                      "c7 attr: a mask operand is given exactly for custom and bias\n"
@@ -77,7 +81,11 @@ struct Attention {
       Range::Factor);
     f("num_kv_heads", self.num_kv_heads, "key/value heads; absent: num_heads");
     f("layout", self.layout, "how heads lie in memory; absent: fused");
+    f("value_dim", self.value_dim, "width of a head of v and out; absent: head_dim");
   }
+  void normalize(std::span<const Type> operands);
+  /// Width of a head of v and out.
+  [[nodiscard]] std::int64_t value_width() const { return value_dim.value_or(head_dim); }
   bool operator==(const Attention&) const = default;
 };
 
@@ -96,6 +104,7 @@ struct AttentionBackward {
   std::optional<Real> attn_logit_softcap;
   std::optional<std::int64_t> num_kv_heads;
   std::optional<AttentionLayout> layout;
+  std::optional<std::int64_t> value_dim;
 
   static constexpr OpInfo info{
       .name = "attention_backward",
@@ -107,7 +116,8 @@ struct AttentionBackward {
       .constraints = "c1 dtype: q, k and v have one floating dtype\n"
                      "c2 attr: layout is given for rank 4 and matches the rank\n"
                      "c3 shape: q holds num_heads heads of head_dim\n"
-                     "c4 shape: k and v have one shape, with num_kv_heads heads and q's batch\n"
+                     "c4 shape: k and v have q's batch, as many rows, and num_kv_heads heads of "
+                     "head_dim and of value_dim\n"
                      "c5 attr: num_kv_heads divides num_heads\n"
                      "c6 shape: causal and sliding_window need S_q ≤ S_k\n"
                      "c7 attr: a mask operand is given exactly for custom and bias\n"
@@ -115,14 +125,16 @@ struct AttentionBackward {
                      "[batch, H, S_q, S_k]\n"
                      "c9 dtype: a bias has q's dtype\n"
                      "c10 attr: the softcap is positive and the window is not negative\n"
-                     "c11 shape: dy has q's type\n"
+                     "c11 shape: dy has the type of attention's result\n"
                      "c12 shape: lse is [batch, H, S_q], of q's dtype but at least f32",
       .vjp = RuleSource::Expansion,
       .jvp = RuleSource::Expansion};
   static void fields(auto& self, auto&& f) { Attention::fields(self, f); }
+  void normalize(std::span<const Type> operands);
   /// The op this is the derivative of.
   [[nodiscard]] Attention forward() const {
-    return {num_heads, head_dim, mask_kind, score_scale, attn_logit_softcap, num_kv_heads, layout};
+    return {num_heads,          head_dim,     mask_kind, score_scale,
+            attn_logit_softcap, num_kv_heads, layout,    value_dim};
   }
   bool operator==(const AttentionBackward&) const = default;
 };

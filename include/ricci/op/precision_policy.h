@@ -1,14 +1,27 @@
 // Policies of mixed precision: in which dtype each class of ops computes.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "ricci/op/quant.h"
 #include "ricci/type/dtype.h"
 
 namespace ricci {
+
+/// Products of numbers in FP8 (matmul, dot_general and conv of f32 values). Each operand is divided
+/// by a scale that takes its largest magnitude, found in every run, to the largest code, rounded,
+/// multiplied in the policy's `compute` (F32 or BF16, which hold codes exactly), and the result is
+/// scaled in f32. Cotangents of the result are rounded too, when a gradient is made of the graph.
+/// Codes are floats of 8 bits that are multiplied as what they stand for: numbers are those of FP8,
+/// on every device.
+struct Fp8Recipe {
+  CodeKind operands = CodeKind::E4m3;
+  CodeKind cotangents = CodeKind::E5m2;
+};
 
 /// In which dtype ops compute on f32 values: F32 (as they are), F16 or BF16.
 struct PrecisionPolicy {
@@ -27,6 +40,9 @@ struct PrecisionPolicy {
   };
   std::vector<Rule> rules = {};
 
+  /// Products in FP8: all, or those that rules leave in `compute`.
+  std::optional<Fp8Recipe> fp8 = std::nullopt;
+
   /// Whether no op computes in another dtype than f32.
   [[nodiscard]] bool keeps_all() const;
 
@@ -40,6 +56,8 @@ struct PrecisionPolicy {
   [[nodiscard]] static PrecisionPolicy auto_mixed();
   /// bf16, but solves in f32.
   [[nodiscard]] static PrecisionPolicy auto_mixed_bf16();
+  /// Products in FP8, multiplied in bf16; everything else in f32.
+  [[nodiscard]] static PrecisionPolicy auto_mixed_fp8();
 };
 
 /// The policies above by name; all but the first are passes of that name too.

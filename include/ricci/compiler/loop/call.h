@@ -194,12 +194,15 @@ struct Attention {
   std::int64_t kv_heads = 0;  ///< divides `heads`: as many queries share a key
   std::int64_t queries = 0;
   std::int64_t keys = 0;
-  std::int64_t width = 0;  ///< of a head
+  std::int64_t width = 0;        ///< of a head of q and k
+  std::int64_t value_width = 0;  ///< of a head of v and out
   Real scale = 1;
   Real cap = 0;  ///< 0: none
   MaskKind mask = {};
-  HeadStrides q = {};  ///< out, dy and dq too
-  HeadStrides k = {};  ///< v, dk and dv too
+  HeadStrides q = {};    ///< dq too
+  HeadStrides k = {};    ///< dk too
+  HeadStrides v = {};    ///< dv too
+  HeadStrides out = {};  ///< dy too
   /// A row-major mask or bias, as [batch, head, query, key]; 0 where it repeats.
   std::array<std::int64_t, 4> mask_strides{};
   std::int64_t mask_operand = -1;  ///< which operand is the mask or bias; -1: none

@@ -44,6 +44,29 @@ namespace ricci {
 /// Codes may differ by one from what floats would have rounded to.
 [[nodiscard]] PassResult convert_to_codes(const Graph& graph);
 
+/// How the products of a graph are rounded while it is trained.
+struct FakeQuantizeOptions {
+  std::int64_t weight_bits = 8;      ///< 2 to 16; 0: weights stay as they are
+  std::int64_t activation_bits = 8;  ///< the same
+  bool per_channel = true;           ///< a scale for every column of a weight, not one for all
+  bool activation_products = false;  ///< products of two activations too
+  SteKind ste = SteKind::Identity;   ///< what stands in for the derivative of rounding
+  /// Which products; absent: all.
+  std::function<bool(const Node& product)> products = {};
+};
+
+/// Puts a fake_quantize between a product (matmul, conv) and what it reads, so that training finds
+/// weights that do well in few bits: weights (what depends on params alone) in symmetric codes,
+/// activations in codes with a zero point, both with the range they have in the run. What is
+/// rounded already, directly or through views, stays. `quantize_to_int8` takes the roundings of a
+/// trained graph out again and multiplies the codes they stand for.
+///   Before: any well-formed graph; fused products stay (see `write_out_products`).
+///   After: every product outside of bodies that is asked for, and has a weight, reads rounded
+///   numbers.
+/// UserError(attr) for bits that fake_quantize does not take.
+[[nodiscard]] PassResult insert_fake_quantize(const Graph& graph,
+                                              const FakeQuantizeOptions& options = {});
+
 struct QuantPropagationOptions {
   /// Also past relu, max pooling and slices, where values may have become smaller, and the scale
   /// that is taken from them with it.

@@ -34,8 +34,8 @@ void multiply(const Product<float>& p) {
   kernels.packed(p);
 }
 
-std::int64_t forward_tile(std::int64_t width) {
-  return rounded_up((2 * width + KeyBlock) * QueryBlock);
+std::int64_t forward_tile(const loop::Attention& a) {
+  return rounded_up((a.width + a.value_width + KeyBlock) * QueryBlock);
 }
 
 // A mask's key is allowed when its number is at least one half.
@@ -79,13 +79,13 @@ AttentionPlan::Block AttentionPlan::block(std::int64_t batch, std::int64_t head,
 }
 
 // Transposed to [width, QueryBlock]; lanes without a query are 0.
-void AttentionPlan::pack_queries(const float* rows, const Block& b, float factor,
-                                 float* packed) const {
-  if (b.count < QueryBlock) std::fill_n(packed, role_.width * QueryBlock, 0.0F);
-  const float* from = rows + role_.q.at(b.batch, b.first, b.head);
-  for (std::int64_t d = 0; d < role_.width; ++d) {
+void AttentionPlan::pack_rows(const float* rows, const loop::HeadStrides& at, std::int64_t width,
+                              const Block& b, float factor, float* packed) {
+  if (b.count < QueryBlock) std::fill_n(packed, width * QueryBlock, 0.0F);
+  const float* from = rows + at.at(b.batch, b.first, b.head);
+  for (std::int64_t d = 0; d < width; ++d) {
     for (std::int64_t i = 0; i < b.count; ++i) {
-      packed[d * QueryBlock + i] = from[i * role_.q.position + d] * factor;
+      packed[d * QueryBlock + i] = from[i * at.position + d] * factor;
     }
   }
 }
@@ -140,7 +140,7 @@ void AttentionPlan::scores(const AttentionOperands& in, const Block& b, std::int
 }
 
 std::int64_t AttentionPlan::forward_scratch_bytes() const {
-  const std::int64_t tile = forward_tile(role_.width);
+  const std::int64_t tile = forward_tile(role_);
   if (tile <= StackFloats) return 0;
   const std::int64_t tiles = checked_mul(checked_mul(role_.batch, role_.heads), blocks());
   return checked_mul(checked_mul(tiles, tile), sizeof(float));
@@ -152,41 +152,41 @@ void AttentionPlan::forward_block(const AttentionOperands& in, const Block& b, f
   float* packed_q = scratch;
   float* s = packed_q + role_.width * QueryBlock;
   float* sum = s + KeyBlock * QueryBlock;  // [QueryBlock, width]
+  const std::int64_t width = role_.value_width;
   alignas(64) float maximum[QueryBlock];
   alignas(64) float total[QueryBlock] = {};
   alignas(64) float correction[QueryBlock];
   std::fill_n(maximum, QueryBlock, -Infinity);
-  std::fill_n(sum, b.count * role_.width, 0.0F);
-  pack_queries(in.q, b, scale_, packed_q);
+  std::fill_n(sum, b.count * width, 0.0F);
+  pack_rows(in.q, role_.q, role_.width, b, scale_, packed_q);
   for (std::int64_t key = b.key0; key < b.key1; key += KeyBlock) {
     const std::int64_t keys = std::min(KeyBlock, b.key1 - key);
     scores(in, b, key, keys, packed_q, s, nullptr);
     kernels.scores.take(s, keys, maximum, total, correction);
     for (std::int64_t i = 0; key > b.key0 && i < b.count; ++i) {
-      float* row = sum + i * role_.width;
+      float* row = sum + i * width;
       const float factor = correction[i];
       if (factor == 1.0F) continue;
-      for (std::int64_t d = 0; d < role_.width; ++d) row[d] *= factor;
+      for (std::int64_t d = 0; d < width; ++d) row[d] *= factor;
     }
     multiply({.m = b.count,
-              .n = role_.width,
+              .n = width,
               .k = keys,
               .a = s,
               .a_row = 1,
               .a_column = QueryBlock,
-              .b = in.v + role_.k.at(b.batch, key, kv_head(b.head)),
-              .b_row = role_.k.position,
+              .b = in.v + role_.v.at(b.batch, key, kv_head(b.head)),
+              .b_row = role_.v.position,
               .c = sum,
-              .c_row = role_.width,
+              .c_row = width,
               .accumulate = true});
   }
   for (std::int64_t i = 0; i < b.count; ++i) {
     const bool none = total[i] == 0.0F;  // no allowed key: a zero row
     if (out != nullptr) {
-      float* to = out + role_.q.at(b.batch, b.first + i, b.head);
+      float* to = out + role_.out.at(b.batch, b.first + i, b.head);
       const float factor = none ? 0.0F : 1.0F / total[i];
-      for (std::int64_t d = 0; d < role_.width; ++d)
-        to[d] = none ? 0.0F : sum[i * role_.width + d] * factor;
+      for (std::int64_t d = 0; d < width; ++d) to[d] = none ? 0.0F : sum[i * width + d] * factor;
     }
     if (lse != nullptr) {
       lse[(b.batch * role_.heads + b.head) * role_.queries + b.first + i] =
@@ -197,7 +197,7 @@ void AttentionPlan::forward_block(const AttentionOperands& in, const Block& b, f
 
 void AttentionPlan::forward(ThreadPool& pool, const AttentionOperands& in, float* out, float* lse,
                             void* scratch) const {
-  const std::int64_t tile_size = forward_tile(role_.width);
+  const std::int64_t tile_size = forward_tile(role_);
   const std::int64_t heads = role_.batch * role_.heads;
   pool.run(heads * blocks(), [&](std::int64_t tile) {
     // The last blocks of a causal mask see most keys: they go first.
@@ -222,12 +222,13 @@ struct AttentionPlan::Workspace {
 
   static std::int64_t size(const AttentionPlan& plan) {
     const std::int64_t block = checked_mul(plan.role_.keys, QueryBlock);
-    return rounded_up(2 * plan.role_.width * QueryBlock + (plan.cap_ > 0 ? 3 : 2) * block);
+    const std::int64_t width = plan.role_.width + plan.role_.value_width;
+    return rounded_up(width * QueryBlock + (plan.cap_ > 0 ? 3 : 2) * block);
   }
   Workspace(const AttentionPlan& plan, float* scratch)
       : packed_q(scratch),
         packed_dy(packed_q + plan.role_.width * QueryBlock),
-        p(packed_dy + plan.role_.width * QueryBlock),
+        p(packed_dy + plan.role_.value_width * QueryBlock),
         dp(p + plan.role_.keys * QueryBlock) {
     if (plan.cap_ > 0) slope = dp + plan.role_.keys * QueryBlock;
   }
@@ -272,17 +273,17 @@ void AttentionPlan::backward_block(const AttentionOperands& in, const Block& b, 
                                    const Workspace& w) const {
   const VectorKernels& kernels = vector_kernels();
   const std::int64_t kv = kv_head(b.head);
-  pack_queries(in.q, b, scale_, w.packed_q);
-  pack_queries(dy, b, 1.0F, w.packed_dy);
+  pack_rows(in.q, role_.q, role_.width, b, scale_, w.packed_q);
+  pack_rows(dy, role_.out, role_.value_width, b, 1.0F, w.packed_dy);
   for (std::int64_t key = b.key0; key < b.key1; key += KeyBlock) {
     const std::int64_t keys = std::min(KeyBlock, b.key1 - key);
     const std::int64_t at = key * QueryBlock;
     scores(in, b, key, keys, w.packed_q, w.p + at, w.slope != nullptr ? w.slope + at : nullptr);
     multiply({.m = keys,  // dP = dy vᵀ
               .n = QueryBlock,
-              .k = role_.width,
-              .a = in.v + role_.k.at(b.batch, key, kv),
-              .a_row = role_.k.position,
+              .k = role_.value_width,
+              .a = in.v + role_.v.at(b.batch, key, kv),
+              .a_row = role_.v.position,
               .a_column = 1,
               .b = w.packed_dy,
               .b_row = QueryBlock,
@@ -294,7 +295,7 @@ void AttentionPlan::backward_block(const AttentionOperands& in, const Block& b, 
   const std::int64_t all = b.key1 - b.key0;
   kernels.scores.add_products(w.p + b.key0 * QueryBlock, w.dp + b.key0 * QueryBlock, all, mean);
   const float* q_rows = in.q + role_.q.at(b.batch, b.first, b.head);
-  const float* dy_rows = dy + role_.q.at(b.batch, b.first, b.head);
+  const float* dy_rows = dy + role_.out.at(b.batch, b.first, b.head);
   for (std::int64_t key = b.key0; key < b.key1; key += KeyBlock) {
     const std::int64_t keys = std::min(KeyBlock, b.key1 - key);
     const float* p = w.p + key * QueryBlock;
@@ -310,17 +311,18 @@ void AttentionPlan::backward_block(const AttentionOperands& in, const Block& b, 
                               w.slope != nullptr ? w.slope + key * QueryBlock : nullptr);
     }
     const std::int64_t at_kv = role_.k.at(b.batch, key, kv);
-    Product<float> to_keys{
-        .m = keys, .n = role_.width, .k = b.count, .a_row = QueryBlock, .a_column = 1};
-    to_keys.b_row = role_.q.position;
-    to_keys.c_row = role_.k.position;
+    Product<float> to_keys{.m = keys, .k = b.count, .a_row = QueryBlock, .a_column = 1};
     to_keys.accumulate = true;
     if (d.dv != nullptr) {
-      to_keys.a = p, to_keys.b = dy_rows, to_keys.c = d.dv + at_kv;
+      to_keys.n = role_.value_width, to_keys.a = p;
+      to_keys.b = dy_rows, to_keys.b_row = role_.out.position;
+      to_keys.c = d.dv + role_.v.at(b.batch, key, kv), to_keys.c_row = role_.v.position;
       multiply(to_keys);
     }
     if (d.dk != nullptr) {
-      to_keys.a = ds, to_keys.b = q_rows, to_keys.c = d.dk + at_kv;
+      to_keys.n = role_.width, to_keys.a = ds;
+      to_keys.b = q_rows, to_keys.b_row = role_.q.position;
+      to_keys.c = d.dk + at_kv, to_keys.c_row = role_.k.position;
       multiply(to_keys);
     }
     if (d.dq != nullptr) {
@@ -362,17 +364,17 @@ void AttentionPlan::backward(ThreadPool& pool, const AttentionOperands& in, cons
     }
     std::fill_n(d.dbias, count, 0.0F);
   }
-  const auto clear = [&](float* x, const loop::HeadStrides& h, std::int64_t batch,
-                         std::int64_t head, std::int64_t length) {
+  const auto clear = [&](float* x, const loop::HeadStrides& h, std::int64_t width,
+                         std::int64_t batch, std::int64_t head, std::int64_t length) {
     for (std::int64_t s = 0; x != nullptr && s < length; ++s) {
-      std::fill_n(x + h.at(batch, s, head), role_.width, 0.0F);
+      std::fill_n(x + h.at(batch, s, head), width, 0.0F);
     }
   };
   const auto run = [&](std::int64_t batch, std::int64_t kv, const Workspace& w) {
-    clear(d.dk, role_.k, batch, kv, role_.keys);
-    clear(d.dv, role_.k, batch, kv, role_.keys);
+    clear(d.dk, role_.k, role_.width, batch, kv, role_.keys);
+    clear(d.dv, role_.v, role_.value_width, batch, kv, role_.keys);
     for (std::int64_t head = kv * group_; head < (kv + 1) * group_; ++head) {
-      clear(d.dq, role_.q, batch, head, role_.queries);
+      clear(d.dq, role_.q, role_.width, batch, head, role_.queries);
       for (std::int64_t i = 0; i < blocks(); ++i) {
         backward_block(in, block(batch, head, i), dy, lse, d, w);
       }

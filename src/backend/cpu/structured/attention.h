@@ -64,7 +64,8 @@ class AttentionPlan {
   [[nodiscard]] Block block(std::int64_t batch, std::int64_t head, std::int64_t index) const;
   [[nodiscard]] std::int64_t blocks() const;
   [[nodiscard]] std::int64_t kv_head(std::int64_t head) const { return head / group_; }
-  void pack_queries(const float* rows, const Block& b, float factor, float* packed) const;
+  static void pack_rows(const float* rows, const loop::HeadStrides& at, std::int64_t width,
+                        const Block& b, float factor, float* packed);
   /// Scores of a block of keys: scaled, capped, biased, -inf where masked; `slope` may be null.
   void scores(const AttentionOperands& in, const Block& b, std::int64_t key, std::int64_t keys,
               const float* packed_q, float* s, float* slope) const;

@@ -23,8 +23,9 @@ struct Sizes {
   explicit Sizes(const loop::Attention& a, DType q)
       : dtype(q), sum(q == DType::F64 ? DType::F64 : DType::F32) {
     const std::int64_t most = q == DType::F64 ? 16 : 32;
-    while (lanes * most < a.width) lanes *= 2;
-    part = (a.width + lanes - 1) / lanes;
+    const std::int64_t width = std::max(a.width, a.value_width);
+    while (lanes * most < width) lanes *= 2;
+    part = (width + lanes - 1) / lanes;
   }
 };
 
@@ -42,20 +43,24 @@ std::string allowed_text(const loop::Attention& a, DType mask) {
   return "true";
 }
 
+std::string place_text(std::string_view name, const loop::HeadStrides& s) {
+  return fmt::format("#define {}(b, s, h) ((b) * {}LL + (s) * {}LL + (h) * {}LL)\n", name, s.batch,
+                     s.position, s.head);
+}
+
 // What all kernels begin with. `score` gives Z and the slope of the cap from a plain product.
 std::string common(const loop::Attention& a, const Sizes& s, DType mask) {
   const auto& m = a.mask_strides;
   std::string out =
       fmt::format("typedef {} H;\ntypedef {} T;\n#define BATCH {}LL\n#define HEADS {}LL\n#define "
                   "KV_HEADS {}LL\n"
-                  "#define QUERIES {}LL\n#define KEYS {}LL\n#define WIDTH {}\n#define LANES "
-                  "{}\n#define PART {}\n"
-                  "#define Q_AT(b, s, h) ((b) * {}LL + (s) * {}LL + (h) * {}LL)\n"
-                  "#define K_AT(b, s, h) ((b) * {}LL + (s) * {}LL + (h) * {}LL)\n"
+                  "#define QUERIES {}LL\n#define KEYS {}LL\n#define WIDTH {}\n"
+                  "#define VALUE_WIDTH {}\n#define LANES {}\n#define PART {}\n"
                   "#define MASK_AT (b * {}LL + h * {}LL + i * {}LL + j * {}LL)\n#define TILE 16\n",
                   held_type(s.sum), stored_type(s.dtype), a.batch, a.heads, a.kv_heads, a.queries,
-                  a.keys, a.width, s.lanes, s.part, a.q.batch, a.q.position, a.q.head, a.k.batch,
-                  a.k.position, a.k.head, m[0], m[1], m[2], m[3]);
+                  a.keys, a.width, a.value_width, s.lanes, s.part, m[0], m[1], m[2], m[3]);
+  out += place_text("Q_AT", a.q) + place_text("K_AT", a.k) + place_text("V_AT", a.v) +
+         place_text("OUT_AT", a.out);
   out += fmt::format("#define ALLOWED ({})\n", allowed_text(a, mask));
   out += fmt::format("__device__ inline H read(const T* at) {{ return {}; }}\n",
                      from_stored(s.dtype, "(*at)"));
@@ -81,12 +86,12 @@ __device__ inline H dot(const H* own, const H* row) {
   for (int d = 0; d < PART; ++d) sum = fma(own[d], row[d], sum);
   return together(sum);
 }
-// Rows [first, first + TILE) of an array of heads, zero where there are none.
+// Rows [first, first + TILE) of an array of heads of a width, zero where there are none.
 template <class At>
-__device__ inline void read_tile(H (*tile)[LANES * PART], const T* from, i64 first, i64 rows, At at) {
+__device__ inline void read_tile(H (*tile)[LANES * PART], const T* from, i64 first, i64 rows, int width, At at) {
   for (int e = threadIdx.x; e < TILE * LANES * PART; e += blockDim.x) {
     const int r = e / (LANES * PART), d = e % (LANES * PART);
-    tile[r][d] = first + r < rows && d < WIDTH ? read(from + at(first + r) + d) : H(0);
+    tile[r][d] = first + r < rows && d < width ? read(from + at(first + r) + d) : H(0);
   }
 }
 )";
@@ -130,6 +135,7 @@ constexpr std::string_view OwnQuery = R"(const int lane = threadIdx.x % LANES;
   __shared__ H keys[TILE][LANES * PART];
   __shared__ H values[TILE][LANES * PART];
   const auto key_at = [&](i64 j) { return K_AT(b, j, kv); };
+  const auto value_at = [&](i64 j) { return V_AT(b, j, kv); };
   H query[PART];
 #pragma unroll
   for (int d = 0; d < PART; ++d) {
@@ -144,8 +150,8 @@ constexpr std::string_view ForwardCode = R"(H sums[PART];
   H largest = H(-Infinity), total = 0;
   for (i64 j0 = KEYS_BEGIN; j0 < KEYS_END; j0 += TILE) {
     __syncthreads();
-    read_tile(keys, k, j0, KEYS, key_at);
-    read_tile(values, v, j0, KEYS, key_at);
+    read_tile(keys, k, j0, KEYS, WIDTH, key_at);
+    read_tile(values, v, j0, KEYS, VALUE_WIDTH, value_at);
     __syncthreads();
     H scores[TILE];
     H most = largest;
@@ -185,7 +191,7 @@ constexpr std::string_view ForwardCode = R"(H sums[PART];
     for (int d = 0; d < PART; ++d) {
       const int at = lane * PART + d;
       const H y = none ? H(0) : sums[d] / total;
-      if (at < WIDTH) out[Q_AT(b, i, h) + at] = STORED_Y;
+      if (at < VALUE_WIDTH) out[OUT_AT(b, i, h) + at] = STORED_Y;
     }
   }
   if (lse != nullptr && lane == 0) {
@@ -198,7 +204,7 @@ constexpr std::string_view RowsCode = R"(H given[PART], sums[PART];
 #pragma unroll
   for (int d = 0; d < PART; ++d) {
     const int at = lane * PART + d;
-    given[d] = real && at < WIDTH ? read(dy + Q_AT(b, i, h) + at) : H(0);
+    given[d] = real && at < VALUE_WIDTH ? read(dy + OUT_AT(b, i, h) + at) : H(0);
     sums[d] = 0;
   }
   const i64 number = (b * HEADS + h) * QUERIES + i;
@@ -207,8 +213,8 @@ constexpr std::string_view RowsCode = R"(H given[PART], sums[PART];
   for (int pass = KNOWN ? 1 : 0; pass < 3; ++pass) {
     for (i64 j0 = KEYS_BEGIN; j0 < KEYS_END; j0 += TILE) {
       __syncthreads();
-      read_tile(keys, k, j0, KEYS, key_at);
-      read_tile(values, v, j0, KEYS, key_at);
+      read_tile(keys, k, j0, KEYS, WIDTH, key_at);
+      read_tile(values, v, j0, KEYS, VALUE_WIDTH, value_at);
       __syncthreads();
       for (int t = 0; t < TILE; ++t) {
         const i64 j = j0 + t;
@@ -264,18 +270,18 @@ constexpr std::string_view ColumnsCode = R"(const int lane = threadIdx.x % LANES
 #pragma unroll
   for (int d = 0; d < PART; ++d) {
     const int at = lane * PART + d;
-    const bool there = real && at < WIDTH;
-    key[d] = there ? read(k + K_AT(b, j, kv) + at) : H(0);
-    value[d] = there ? read(v + K_AT(b, j, kv) + at) : H(0);
+    key[d] = real && at < WIDTH ? read(k + K_AT(b, j, kv) + at) : H(0);
+    value[d] = real && at < VALUE_WIDTH ? read(v + V_AT(b, j, kv) + at) : H(0);
     d_key[d] = 0;
     d_value[d] = 0;
   }
   for (i64 h = kv * (HEADS / KV_HEADS); h < (kv + 1) * (HEADS / KV_HEADS); ++h) {
     const auto query_at = [&](i64 i) { return Q_AT(b, i, h); };
+    const auto given_at = [&](i64 i) { return OUT_AT(b, i, h); };
     for (i64 i0 = QUERIES_BEGIN; i0 < QUERIES_END; i0 += TILE) {
       __syncthreads();
-      read_tile(queries, q, i0, QUERIES, query_at);
-      read_tile(given, dy, i0, QUERIES, query_at);
+      read_tile(queries, q, i0, QUERIES, WIDTH, query_at);
+      read_tile(given, dy, i0, QUERIES, VALUE_WIDTH, given_at);
       __syncthreads();
       for (int t = 0; t < TILE; ++t) {
         const i64 i = i0 + t;
@@ -302,14 +308,13 @@ constexpr std::string_view ColumnsCode = R"(const int lane = threadIdx.x % LANES
 #pragma unroll
   for (int d = 0; d < PART; ++d) {
     const int at = lane * PART + d;
-    if (at >= WIDTH) continue;
-    if (dk != nullptr) {
+    if (dk != nullptr && at < WIDTH) {
       const H y = d_key[d];
       dk[K_AT(b, j, kv) + at] = STORED_Y;
     }
-    if (dv != nullptr) {
+    if (dv != nullptr && at < VALUE_WIDTH) {
       const H y = d_value[d];
-      dv[K_AT(b, j, kv) + at] = STORED_Y;
+      dv[V_AT(b, j, kv) + at] = STORED_Y;
     }
   })";
 
@@ -325,10 +330,10 @@ constexpr std::string_view BiasCode = R"(const i64 at_j = e % D3, at_i = e / D3 
             const H known = rows[2 * number];
             if (known == H(-Infinity)) continue;
             H r = 0, dp = 0, slope;
-            for (int d = 0; d < WIDTH; ++d) {
+            for (int d = 0; d < WIDTH; ++d)
               r = fma(read(q + Q_AT(b, i, h) + d), read(k + K_AT(b, j, kv) + d), r);
-              dp = fma(read(dy + Q_AT(b, i, h) + d), read(v + K_AT(b, j, kv) + d), dp);
-            }
+            for (int d = 0; d < VALUE_WIDTH; ++d)
+              dp = fma(read(dy + OUT_AT(b, i, h) + d), read(v + V_AT(b, j, kv) + d), dp);
             H z = bent(r, slope);
             BIAS;
             const H p = z == H(-Infinity) ? H(0) : exp(z - known);
@@ -350,7 +355,8 @@ bool is_wanted(const CallStep& step, std::size_t r) {
 bool serves_attention(const loop::Attention& a, std::span<const Type> operands) {
   const bool same =
       operands[1].dtype == operands[0].dtype && operands[2].dtype == operands[0].dtype;
-  return a.width >= 1 && a.width <= WidestHead && is_float(operands[0].dtype) && same;
+  const std::int64_t widest = std::max(a.width, a.value_width);
+  return widest >= 1 && widest <= WidestHead && is_float(operands[0].dtype) && same;
 }
 
 void plan_attention(PlanBuilder& builder, const loop::Attention& a) {
