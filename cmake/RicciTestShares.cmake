@@ -3,10 +3,11 @@
 #   light    unit tests that include nothing beyond RICCI_LIGHT_FOLDERS, and the seeds of the light
 #            fuzz harnesses
 #   graph    unit tests that include nothing beyond RICCI_GRAPH_FOLDERS: transforms, programs
-#   whole    all other unit tests, those of the tool among them, and those of arrays
+#   whole    all other unit tests, those of the tool among them, and those of arrays, data and networks
 #   runtime  what users hold: devices, sessions, threads, forks, stopping, objects
 #   cases    tests of the three folders that run the cases of ops or random programs
-# Together they have every test of tests/unit, tests/array, tests/nn and tests/runtime. A source is in the
+# Together they have every test of tests/unit, tests/array, tests/dataset, tests/nn, tests/checkpoints and
+# tests/runtime. A source is in the
 # first share whose folders it keeps to, so that a new one is in some share without being listed.
 
 # Headers of the tests that need no more than the light folders, and then no more than a graph's.
@@ -65,7 +66,7 @@ endfunction()
 foreach(share light graph whole runtime cases)
   set(${share}_sources "")
 endforeach()
-foreach(source IN LISTS has_unit has_array has_nn has_runtime)
+foreach(source IN LISTS has_unit has_array has_dataset has_nn has_checkpoints has_runtime)
   file(STRINGS "${source}" tables
        REGEX "^#include \"(ops/(cases|transformed_case)|property/[^r][a-z_]*)[.]h\"")
   file(STRINGS "${source}" runs_tool REGEX "run_tool|run_shell|RICCI_TOOL_PATH")

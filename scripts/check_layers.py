@@ -13,7 +13,7 @@ from pathlib import Path
 
 FOLDERS = (
     "support type quant op ir build loop rule interp rewrite transform schedule device backend "
-    "runtime io model array nn"
+    "runtime io model array data nn train"
 ).split()
 COMPILER = {"loop", "rule", "rewrite", "schedule", "device"}
 RANK = {folder: rank for rank, folder in enumerate(FOLDERS)}
@@ -21,7 +21,7 @@ SUFFIXES = {".h", ".cpp", ".def"}
 COMPAT = "build"  # what headers in compat/ declare is in src/build/
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 STANDARD = re.compile(r"[a-z_0-9]+")
-NEUTRAL = {"loop", "schedule", "runtime", "io", "model", "array", "nn", "tools"}  # know no device
+NEUTRAL = {"loop", "schedule", "runtime", "io", "model", "array", "data", "nn", "train", "tools"}  # know no device
 ONE_BACKEND = re.compile(r"backend/\w+/")
 NAMES_BACKEND = re.compile(r"(?<![\w:])(cpu|lir|cuda)::")
 NAMES_OP = re.compile(r"(?<![\w:])(ricci::)?op::\w|(?<!\w)op_of\(")
@@ -37,6 +37,14 @@ def without_room(parts):
     return parts if len(parts) < 2 or inside == (parts[0] in COMPILER) else []
 
 
+def is_umbrella_for(folder, name):
+    """One umbrella in another, or what a layer gives in one below: ricci/array.h in nn/."""
+    if not Path("include/ricci", name).exists():
+        return False
+    layer = name.removesuffix(".h")
+    return folder == FOLDERS[-1] or (layer in RANK and RANK[layer] <= RANK[folder])
+
+
 def check_quoted(folder, public, target):
     if folder in NEUTRAL and (ONE_BACKEND.match(target) or target.endswith("thread_pool.h")):
         return f'{folder}/ knows no device ("{target}")'
@@ -47,7 +55,7 @@ def check_quoted(folder, public, target):
         parts = without_room(parts[1:])
     elif public:
         return f'a public header includes the private header "{target}"'
-    if len(parts) == 1 and folder == FOLDERS[-1] and Path("include/ricci", parts[0]).exists():
+    if len(parts) == 1 and is_umbrella_for(folder, parts[0]):
         return None  # one umbrella in another
     if len(parts) < 2:
         return f'write "{target}" with its folder'
