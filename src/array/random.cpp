@@ -13,6 +13,7 @@
 #include "ricci/op/ops.h"
 #include "ricci/support/error.h"
 
+#include "array/generator.h"
 #include "array/node.h"
 #include "support/machine_memory.h"
 
@@ -92,6 +93,15 @@ Key next_key(std::source_location where) {
 void manual_seed(std::uint64_t seed) {
   generator().seed.store(seed);
   generator().count.store(0);
+}
+
+detail::GeneratorState detail::generator_state() {
+  return {generator().seed.load(), generator().count.load()};
+}
+
+void detail::set_generator_state(const GeneratorState& state) {
+  generator().seed.store(state.seed);
+  generator().count.store(state.count);
 }
 
 Array uniform(const Key& key, const Dims& shape, double low, double high, RandomOptions options,

@@ -1,0 +1,158 @@
+// Texts as tokens: those the Python package `tokenizers` makes, any bytes back as they were, and
+// files that are damaged or of another kind.
+#include "ricci/data/tokenizer.h"
+
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "ricci/io/file.h"
+
+#include "dataset/refusal.h"
+#include "property/random.h"
+#include "support/scratch_folder.h"
+#include "test_paths.h"
+
+namespace ricci {
+namespace {
+
+using testing::refusal;
+using testing::says;
+using Tokens = std::vector<std::int32_t>;
+
+std::string value_file(const std::string& name) {
+  return std::string(RICCI_SOURCE_DIR "/tests/dataset/values/") + name;
+}
+
+std::string text_of(const std::string& path) {
+  const std::vector<std::byte> bytes = io::read_file(path);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::string from_hex(const std::string& hex) {
+  std::string out;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+    out += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  }
+  return out;
+}
+
+class TokenizerAgreement : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(TokenizerAgreement, WithThePythonPackage) {
+  const std::string name = GetParam();
+  const Tokenizer t = Tokenizer::load(value_file("tokenizer_" + name + ".json"));
+  const Tokenizer again = Tokenizer::from_json(t.to_json());
+  std::ifstream lines(value_file("tokenizer_" + name + ".txt"));
+  std::string line;
+  int count = 0;
+  while (std::getline(lines, line)) {
+    const std::size_t colon = line.find(':');
+    const std::string text = from_hex(line.substr(0, colon));
+    std::istringstream numbers(line.substr(colon + 1));
+    Tokens expected;
+    for (std::int32_t id = 0; numbers >> id;) expected.push_back(id);
+    EXPECT_EQ(t.encode(text), expected) << text;
+    EXPECT_EQ(again.encode(text), expected) << text;
+    ++count;
+  }
+  EXPECT_EQ(count, 39);
+}
+INSTANTIATE_TEST_SUITE_P(Data, TokenizerAgreement, ::testing::Values("plain", "prefix"));
+
+TEST(DataTokenizer, TrainsToWhatThePythonPackageTrains) {
+  const Tokenizer theirs = Tokenizer::load(value_file("tokenizer_plain.json"));
+  const Tokenizer ours = Tokenizer::train(text_of(value_file("tokenizer_corpus.txt")),
+                                          {.vocabulary = 480, .special = {"<|end|>"}});
+  ASSERT_EQ(ours.size(), theirs.size());
+  for (std::int32_t id = 0; id < ours.size(); ++id)
+    EXPECT_EQ(ours.bytes(id), theirs.bytes(id)) << id;
+  EXPECT_EQ(ours.to_json(), Tokenizer::from_json(theirs.to_json()).to_json());
+}
+
+TEST(DataTokenizer, AnyBytesComeBack) {
+  const Tokenizer plain;
+  const Tokenizer trained = Tokenizer::load(value_file("tokenizer_plain.json"));
+  EXPECT_EQ(plain.size(), 256);
+  std::string all;
+  for (int b = 0; b < 256; ++b) all += static_cast<char>(b);
+  for (const Tokenizer* t : {&plain, &trained}) {
+    EXPECT_EQ(t->decode(t->encode(all)), all);
+    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+      testing::Rng rng(seed);
+      std::string text;
+      for (std::size_t i = rng.below(40); i-- > 0;) {
+        text += rng.below(3) == 0 ? all[rng.below(256)]
+                                  : std::string(" the\xC3\xA4'sq\n1")[rng.below(11)];
+      }
+      EXPECT_EQ(t->decode(t->encode(text)), text) << seed;
+      EXPECT_EQ(t->decode(t->encode(text, false)), text) << seed;
+    }
+  }
+}
+
+TEST(DataTokenizer, SpecialTokensAreTextWhereTheyAreNotLookedFor) {
+  const Tokenizer t = Tokenizer::train("abc abc", {.vocabulary = 260, .special = {"<s>"}});
+  EXPECT_EQ(t.encode("<s>")[0], 0);
+  EXPECT_EQ(t.encode("<s>").size(), 1U);
+  EXPECT_EQ(t.encode("<s>", false).size(), 3U);
+  EXPECT_EQ(t.decode(Tokens{0, *t.find("a")}, true), "a");
+  EXPECT_EQ(t.find("<s>"), 0);
+  EXPECT_FALSE(t.find("zz"));
+}
+
+TEST(DataTokenizer, LongWordsTakeTheirTime) {
+  const Tokenizer t = Tokenizer::train("aaaa aaaaaaaa", {.vocabulary = 264});
+  const std::string text(1 << 20, 'a');
+  EXPECT_EQ(t.decode(t.encode(text)), text);
+}
+
+TEST(DataTokenizer, BothSpellingsOfMergesAreRead) {
+  std::string json = Tokenizer::train("ab ab ab", {.vocabulary = 258}).to_json();
+  const std::string before = R"("a b")";
+  ASSERT_NE(json.find(before), std::string::npos);
+  json.replace(json.find(before), before.size(), R"(["a","b"])");
+  EXPECT_EQ(Tokenizer::from_json(json).encode("ab").size(), 1U);
+}
+
+TEST(DataTokenizer, OtherKindsAndDamageAreNamed) {
+  const std::string json = Tokenizer::train("ab ab ab", {.vocabulary = 258}).to_json();
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string out = json;
+    const std::size_t at = out.find(from);
+    if (at == std::string::npos) ADD_FAILURE() << from;
+    out.replace(at, from.size(), to);
+    return refusal([&] { (void)Tokenizer::from_json(out); });
+  };
+  EXPECT_EQ(changed("1.0", "2.0"), "no error");
+  EXPECT_TRUE(
+      says(changed(R"("type":"BPE")", R"("type":"Unigram")"), {"file.tokenizer_kind", "Unigram"}));
+  EXPECT_TRUE(says(changed(R"("type":"ByteLevel")", R"("type":"Metaspace")"),
+                   {"tokenizer_kind", "Metaspace"}));
+  EXPECT_TRUE(says(changed(R"("normalizer":null)", R"("normalizer":{"type":"NFC"})"),
+                   {"has a normalizer"}));
+  EXPECT_TRUE(
+      says(changed(R"("post_processor":null)", R"("post_processor":{"type":"TemplateProcessing"})"),
+           {"TemplateProcessing"}));
+  EXPECT_TRUE(says(changed(R"("end_of_word_suffix":null)", R"("end_of_word_suffix":"</w>")"),
+                   {"end_of_word_suffix"}));
+  EXPECT_TRUE(says(changed(R"("a b")", R"("a bq")"), {"which is no token"}));
+  EXPECT_TRUE(says(changed(R"("a b")", R"("a c")"), {"joined to what is no token"}));
+  EXPECT_TRUE(says(changed(R"("a b")", R"("ab")"), {"a space between"}));
+  EXPECT_TRUE(says(changed(R"("!":0)", R"("!":1)"), {"is there twice"}));
+  EXPECT_TRUE(says(changed(R"("!":0)", R"("!":-1)"), {"whole number"}));
+  EXPECT_TRUE(says(changed(R"("!":0)", R"("!":99999999)"), {"beyond"}));
+  EXPECT_TRUE(says(refusal([&] { (void)Tokenizer::from_json(json.substr(0, json.size() / 2)); }),
+                   {"file.json"}));
+  EXPECT_TRUE(says(refusal([&] { (void)Tokenizer::from_json("{}"); }), {"no model"}));
+  EXPECT_TRUE(says(refusal([&] { (void)Tokenizer().decode(Tokens{256}); }), {"no token 256"}));
+  EXPECT_TRUE(
+      says(refusal([&] { (void)Tokenizer::train("", {.vocabulary = 100}); }), {"100 tokens"}));
+  const testing::ScratchFolder folder;
+  Tokenizer().save(folder.file("t.json"));
+  EXPECT_EQ(Tokenizer::load(folder.file("t.json")).to_json(), Tokenizer().to_json());
+}
+
+}  // namespace
+}  // namespace ricci
