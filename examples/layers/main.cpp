@@ -99,7 +99,7 @@ double fine_tune() {
 }
 
 int main() {
-  const std::string file = std::filesystem::temp_directory_path() / "ricci_layers.npz";
+  const std::string file = std::filesystem::temp_directory_path() / "ricci_layers.safetensors";
   const double accuracy = train_and_test(file);
   const Residual tower(4, 3);
   const auto names = leaf_names(tower);  // "maps.0.w", "maps.0.b", …

@@ -1,18 +1,20 @@
-// Networks: layers as plain structs of arrays, training mode as a scope, and a trainer.
+// Networks: layers as plain structs of arrays, training mode as a scope, a trainer, data for it,
+// and checkpoints it goes on from.
 //
 //   #include <ricci/nn.h>
 //
-//   struct Net {                                  // fields are params, named "hidden.w", "out.b",
-//   …
+//   struct Net {                          // fields are params, named "hidden.w", "out.b", …
 //     nn::Linear hidden{784, 128}, out{128, 10};
 //     nn::Dropout drop{0.1};
 //     Array operator()(const Array& x) const { return out(drop(relu(hidden(x)))); }
 //   };
 //   Trainer train(Net{}, loss, AdamW{.learning_rate = 1e-3});
-//   Array l = train(batch);
+//   for (auto [i, batch] : enumerate(Loader(data, {.batch = 64, .shuffle = 1}))) train(batch);
+//   save("run.safetensors", train);
 #pragma once
 
 #include "ricci/array.h"
+#include "ricci/data.h"
 #include "ricci/nn/adapters.h"
 #include "ricci/nn/attention.h"
 #include "ricci/nn/conv.h"
@@ -27,3 +29,5 @@
 #include "ricci/nn/trainer.h"
 #include "ricci/nn/training_scope.h"
 #include "ricci/nn/transformer.h"
+#include "ricci/train/checkpoint.h"
+#include "ricci/train/checkpoint_folder.h"

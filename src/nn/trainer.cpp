@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
-#include "ricci/array/math.h"
-#include "ricci/io/npy.h"
 #include "ricci/io/object_file.h"
 #include "ricci/ir/rebuild.h"
 #include "ricci/support/error.h"
 
+#include "array/generator.h"
 #include "array/node.h"
 #include "array/program.h"
 
@@ -66,6 +66,7 @@ struct TrainerState::Program {
 
 struct TrainerState::Impl {
   std::vector<std::string> names;  // of the model's leaves, as params
+  std::vector<std::string> paths;  // and in files
   std::vector<Array> initial;      // their values until there is a program
   std::vector<Type> types;
   std::vector<bool> is_buffer;
@@ -74,9 +75,20 @@ struct TrainerState::Impl {
   std::source_location where;
   std::map<std::vector<std::uint64_t>, ProgramPtr> programs;
   ProgramPtr current;
-  std::string restore_from;
+  std::optional<io::NamedTensors> pending;  // what the first program is to keep
+  std::int64_t step_before = 0;             // of the state that was set, while there is no program
   std::optional<double> gradient_norm;
   std::optional<double> learning_rate;
+
+  // What random masks of a step depend on: of batches that are accumulated each has its own.
+  [[nodiscard]] std::uint64_t batches_taken(const TrainingStep& step) const {
+    std::int64_t count = step.steps() * options.training.accumulate;
+    const std::string& partly = step.graph().accumulated_steps;
+    if (!partly.empty()) {
+      count += static_cast<std::int64_t>(step.compiled().param(partly).item());
+    }
+    return static_cast<std::uint64_t>(count);
+  }
 
   [[nodiscard]] std::vector<std::string> trained() const {
     std::vector<std::string> out;
@@ -98,9 +110,12 @@ struct TrainerState::Impl {
 TrainerState::TrainerState(ModelLeaves leaves, Optimizer optimizer, TrainerOptions options,
                            std::source_location where)
     : impl_(std::make_unique<Impl>()) {
+  impl_->paths = leaves.names;
   // As argument 0 of the loss; a model that is an array has no fields.
   for (std::string& name : leaves.names) name.insert(0, name.empty() ? "0" : "0.");
   impl_->names = argument_names(std::move(leaves.names));
+  const std::set<std::string> different(impl_->paths.begin(), impl_->paths.end());
+  if (different.size() < impl_->paths.size() || different.contains("")) impl_->paths = impl_->names;
   impl_->initial = strong(leaves.values, where);
   for (const Array& x : impl_->initial) impl_->types.push_back(x.type());
   impl_->is_buffer = std::move(leaves.is_buffer);
@@ -180,6 +195,72 @@ TrainerState::ProgramPtr TrainerState::add(const Batch& batch, Tracing& tracing,
   return program;
 }
 
+namespace {
+
+[[noreturn]] void misfit(ErrorCode code, std::string message) {
+  throw UserError(Diagnostic{.code = code,
+                             .detail = "trainer",
+                             .message = std::move(message),
+                             .where = {},
+                             .notes = {},
+                             .help =
+                                 "make the trainer as it was made when this was saved: the same "
+                                 "model, optimiser and options"});
+}
+
+// A value for every param of `types`, in their order.
+std::vector<Tensor> fitting(const std::vector<std::pair<std::string, Type>>& wanted,
+                            const io::NamedTensors& given) {
+  std::map<std::string_view, const Tensor*> found;
+  for (const auto& [name, value] : given) found.emplace(name, &value);
+  std::vector<Tensor> out;
+  for (const auto& [name, type] : wanted) {
+    const auto it = found.find(name);
+    if (it == found.end()) misfit(ErrorCode::Name, fmt::format("there is no '{}'", name));
+    if (it->second->type() != type) {
+      misfit(ErrorCode::Shape, fmt::format("'{}' is {}, but {} is given", name, type.to_string(),
+                                           it->second->type().to_string()));
+    }
+    out.push_back(*it->second);
+    found.erase(it);
+  }
+  if (found.empty()) return out;
+  misfit(ErrorCode::Name, fmt::format("the trainer has no '{}'", found.begin()->first));
+}
+
+// What a training step keeps besides the model.
+std::vector<std::pair<std::string, Type>> kept_by(const CompiledGraph& compiled,
+                                                  const std::vector<std::string>& model) {
+  std::vector<std::pair<std::string, Type>> out;
+  for (const Port& p : compiled.inputs()) {
+    if (p.is_param && std::ranges::find(model, p.name) == model.end()) {
+      out.emplace_back(p.name, p.type);
+    }
+  }
+  return out;
+}
+
+// Nothing given: as before the first step.
+io::NamedTensors checked_kept(const CompiledGraph& compiled, const std::vector<std::string>& model,
+                              const io::NamedTensors& given) {
+  const auto wanted = kept_by(compiled, model);
+  std::vector<Tensor> values;
+  if (given.empty()) {
+    for (const auto& [name, type] : wanted) values.push_back(Tensor::zeros(type));
+  } else {
+    values = fitting(wanted, given);
+  }
+  io::NamedTensors out;
+  for (std::size_t i = 0; i < wanted.size(); ++i) out.emplace_back(wanted[i].first, values[i]);
+  return out;
+}
+
+void set_kept(CompiledGraph& compiled, const io::NamedTensors& kept) {
+  for (const auto& [name, value] : kept) compiled.set_param(name, value);
+}
+
+}  // namespace
+
 // Params, state and count move to the program that is used next.
 void TrainerState::use(const ProgramPtr& program) {
   if (impl_->current == program) return;
@@ -194,8 +275,11 @@ void TrainerState::use(const ProgramPtr& program) {
     for (std::size_t i = 0; i < impl_->names.size(); ++i) {
       program->step.set_param(impl_->names[i], impl_->initial[i].tensor());
     }
-    if (!impl_->restore_from.empty()) program->step.restore(impl_->restore_from);
-    impl_->restore_from.clear();
+    if (impl_->pending) {
+      CompiledGraph compiled = program->step.compiled();
+      set_kept(compiled, checked_kept(compiled, impl_->names, *impl_->pending));
+    }
+    impl_->pending.reset();
     impl_->initial.clear();
   }
   impl_->current = program;
@@ -213,8 +297,7 @@ std::vector<Array> TrainerState::step(const ProgramPtr& program, const Batch& ba
     feeds.emplace(program->inputs[i], given[i].tensor());
   }
   if (!program->key_input.empty()) {
-    const auto number = static_cast<std::uint64_t>(step.steps());
-    const Key key(impl_->options.seed * Golden + number);
+    const Key key(impl_->options.seed * Golden + impl_->batches_taken(step));
     feeds.emplace(program->key_input, key.words().tensor());
   }
   if (!step.graph().learning_rate.empty()) {
@@ -229,6 +312,47 @@ std::vector<Array> TrainerState::step(const ProgramPtr& program, const Batch& ba
   return out;
 }
 
+TrainingState TrainerState::state() const {
+  const GeneratorState random = generator_state();
+  TrainingState out{.step = steps(),
+                    .seed = impl_->options.seed,
+                    .learning_rate = impl_->learning_rate,
+                    .generator_seed = random.seed,
+                    .generator_count = random.count};
+  const std::vector<Array> now = values();
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    out.model.emplace_back(impl_->paths[i], now[i].tensor());
+  }
+  if (impl_->pending) out.kept = *impl_->pending;
+  if (!impl_->current) return out;
+  const CompiledGraph& compiled = impl_->current->step.compiled();
+  for (const auto& [name, type] : kept_by(compiled, impl_->names)) {
+    out.kept.emplace_back(name, compiled.param(name));
+  }
+  return out;
+}
+
+void TrainerState::set_state(const TrainingState& state) {
+  std::vector<std::pair<std::string, Type>> wanted;
+  for (std::size_t i = 0; i < impl_->paths.size(); ++i) {
+    wanted.emplace_back(impl_->paths[i], impl_->types[i]);
+  }
+  const std::vector<Tensor> values = fitting(wanted, state.model);
+  if (impl_->current) {
+    CompiledGraph compiled = impl_->current->step.compiled();
+    const io::NamedTensors kept = checked_kept(compiled, impl_->names, state.kept);
+    for (std::size_t i = 0; i < values.size(); ++i) compiled.set_param(impl_->names[i], values[i]);
+    set_kept(compiled, kept);
+  } else {
+    impl_->initial.assign(values.begin(), values.end());
+    impl_->pending = state.kept;
+  }
+  impl_->step_before = state.step;
+  impl_->options.seed = state.seed;
+  impl_->learning_rate = state.learning_rate;
+  set_generator_state({state.generator_seed, state.generator_count});
+}
+
 const void* TrainerState::result_of(const Program& program) { return program.result.get(); }
 
 std::vector<Array> TrainerState::values() const {
@@ -240,7 +364,9 @@ std::vector<Array> TrainerState::values() const {
   return out;
 }
 
-std::int64_t TrainerState::steps() const { return impl_->current ? current().steps() : 0; }
+std::int64_t TrainerState::steps() const {
+  return impl_->current ? current().steps() : impl_->step_before;
+}
 std::optional<double> TrainerState::gradient_norm() const { return impl_->gradient_norm; }
 
 void TrainerState::set_learning_rate(double rate) {
@@ -261,34 +387,6 @@ TrainingStep& TrainerState::current() const {
                              .where = SourcePosition::from(impl_->where),
                              .notes = {},
                              .help = "take a step, or call compile(batch) first"});
-}
-
-void TrainerState::save(const std::string& path) const { current().save(path); }
-
-void TrainerState::restore(const std::string& path) {
-  if (impl_->current) return current().restore(path);
-  // The optimiser's state is known when there is a program; the model's values at once.
-  const io::NamedTensors found = io::read_npz(path);
-  std::vector<Array> values;
-  for (std::size_t i = 0; i < impl_->names.size(); ++i) {
-    const auto it =
-        std::ranges::find(found, impl_->names[i], [](const auto& p) { return p.first; });
-    if (it == found.end()) {
-      throw UserError(ErrorCode::Name,
-                      fmt::format("there is no '{}' in {}", impl_->names[i], path));
-    }
-    const Array value(it->second);
-    values.push_back(value.dtype() == impl_->types[i].dtype
-                         ? value
-                         : cast(value, impl_->types[i].dtype, impl_->where));
-    if (values.back().type() != impl_->types[i]) {
-      throw UserError(ErrorCode::Shape,
-                      fmt::format("'{}' is {}, but {} has {}", impl_->names[i],
-                                  impl_->types[i].to_string(), path, value.type().to_string()));
-    }
-  }
-  impl_->initial = std::move(values);
-  impl_->restore_from = path;
 }
 
 const std::source_location& TrainerState::where() const { return impl_->where; }

@@ -128,7 +128,7 @@ TEST(NnTrainer, MasksDifferFromStepToStepAndFromCallToCall) {
 }
 
 TEST(NnTrainer, GoesOnFromAFile) {
-  const std::string file = temporary("ricci_nn_trainer.npz");
+  const std::string file = temporary("ricci_nn_trainer.safetensors");
   nn::seed(9);
   const Net start;
   Trainer whole(start, squared_error, AdamW{});

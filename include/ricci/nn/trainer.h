@@ -30,6 +30,7 @@
 #include "ricci/array/random.h"
 #include "ricci/array/transform.h"
 #include "ricci/array/tree.h"
+#include "ricci/io/npy.h"
 #include "ricci/model/training.h"
 #include "ricci/nn/training_scope.h"
 #include "ricci/runtime/device.h"
@@ -46,6 +47,20 @@ struct TrainerOptions {
   /// Clipping, precision, loss scaling and so on. Its optimiser, params and updates are
   /// set by the trainer.
   TrainingOptions training = {};
+};
+
+/// All that training goes on from: what takes the same steps, bit for bit, in a trainer that was
+/// made the same way. ricci/train/checkpoint.h keeps it in files.
+struct TrainingState {
+  std::int64_t step = 0;  ///< times that params moved
+  io::NamedTensors model = {};
+  /// What optimisers keep, counts, scales, what is accumulated; none before the first step.
+  io::NamedTensors kept = {};
+  std::uint64_t seed = 0;                    ///< TrainerOptions::seed
+  std::optional<double> learning_rate = {};  ///< where it was set
+  /// Of the generator of the process: its seed, and how many keys were drawn.
+  std::uint64_t generator_seed = 0;
+  std::uint64_t generator_count = 0;
 };
 
 namespace detail {
@@ -104,8 +119,8 @@ class TrainerState {
   void set_learning_rate(double rate);
   [[nodiscard]] std::size_t compiled() const;
   [[nodiscard]] TrainingStep& current() const;
-  void save(const std::string& path) const;
-  void restore(const std::string& path);
+  [[nodiscard]] TrainingState state() const;
+  void set_state(const TrainingState& state);
   [[nodiscard]] const std::source_location& where() const;
 
  private:
@@ -168,10 +183,12 @@ class Trainer {
   /// Its graph: forward, backward and optimiser.
   [[nodiscard]] const TrainingGraph& graph() const { return step().graph(); }
 
-  /// Params, buffers, the optimiser's state and the count of steps; what goes on from there takes
-  /// the same steps, bit for bit.
-  void save(const std::string& path) const { state_->save(path); }
-  void restore(const std::string& path) { state_->restore(path); }
+  /// Params, buffers, the optimiser's state, the count of steps and the state of what is random.
+  [[nodiscard]] TrainingState state() const { return state_->state(); }
+  /// Goes on from there. The generator of the process is set too. UserError, and nothing has
+  /// changed, when something is missing or of another type; before the first step what optimisers
+  /// keep is looked at by that step.
+  void set_state(const TrainingState& state) { state_->set_state(state); }
 
  private:
   template <class... B>
@@ -207,16 +224,6 @@ class Trainer {
   Model shell_;  // the model's structure; values lie in the state
   std::shared_ptr<detail::TrainerState> state_;
 };
-
-/// save("run.npz", train): see Trainer::save.
-template <class Model, class Loss>
-void save(const std::string& path, const Trainer<Model, Loss>& trainer) {
-  trainer.save(path);
-}
-template <class Model, class Loss>
-void restore(const std::string& path, Trainer<Model, Loss>& trainer) {
-  trainer.restore(path);
-}
 
 namespace detail {
 void export_training(const std::string& path, const TrainingGraph& graph, ObjectOptions options);
