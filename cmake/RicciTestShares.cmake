@@ -6,7 +6,7 @@
 #   whole    all other unit tests, those of the tool among them, and those of arrays, data and networks
 #   runtime  what users hold: devices, sessions, threads, forks, stopping, objects
 #   cases    tests of the three folders that run the cases of ops or random programs
-# Together they have every test of tests/unit, tests/array, tests/dataset, tests/nn, tests/checkpoints and
+# Together they have every test of tests/unit, tests/array, tests/dataset, tests/nn, tests/checkpoints, tests/train and
 # tests/runtime. A source is in the
 # first share whose folders it keeps to, so that a new one is in some share without being listed.
 
@@ -66,7 +66,7 @@ endfunction()
 foreach(share light graph whole runtime cases)
   set(${share}_sources "")
 endforeach()
-foreach(source IN LISTS has_unit has_array has_dataset has_nn has_checkpoints has_runtime)
+foreach(source IN LISTS has_unit has_array has_dataset has_nn has_checkpoints has_train has_runtime)
   file(STRINGS "${source}" tables
        REGEX "^#include \"(ops/(cases|transformed_case)|property/[^r][a-z_]*)[.]h\"")
   file(STRINGS "${source}" runs_tool REGEX "run_tool|run_shell|RICCI_TOOL_PATH")

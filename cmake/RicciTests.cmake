@@ -13,7 +13,7 @@ endif()
 set(tests_dir "${PROJECT_SOURCE_DIR}/tests")
 set(sources "")
 set(test_folders unit ops property golden errors reference backend runtime array dataset nn
-                 checkpoints fuzz)
+                 checkpoints train fuzz)
 # Empty unless somebody asks, so that a build tree from before a folder was added has it too.
 set(RICCI_ONLY_TEST_FOLDERS "" CACHE STRING
     "Which folders of tests are built, where not all: fewer are built sooner")
@@ -82,7 +82,7 @@ if(sources)
                 property:Property:property golden:Golden:golden errors:Diagnostics:errors
                 reference:Reference:reference backend:Backend:backend runtime:Runtime:runtime
                 array:Array:array dataset:Data:dataset nn:Nn:nn
-                checkpoints:Checkpoint:checkpoints fuzz_corpus:FuzzCorpus:fuzz)
+                checkpoints:Checkpoint:checkpoints train:Train:train fuzz_corpus:FuzzCorpus:fuzz)
     string(REPLACE ":" ";" parts "${group}")
     list(GET parts 0 name)
     list(GET parts 1 prefix)

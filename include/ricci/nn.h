@@ -21,6 +21,7 @@
 #include "ricci/nn/initializers.h"
 #include "ricci/nn/linear.h"
 #include "ricci/nn/losses.h"
+#include "ricci/nn/models.h"
 #include "ricci/nn/moe.h"
 #include "ricci/nn/norm.h"
 #include "ricci/nn/recurrent.h"

@@ -79,6 +79,7 @@ struct TrainerState::Impl {
   std::int64_t step_before = 0;             // of the state that was set, while there is no program
   std::optional<double> gradient_norm;
   std::optional<double> learning_rate;
+  Profile* profile = nullptr;
 
   // What random masks of a step depend on: of batches that are accumulated each has its own.
   [[nodiscard]] std::uint64_t batches_taken(const TrainingStep& step) const {
@@ -305,7 +306,7 @@ std::vector<Array> TrainerState::step(const ProgramPtr& program, const Batch& ba
                                              : learning_rate(impl_->options.training.optimizer);
     feeds.emplace(step.graph().learning_rate, Tensor::of<float>({}, {static_cast<float>(rate)}));
   }
-  const TrainingStep::Result done = step.step(feeds);
+  const TrainingStep::Result done = step.step(feeds, {.profile = impl_->profile});
   impl_->gradient_norm = done.gradient_norm;
   std::vector<Array> out = {Array(done.loss)};
   for (std::size_t i = 1; i < program->results; ++i) out.emplace_back(done.aux[i - 1]);
@@ -376,6 +377,8 @@ void TrainerState::set_learning_rate(double rate) {
   }
   impl_->learning_rate = rate;
 }
+
+void TrainerState::set_profile(Profile* profile) { impl_->profile = profile; }
 
 std::size_t TrainerState::compiled() const { return impl_->programs.size(); }
 

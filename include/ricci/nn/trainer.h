@@ -117,6 +117,7 @@ class TrainerState {
   [[nodiscard]] std::int64_t steps() const;
   [[nodiscard]] std::optional<double> gradient_norm() const;
   void set_learning_rate(double rate);
+  void set_profile(Profile* profile);
   [[nodiscard]] std::size_t compiled() const;
   [[nodiscard]] TrainingStep& current() const;
   [[nodiscard]] TrainingState state() const;
@@ -174,6 +175,8 @@ class Trainer {
   [[nodiscard]] std::optional<double> gradient_norm() const { return state_->gradient_norm(); }
   /// For the steps from now on, where `learning_rate_input` was asked for.
   void set_learning_rate(double rate) { state_->set_learning_rate(rate); }
+  /// Steps from now on add to it (ricci/runtime/profile.h); null: to none.
+  void profile(Profile* profile) { state_->set_profile(profile); }
   /// How often it has been traced and compiled.
   [[nodiscard]] std::size_t compiled() const { return state_->compiled(); }
 

@@ -28,12 +28,12 @@ std::string path(const std::vector<Point>& points) {
   return out;
 }
 
-std::string box_element(const Box& b) {
+std::string box_element(const Box& b, std::string_view prefix) {
   std::string out =
-      fmt::format("<g class=\"box {}\" id=\"n{}\" data-details=\"{}\"><title>{}</title>"
+      fmt::format("<g class=\"box {}\" id=\"{}n{}\" data-details=\"{}\"><title>{}</title>"
                   "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"{}\"/>",
-                  b.style, escaped(b.id), escaped(b.details), escaped(b.details), b.x, b.y, b.width,
-                  b.height, b.style == "input" || b.style == "output" ? 14 : 5);
+                  b.style, prefix, escaped(b.id), escaped(b.details), escaped(b.details), b.x, b.y,
+                  b.width, b.height, b.style == "input" || b.style == "output" ? 14 : 5);
   for (std::size_t i = 0; i < b.lines.size(); ++i) {
     out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\"{}>{}</text>", b.x + Padding,
                        b.y + Padding + 9 + static_cast<double>(i) * LineHeight,
@@ -94,18 +94,18 @@ svg { background: #ffffff; font: 12px "DejaVu Sans Mono", ui-monospace, Menlo, C
 )";
 }
 
-std::string svg_elements(const Scene& scene) {
-  std::string out =
-      "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" "
+std::string svg_elements(const Scene& scene, std::string_view prefix) {
+  std::string out = fmt::format(
+      "<defs><marker id=\"{}tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" "
       "markerHeight=\"7\" orient=\"auto\"><path class=\"tip\" d=\"M0 0L8 4L0 "
-      "8z\"/></marker></defs>\n";
+      "8z\"/></marker></defs>\n",
+      prefix);
   // Outer boxes come before the lines of what is inside them.
-  for (const Box& b : scene.boxes) out += box_element(b);
+  for (const Box& b : scene.boxes) out += box_element(b, prefix);
   for (const Line& l : scene.lines) {
-    out += fmt::format(
-        "<path class=\"line\" data-from=\"n{}\" data-to=\"n{}\" marker-end=\"url(#tip)\" "
-        "d=\"{}\"/>\n",
-        escaped(l.from), escaped(l.to), path(l.points));
+    out += fmt::format("<path class=\"line\" data-from=\"{0}n{1}\" data-to=\"{0}n{2}\" "
+                       "marker-end=\"url(#{0}tip)\" d=\"{3}\"/>\n",
+                       prefix, escaped(l.from), escaped(l.to), path(l.points));
   }
   return out;
 }

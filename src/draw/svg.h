@@ -12,7 +12,8 @@ namespace ricci::draw {
 [[nodiscard]] std::string escaped(std::string_view text);
 /// The colours of boxes and lines, light and dark.
 [[nodiscard]] std::string_view style_sheet();
-/// Lines and boxes. Each box is a group with its id and details as data.
-[[nodiscard]] std::string svg_elements(const Scene& scene);
+/// Lines and boxes. Each box is a group with its id and details as data. `prefix` stands before ids
+/// where one page has several pictures.
+[[nodiscard]] std::string svg_elements(const Scene& scene, std::string_view prefix = {});
 
 }  // namespace ricci::draw

@@ -1,0 +1,178 @@
+#include "ricci/train/progress.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+namespace ricci {
+namespace {
+
+constexpr std::chrono::milliseconds RedrawEvery(100);
+constexpr std::size_t LongestBar = 30;
+constexpr std::size_t ShortestBar = 8;
+constexpr std::size_t SparkCells = 16;
+constexpr std::size_t PlainWidth = 80;
+constexpr std::size_t MostLosses = 1024;  // kept for the sparkline
+
+std::size_t terminal_columns(std::FILE* out) {
+  winsize size{};
+  const bool known = ::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+  return known ? size.ws_col - 1U : PlainWidth;  // some terminals wrap when the last is filled
+}
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+std::string bar_text(double done, std::size_t cells) {
+  const auto filled = static_cast<std::size_t>(std::lround(done * static_cast<double>(cells)));
+  std::string text(cells, ' ');
+  std::fill_n(text.begin(), filled, '=');
+  if (filled > 0 && filled < cells) text[filled - 1] = '>';
+  return "[" + text + "]";
+}
+
+double seconds_left(const RunProgressState& s) {
+  if (s.rate <= 0 || s.steps <= s.step) return 0;
+  return static_cast<double>(s.steps - s.step) / s.rate;
+}
+
+// Values of one cell as one; nothing finite among them is NaN.
+double mean_of(std::span<const double> values) {
+  double sum = 0;
+  double count = 0;
+  for (const double v : values) {
+    if (!std::isfinite(v)) continue;
+    sum += v;
+    ++count;
+  }
+  return count > 0 ? sum / count : std::nan("");
+}
+
+}  // namespace
+
+std::string clock_text(double seconds) {
+  const auto s = static_cast<std::int64_t>(std::ceil(std::clamp(seconds, 0.0, 1e9)));
+  if (s < 3600) return fmt::format("{}:{:02}", s / 60, s % 60);
+  return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+std::string sparkline(std::span<const double> values, std::size_t cells) {
+  constexpr std::array<std::string_view, 8> Bars = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  const std::size_t count = std::min(cells, values.size());
+  std::vector<double> means;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t from = i * values.size() / count;
+    means.push_back(mean_of(values.subspan(from, (i + 1) * values.size() / count - from)));
+  }
+  double low = INFINITY;
+  double high = -INFINITY;
+  for (const double m : means) {
+    if (!std::isfinite(m)) continue;
+    low = std::min(low, m);
+    high = std::max(high, m);
+  }
+  std::string out;
+  for (const double m : means) {
+    const double height = high > low ? (m - low) / (high - low) : 0;
+    out += std::isfinite(m) ? Bars[static_cast<std::size_t>(std::lround(height * 7))] : " ";
+  }
+  return out;
+}
+
+std::string progress_words(const RunProgressState& s) {
+  return fmt::format("{:3.0f} %  step {}/{}  loss {:.4f}  {:.1f} steps/s  {} left", 100 * s.done,
+                     s.step, s.steps, s.loss, s.rate, clock_text(seconds_left(s)));
+}
+
+std::string progress_line(const RunProgressState& s, std::size_t width, bool colour) {
+  const std::string words = progress_words(s);  // one column a byte
+  if (words.size() > width) return words.substr(0, width);
+  std::size_t room = width - words.size();
+  std::string spark;
+  if (room >= SparkCells + 2 && !s.losses.empty()) {
+    spark = "  " + sparkline(s.losses, SparkCells);
+    room -= SparkCells + 2;
+  }
+  std::string bar;
+  if (room >= ShortestBar + 4) {  // brackets, and two spaces behind them
+    bar = bar_text(std::clamp(s.done, 0.0, 1.0), std::min(LongestBar, room - 4)) + "  ";
+  }
+  if (!colour) return bar + words + spark;
+  return fmt::format("\033[32m{}\033[0m{}\033[36m{}\033[0m", bar, words, spark);
+}
+
+RunProgress::RunProgress(std::FILE* out, double every)
+    : out_(out),
+      every_(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(every))) {
+  const char* term = std::getenv("TERM");
+  const bool dumb = term != nullptr && std::string_view(term) == "dumb";
+  terminal_ = !dumb && ::isatty(::fileno(out)) != 0;
+  colour_ = terminal_ && !is_set("NO_COLOR");
+}
+
+RunProgress::~RunProgress() { finish(); }
+
+void RunProgress::update(std::int64_t step, std::int64_t steps, double done, double loss) {
+  const bool first = state_.step == 0;
+  if (first) {  // what compiling takes says nothing of the steps
+    first_step_ = step;
+    start_ = Clock::now();
+  }
+  state_.loss = first ? loss : 0.9 * state_.loss + 0.1 * loss;
+  state_.step = step;
+  state_.steps = steps;
+  state_.done = done;
+  if (state_.losses.size() == MostLosses) {  // older ones are not worth as much room
+    for (std::size_t i = 0; i < MostLosses / 2; ++i) {
+      state_.losses[i] = (state_.losses[2 * i] + state_.losses[2 * i + 1]) / 2;
+    }
+    state_.losses.resize(MostLosses / 2);
+  }
+  state_.losses.push_back(loss);
+  const Clock::duration pause = terminal_ ? Clock::duration(RedrawEvery) : every_;
+  if (first || Clock::now() - drawn_ >= pause) draw();
+}
+
+void RunProgress::say(const std::string& line) {
+  clear();
+  std::fprintf(out_, "%s\n", line.c_str());
+  std::fflush(out_);
+  if (terminal_ && state_.step > 0) draw();
+}
+
+void RunProgress::finish() {
+  if (state_.step > 0 && drawn_step_ != state_.step) draw();
+  if (on_line_) std::fputc('\n', out_);
+  on_line_ = false;
+  std::fflush(out_);
+}
+
+void RunProgress::clear() {
+  if (on_line_) std::fputs("\r\033[K", out_);
+  on_line_ = false;
+}
+
+void RunProgress::draw() {
+  drawn_ = Clock::now();
+  drawn_step_ = state_.step;
+  const double seconds = std::chrono::duration<double>(drawn_ - start_).count();
+  if (seconds > 0) state_.rate = static_cast<double>(state_.step - first_step_) / seconds;
+  if (terminal_) {
+    const std::string line = progress_line(state_, terminal_columns(out_), colour_);
+    std::fprintf(out_, "\r\033[K%s", line.c_str());
+    on_line_ = true;
+  } else {
+    std::fprintf(out_, "%s\n", progress_words(state_).c_str());
+  }
+  std::fflush(out_);
+}
+
+}  // namespace ricci
