@@ -37,7 +37,7 @@ small-test: small ## build and run the tests of the build without LLVM
 
 demo: setup ## build for release and run the demonstration: it trains a GPT for a minute
 	cmake --preset release
-	cmake --build --preset release -j $(JOBS) --target ricci_tool example_gradients example_gpt
+	cmake --build --preset release -j $(JOBS) --target ricci_tool
 	@[ -e build/ricci ] || ln -sfn release/ricci build/ricci
 	scripts/demo.sh $(DEMO_FLAGS)
 

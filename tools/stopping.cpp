@@ -46,6 +46,8 @@ StopOnInterrupt::StopOnInterrupt() : scope_(button().token()) {
   sigaction(SIGINT, &action, nullptr);
 }
 
+StopToken interrupt_token() { return button().token(); }
+
 void declare_timeout(CLI::App& command, double& seconds) {
   command.add_option("--timeout", seconds, "stop when this takes longer")
       ->type_name("SECONDS")

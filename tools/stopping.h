@@ -20,6 +20,9 @@ class StopOnInterrupt {
   StopScope scope_;
 };
 
+/// Pressed by the first interrupt: for commands that end in their own time.
+[[nodiscard]] StopToken interrupt_token();
+
 /// Declares --timeout.
 void declare_timeout(CLI::App& command, double& seconds);
 

@@ -163,6 +163,8 @@ TEST(Docs, PagesForNewcomersShowWhatRuns) {
   expect_blocks_in("docs/FROM_PYTORCH.md", {"from_pytorch"});
   expect_blocks_in("docs/FROM_MLX.md", {"from_mlx"});
   expect_blocks_in("docs/NN.md", {"layers"});
+  expect_blocks_in("docs/TRAIN.md", {"training"});
+  expect_blocks_in("docs/tutorials/training.md", {"training"});
   expect_blocks_in("docs/DATA.md", {"data"});
   expect_blocks_in("docs/CHECKPOINTS.md", {"data"});
   expect_blocks_in("README.md", {"newton", "first_program", "gpt", "layers"});

@@ -19,6 +19,10 @@ void add_commands(CLI::App& app, Action& action) {
   add_show(app, action);
   add_inspect(app, action);
   add_convert(app, action);
+  add_train(app, action);
+  add_sample(app, action);
+  add_eval(app, action);
+  add_report(app, action);
   add_doc(app, action);
 }
 

@@ -26,6 +26,10 @@ void add_bench(CLI::App& app, Action& action);
 void add_show(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
 void add_convert(CLI::App& app, Action& action);
+void add_train(CLI::App& app, Action& action);
+void add_sample(CLI::App& app, Action& action);
+void add_eval(CLI::App& app, Action& action);
+void add_report(CLI::App& app, Action& action);
 void add_doc(CLI::App& app, Action& action);
 
 /// All of them, in the order `--help` lists them.

@@ -1,0 +1,313 @@
+// ricci train, eval, sample and report, as people run them.
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ricci/array.h"
+#include "ricci/io/file.h"
+#include "ricci/train/report.h"
+
+#include "support/scratch_folder.h"
+#include "support/tool.h"
+#include "test_paths.h"
+
+namespace ricci::testing {
+namespace {
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+constexpr const char* Small =
+    " --steps 6 --batch 4 --evaluate-every 3 --checkpoint-every 2 --sample-every 0 ";
+constexpr const char* SmallText = " --width 8 --heads 2 --layers 1 --context 8 --sample-length 5 ";
+
+TEST(ToolTrain, EveryKindRunsWithoutAFile) {
+  const ScratchFolder folder;
+  const std::string image = " --width 8 --layers 1 --examples 60 --size 8";
+  const std::pair<std::string, std::string> kinds[] = {
+      {"gpt", SmallText},
+      {"mamba", " --width 8 --layers 1 --state 4 --context 8 --sample-length 5"},
+      {"cnn", image},
+      {"mlp", image},
+      {"vit", image + " --heads 2"}};
+  for (const auto& [kind, flags] : kinds) {
+    const std::string run = folder.file(kind);
+    const ToolRun ran = run_tool("train " + kind + Small + flags + " --out " + run);
+    EXPECT_EQ(ran.status, 0) << kind << ran.err << ran.out;
+    EXPECT_TRUE(has(ran.out, "done after 6 steps")) << ran.out;
+    EXPECT_FALSE(has(ran.out, "\r")) << "a bar in a file";
+    for (const char* file : {"run.toml", "log.jsonl", "report.html", "program.json", "model.ric"}) {
+      EXPECT_TRUE(std::filesystem::exists(run + "/" + file)) << kind << " " << file;
+    }
+    EXPECT_EQ(read_run_log(run + "/log.jsonl").steps.size(), 6U);
+    const ToolRun eval = run_tool("eval " + run);
+    EXPECT_EQ(eval.status, 0) << kind << eval.err;
+    EXPECT_TRUE(has(eval.out, kind == "gpt" || kind == "mamba" ? "perplexity" : "accuracy"));
+    const ToolRun sample = run_tool("sample " + run + " --prompt ab --length 5");
+    EXPECT_EQ(sample.status, kind == "gpt" || kind == "mamba" ? 0 : 1) << kind << sample.err;
+    if (sample.status == 0) {
+      EXPECT_EQ(sample.out.substr(0, 2), "ab");
+      EXPECT_EQ(run_tool("sample " + run + " --prompt ab --length 5").out, sample.out);
+    }
+  }
+}
+
+TEST(ToolTrain, ResumedRunsTakeTheSameSteps) {
+  const ScratchFolder folder;
+  const std::string flags =
+      std::string(
+          " --batch 4 --evaluate-every 0 --sample-every 0 --checkpoint-every 3 --dropout 0.1 "
+          "--schedule constant --warm-up 0 ") +
+      SmallText;
+  const std::string whole = folder.file("whole");
+  const std::string parts = folder.file("parts");
+  ASSERT_EQ(run_tool("train gpt --steps 9" + flags + "--out " + whole).status, 0);
+  ASSERT_EQ(run_tool("train gpt --steps 4" + flags + "--out " + parts).status, 0);
+  const ToolRun resumed = run_tool("train --resume " + parts + " --steps 9");
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
+  const RunRecord a = read_run_log(whole + "/log.jsonl");
+  const RunRecord b = read_run_log(parts + "/log.jsonl");
+  ASSERT_EQ(a.steps.size(), 9U);
+  ASSERT_EQ(b.steps.size(), 9U);
+  for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(a.steps[i].loss, b.steps[i].loss) << i;
+  const auto digest = [](const std::string& run) { return run_tool("eval " + run).out; };
+  EXPECT_EQ(digest(whole).substr(digest(whole).find("loss")),
+            digest(parts).substr(digest(parts).find("loss")));
+}
+
+// The tool as a child that sees interrupts, with its output in a file.
+class ToolChild {
+ public:
+  ToolChild(std::vector<std::string> words, const std::string& out) {
+    words.insert(words.begin(), RICCI_TOOL_PATH);
+    std::vector<char*> arguments;
+    for (std::string& w : words) arguments.push_back(w.data());
+    arguments.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(),
+                                     O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    // Tests in the background ignore interrupts.
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    sigset_t interrupts;
+    sigemptyset(&interrupts);
+    sigaddset(&interrupts, SIGINT);
+    posix_spawnattr_setsigdefault(&attributes, &interrupts);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+    started_ =
+        posix_spawn(&id_, arguments[0], &actions, &attributes, arguments.data(), environ) == 0;
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+  }
+  ToolChild(const ToolChild&) = delete;
+  ToolChild& operator=(const ToolChild&) = delete;
+  ~ToolChild() {
+    if (!running()) return;
+    ::kill(id_, SIGKILL);
+    (void)status();
+  }
+
+  [[nodiscard]] bool running() {
+    if (started_ && !ended_) ended_ = ::waitpid(id_, &status_, WNOHANG) == id_;
+    return started_ && !ended_;
+  }
+  void signal(int number) const { ::kill(id_, number); }
+  [[nodiscard]] int status() {
+    if (started_ && !ended_) ended_ = ::waitpid(id_, &status_, 0) == id_;
+    return WIFEXITED(status_) ? WEXITSTATUS(status_) : -1;
+  }
+
+ private:
+  pid_t id_ = 0;
+  int status_ = 0;
+  bool started_ = false;
+  bool ended_ = false;
+};
+
+std::vector<std::string> endless_run(const std::string& run) {
+  return {"train",
+          "gpt",
+          "--steps",
+          "16000000",
+          "--batch",
+          "4",
+          "--width",
+          "8",
+          "--heads",
+          "2",
+          "--layers",
+          "1",
+          "--context",
+          "8",
+          "--evaluate-every",
+          "0",
+          "--sample-every",
+          "0",
+          "--checkpoint-every",
+          "2",
+          "--out",
+          run};
+}
+
+bool has_steps(const std::string& run, std::size_t steps) {
+  const std::string log = run + "/log.jsonl";
+  if (!std::filesystem::exists(log) || std::filesystem::file_size(log) == 0) return false;
+  return read_run_log(log).steps.size() >= steps;
+}
+
+TEST(ToolTrain, AnInterruptFinishesTheStep) {
+  const ScratchFolder folder;
+  const std::string run = folder.file("run");
+  ToolChild child(endless_run(run), folder.file("out.txt"));
+  while (child.running() && !has_steps(run, 3)) std::this_thread::yield();
+  ASSERT_TRUE(child.running()) << read_text(folder.file("out.txt"));
+  child.signal(SIGINT);
+  EXPECT_EQ(child.status(), 130);
+  const std::string out = read_text(folder.file("out.txt"));
+  EXPECT_TRUE(has(out, "ricci train --resume " + run)) << out;
+  const RunRecord log = read_run_log(run + "/log.jsonl");
+  ASSERT_TRUE(log.end);
+  EXPECT_EQ(log.end->why, "stopped");
+  ASSERT_FALSE(log.checkpoints.empty());
+  EXPECT_EQ(log.checkpoints.back(), log.steps.back().step);
+  const std::int64_t more = log.end->step + 2;
+  const ToolRun on = run_tool("train --resume " + run + " --steps " + std::to_string(more));
+  EXPECT_EQ(on.status, 0) << on.err;
+  EXPECT_EQ(read_run_log(run + "/log.jsonl").steps.back().step, more);
+}
+
+TEST(ToolTrain, ARunThatWasKilledGoesOn) {
+  const ScratchFolder folder;
+  const std::string run = folder.file("run");
+  {
+    ToolChild child(endless_run(run), folder.file("out.txt"));
+    while (child.running() && !has_steps(run, 5)) std::this_thread::yield();
+    ASSERT_TRUE(child.running()) << read_text(folder.file("out.txt"));
+    child.signal(SIGKILL);
+    (void)child.status();
+  }
+  const std::int64_t more = read_run_log(run + "/log.jsonl").steps.back().step + 2;
+  const ToolRun on = run_tool("train --resume " + run + " --steps " + std::to_string(more));
+  EXPECT_EQ(on.status, 0) << on.err;
+  const RunRecord log = read_run_log(run + "/log.jsonl");
+  ASSERT_EQ(static_cast<std::int64_t>(log.steps.size()), more);
+  for (std::int64_t i = 0; i < more; ++i) {
+    EXPECT_EQ(log.steps[static_cast<std::size_t>(i)].step, i + 1);
+  }
+}
+
+TEST(ToolTrain, ConfigurationsAreChecked) {
+  const ScratchFolder folder;
+  const std::string file = folder.file("run.toml");
+  const auto complaint = [&](const std::string& text, const std::string& flags = "gpt") {
+    io::write_file(file, text);
+    const ToolRun ran =
+        run_tool("train " + flags + " --config " + file + " --out " + folder.file("x"));
+    EXPECT_EQ(ran.status, 1) << text;
+    EXPECT_FALSE(std::filesystem::exists(folder.file("x"))) << text;
+    return ran.err;
+  };
+  const std::string typo = complaint("[training]\nsteps = 5\nlearning_rte = 1e-3\n");
+  EXPECT_TRUE(has(typo, "there is no setting 'learning_rte'")) << typo;
+  EXPECT_TRUE(has(typo, "run.toml:3")) << typo;
+  EXPECT_TRUE(has(typo, "did you mean 'learning_rate'?")) << typo;
+  EXPECT_TRUE(has(complaint("[trainig]\nsteps = 5\n"), "did you mean 'training'?"));
+  EXPECT_TRUE(has(complaint("[model]\nsteps = 5\n"), "'steps' belongs in [training]"));
+  EXPECT_TRUE(has(complaint("[training]\nsteps = \"five\"\n"), "'steps' takes a whole number"));
+  EXPECT_TRUE(has(complaint("[training]\nsteps = 0\n"), "'steps' takes a whole number from 1"));
+  EXPECT_TRUE(has(complaint("[training]\nsteps = 2.5\n"), "'steps' takes a whole number"));
+  EXPECT_TRUE(has(complaint("[training\n"), "run.toml:1"));
+  EXPECT_TRUE(has(complaint("patch = 4\n"), "'patch' is no setting of gpt"));
+  EXPECT_TRUE(has(complaint("kind = \"cnn\"\n"), "this file is for 'cnn'"));
+  EXPECT_TRUE(has(complaint("[training]\nsteps = 5\n", ""), "no kind of model is named"));
+  EXPECT_TRUE(has(complaint("[training]\noptimizer = \"adamv\"\n"), "did you mean 'adamw'?"));
+}
+
+TEST(ToolTrain, FlagsGoBeforeTheFile) {
+  const ScratchFolder folder;
+  const std::string file = folder.file("run.toml");
+  io::write_file(file, std::string_view("kind = \"mlp\"\nsteps = 50\n[model]\nwidth = 8\n"
+                                        "[data]\nexamples = 60\nsize = 8\n"));
+  const std::string run = folder.file("run");
+  const ToolRun ran =
+      run_tool("train --config " + file + " --steps 3 --batch 4 --steps 2 --out " + run);
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const std::string kept = read_text(run + "/run.toml");
+  EXPECT_TRUE(has(kept, "steps = 2\n")) << kept;
+  EXPECT_TRUE(has(kept, "width = 8\n")) << kept;
+}
+
+TEST(ToolTrain, MistakesAreExplained) {
+  const ScratchFolder folder;
+  const auto complaint = [&](const std::string& arguments, int status = 1) {
+    const ToolRun ran = run_tool(arguments);
+    EXPECT_EQ(ran.status, status) << arguments << ran.out;
+    return ran.err;
+  };
+  const std::string out = " --out " + folder.file("run");
+  EXPECT_TRUE(has(complaint("train gtp" + out), "did you mean 'gpt'?"));
+  EXPECT_TRUE(
+      has(complaint("train gpt --data " + folder.file("none.txt") + out), "there is no data"));
+  EXPECT_TRUE(has(complaint("train cnn --context 5" + out), "--context is no setting of cnn"));
+  EXPECT_TRUE(has(complaint("train gpt --steps many" + out), "'steps' takes a whole number"));
+  EXPECT_TRUE(has(complaint("train gpt --width 10 --heads 4" + out), "do not divide"));
+  io::write_file(folder.file("short.txt"), std::string_view("abc"));
+  EXPECT_TRUE(has(complaint("train gpt --data " + folder.file("short.txt") + out), "too few"));
+  EXPECT_TRUE(has(complaint("train cnn --data " + folder.file("short.txt") + out), "no .npz"));
+  save_npz(folder.file("wrong.npz"),
+           {{"x", zeros({4, 8, 8})}, {"y", zeros({5}, {.dtype = int32})}});
+  EXPECT_TRUE(has(complaint("train cnn --data " + folder.file("wrong.npz") + out),
+                  "'x' has 4 examples, 'y' 5"));
+  save_npz(folder.file("flat.npz"), {{"x", zeros({40, 8})}, {"y", zeros({40}, {.dtype = int32})}});
+  EXPECT_TRUE(
+      has(complaint("train cnn --data " + folder.file("flat.npz") + out), "looks at images"));
+  EXPECT_FALSE(std::filesystem::exists(folder.file("run"))) << "left behind by a mistake";
+
+  std::filesystem::create_directories(folder.file("taken"));
+  io::write_file(folder.file("taken/notes.txt"), std::string_view("mine"));
+  const std::string taken = complaint("train mlp --out " + folder.file("taken"));
+  EXPECT_TRUE(has(taken, "there is something at")) << taken;
+  EXPECT_TRUE(has(taken, "--resume")) << taken;
+  EXPECT_TRUE(has(complaint("train --resume " + folder.file("taken")), "is no folder of a run"));
+  EXPECT_TRUE(has(complaint("eval " + folder.file("none")), "is no folder of a run"));
+  EXPECT_TRUE(has(complaint("report " + folder.file("none")), "error[file"));
+}
+
+TEST(ToolTrain, DivergedRunsSayWhere) {
+  const ScratchFolder folder;
+  const ToolRun ran = run_tool("train mlp --steps 200 --batch 8 --width 8 --examples 60 --size 8 "
+                               "--optimizer sgd --clip-norm 0 --learning-rate 100000 --warm-up 0 "
+                               "--evaluate-every 0 --sample-every 0 --out " +
+                               folder.file("run"));
+  EXPECT_EQ(ran.status, 1) << ran.out;
+  EXPECT_TRUE(has(ran.err, "diverged at step ")) << ran.err;
+  EXPECT_TRUE(has(ran.err, "not finite")) << ran.err;
+}
+
+TEST(ToolTrain, ReportsCompareRuns) {
+  const ScratchFolder folder;
+  const std::string flags =
+      std::string(Small) + "--width 8 --layers 1 --examples 60 --size 8 --out ";
+  const std::string odd = folder.file("<script>alert(1)<");
+  ASSERT_EQ(run_tool("train mlp" + flags + "'" + odd + "'").status, 0);
+  ASSERT_EQ(run_tool("train mlp --seed 2" + flags + folder.file("b")).status, 0);
+  const std::string page = folder.file("page.html");
+  const ToolRun ran = run_tool("report '" + odd + "' " + folder.file("b") + " -o " + page);
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const std::string text = read_text(page);
+  EXPECT_FALSE(has(text, "<script>alert"));
+  EXPECT_TRUE(has(text, "&lt;script&gt;alert(1)&lt;"));
+  EXPECT_TRUE(has(text, "2 training runs"));
+}
+
+}  // namespace
+}  // namespace ricci::testing
