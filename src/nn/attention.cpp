@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include "ricci/array/create.h"
+#include "ricci/array/lift.h"
 #include "ricci/array/more.h"
 #include "ricci/array/ops.h"
 #include "ricci/array/shape.h"
+#include "ricci/build/attention.h"
 #include "ricci/op/ops.h"
 
 #include "array/node.h"
@@ -69,9 +71,13 @@ MultiHeadAttention::MultiHeadAttention(std::int64_t width, std::int64_t head_cou
 }
 
 Array MultiHeadAttention::turned(const Array& x, const Array& first, Here where) const {
+  return turned_to(x, add(arange(x.dim(1).value()), first, where), where);
+}
+
+Array MultiHeadAttention::turned_to(const Array& x, const Array& places, Here where) const {
   if (!rope) return x;
   const std::int64_t half = head_width() / 2;
-  const Array place = cast(add(arange(x.dim(1).value()), first, where), DType::F32, where);
+  const Array place = cast(places, DType::F32, where);
   const double step = -std::log(*rope) / static_cast<double>(half);
   const Array speed = exp(mul(cast(arange(half), DType::F32, where), step, where), where);
   const Array angle = outer(place, speed, where);
@@ -97,9 +103,8 @@ Array MultiHeadAttention::operator()(const Array& x, const Array& memory, Here w
 
 KvCache MultiHeadAttention::make_cache(std::int64_t batch, std::int64_t places) const {
   require_setting(batch > 0 && places > 0, "MultiHeadAttention", "a cache has a positive size");
-  const Dims shape = {batch, places, k.w.dim(1)};
-  return {zeros(shape, {.dtype = k.w.dtype()}), zeros(shape, {.dtype = v.w.dtype()}),
-          zeros({}, {.dtype = DType::I32})};
+  const KvRows rows = make_past(batch, places);
+  return {rows.k, rows.v, zeros({}, {.dtype = DType::I32})};
 }
 
 std::pair<Array, KvCache> MultiHeadAttention::decode(const Array& x, const KvCache& cache,
@@ -119,6 +124,59 @@ std::pair<Array, KvCache> MultiHeadAttention::decode(const Array& x, const KvCac
   const Array y = attention(turned(q(x, where), cache.length, where), after.k, after.v, mask,
                             attributes_of(*this, head_width(), MaskKind::custom()), where);
   return {out(y, where), after};
+}
+
+KvRows MultiHeadAttention::make_past(std::int64_t rows, std::int64_t places) const {
+  const auto room = [&](const Linear& map) {
+    const DType dtype = map.packed ? DType::F32 : map.w.dtype();
+    return zeros({rows, places, map.out_width()}, {.dtype = dtype});
+  };
+  return {room(k), room(v)};
+}
+
+// Two attentions, to the past and among the new places, that become one by the logarithms of their
+// sums: so the past is read where it lies, and never copied.
+std::pair<Array, KvRows> MultiHeadAttention::advance(const Array& x, const KvRows& past,
+                                                     const StepPlaces& at, Here where) const {
+  require_sequence(x, where);
+  const std::int64_t rows = x.dim(0).value();
+  const std::int64_t next = x.dim(1).value();
+  const std::int64_t width = head_width();
+  const Array position = add(expand_dims(at.first, 1, where), arange(next), where);
+  const Array flat = reshape(position, {rows * next}, where);
+  const auto turned_rows = [&](const Array& y) {
+    if (!rope) return y;
+    const Dims shape = y.shape();
+    return reshape(turned_to(reshape(y, {rows * next, shape[2]}, where), flat, where), shape,
+                   where);
+  };
+  const Array query = turned_rows(q(x, where));
+  const KvRows now{turned_rows(k(x, where)), v(x, where)};
+  const Array seen = lt(arange(past.k.dim(1).value()), expand_dims(at.first, 1, where), where);
+  const auto [old_out, old_sum] = lift(
+      [&](Value a, Value b, Value c, Value m) {
+        const AttentionWithLse r =
+            attention_with_lse(a, b, c, attributes_of(*this, width, MaskKind::custom()), m);
+        return std::pair{r.out, r.lse};
+      },
+      query, past.k, past.v, seen);
+  const auto [new_out, new_sum] = lift(
+      [&](Value a, Value b, Value c) {
+        const AttentionWithLse r =
+            attention_with_lse(a, b, c, attributes_of(*this, width, MaskKind::causal()));
+        return std::pair{r.out, r.lse};
+      },
+      query, now.k, now.v);
+  // [rows, heads, next] to [rows, next, heads, 1]
+  const Array share = expand_dims(
+      transpose(sigmoid(sub(old_sum, new_sum, where), where), {0, 2, 1}, where), 3, where);
+  const auto in_heads = [&](const Array& y) {
+    return reshape(y, {rows, next, heads, width}, where);
+  };
+  const Array a = in_heads(old_out);
+  const Array b = in_heads(new_out);
+  const Array y = add(b, mul(cast(share, b.dtype(), where), sub(a, b, where), where), where);
+  return {out(reshape(y, {rows, next, heads * width}, where), where), now};
 }
 
 }  // namespace ricci::nn

@@ -15,4 +15,8 @@ namespace ricci::nn {
 /// UserError(attr) with what a layer asks for.
 void require_setting(bool holds, std::string_view layer, std::string_view what);
 
+/// Of x [rows, places, width] what is at the last of each row's first `count` places, [rows,
+/// width].
+[[nodiscard]] Array last_counted(const Array& x, const Array& count, Here where);
+
 }  // namespace ricci::nn

@@ -9,12 +9,24 @@
 
 namespace ricci::nn {
 
+Array PackedWeight::operator()(const Array& x, Here where) const {
+  const op::DequantMatmul how{.scheme = scheme, .depth = in, .int8_activations = int8_activations};
+  if (offset.valid()) return dequant_matmul(x, codes, scale, offset, how, where);
+  if (scale.valid()) return dequant_matmul(x, codes, scale, how, where);
+  return dequant_matmul(x, codes, how, where);
+}
+
+std::int64_t Linear::in_width() const { return packed ? packed->in : w.dim(0).value(); }
+
+std::int64_t Linear::out_width() const { return packed ? packed->out : w.dim(1).value(); }
+
 Linear::Linear(std::int64_t in, std::int64_t out, const LinearOptions& options)
     : w(drawn_weight("Linear", options.init, {in, out}, options.dtype)) {
   if (options.bias) b = zeros({out}, {.dtype = options.dtype});
 }
 
 Array Linear::effective_weight(Here where) const {
+  require_setting(!packed, "Linear", "a weight in few bits takes no adapter");
   if (!adapter) return w;
   const Adapter& a = *adapter;
   if (a.kind == Adapter::Kind::IA3) return mul(w, a.factor, where);
@@ -27,7 +39,9 @@ Array Linear::effective_weight(Here where) const {
 
 Array Linear::operator()(const Array& x, Here where) const {
   Array y;
-  if (adapter && adapter->kind == Adapter::Kind::LoRA) {
+  if (packed) {
+    y = (*packed)(x, where);
+  } else if (adapter && adapter->kind == Adapter::Kind::LoRA) {
     y = lora_matmul(x, w, adapter->a, adapter->b, op::LoraMatmul{.scale = adapter->scale}, where);
   } else {
     y = matmul(x, !adapter || adapter->kind == Adapter::Kind::IA3 ? w : effective_weight(where),
@@ -46,7 +60,7 @@ Array Embedding::operator()(const Array& indices, Here where) const {
 }
 
 Array Embedding::attend(const Array& x, Here where) const {
-  return matmul(x, transpose(w, {}, where), where);
+  return packed ? (*packed)(x, where) : matmul(x, transpose(w, {}, where), where);
 }
 
 }  // namespace ricci::nn

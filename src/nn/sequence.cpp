@@ -3,9 +3,11 @@
 #include <cmath>
 
 #include "ricci/array/create.h"
+#include "ricci/array/lift.h"
 #include "ricci/array/nn.h"
 #include "ricci/array/ops.h"
 #include "ricci/array/shape.h"
+#include "ricci/build/sequence.h"
 #include "ricci/op/ops.h"
 
 #include "nn/layer.h"
@@ -52,7 +54,7 @@ Array MambaBlock::operator()(const Array& x, Here where) const {
   const auto parts = split(in(x, where), 2, 2, where);
   const Array u = with_past(conv, parts[0], where);
   const Array selected = select(u, where);
-  const std::int64_t rank = step.w.dim(0).value();
+  const std::int64_t rank = step.in_width();
   const std::int64_t state = a_log.dim(1).value();
   const Array delta = softplus(step(narrow(selected, 2, 0, rank, where), where), where);
   const Array b = narrow(selected, 2, rank, state, where);
@@ -60,6 +62,54 @@ Array MambaBlock::operator()(const Array& x, Here where) const {
   const Array y = selective_scan(u, delta, neg(exp(a_log, where), where), b, c,
                                  op::SelectiveScan{.state_size = state}, where);
   return out(mul(add(y, mul(u, d, where), where), silu(parts[1], where), where), where);
+}
+
+MambaState MambaBlock::make_state(std::int64_t rows) const {
+  const DType dtype = conv.w.dtype();
+  const std::int64_t inner = a_log.dim(0).value();
+  const Dims h = {rows, inner, a_log.dim(1).value()};
+  return {zeros({rows, conv.w.dim(2).value() - 1, inner}, {.dtype = dtype}),
+          zeros(h, {.dtype = dtype == DType::F64 ? dtype : DType::F32})};
+}
+
+std::pair<Array, MambaState> MambaBlock::advance(const Array& x, const MambaState& before,
+                                                 const StepPlaces& at, Here where) const {
+  const std::int64_t rows = x.dim(0).value();
+  const std::int64_t next = x.dim(1).value();
+  const std::int64_t inner = a_log.dim(0).value();
+  const std::int64_t state = a_log.dim(1).value();
+  const std::int64_t window = conv.w.dim(2).value();
+  const std::int64_t rank = step.in_width();
+  const auto parts = split(in(x, where), 2, 2, where);
+  const Array all = window > 1 ? concat({before.past, parts[0]}, 1, where) : parts[0];
+  Array sum = conv.b.valid() ? conv.b : zeros({inner}, {.dtype = x.dtype()}, where);
+  for (std::int64_t k = 0; k < window; ++k) {
+    const Array tap = reshape(narrow(conv.w, 2, k, 1, where), {inner}, where);
+    sum = add(sum, mul(narrow(all, 1, k, next, where), tap, where), where);
+  }
+  const Array u = silu(sum, where);
+  const Array selected = select(u, where);
+  // A step of size 0 leaves the state as it is: that of padding.
+  const Array counts = lt(arange(next), expand_dims(at.count, 1, where), where);
+  const Array size = softplus(step(narrow(selected, 2, 0, rank, where), where), where);
+  const Array delta = mul(size, cast(expand_dims(counts, 2, where), size.dtype(), where), where);
+  const auto [y, h] = lift(
+      [&](Value in_u, Value in_delta, Value a, Value b, Value c, Value h0) {
+        const WithState r =
+            selective_scan_with_state(in_u, in_delta, a, b, c, {.state_size = state}, h0);
+        return std::pair{r.out, r.state};
+      },
+      u, delta, neg(exp(a_log, where), where), narrow(selected, 2, rank, state, where),
+      narrow(selected, 2, rank + state, state, where), before.h);
+  MambaState after{before.past, h};
+  if (window > 1) {
+    const std::int64_t length = window - 1 + next;
+    const Array start = add(mul(arange(rows), length, where), at.count, where);
+    const Array index = add(expand_dims(start, 1, where), arange(window - 1), where);
+    after.past = take(reshape(all, {rows * length, inner}, where), index, 0, where);
+  }
+  const Array z = silu(parts[1], where);
+  return {out(mul(add(y, mul(u, d, where), where), z, where), where), after};
 }
 
 GatedDeltaNet::GatedDeltaNet(std::int64_t width, std::int64_t head_count,

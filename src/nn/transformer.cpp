@@ -16,6 +16,16 @@
 namespace ricci::nn {
 namespace {
 
+Array activated(Activation activation, const Array& x, Here where) {
+  switch (activation) {
+    case Activation::Gelu: return gelu(x, where);
+    case Activation::GeluTanh: return gelu_approx(x, where);
+    case Activation::Relu: return relu(x, where);
+    case Activation::Silu: return silu(x, where);
+  }
+  throw InternalError("there is no other activation");
+}
+
 LinearOptions map_of(const FeedForwardOptions& o) {
   return {.bias = o.bias, .init = o.init, .dtype = o.dtype};
 }
@@ -33,10 +43,12 @@ MultiHeadAttention self_attention(std::int64_t width, std::int64_t heads, bool c
 }  // namespace
 
 FeedForward::FeedForward(std::int64_t width, std::int64_t hidden, const FeedForwardOptions& options)
-    : in(width, hidden, map_of(options)), out(hidden, width, map_of(options)) {}
+    : in(width, hidden, map_of(options)),
+      out(hidden, width, map_of(options)),
+      activation(options.activation) {}
 
 Array FeedForward::operator()(const Array& x, Here where) const {
-  return out(gelu(in(x, where), where), where);
+  return out(activated(activation, in(x, where), where), where);
 }
 
 SwiGLU::SwiGLU(std::int64_t width, std::int64_t hidden, const FeedForwardOptions& options)
@@ -72,10 +84,11 @@ Array CrossAttention::operator()(const Array& x, const Array& memory, Here where
 }
 
 DecoderBlock::DecoderBlock(std::int64_t width, std::int64_t heads, const BlockOptions& options)
-    : attention_norm(width, {.dtype = options.dtype}),
+    : attention_norm(width, {.eps = options.eps, .dtype = options.dtype}),
       attention(self_attention(width, heads, true, options)),
-      feed_norm(width, {.dtype = options.dtype}),
-      feed(width, hidden_of(width, options), {.dtype = options.dtype}),
+      feed_norm(width, {.eps = options.eps, .dtype = options.dtype}),
+      feed(width, hidden_of(width, options),
+           {.dtype = options.dtype, .activation = options.activation}),
       drop(options.dropout) {
   if (options.memory_width > 0) cross.emplace(width, heads, options);
 }
@@ -107,14 +120,25 @@ std::pair<Array, KvCache> DecoderBlock::decode(const Array& x, const KvCache& ca
   return {fed(add(x, y, where), where), after};
 }
 
+std::pair<Array, KvRows> DecoderBlock::advance(const Array& x, const KvRows& past,
+                                               const StepPlaces& at, Here where) const {
+  auto [y, now] = attention.advance(attention_norm(x, where), past, at, where);
+  return {fed(add(x, y, where), where), now};
+}
+
 Gpt::Gpt(const GptOptions& o)
     : tokens(o.vocabulary, o.width, {.init = normal(0.02), .dtype = o.dtype}),
-      norm(o.width, {.dtype = o.dtype}),
+      norm(o.width, {.eps = o.eps, .dtype = o.dtype}),
       drop(o.dropout) {
   require_setting(o.layers > 0, "Gpt", "at least one layer");
   if (!o.rope) places.emplace(o.context, o.width, EmbeddingOptions{normal(0.02), o.dtype});
-  const BlockOptions block{
-      .dropout = o.dropout, .kv_heads = o.kv_heads, .rope = o.rope, .dtype = o.dtype};
+  const BlockOptions block{.hidden = o.hidden,
+                           .dropout = o.dropout,
+                           .kv_heads = o.kv_heads,
+                           .rope = o.rope,
+                           .dtype = o.dtype,
+                           .activation = o.activation,
+                           .eps = o.eps};
   for (std::int64_t i = 0; i < o.layers; ++i) blocks.emplace_back(o.width, o.heads, block);
 }
 
@@ -153,6 +177,28 @@ std::pair<Array, Gpt::Cache> Gpt::decode(const Array& next, const Cache& cache, 
     std::tie(x, after[i]) = blocks[i].decode(x, cache[i], where);
   }
   return {tokens.attend(norm(x, where), where), after};
+}
+
+Gpt::Past Gpt::make_past(std::int64_t rows, std::int64_t length) const {
+  Past out;
+  for (const DecoderBlock& block : blocks) out.push_back(block.attention.make_past(rows, length));
+  return out;
+}
+
+std::int64_t Gpt::context() const { return places ? places->w.dim(0).value() : 0; }
+
+std::pair<Array, Gpt::Past> Gpt::advance(const Array& next, const StepPlaces& at, const Past& past,
+                                         Here where) const {
+  Array x = tokens(next, where);
+  if (places) {
+    const Array place = add(expand_dims(at.first, 1, where), arange(next.dim(1).value()), where);
+    x = add(x, (*places)(minimum(place, context() - 1, where), where), where);  // padding too
+  }
+  Past now(blocks.size());
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    std::tie(x, now[i]) = blocks[i].advance(x, past[i], at, where);
+  }
+  return {tokens.attend(norm(last_counted(x, at.count, where), where), where), now};
 }
 
 Array Gpt::generate(const Array& prompt, std::int64_t count, const Key& key, double temperature,

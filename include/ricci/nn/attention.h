@@ -18,6 +18,17 @@ struct KvCache {
   Array length;  ///< i32: how many places have a value
 };
 
+/// Keys and values of sequences of different lengths, one a row.
+struct KvRows {
+  Array k, v;  ///< [rows, places, kv_heads·head width]
+};
+
+/// Where the new places of such sequences are.
+struct StepPlaces {
+  Array first;  ///< i32 [rows]: how many places of a row come before
+  Array count;  ///< i32 [rows]: how many of the new places count; those behind are padding
+};
+
 struct MultiHeadAttentionOptions {
   std::int64_t kv_heads = 0;  ///< heads of keys and values, shared by groups; 0: all have their own
   bool causal = false;
@@ -51,6 +62,15 @@ struct MultiHeadAttention {
   [[nodiscard]] std::pair<Array, KvCache> decode(const Array& x, const KvCache& cache,
                                                  Here where = Here::current()) const;
 
+  /// The next places of sequences of different lengths. Of `past` a row's first `at.first` places
+  /// are read and nothing is written: what comes with the result are keys and values of the new
+  /// places, [rows, new places, ..], for the owner of the past to put behind it.
+  [[nodiscard]] std::pair<Array, KvRows> advance(const Array& x, const KvRows& past,
+                                                 const StepPlaces& at,
+                                                 Here where = Here::current()) const;
+  /// What `advance` takes as a past, all zeros.
+  [[nodiscard]] KvRows make_past(std::int64_t rows, std::int64_t places) const;
+
   void visit(TreeVisitor& visitor) {
     visitor.visit("q", q);
     visitor.visit("k", k);
@@ -63,9 +83,11 @@ struct MultiHeadAttention {
   }
 
  private:
-  [[nodiscard]] std::int64_t head_width() const { return q.w.dim(1).value() / heads; }
+  [[nodiscard]] std::int64_t head_width() const { return q.out_width() / heads; }
   // Turned by their places, which start at `first`.
   [[nodiscard]] Array turned(const Array& x, const Array& first, Here where) const;
+  // The same with a place for every row of [rows, heads·head width].
+  [[nodiscard]] Array turned_to(const Array& x, const Array& places, Here where) const;
 };
 
 }  // namespace ricci::nn

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "ricci/array/array.h"
 #include "ricci/array/tree.h"
+#include "ricci/nn/attention.h"
 #include "ricci/nn/conv.h"
 #include "ricci/nn/linear.h"
 #include "ricci/nn/norm.h"
@@ -17,6 +19,12 @@ struct MambaOptions {
   std::int64_t window = 4;  ///< of the convolution
   std::int64_t rank = 0;    ///< of the step sizes; 0: width/16, rounded up
   DType dtype = DType::F32;
+};
+
+/// What a MambaBlock remembers of the places so far.
+struct MambaState {
+  Array past;  ///< [rows, window - 1, inner]: what the convolution still reads
+  Array h;     ///< [rows, inner, state]
 };
 
 /// A selective state space (Gu and Dao, 2023). With [u, z] = in(x), u = silu(conv(u)),
@@ -33,6 +41,12 @@ struct MambaBlock {
   MambaBlock() = default;
   explicit MambaBlock(std::int64_t width, const MambaOptions& options = {});
   [[nodiscard]] Array operator()(const Array& x, Here where = Here::current()) const;
+  /// The next places of sequences of different lengths, and the state behind those that count.
+  [[nodiscard]] std::pair<Array, MambaState> advance(const Array& x, const MambaState& state,
+                                                     const StepPlaces& at,
+                                                     Here where = Here::current()) const;
+  /// The state before the first place.
+  [[nodiscard]] MambaState make_state(std::int64_t rows) const;
   void visit(TreeVisitor& v) {
     v.visit("in", in);
     v.visit("conv", conv);

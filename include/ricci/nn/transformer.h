@@ -15,15 +15,21 @@
 
 namespace ricci::nn {
 
+/// What is between the two maps: gelu as it is, or with a tanh in the place of erf, as GPT-2 has
+/// it.
+enum class Activation : std::uint8_t { Gelu, GeluTanh, Relu, Silu };
+
 struct FeedForwardOptions {
   bool bias = true;
   Initializer init = lecun_normal;
   DType dtype = DType::F32;
+  Activation activation = Activation::Gelu;
 };
 
 /// out(gelu(in(x)))
 struct FeedForward {
   Linear in, out;
+  Activation activation = Activation::Gelu;
 
   FeedForward() = default;
   FeedForward(std::int64_t width, std::int64_t hidden, const FeedForwardOptions& options = {});
@@ -31,6 +37,7 @@ struct FeedForward {
   void visit(TreeVisitor& v) {
     v.visit("in", in);
     v.visit("out", out);
+    v.visit("activation", activation);
   }
 };
 
@@ -56,6 +63,8 @@ struct BlockOptions {
   std::optional<double> rope = {};
   std::int64_t memory_width = 0;  ///< DecoderBlock: with attention to a memory of this width
   DType dtype = DType::F32;
+  Activation activation = Activation::Gelu;
+  double eps = 1e-5;  ///< of the norms
 };
 
 /// x + attention(norm(x)), then x + feed(norm(x)): every place sees every other.
@@ -111,6 +120,10 @@ struct DecoderBlock {
   /// The next places; see MultiHeadAttention::decode.
   [[nodiscard]] std::pair<Array, KvCache> decode(const Array& x, const KvCache& cache,
                                                  Here where = Here::current()) const;
+  /// The same for sequences of different lengths; see MultiHeadAttention::advance.
+  [[nodiscard]] std::pair<Array, KvRows> advance(const Array& x, const KvRows& past,
+                                                 const StepPlaces& at,
+                                                 Here where = Here::current()) const;
   void visit(TreeVisitor& v) {
     v.visit("attention_norm", attention_norm);
     v.visit("attention", attention);
@@ -135,6 +148,9 @@ struct GptOptions {
   std::optional<double> rope = {};
   std::int64_t kv_heads = 0;
   DType dtype = DType::F32;
+  std::int64_t hidden = 0;  ///< of the feed-forward parts; 0: four times the width
+  Activation activation = Activation::Gelu;
+  double eps = 1e-5;  ///< of the norms
 };
 
 /// A language model: tokens [batch, places] to logits [batch, places, vocabulary]. The last layer
@@ -159,6 +175,19 @@ struct Gpt {
   /// likeliest ones where it is 0. One program, with a cache.
   [[nodiscard]] Array generate(const Array& prompt, std::int64_t count, const Key& key,
                                double temperature = 1, Here where = Here::current()) const;
+
+  /// What a `Generator` (ricci/serve/generator.h) asks of a model, here and in
+  /// ricci/nn/language_models.h.
+  using Past = std::vector<KvRows>;
+  [[nodiscard]] Past make_past(std::int64_t rows, std::int64_t length) const;
+  /// The logits [rows, vocabulary] behind the last of the next tokens [rows, places] that count,
+  /// and what the past goes on with.
+  [[nodiscard]] std::pair<Array, Past> advance(const Array& next, const StepPlaces& at,
+                                               const Past& past,
+                                               Here where = Here::current()) const;
+  /// How many places there can be; 0: as many as one likes.
+  [[nodiscard]] std::int64_t context() const;
+  [[nodiscard]] std::int64_t vocabulary() const { return tokens.w.dim(0).value(); }
 
   void visit(TreeVisitor& v) {
     v.visit("tokens", tokens);
