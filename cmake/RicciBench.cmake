@@ -1,5 +1,6 @@
 # ricci_bench_ir: Google benchmarks of graphs and transforms, from bench/ir.
 # ricci_bench_arrays: what arrays and jitted calls cost, from bench/arrays.
+# ricci_bench_decode: tokens a second of a language model, from bench/decode.
 # ricci_bench_runner: our side of the workloads bench/run_bench.py measures.
 
 # ricci_bench_cuda: the workloads on a GPU, from bench/cuda.
@@ -30,6 +31,10 @@ add_executable(ricci_bench_arrays "${PROJECT_SOURCE_DIR}/bench/arrays/array_benc
 ricci_target(ricci_bench_arrays)
 target_link_libraries(ricci_bench_arrays PRIVATE ricci_internal ${RICCI_FMT} benchmark::benchmark)
 
+add_executable(ricci_bench_decode "${PROJECT_SOURCE_DIR}/bench/decode/main.cpp")
+ricci_target(ricci_bench_decode)
+target_link_libraries(ricci_bench_decode PRIVATE ricci_internal ${RICCI_FMT})
+
 file(GLOB_RECURSE runner_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/runner/*.cpp")
 add_executable(ricci_bench_runner ${runner_sources} ${workload_sources})
 ricci_target(ricci_bench_runner)
@@ -37,5 +42,5 @@ target_include_directories(ricci_bench_runner PRIVATE "${PROJECT_SOURCE_DIR}/ben
 target_link_libraries(ricci_bench_runner PRIVATE ricci_internal ${RICCI_FMT}
                                                  nlohmann_json::nlohmann_json)
 
-set_target_properties(ricci_bench_ir ricci_bench_arrays ricci_bench_runner
+set_target_properties(ricci_bench_ir ricci_bench_arrays ricci_bench_decode ricci_bench_runner
                       PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 FOLDERS = (
     "support type quant op ir build loop rule interp rewrite transform schedule device backend "
-    "runtime io model array data nn draw train"
+    "runtime io model array data nn draw train serve"
 ).split()
 COMPILER = {"loop", "rule", "rewrite", "schedule", "device"}
 RANK = {folder: rank for rank, folder in enumerate(FOLDERS)}
@@ -22,7 +22,7 @@ COMPAT = "build"  # what headers in compat/ declare is in src/build/
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 STANDARD = re.compile(r"[a-z_0-9]+")
 NEUTRAL = {"loop", "schedule", "runtime", "io", "model", "array", "data", "nn", "draw",
-           "train", "tools"}  # know no device
+           "train", "serve", "tools"}  # know no device
 ONE_BACKEND = re.compile(r"backend/\w+/")
 NAMES_BACKEND = re.compile(r"(?<![\w:])(cpu|lir|cuda)::")
 NAMES_OP = re.compile(r"(?<![\w:])(ricci::)?op::\w|(?<!\w)op_of\(")

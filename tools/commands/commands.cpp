@@ -23,6 +23,9 @@ void add_commands(CLI::App& app, Action& action) {
   add_sample(app, action);
   add_eval(app, action);
   add_report(app, action);
+#ifdef RICCI_SERVE
+  add_serve(app, action);
+#endif
   add_doc(app, action);
 }
 

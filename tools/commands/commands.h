@@ -30,6 +30,7 @@ void add_train(CLI::App& app, Action& action);
 void add_sample(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);
+void add_serve(CLI::App& app, Action& action);
 void add_doc(CLI::App& app, Action& action);
 
 /// All of them, in the order `--help` lists them.

@@ -1,0 +1,191 @@
+// ricci serve: a model or a program over HTTP.
+#include "ricci/serve.h"
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "ricci/ir/verify.h"
+#include "ricci/runtime/session.h"
+#include "ricci/support/text.h"
+
+#include "commands/commands.h"
+#include "commands/device_option.h"
+#include "feeds.h"
+#include "numbers.h"
+#include "serve/service/completion_service.h"
+#include "serve/service/forward_service.h"
+#include "source.h"
+
+namespace ricci::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ServeCommand {
+  Source source;
+  FeedOptions feeds;
+  serve::HttpServerOptions http;
+  serve::ServiceLimits limits;
+  std::string device = "cpu";
+  int threads = 0;
+  std::size_t batch = 8;
+  std::int64_t context = 0;
+  std::int64_t max_tokens = 128;
+  std::string weights;
+  bool int8_activations = false;
+};
+
+const StopSource& button() {
+  static const StopSource source;
+  return source;
+}
+extern "C" void on_stop_signal(int) { button().request_stop(); }
+
+// The first signal ends it when what runs is finished, the second one at once.
+void stop_on_signals() {
+  (void)button();
+  struct sigaction action = {};
+  action.sa_handler = on_stop_signal;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+using MakeService = std::function<std::unique_ptr<serve::Service>(serve::HttpServer&)>;
+
+void run_server(const ServeCommand& options, const std::string& name, const MakeService& make) {
+  std::unique_ptr<serve::Service> service;
+  std::optional<serve::Routes> routes;
+  serve::HttpServer server(options.http,
+                           {.request = [&](serve::ConnectionId c,
+                                           const serve::HttpRequest& r) { routes->request(c, r); },
+                            .gone = [&](serve::ConnectionId c) { service->gone(c); },
+                            .tick = [&] { service->tick(); },
+                            .draining = [&] { routes->drain(); }});
+  service = make(server);
+  routes.emplace(server, *service, name);
+  stop_on_signals();
+  fmt::print("{} at http://{}:{}{}\n", name, options.http.host, server.port(), service->path());
+  std::fflush(stdout);
+  server.run(button().token());
+  service.reset();
+}
+
+// A folder, or a file of weights beside its configuration.
+bool is_model(const std::string& path) {
+  return fs::is_directory(path) || path.ends_with(".safetensors");
+}
+
+template <class Model>
+Generator generator_of(const Model& model, const ServeCommand& options) {
+  const GeneratorOptions how{.rows = options.batch,
+                             .max_places = options.context,
+                             .device = Device::named(options.device, options.threads)};
+  if (options.weights.empty()) return Generator(model, how);
+  return Generator(
+      nn::pack_weights(model, options.weights, {.int8_activations = options.int8_activations}),
+      how);
+}
+
+void serve_model(const ServeCommand& options) {
+  const std::string& path = options.source.file;
+  const nn::Pretrained loaded = nn::load_pretrained(path);
+  const fs::path folder = fs::is_directory(path) ? fs::path(path) : fs::path(path).parent_path();
+  const std::string name = fs::weakly_canonical(folder).filename().string();
+  run_server(options, name, [&](serve::HttpServer& server) {
+    Generator generator =
+        std::visit([&](const auto& m) { return generator_of(m, options); }, loaded.model);
+    generator.prepare();
+    return std::make_unique<serve::CompletionService>(
+        server, std::move(generator), serve::TextCodec{}, name,
+        GenerateOptions{.max_tokens = options.max_tokens, .stop_tokens = loaded.end_tokens},
+        options.limits);
+  });
+}
+
+void serve_program(const ServeCommand& options) {
+  const Graph graph = options.source.load();
+  verify(graph);
+  Session session(Device::named(options.device, options.threads));
+  CompiledGraph program = session.compile(graph);
+  RunValues values = make_values(graph, options.feeds);
+  std::vector<std::string> kept;
+  for (const auto& [name, value] : values.feeds) {
+    program.set_param(name, value);
+    kept.push_back(name);
+  }
+  const std::string name = "@" + graph.name();
+  run_server(options, name, [&](serve::HttpServer& server) {
+    return std::make_unique<serve::ForwardService>(server, program, kept, options.limits);
+  });
+}
+
+void declare_limits(CLI::App& command, ServeCommand& o) {
+  command.add_option("--host", o.http.host, "address to listen at (default 127.0.0.1)")
+      ->type_name("ADDRESS");
+  command.add_option("--port", o.http.port, "port (default 8080; 0: any that is free)")
+      ->type_name("N")
+      ->check(check_whole<std::uint16_t>);
+  command.add_option("--queue", o.limits.queue, "requests that may wait (default 64)")
+      ->type_name("N")
+      ->check(check_whole<std::size_t>);
+  command.add_option("--timeout", o.limits.seconds, "seconds for a request (default 120)")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--max-body", o.http.limits.body_bytes, "bytes of a request (default 1048576)")
+      ->type_name("BYTES")
+      ->check(check_whole<std::size_t>);
+  command.add_option("--connections", o.http.connections, "clients at a time (default 4096)")
+      ->type_name("N")
+      ->check(check_whole<std::size_t>);
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app, Action& action) {
+  auto options = std::make_shared<ServeCommand>();
+  options->http.port = 8080;
+  CLI::App* command = app.add_subcommand(
+      "serve", "serves completions of a model, or calls of a program, over HTTP");
+  options->source.declare_one(*command);
+  options->feeds.declare(*command);
+  declare_limits(*command, *options);
+  declare_device(*command, options->device);
+  command->add_option("--threads", options->threads, "threads at most (default: one per core)")
+      ->type_name("N")
+      ->check(check_whole<int>)
+      ->check(CLI::Range(0, 4096));
+  command->add_option("--batch", options->batch, "sequences at a time (default 8)")
+      ->type_name("N")
+      ->check(check_whole<std::size_t>)
+      ->check(CLI::Range(1, 4096));
+  command->add_option("--context", options->context, "places of a sequence (default: the model's)")
+      ->type_name("N")
+      ->check(check_whole<std::int64_t>)
+      ->check(CLI::PositiveNumber);
+  command->add_option("--max-tokens", options->max_tokens, "tokens unless asked (default 128)")
+      ->type_name("N")
+      ->check(check_whole<std::int64_t>)
+      ->check(CLI::PositiveNumber);
+  command->add_option("--weights-in", options->weights, "keep weights in few bits: q8_0, q4_k, …")
+      ->type_name("SCHEME");
+  command->add_flag("--int8-activations", options->int8_activations,
+                    "round what these are multiplied with to 8 bits: faster, less exact");
+  command->callback([options, &action] {
+    action = [options] {
+      require_compiler(options->device);
+      if (is_model(options->source.file)) return serve_model(*options);
+      serve_program(*options);
+    };
+  });
+}
+
+}  // namespace ricci::tool
