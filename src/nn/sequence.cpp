@@ -7,7 +7,7 @@
 #include "ricci/array/nn.h"
 #include "ricci/array/ops.h"
 #include "ricci/array/shape.h"
-#include "ricci/build/sequence.h"
+#include "ricci/compat/sequence.h"
 #include "ricci/op/ops.h"
 
 #include "nn/layer.h"
