@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "ricci/compiler/schedule/program.h"
 #include "ricci/support/file.h"
 
 #include "support/json.h"
