@@ -10,7 +10,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ricci;
-  const testing::LargestAllocation largest(static_cast<std::int64_t>(256 * size + 65536));
+  const ricci::testing::LargestAllocation largest(static_cast<std::int64_t>(256 * size + 65536));
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   io::Csv table;
   try {

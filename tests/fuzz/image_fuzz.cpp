@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace ricci;
   constexpr std::int64_t Most = 1 << 14;
   constexpr std::int64_t Decoders = 16 << 20;  // what libraries and one chunk of PNG may take
-  const testing::LargestAllocation largest(Decoders + static_cast<std::int64_t>(size));
+  const ricci::testing::LargestAllocation largest(Decoders + static_cast<std::int64_t>(size));
   for (const int channels : {0, 3}) {
     try {
       const Tensor picture =

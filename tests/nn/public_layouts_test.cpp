@@ -65,7 +65,7 @@ TEST_P(NnPublicLayouts, GenerateWhatTheLibraryDoes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, NnPublicLayouts, ::testing::Values("gpt2", "llama", "mamba"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& test) { return test.param; });
 
 // A copy of a model whose tensors or configuration are changed.
 class NnChangedLayout : public ::testing::Test {
