@@ -118,6 +118,19 @@ Value y = matmul(fake_quantize(x, {.bits = 4, .asymmetric = true}),
   EXPECT_TRUE(std::isfinite(training.step({{"x", numbers({8, 4})}}).loss.numbers<double>()[0]));
 }
 
+TEST(RuntimeDocsCode, QuantizationInFp8) {
+  const Graph model = line_graph();
+
+PrecisionPolicy policy = PrecisionPolicy::auto_mixed_fp8();
+policy.rules.push_back({"head*", DType::F32});            // by the name of an op, value or label
+policy.fp8->operands = CodeKind::E5m2;                    // another recipe
+
+  TrainingStep training = compile_training(model, {.precision = policy});
+  training.set_param("w", numbers({4, 2}));
+  training.set_param("b.bias", numbers({2}));
+  EXPECT_TRUE(std::isfinite(training.step(line_feeds()).loss.numbers<double>()[0]));
+}
+
 TEST(RuntimeDocsCode, Runtime) {
   const Graph model = line_graph();
   {
