@@ -105,7 +105,7 @@ install: setup ## build for release and install under PREFIX (default /usr/local
 package: ## build for release and write build/package/packages: a tarball that runs anywhere, and a .deb
 	@scripts/setup --package
 	cmake --preset package
-	cmake --build --preset package -j $(JOBS) --target ricci ricci_runtime_archive ricci_tool ricci_bench_runner
+	cmake --build --preset package -j $(JOBS)
 	cd build/package && cpack
 	scripts/test_package build/package/packages
 
