@@ -11,6 +11,7 @@
 #include "rewrite/changes.h"
 #include "rewrite/rule.h"
 #include "support/float_environment.h"
+#include "support/phases.h"
 
 namespace ricci {
 namespace {
@@ -156,6 +157,7 @@ Value Rewriter::number(double value) {
 }
 
 Change apply_rules(const Graph& graph) {
+  const Phase phase("rules");
   const DefaultFloatEnvironment floats;
   Changes changes(graph);
   changes.apply(drop_dead_code(graph));

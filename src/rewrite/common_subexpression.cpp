@@ -8,6 +8,7 @@
 
 #include "ir/draws_numbers.h"
 #include "rewrite/changes.h"
+#include "support/phases.h"
 
 namespace ricci {
 namespace {
@@ -104,7 +105,10 @@ class Merger {
 
 }  // namespace
 
-Change merge_common(const Graph& graph) { return Merger(graph).run(); }
+Change merge_common(const Graph& graph) {
+  const Phase phase("common subexpressions");
+  return Merger(graph).run();
+}
 
 PassResult common_subexpression_elimination(const Graph& graph) {
   return or_unchanged(graph, merge_common(graph));

@@ -11,6 +11,7 @@
 #include "rewrite/exact.h"
 #include "rewrite/splat.h"
 #include "support/float_environment.h"
+#include "support/phases.h"
 
 namespace ricci {
 namespace {
@@ -142,6 +143,7 @@ class Folder {
 }  // namespace
 
 Change fold_constants(const Graph& graph) {
+  const Phase phase("constants");
   const DefaultFloatEnvironment floats;
   return Folder(graph, {}).run();
 }

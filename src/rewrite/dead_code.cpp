@@ -2,6 +2,7 @@
 #include "ricci/op/leaf.h"
 
 #include "rewrite/changes.h"
+#include "support/phases.h"
 
 namespace ricci {
 namespace {
@@ -53,6 +54,7 @@ bool has_dead(const Graph& graph, const Reads& reads) {
 }  // namespace
 
 Change drop_dead_code(const Graph& graph) {
+  const Phase phase("dead code");
   const Reads reads(graph);
   const ChangedBodies bodies(graph, drop_dead_code);
   if (!bodies.any() && !has_dead(graph, reads)) return std::nullopt;

@@ -10,6 +10,7 @@
 #include "ir/draws_numbers.h"
 #include "op/loop_layout.h"
 #include "rewrite/replace_nodes.h"
+#include "support/phases.h"
 
 namespace ricci {
 namespace {
@@ -237,6 +238,7 @@ NewResults without_invariants(const NodeVisit& v) {
 }  // namespace
 
 Change move_invariants(const Graph& graph) {
+  const Phase phase("invariants of loops");
   const auto is_scan = [](const Graph&, const Node& node) { return node.op.is<op::Scan>(); };
   return replace_where(graph, "hoist_invariants", is_scan, without_invariants);
 }

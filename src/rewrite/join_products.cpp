@@ -8,6 +8,7 @@
 
 #include "op/loop_layout.h"
 #include "rewrite/replace_nodes.h"
+#include "support/phases.h"
 
 namespace ricci {
 namespace {
@@ -411,6 +412,7 @@ NewResults with_joined_products(const NodeVisit& v) {
 }  // namespace
 
 Change join_loop_products(const Graph& graph) {
+  const Phase phase("products of loops");
   const auto is_scan = [](const Graph&, const Node& node) { return node.op.is<op::Scan>(); };
   return replace_where(graph, "join_products", is_scan, with_joined_products);
 }

@@ -1,8 +1,11 @@
 #include "rewrite/tidy.h"
 
+#include "support/phases.h"
+
 namespace ricci {
 
 Change tidy(const Graph& graph) {
+  const Phase phase("tidy");
   Changes changes(graph);
   // Dead nodes first: merging would otherwise keep their results wanted.
   changes.apply(drop_dead_code(changes.graph()));

@@ -11,6 +11,8 @@
 #include "ricci/support/error.h"
 #include "ricci/support/text.h"
 
+#include "support/phases.h"
+
 namespace ricci::runtime {
 namespace {
 
@@ -161,7 +163,10 @@ Programs::Programs(Graph graph, Device device, CompileOptions options,
       inputs_(ports_of(graph_)),
       donors_(donors_of(graph_, inputs_, options_.donations)),
       donated_(inputs_.size(), false) {
-  verify(graph_);
+  {
+    const Phase phase("verify");
+    verify(graph_);
+  }
   for (const ValueId v : graph_.outputs()) outputs_.push_back(graph_.type(v));
   std::vector<std::string> names = graph_.output_names();
   std::vector<std::string> kept;

@@ -24,6 +24,7 @@
 #include "schedule/step_buffers.h"
 #include "schedule/write_out.h"
 #include "support/float_environment.h"
+#include "support/phases.h"
 
 namespace ricci {
 namespace {
@@ -40,22 +41,14 @@ class Assembler {
       : graph_(std::move(graph)),
         options_(options),
         target_(options.target != nullptr ? *options.target : schedule::plain_target()),
-        items_(schedule::make_items(*graph_, target_.kernel_shape())),
-        fusion_(schedule::fuse(items_, {options.fuse, replacements(), target_.kernel_shape()})) {}
+        items_(made_items()),
+        fusion_(fused()) {}
 
   Program run() {
     program_.name = graph_->name();
     program_.graph = graph_;
-    add_buffers();
-    const std::vector<bool> outside = used_outside();
-    for (std::size_t g = 0; g < fusion_.groups.size(); ++g) {
-      if (fusion_.groups[g].call) {
-        add_call(items_.items[fusion_.groups[g].items[0]]);
-      } else {
-        add_kernel(g, outside);
-      }
-    }
-    copy_donations();
+    add_steps();
+    const Phase phase("order and memory");
     if (options_.fuse) {
       const auto replaced = replaced_buffers();
       schedule::attach_kernels(program_, replaced, target_);
@@ -71,6 +64,30 @@ class Assembler {
   }
 
  private:
+  [[nodiscard]] schedule::Items made_items() const {
+    const Phase phase("items");
+    return schedule::make_items(*graph_, target_.kernel_shape());
+  }
+
+  [[nodiscard]] schedule::Fusion fused() const {
+    const Phase phase("fuse");
+    return schedule::fuse(items_, {options_.fuse, replacements(), target_.kernel_shape()});
+  }
+
+  void add_steps() {
+    const Phase phase("kernels and calls");
+    add_buffers();
+    const std::vector<bool> outside = used_outside();
+    for (std::size_t g = 0; g < fusion_.groups.size(); ++g) {
+      if (fusion_.groups[g].call) {
+        add_call(items_.items[fusion_.groups[g].items[0]]);
+      } else {
+        add_kernel(g, outside);
+      }
+    }
+    copy_donations();
+  }
+
   void add_buffers() {
     for (const Storage& s : items_.storages) {
       Buffer b{.dtype = s.dtype, .elements = s.elements};
@@ -318,6 +335,7 @@ void require_known_sizes(const Graph& graph) {
 }
 
 Program program_of(Graph prepared, const ProgramOptions& options) {
+  const Phase phase("schedule");
   return Assembler(std::make_shared<const Graph>(std::move(prepared)), options).run();
 }
 

@@ -25,6 +25,7 @@
 #include "schedule/views_first.h"
 #include "schedule/wide_sums.h"
 #include "support/float_environment.h"
+#include "support/phases.h"
 #include "type/small_dtype.h"
 
 namespace ricci {
@@ -183,6 +184,7 @@ NewResults expanded_attention(const NodeVisit& v) {
 }
 
 Change expand_unclaimed(const Graph& graph, const ProgramOptions& options) {
+  const Phase phase("expand");
   const auto concerns = [&](const Graph& in, const Node& node) {
     if (is_attention(node.op)) {
       return is_small_float(in.type(node.operands[0]).dtype) && !is_claimed(in, node, options);
@@ -280,6 +282,7 @@ Change pad_by_choice(const Graph& graph) {
 }  // namespace
 
 Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
+  const Phase phase("prepare");
   const DefaultFloatEnvironment floats;
   Changes changes(graph);
   changes.apply(drop_empty(graph));

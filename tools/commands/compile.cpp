@@ -1,6 +1,8 @@
 // ricci compile: what the compiler makes of a graph, as a report, as LIR, as code, or as a program
 // that runs without the compiler.
+#include <cstdio>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -13,6 +15,7 @@
 #include "commands/commands.h"
 #include "commands/device_option.h"
 #include "feeds.h"
+#include "phase_table.h"
 #include "runtime/programs.h"
 #include "source.h"
 
@@ -25,6 +28,7 @@ struct CompileCommand {
   std::vector<std::string> donations;  // input=output number
   bool report = false;                 // what happens anyway
   bool no_fuse = false;
+  bool time_passes = false;
   std::int64_t memory_budget = 0;
   std::string emit = "report";
   std::string target = "host";
@@ -81,8 +85,8 @@ void write_program(const ObjectFile& program, const CompileCommand& command) {
   }
 }
 
-void run_compile(const CompileCommand& command) {
-  require_compiler(command.device);
+// The program of the command: written, or as text.
+void compile_as(const CompileCommand& command) {
   if (command.writes_program() && command.out == "-") {
     throw UserError(
         ErrorCode::File, "a program is not text",
@@ -122,6 +126,18 @@ void run_compile(const CompileCommand& command) {
     text = device.backend().code_text(compiled.program(), command.emit, command.target);
   }
   write_text(command.out, text);
+}
+
+void run_compile(const CompileCommand& command) {
+  require_compiler(command.device);
+  std::optional<PhaseLog> log;
+  if (command.time_passes) log.emplace();
+  {
+    const Phase phase("compile");
+    compile_as(command);
+  }
+  // Beside the result, not into it.
+  if (log) std::fputs(phase_table(*log).c_str(), stderr);
 }
 
 }  // namespace
@@ -169,6 +185,8 @@ void add_compile(CLI::App& app, Action& action) {
       ->type_name("NUMBER")
       ->needs(train);
   command->add_flag("--no-fuse", options->no_fuse, "a kernel for every op");
+  command->add_flag("--time-passes", options->time_passes,
+                    "where the time of compiling goes, on standard error");
   declare_memory_budget(*command, options->memory_budget);
   declare_device(*command, options->device);
   command->add_option("--target", options->target, "whose code: host, avx2, avx512 or portable")

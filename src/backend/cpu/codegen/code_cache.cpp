@@ -12,6 +12,7 @@
 #include "backend/cpu/codegen/loop_code.h"
 #include "backend/cpu/codegen/object_cache.h"
 #include "support/fork.h"
+#include "support/phases.h"
 
 namespace ricci::cpu {
 namespace {
@@ -107,7 +108,9 @@ class Missing {
     // Each thread compiles a share of about equal size, as one module: setting up LLVM is dear.
     const auto shares = shared_out(sources, static_cast<std::size_t>(pool.threads()));
     std::vector<std::shared_ptr<const JitCode>> codes(shares.size());
+    const PhaseRef phase = current_phase();
     pool.run(static_cast<std::int64_t>(shares.size()), [&](std::int64_t n) {
+      const PhaseWithin within(phase);
       const auto share = static_cast<std::size_t>(n);
       std::vector<KernelSource> some;
       std::vector<ObjectCache::Entry> entries;
@@ -137,6 +140,7 @@ class Missing {
 
 std::vector<KernelCode> compile_all(std::span<const loop::Kernel> kernels, ThreadPool& pool,
                                     const CodeFolder& folder) {
+  const Phase phase("machine code of kernels");
   std::vector<StartedKernel> started;
   std::vector<std::string> keys;
   for (const loop::Kernel& k : kernels) {
@@ -179,6 +183,7 @@ std::vector<KernelCode> JitSource::kernels(std::span<const loop::Kernel> kernels
 }
 
 LoopCode JitSource::loop(const loop::WrittenLoop& loop) {
+  const Phase phase("machine code of loops");
   const std::string key = "loop " + loop_text(loop);
   {
     const std::lock_guard lock(cache().mutex);

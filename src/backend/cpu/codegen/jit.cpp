@@ -28,6 +28,7 @@
 
 #include "backend/cpu/codegen/splat_constants.h"
 #include "support/fork.h"
+#include "support/phases.h"
 
 namespace ricci::cpu {
 namespace {
@@ -110,6 +111,7 @@ llvm::FunctionPassManager short_pipeline() {
 
 void run_passes(llvm::Module& module, llvm::TargetMachine& machine, JitLevel level) {
   if (level == JitLevel::None) return;
+  const Phase phase("LLVM passes");
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
@@ -137,6 +139,7 @@ void run_passes(llvm::Module& module, llvm::TargetMachine& machine, JitLevel lev
 
 llvm::SmallVector<char, 0> generate(llvm::Module& module, llvm::TargetMachine& machine,
                                     llvm::CodeGenFileType type) {
+  const Phase phase("instructions");
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream out(bytes);
   llvm::legacy::PassManager passes;
@@ -176,6 +179,7 @@ EmittedCode emit(llvm::Module& module, llvm::TargetMachine& machine, const Targe
 EmittedCode emit_code(std::unique_ptr<llvm::Module> module,
                       std::unique_ptr<llvm::LLVMContext> context, const JitOptions& options) {
   const UnforkedWork unforked;
+  const Phase phase("LLVM");
   const TargetInfo& target = options.target != nullptr ? *options.target : host_target();
   Machine machine = machines().take(target, options.level);
   EmittedCode code = emit(*module, *machine, target, options);

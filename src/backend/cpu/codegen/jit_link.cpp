@@ -16,6 +16,7 @@
 
 #include "backend/cpu/codegen/jit.h"
 #include "support/fork.h"
+#include "support/phases.h"
 
 namespace ricci::cpu {
 namespace {
@@ -179,6 +180,7 @@ std::int64_t JitCode::size() const noexcept { return image_->memory.size(); }
 std::shared_ptr<JitCode> jit_load(std::span<const char> object,
                                   std::span<const JitSymbol> symbols) {
   const UnforkedWork unforked;
+  const Phase phase("link");
   const auto file = read_object(object);
   auto image = std::make_unique<JitCode::Image>();
   AllowedSymbols allowed(symbols);

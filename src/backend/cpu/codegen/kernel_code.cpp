@@ -13,6 +13,7 @@
 #include "backend/cpu/codegen/kernel_emitter.h"
 #include "op/kinds.h"
 #include "support/fork.h"
+#include "support/phases.h"
 #include "type/small_dtype.h"
 
 namespace ricci::cpu {
@@ -416,6 +417,7 @@ Value* KernelEmitter::emit(const Instr& i, Value* column) {
 
 void add_kernels(llvm::Module& module, const std::vector<KernelSource>& kernels,
                  const TargetInfo& target) {
+  const Phase phase("LLVM IR");
   for (const KernelSource& k : kernels) KernelEmitter(module, *k.kernel, k.symbol, target).run();
 }
 

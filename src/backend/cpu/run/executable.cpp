@@ -14,6 +14,7 @@
 #include "backend/cpu/structured/thread_scratch.h"
 #include "device/faults.h"
 #include "support/align.h"
+#include "support/phases.h"
 #include "support/stop_flag.h"
 #include "support/vector_environment.h"
 
@@ -73,6 +74,7 @@ struct Executable::Ready {
 Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code, ThreadPool& pool)
     : program_(std::move(program)), pool_(pool) {
   const std::vector<KernelCode> kernels = code.kernels(program_->kernels);
+  const Phase phase("steps");
   for (const Step& step : program_->steps) {
     throw_if_stopped();
     Ready ready;
