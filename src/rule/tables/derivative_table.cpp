@@ -20,7 +20,7 @@ E log(const E& x) { return {UnaryKind::Log, x}; }
 E sqrt(const E& x) { return {UnaryKind::Sqrt, x}; }
 E rsqrt(const E& x) { return {UnaryKind::Rsqrt, x}; }
 E sigmoid(const E& x) { return {UnaryKind::Sigmoid, x}; }
-E trunc(const E& x) { return {UnaryKind::Trunc, x}; }
+E floor(const E& x) { return {UnaryKind::Floor, x}; }
 E pow(const E& a, const E& b) { return {BinaryKind::Pow, a, b}; }
 E hypot(const E& a, const E& b) { return {BinaryKind::Hypot, a, b}; }
 E equal(const E& a, const E& b) { return {CompareKind::Eq, a, b}; }
@@ -233,7 +233,8 @@ std::optional<E> slope_of(BinaryKind kind, std::size_t operand) {
     case BinaryKind::Max: return first ? share(A, B, true) : share(B, A, true);
     case BinaryKind::Min: return first ? share(A, B, false) : share(B, A, false);
     case BinaryKind::Pow: return first ? pow_slope_of_base() : pow_slope_of_exponent();
-    case BinaryKind::Rem: return first ? E(1) : -trunc(A / B);
+    // a = n·b + y, where a/b may round to the next whole number; (a - y)/b is n, but for rounding.
+    case BinaryKind::Rem: return first ? E(1) : -floor((A - Y) / B + 0.5);
     case BinaryKind::Atan2:
       // b/h² and -a/h², without squaring h
       return of_radius(hypot(A, B), [&](const E& h) { return first ? B / h / h : -(A / h / h); });
