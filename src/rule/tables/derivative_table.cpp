@@ -27,6 +27,12 @@ E equal(const E& a, const E& b) { return {CompareKind::Eq, a, b}; }
 E less(const E& a, const E& b) { return {CompareKind::Lt, a, b}; }
 E select(const E& cond, const E& then, const E& otherwise) { return {cond, then, otherwise}; }
 
+// The nearest whole number, constant on either side. x + ½ would be rounded where x is large.
+E nearest(const E& x) {
+  const E below = floor(x);
+  return select(less(x - below, 0.5), below, below + 1);
+}
+
 // x kept within ±bound, beyond which a formula has reached its limit: stops inf·0.
 E clamp(const E& x, double bound) {
   return {BinaryKind::Max, E(BinaryKind::Min, x, bound), -bound};
@@ -234,7 +240,7 @@ std::optional<E> slope_of(BinaryKind kind, std::size_t operand) {
     case BinaryKind::Min: return first ? share(A, B, false) : share(B, A, false);
     case BinaryKind::Pow: return first ? pow_slope_of_base() : pow_slope_of_exponent();
     // a = n·b + y, where a/b may round to the next whole number; (a - y)/b is n, but for rounding.
-    case BinaryKind::Rem: return first ? E(1) : -floor((A - Y) / B + 0.5);
+    case BinaryKind::Rem: return first ? E(1) : -nearest((A - Y) / B);
     case BinaryKind::Atan2:
       // b/h² and -a/h², without squaring h
       return of_radius(hypot(A, B), [&](const E& h) { return first ? B / h / h : -(A / h / h); });
