@@ -115,10 +115,12 @@ class History {
  public:
   explicit History(std::int64_t limit) : limit_(static_cast<std::size_t>(limit)) {}
 
-  // A pair without curvature along the step would spoil the directions.
+  // A pair without curvature along the step would spoil the directions. How large it is beside the
+  // two says so whatever the scale of the loss.
   void add(Numbers step, Numbers change) {
     const double curvature = dot(step, change);
-    if (!(curvature > 1e-10 * dot(change, change)) || !std::isfinite(curvature)) return;
+    const double lengths = std::sqrt(dot(step, step)) * std::sqrt(dot(change, change));
+    if (!(curvature > 1e-10 * lengths) || !std::isfinite(curvature)) return;
     pairs_.push_back({std::move(step), std::move(change), 1 / curvature});
     if (pairs_.size() > limit_) pairs_.pop_front();
   }

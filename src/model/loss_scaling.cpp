@@ -16,7 +16,10 @@ Value scale_in_force(Value kept, const LossScaling& scaling) {
   return where(eq(kept, zero), filled(graph, f32({}), scaling.initial), kept);
 }
 
-ScaledGradient with_scaled_seed(const Graph& gradient, const LossScaling& scaling) {
+ScaledGradient with_scaled_seed(const Transformed& made_gradient, const LossScaling& scaling) {
+  const Graph& gradient = made_gradient.graph;
+  // The model may have an input of the conventional name itself.
+  const std::string& seed = made_gradient.names.at("d_output");
   ScaledGradient made{Graph(gradient.name(), gradient.registry()),
                       gradient.unique_name("loss_scale"),
                       gradient.unique_name("loss_scale.good_steps")};
@@ -28,9 +31,8 @@ ScaledGradient with_scaled_seed(const Graph& gradient, const LossScaling& scalin
   for (const NodeId id : gradient.inputs()) {
     const Node& node = gradient.node(id);
     const auto* input = node.op.as<op::Input>();
-    const bool is_seed = input->name == "d_output";
-    inputs.push_back(is_seed ? cast_to(scale, node.types[0].dtype)
-                             : graph.input(input->name, node.types[0], input->role));
+    inputs.push_back(input->name == seed ? cast_to(scale, node.types[0].dtype)
+                                         : graph.input(input->name, node.types[0], input->role));
   }
   graph.set_outputs(inline_subgraph(gradient, inputs, graph));
   return made;
@@ -61,7 +63,9 @@ Value LossScale::taken(Value next, Value before) const { return where(is_taken_,
 
 Value LossScale::next_scale() const {
   const Value interval = cast_to(number(static_cast<double>(scaling_.interval)), DType::I32);
-  const Value grown = where(ge(good_, interval), scale_ * scaling_.growth, scale_);
+  // Where gradients are small the scale grows to the end of f32, from where no step leads back.
+  const Value larger = scale_ * scaling_.growth;
+  const Value grown = where(logical_and(ge(good_, interval), is_finite(larger)), larger, scale_);
   return taken(grown, max(scale_ * scaling_.backoff, 1.0));
 }
 

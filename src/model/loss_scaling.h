@@ -7,6 +7,7 @@
 
 #include "ricci/build/build.h"
 #include "ricci/model/training.h"
+#include "ricci/transform/transformed.h"
 
 namespace ricci {
 
@@ -15,8 +16,9 @@ struct ScaledGradient {
   std::string scale;  ///< the params
   std::string good_steps;
 };
-/// Takes a gradient with an input `d_output`, which the scale is given to.
-[[nodiscard]] ScaledGradient with_scaled_seed(const Graph& gradient, const LossScaling& scaling);
+/// Takes a gradient with an input for the cotangent of its loss, which the scale is given to.
+[[nodiscard]] ScaledGradient with_scaled_seed(const Transformed& gradient,
+                                              const LossScaling& scaling);
 
 /// Behind the gradients, in the graph they are in.
 class LossScale {

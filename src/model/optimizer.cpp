@@ -117,7 +117,15 @@ void require_sense(const Optimizer& optimizer) {
       require_setting(name, static_cast<double>(value), range);
     }
   };
-  std::visit([&](const auto& o) { o.fields(o, check); }, optimizer);
+  std::visit(
+      [&](const auto& o) {
+        o.fields(o, check);
+        // An average that is kept as a part of the param is found by dividing by that part.
+        if constexpr (requires(OptimizerUpdate u) { o.averaged(u); }) {
+          check("beta1", o.beta1, SettingRange::Positive);
+        }
+      },
+      optimizer);
 }
 
 std::optional<std::int64_t> curvature_interval(const Optimizer& optimizer) {

@@ -59,6 +59,10 @@ std::string why_not(const Graph& graph, const Node& node, const std::vector<bool
   if (node.types[0].dtype != DType::F32) {
     return fmt::format("computes in {}", name(node.types[0].dtype));
   }
+  // Neither has values to find scales by, nor do packed bytes of nothing say how many columns there
+  // are.
+  const auto is_empty = [&](ValueId v) { return graph.type(v).numel() == 0; };
+  if (is_empty(node.operands[0]) || is_empty(node.operands[1])) return "of no elements";
   if (a && b) return "of params alone";
   if (!a && !b && !policy.activation_products) return "of two activations";
   if (node.op.is<op::Conv>() && graph.type(node.operands[1]).rank() != 4) return "not of images";

@@ -240,12 +240,12 @@ TrainingGraph make_training_graph(const GraphModule& module, const TrainingOptio
   const std::optional<Transformed> products = curvature_products(model, trained);
   const std::vector<std::string> names = trained.names();
   // The seed is one, or an input for the loss's scale.
-  Graph gradient = grad_with_loss_module(model, {names.begin(), names.end()},
-                                         {.zero_missing_wrt = true,
-                                          .internal_seed = !options.loss_scaling.has_value()})
-                       .graph;
+  Transformed gradient = grad_with_loss_module(
+      model, {names.begin(), names.end()},
+      {.zero_missing_wrt = true, .internal_seed = !options.loss_scaling.has_value()});
   if (!options.loss_scaling) {
-    return finished(gradient, Builder(gradient, options, trained, {}), nullptr, products);
+    return finished(gradient.graph, Builder(gradient.graph, options, trained, {}), nullptr,
+                    products);
   }
   ScaledGradient scaled = with_scaled_seed(gradient, *options.loss_scaling);
   LossScale scale(scaled.graph, scaled, *options.loss_scaling);

@@ -192,9 +192,11 @@ class Search {
     return at(v).op.is<op::Matmul>() && uses_[v.node] == 1 && type(v).rank() == 2 &&
            is_worth(at(v)) && !same_[at(v).operands[0].node] && !same_[at(v).operands[1].node];
   }
+  // What is the same in every step has no rows.
   [[nodiscard]] bool is_sum(ValueId v) const {
     const auto* reduce = at(v).op.as<op::Reduce>();
-    return reduce != nullptr && reduce->op == ReduceKind::Sum && uses_[v.node] == 1;
+    return reduce != nullptr && reduce->op == ReduceKind::Sum && uses_[v.node] == 1 &&
+           !same_[at(v).operands[0].node];
   }
 
   void find_sum(std::size_t k, bool products) {

@@ -247,7 +247,8 @@ void eval(const op::FakeQuantizeLsqBackward& op, EvalContext& c) {
     const double z = x.data[i] / std::max(scale.data[at], LeastScale);
     const bool inside = std::fabs(z) <= q;
     if (inside) dx.data[i] = dy.data[i];
-    dscale.data[at] += (inside ? std::nearbyint(z) - z : std::copysign(q, z)) * dy.data[i];
+    const double outside = std::isnan(z) ? z : std::copysign(q, z);
+    dscale.data[at] += (inside ? std::nearbyint(z) - z : outside) * dy.data[i];
   }
   if (op.grad_scale) {
     const double each =

@@ -121,8 +121,9 @@ FakeScale fake_scale(const op::FakeQuantize& op, Value x, Value state) {
   if (op.asymmetric) return asymmetric_scale(op, split, state, std::move(sharing));
   Value scale = state.valid() ? reshape_to(state, sharing.kept) : Value();
   if (op.scale_mode != ScaleMode::Fixed) {
-    const Value now =
-        shared_extreme(ReduceKind::Max, abs(split), sharing.shared) / largest_code(op.bits);
+    // At least 0, for values that are none.
+    const Value largest = max(shared_extreme(ReduceKind::Max, abs(split), sharing.shared), 0.0);
+    const Value now = largest / largest_code(op.bits);
     scale = scale.valid() ? running(op, scale, now, gt(scale, 0.0)) : now;
   }
   scale = max(scale, LeastScale);

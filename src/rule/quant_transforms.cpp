@@ -25,8 +25,10 @@ Value not_saturated(const op::Quantize& op, Value x) {
   return logical_and(ge(v, static_cast<double>(range.low)), le(v, static_cast<double>(range.high)));
 }
 
-// t / s_c from one dtype to another
+// t / s_c from one dtype to another. Scales are what f32 can say: smaller floats may have 0 in the
+// place of one.
 Value per_step(const op::Quantize& op, Value x, Value t, DType to) {
+  t = cast_to(t, widened(t.dtype()));
   t = t / scales_of(t.graph(), op, t.dtype(), t.rank());
   if (op.clip) t = where(not_saturated(op, x), t, zero_like(t));
   return cast_to(t, to);
@@ -44,11 +46,11 @@ Tangents jvp(const op::Quantize& op, JvpContext& c) {
 
 // dq = g·s_c
 Cotangents vjp(const op::Dequantize& op, const VjpContext& c) {
-  const Value g = c.cotangent();
+  const Value g = cast_to(c.cotangent(), widened(op.to));
   return {cast_to(g * scales_of(c.graph(), op, g.dtype(), g.rank()), DType::F32)};
 }
 Tangents jvp(const op::Dequantize& op, JvpContext& c) {
-  const Value t = c.tangent(0);
+  const Value t = cast_to(c.tangent(0), widened(op.to));
   return {cast_to(t * scales_of(c.graph(), op, t.dtype(), t.rank()), op.to)};
 }
 
@@ -106,15 +108,19 @@ Cotangents vjp(const op::FakeQuantizeLsq& op, const VjpContext& c) {
 
 // t_y = 1[|z| ≤ q]·t_x + ψ(z)·t_s
 Tangents jvp(const op::FakeQuantizeLsq& op, JvpContext& c) {
-  const LsqSlopes slopes = lsq_slopes(c[0], c[1], op.bits, op.axis);
+  // As the expansion of the backward op has it: a count of elements is no number of f16.
+  const DType dtype = c[0].dtype();
+  const auto wide = [&](Value v) { return cast_to(v, widened(dtype)); };
+  const Value x = wide(c[0]);
+  const LsqSlopes slopes = lsq_slopes(x, wide(c[1]), op.bits, op.axis);
   Value t;
-  if (c.live(0)) t = where(slopes.inside, c.tangent(0), zero_like(c[0]));
+  if (c.live(0)) t = where(slopes.inside, wide(c.tangent(0)), zero_like(x));
   if (c.live(1)) {
-    Value by_scale = slopes.by_scale * reshape_to(c.tangent(1), slopes.sharing.kept);
-    if (op.grad_scale) by_scale = by_scale * lsq_grad_factor(c[0], slopes.sharing, op.bits);
+    Value by_scale = slopes.by_scale * reshape_to(wide(c.tangent(1)), slopes.sharing.kept);
+    if (op.grad_scale) by_scale = by_scale * lsq_grad_factor(x, slopes.sharing, op.bits);
     t = sum_of(t, by_scale);
   }
-  return {t};
+  return {cast_to(t, dtype)};
 }
 
 }  // namespace ricci::rule

@@ -41,6 +41,19 @@ TEST(RuntimeLbfgs, FindsTheEndOfACurvedValley) {
   }
 }
 
+TEST(RuntimeLbfgs, TakesTheSameWayDownALossOfAnotherScale) {
+  const LbfgsResult plain =
+      minimize(rosenbrock(), far_away(), {}, {.gradient_tolerance = 1e-6, .loss_tolerance = 0});
+  constexpr double Scale = 0x1p50;
+  Graph steep = rosenbrock();
+  steep.set_outputs({steep.output_values()[0] * Scale});
+  const LbfgsResult found =
+      minimize(steep, far_away(), {}, {.gradient_tolerance = 1e-6 * Scale, .loss_tolerance = 0});
+  EXPECT_EQ(found.stopped, LbfgsStop::SmallGradient) << name(found.stopped);
+  EXPECT_EQ(found.iterations, plain.iterations);
+  EXPECT_TRUE(close(found.params.at("x"), plain.params.at("x"), {1e-6, 1e-6}));
+}
+
 TEST(RuntimeLbfgs, WorksOnNarrowerParams) {
   const LbfgsResult found =
       minimize(rosenbrock(DType::F32), far_away(DType::F32), {}, {.gradient_tolerance = 1e-3});

@@ -121,6 +121,36 @@ TEST(RuntimeMixedTraining, GoesOnFromAFileWithTheSameBits) {
   EXPECT_EQ(a.loss_scale(), b.loss_scale());
 }
 
+// From infinity no backing off leads back.
+TEST(RuntimeMixedTraining, KeepsTheScaleFinite) {
+  const auto one_step_with = [](double scale) {
+    TrainingStep training =
+        started_mixed({.optimizer = Sgd{.learning_rate = 0.1},
+                       .loss_scaling = LossScaling{.initial = scale, .growth = 4, .interval = 1}});
+    for (int i = 0; i < 3; ++i) (void)training.step(batch(1e-20));
+    EXPECT_EQ(training.steps(), 3);
+    return training.loss_scale();
+  };
+  EXPECT_EQ(one_step_with(0x1p120), 0x1p126);
+  EXPECT_EQ(one_step_with(0x1p125), 0x1p127);
+}
+
+// The cotangent of the loss is another input, whatever the model calls its own.
+TEST(RuntimeMixedTraining, LeavesInputsOfTheModelAlone) {
+  const auto trained = [](const std::string& name) {
+    Graph g("named");
+    const Value x = g.input(name, f32({3}));
+    g.set_outputs(
+        {reduce(square(g.param("w", f32({3})) * x - 1.0), {.op = ReduceKind::Sum, .axes = {0}})});
+    TrainingStep training = compile_training(
+        g, {.optimizer = Sgd{.learning_rate = 0.1}, .loss_scaling = LossScaling{.initial = 8}});
+    training.set_param("w", random_tensor(1, f32({3})));
+    (void)training.step({{name, random_tensor(2, f32({3}))}});
+    return training.param("w");
+  };
+  EXPECT_TRUE(trained("d_output").identical(trained("x")));
+}
+
 TEST(RuntimeMixedTraining, RefusesNumbersWithoutSense) {
   const auto refused = [](LossScaling scaling, const std::string& word) {
     try {

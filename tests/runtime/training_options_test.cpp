@@ -313,6 +313,8 @@ TEST(RuntimeTrainingOptions, RefusesWhatMakesNoSense) {
             "a group's learning_rate_factor is -1, not a number from 0 on");
   EXPECT_EQ(refused({.groups = {{.params = {"b"}, .optimizer = Lion{.beta1 = 1}}}}),
             "beta1 is 1, not a number in [0, 1)");
+  EXPECT_EQ(refused({.optimizer = ScheduleFreeAdamW{.beta1 = 0}}),
+            "beta1 is 0, not a positive number");
   EXPECT_EQ(refused({.optimizer = Sophia{.interval = 0}}), "interval is 0, not a count from 1 on");
   EXPECT_EQ(refused({.optimizer = Adafactor{.clip = 0}}), "clip is 0, not a positive number");
   EXPECT_EQ(refused({.groups = {{.params = {"b"}}}}), "nothing");

@@ -296,6 +296,26 @@ TEST(ModelQuantization, WeightsInEveryScheme) {
   }
 }
 
+TEST(ModelQuantization, ProductsOfNothingStay) {
+  Graph g("nothing");
+  const Value x = g.input("x", f32({2, 32}));
+  const Value none = matmul(x, g.param("none", f32({32, 0})));
+  g.set_outputs(
+      {none, matmul(none, g.param("deep", f32({0, 4}))), matmul(x, g.param("w", f32({32, 4})))});
+  const Feeds params = random_params(g);
+  const std::vector<Feeds> batches = random_batches(g, 1);
+  for (const char* name : {"int8_block_32", "int4_block_32", "nvfp4_block", "q8_0"}) {
+    const Quantized q = quantize_weights(g, params, *quant::scheme_from_name(name), {}, batches);
+    verify(q.graph);
+    EXPECT_EQ(q.layers[0].why, "of no elements");
+    EXPECT_EQ(q.layers[1].why, "of no elements");
+    EXPECT_EQ(q.layers[2].became, name);
+  }
+  const Quantized q = quantize_to_int8(g, params, batches);
+  EXPECT_EQ(q.layers[1].why, "of no elements");
+  EXPECT_EQ(q.layers[2].why, "");
+}
+
 TEST(ModelQuantization, ParamsAreFoldedOnceAndOnlyWhereItPays) {
   Graph g("folds");
   const Value x = g.input("x", f32({2, 3}));

@@ -152,6 +152,23 @@ TEST(DerivativeTable, RadiusIsGuardedAtTheOrigin) {
   EXPECT_NEAR(slope(BinaryKind::Hypot, 0, 3e200, 4e200), 0.6, 1e-12);
 }
 
+// The slope by the divisor is how often it was taken away, which the rounded quotient may not be.
+TEST(DerivativeTable, RemCountsWhatItTakesAway) {
+  EXPECT_EQ(slope(BinaryKind::Rem, 1, 1, 0.1), -9);
+  EXPECT_EQ(slope(BinaryKind::Rem, 1, -1, 0.1), 9);
+  EXPECT_EQ(slope(BinaryKind::Rem, 1, 3, -0.5), 6);
+  EXPECT_EQ(slope(BinaryKind::Rem, 1, 0.3, 5), 0);
+  EXPECT_EQ(slope(BinaryKind::Rem, 1, 0x1p53 - 1, 1), 1 - 0x1p53);
+  // In a dtype that has no halves there.
+  Graph g("narrow");
+  const Value b = g.input("b", {DType::BF16, {}});
+  const Value a = scalar_like(b, 64.5);
+  g.set_outputs({build_times(*derivative(BinaryKind::Rem, 1), scalar_like(b, 1), [&](Variable v) {
+    return v == Variable::First ? a : (v == Variable::Second ? b : rem(a, b));
+  })});
+  EXPECT_EQ(interpret(g, {{"b", Tensor::splat({DType::BF16, {}}, 0.5)}})[0].item(), -129);
+}
+
 TEST(DerivativeTable, FarAwayNothingIsNaN) {
   struct Limit {
     UnaryKind kind;

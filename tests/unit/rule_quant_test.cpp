@@ -55,6 +55,22 @@ TEST(RuleQuant, DequantizeMultipliesByItsScale) {
   EXPECT_EQ(values_of(dq), (std::vector<double>{0.5, 1, 12, 16}));
 }
 
+// A scale that f16 has no number for is not 0 in the derivatives of what is f16.
+TEST(RuleQuant, ScalesAreNotNarrowed) {
+  Graph q("q");
+  q.set_outputs({quantize(q.input("x", f16({2})), {.scales = {1e-8}})});
+  const Transformed t = jvp(q, {"x"});
+  const std::vector<Tensor> out = interpret(
+      t.graph, {{"x", numbers(f16({2}), {0, 1})}, {"tangent_x", numbers(f16({2}), {0.5, -2})}});
+  EXPECT_TRUE(close(out[1], numbers(f32({2}), {0.5e8, -2e8}))) << print(t.graph);
+
+  Graph d("d");
+  d.set_outputs({dequantize(d.input("q", i8({2})), {.scales = {1e-8}, .to = DType::F16})});
+  const Tensor dq =
+      pulled_back(d, "q", {{"q", numbers(i8({2}), {3, 4})}}, numbers(f16({2}), {0.5, -2}));
+  EXPECT_TRUE(close(dq, numbers(f32({2}), {0.5e-8, -2e-8})));
+}
+
 // y = dequantize(q_matmul(quantize(x), quantize(w))), scales sx, sw and so.
 Graph quantized_product() {
   Graph g("chain");
@@ -260,6 +276,24 @@ TEST(RuleQuant, LearnedScalesGetTheirGradient) {
 }
 
 // [qat-weight-grad]
+// The factor 1/√(N·q) has counts in it that f16 does not have.
+TEST(RuleQuant, TangentsOfLearnedScalesAreScaledInF16Too) {
+  constexpr std::int64_t Count = 1000;
+  const auto tangent = [](DType dtype) {
+    Graph g("lsq");
+    const Value x = g.input("x", {dtype, {Count}});
+    const Value s = g.input("s", {dtype, {1}});
+    g.set_outputs({fake_quantize_lsq(x, s, {.bits = 8, .grad_scale = true})});
+    const Feeds feeds{{"x", numbers({dtype, {Count}}, std::vector<double>(Count, 400))},
+                      {"s", numbers({dtype, {1}}, {2})},
+                      {"tangent_s", numbers({dtype, {1}}, {1})}};
+    return values_of(interpret(jvp(g, {"s"}).graph, feeds)[1])[0];
+  };
+  const double expected = 127 / std::sqrt(Count * 127.0);
+  EXPECT_NEAR(tangent(DType::F32), expected, 1e-6);
+  EXPECT_NEAR(tangent(DType::F16), expected, 1e-3);
+}
+
 TEST(RuleQuant, BitsOfAWeightAreSeenThroughViews) {
   Graph g("bits");
   const Value x = g.input("x", f32({2, 3}));

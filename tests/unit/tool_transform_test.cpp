@@ -219,6 +219,28 @@ TEST(ToolTransform, CheckComparesDerivatives) {
   EXPECT_EQ(std::ranges::count(one.out, '\n'), 2) << one.out;
 }
 
+TEST(ToolTransform, CheckBlamesTheRuleThatIsWrong) {
+  const auto run = run_tool("check - --random 1", R"(graph @square {
+    %x = input "x" : f64[3]
+    %y = custom_fn %x fwd {
+      %a = input "a" : f64[3]
+      %b = mul %a, %a
+      return %b
+    } vjp {
+      %a = input "a" : f64[3]
+      %o = input "primal_output_0" {role = primal_output} : f64[3]
+      %d = input "d_output_0" {role = d_output} : f64[3]
+      return %d
+    }
+    return %y
+  })");
+  EXPECT_EQ(run.status, 1);
+  EXPECT_TRUE(contains(run.out, "WRONG")) << run.out;
+  EXPECT_TRUE(contains(run.err, "error[no_gradient]: the derivatives of 'square' are wrong"))
+      << run.err;
+  EXPECT_FALSE(contains(run.err, "fault of Ricci")) << run.err;
+}
+
 TEST(ToolTransform, CheckTakesValuesFromFiles) {
   io::write_npz(scratch("in.npz"), {{"x", Tensor::of<double>({3}, {1, 2, 3})},
                                     {"w", Tensor::of<double>({3}, {1, 0, -1})},

@@ -2,12 +2,12 @@
 #include "ricci/transform/check.h"
 
 #include <memory>
-#include <stdexcept>
 
 #include <fmt/format.h>
 
 #include "ricci/compiler/rewrite/pass.h"
 #include "ricci/ir/verify.h"
+#include "ricci/support/error.h"
 
 #include "commands/commands.h"
 #include "feeds.h"
@@ -59,8 +59,10 @@ void check_gradients(const CheckCommandOptions& options) {
       check_derivatives(bound, options.wrt, values.feeds, options.check);
   write_text("-", report.to_string());
   if (report.ok()) return;
-  throw std::runtime_error(fmt::format(
-      "error: the derivatives of '{}' are wrong where the table says so", graph.name()));
+  throw UserError(
+      ErrorCode::NoGradient,
+      fmt::format("the derivatives of '{}' are wrong where the table says so", graph.name()),
+      "look at the rules of its custom functions; a NaN in both modes may be a singular point");
 }
 
 }  // namespace

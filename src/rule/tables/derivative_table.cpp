@@ -20,12 +20,18 @@ E log(const E& x) { return {UnaryKind::Log, x}; }
 E sqrt(const E& x) { return {UnaryKind::Sqrt, x}; }
 E rsqrt(const E& x) { return {UnaryKind::Rsqrt, x}; }
 E sigmoid(const E& x) { return {UnaryKind::Sigmoid, x}; }
-E trunc(const E& x) { return {UnaryKind::Trunc, x}; }
+E floor(const E& x) { return {UnaryKind::Floor, x}; }
 E pow(const E& a, const E& b) { return {BinaryKind::Pow, a, b}; }
 E hypot(const E& a, const E& b) { return {BinaryKind::Hypot, a, b}; }
 E equal(const E& a, const E& b) { return {CompareKind::Eq, a, b}; }
 E less(const E& a, const E& b) { return {CompareKind::Lt, a, b}; }
 E select(const E& cond, const E& then, const E& otherwise) { return {cond, then, otherwise}; }
+
+// The nearest whole number, constant on either side. x + ½ would be rounded where x is large.
+E nearest(const E& x) {
+  const E below = floor(x);
+  return select(less(x - below, 0.5), below, below + 1);
+}
 
 // x kept within ±bound, beyond which a formula has reached its limit: stops inf·0.
 E clamp(const E& x, double bound) {
@@ -233,7 +239,8 @@ std::optional<E> slope_of(BinaryKind kind, std::size_t operand) {
     case BinaryKind::Max: return first ? share(A, B, true) : share(B, A, true);
     case BinaryKind::Min: return first ? share(A, B, false) : share(B, A, false);
     case BinaryKind::Pow: return first ? pow_slope_of_base() : pow_slope_of_exponent();
-    case BinaryKind::Rem: return first ? E(1) : -trunc(A / B);
+    // a = n·b + y, where a/b may round to the next whole number; (a - y)/b is n, but for rounding.
+    case BinaryKind::Rem: return first ? E(1) : -nearest((A - Y) / B);
     case BinaryKind::Atan2:
       // b/h² and -a/h², without squaring h
       return of_radius(hypot(A, B), [&](const E& h) { return first ? B / h / h : -(A / h / h); });
