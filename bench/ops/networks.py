@@ -1,6 +1,6 @@
 """Attention, embeddings of positions, losses, whole blocks, spectra, and codes of few bits."""
 
-from cases import case, complexes, in_dtype, integers, normal, through, uniform, without_gradient
+from cases import case, complexes, in_dtype, integers, normal, skip, through, uniform, without_gradient
 from lazy import F, jax, jnp, lax, nn, torch
 from reductions import layer_norm
 
@@ -152,6 +152,10 @@ case("fused_transformer_layer", "cache", LAYER,
      f"{{num_heads = {HEADS}, head_dim = {WIDTH // HEADS}, intermediate_size = 1024, "
      "activation = gelu, mask_kind = causal}", layer_in_jax, layer_in_torch,
      wrt="x qkv o g1 u d g2", tolerance=3e-4)
+
+# Blocks are written in ops before anything is compiled: what they cost is measured by those.
+skip("written in ops that are surveyed before it is compiled", "shared_linear_pair", "swiglu",
+     "residual_rms_norm", "depthwise_conv1d_causal", "llama_decoder_block", "qwen35_mtp_head")
 
 # Spectra. What a cotangent of a complex number means differs between systems, so gradients are
 # timed and not compared.

@@ -34,7 +34,8 @@ std::vector<Value> pair_alias(AliasCall& call) {
 
 AliasList fused_aliases() {
   return {
-      {"residual_norm_pair", {OpKind::FusedResidualLn, OpKind::FusedResidualRmsNorm}, pair_alias}};
+      {"residual_norm_pair", {OpKind::FusedResidualLn, OpKind::FusedResidualRmsNorm}, pair_alias},
+      {"transformer_block", {OpKind::LlamaDecoderBlock}, as_op<op::LlamaDecoderBlock>}};
 }
 
 }  // namespace ricci

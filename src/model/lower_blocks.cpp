@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "rule/block_parts.h"
+
 namespace ricci::model {
 namespace {
 
@@ -34,6 +36,10 @@ Value in_primitives(std::optional<UnaryKind> activation, const LowerContext& c) 
   return activation ? ricci::activation(*activation, y) : y;
 }
 
+rule::Fused fused_under(FusionPolicy policy) {
+  return policy == FusionPolicy::Direct ? rule::Fused::Yes : rule::Fused::No;
+}
+
 }  // namespace
 
 std::vector<Value> lower(const op::Linear& op, const LowerContext& c) {
@@ -45,6 +51,25 @@ std::vector<Value> lower(const op::Linear& op, const LowerContext& c) {
 std::vector<Value> lower(const op::LinearFused& op, const LowerContext& c) {
   const bool fuse = c.policy != FusionPolicy::ForAutodiff && c.operands[0].rank() >= 2;
   return {fuse ? fused(op.activation, c) : in_primitives(op.activation, c)};
+}
+
+std::vector<Value> lower(const op::SharedLinearPair& op, const LowerContext& c) {
+  return rule::in_ops(op, c.operands, c.wanted, fused_under(c.policy));
+}
+std::vector<Value> lower(const op::Swiglu& op, const LowerContext& c) {
+  return rule::in_ops(op, c.operands, c.wanted, fused_under(c.policy));
+}
+std::vector<Value> lower(const op::ResidualRmsNorm& op, const LowerContext& c) {
+  return rule::in_ops(op, c.operands, c.wanted, fused_under(c.policy));
+}
+std::vector<Value> lower(const op::DepthwiseConv1dCausal& op, const LowerContext& c) {
+  return rule::in_ops(op, c.operands, c.wanted, fused_under(c.policy));
+}
+std::vector<Value> lower(const op::LlamaDecoderBlock& op, const LowerContext& c) {
+  return rule::in_ops(op, c.operands, c.wanted, fused_under(c.policy));
+}
+std::vector<Value> lower(const op::Qwen35MtpHead& op, const LowerContext& c) {
+  return rule::in_ops(op, c.operands, c.wanted, fused_under(c.policy));
 }
 
 std::vector<Value> lower_block(const Op& op, const LowerContext& c) {

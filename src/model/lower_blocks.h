@@ -10,6 +10,7 @@ struct LowerContext {
   Graph& graph;
   std::vector<Value> operands;
   FusionPolicy policy;
+  std::vector<bool> wanted;  ///< which results
 };
 
 #define RICCI_OP(Type, builder)
@@ -17,7 +18,7 @@ struct LowerContext {
   std::vector<Value> lower(const op::Type& op, const LowerContext& c);
 #include "ricci/op/list.def"
 
-/// Lowers any block; one value per result.
+/// Lowers any block; one value per result, invalid for those that are not wanted.
 [[nodiscard]] std::vector<Value> lower_block(const Op& op, const LowerContext& c);
 
 }  // namespace ricci::model

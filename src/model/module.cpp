@@ -1,11 +1,13 @@
 #include "ricci/model/module.h"
 
+#include <algorithm>
 #include <exception>
 
 #include <fmt/format.h>
 
 #include "ricci/compiler/schedule/program.h"
 #include "ricci/ir/text.h"
+#include "ricci/support/text.h"
 
 #include "model/lower_blocks.h"
 
@@ -41,8 +43,9 @@ Graph lower_graph(const Graph& graph, FusionPolicy policy, IdMap* map) {
       from.origin = fmt::format("block '{}'", node.op.mnemonic());
       const ProvenanceScope scope(r.to(), from);
       const std::vector<Value> results =
-          model::lower_block(node.op, {r.to(), r.operands(node), policy});
+          model::lower_block(node.op, {r.to(), r.operands(node), policy, node.wanted});
       for (std::uint32_t i = 0; i < results.size(); ++i) {
+        if (!results[i].valid()) continue;
         r.map({id, i}, results[i]);
         if (!node.names[i].empty()) r.to().set_value_name(results[i].id(), node.names[i]);
       }
@@ -144,6 +147,12 @@ Value GraphModule::param(std::string name, Type type, std::source_location loc) 
   return graph_.param(std::move(name), std::move(type), loc);
 }
 
+Value GraphModule::block(std::string name, const std::function<Value(Graph&)>& build) {
+  const ProvenanceScope scope(graph_, {.label = name});
+  const Value made = build(graph_);
+  return made.named(std::move(name));
+}
+
 void GraphModule::finish_hir(Value output) {
   require_stage(GraphStage::Hir, "finish_hir");
   graph_.set_outputs({output});
@@ -188,6 +197,34 @@ std::string GraphModule::inspect() const {
   if (stage_ == GraphStage::Hir) head += fmt::format(", policy {}", ricci::name(policy_));
   if (stage_ == GraphStage::Lir) return head + "\n" + to_string(*program_);
   return head + "\n" + print(graph_);
+}
+
+void ModuleExtensions::add(std::string name, Extension extension) {
+  if (std::ranges::count(names(), name) > 0) {
+    throw UserError(ErrorCode::Name, fmt::format("there is an extension '{}' already", name));
+  }
+  all_.emplace_back(std::move(name), std::move(extension));
+}
+
+std::vector<std::string> ModuleExtensions::names() const {
+  std::vector<std::string> out;
+  for (const auto& [name, extension] : all_) out.push_back(name);
+  return out;
+}
+
+GraphModule ModuleExtensions::apply(std::string_view name, GraphModule module) const {
+  for (const auto& [known, extension] : all_) {
+    if (known == name) return extension(std::move(module));
+  }
+  const auto close = nearest(name, names());
+  throw UserError(ErrorCode::Name, fmt::format("there is no extension '{}'", name),
+                  close ? fmt::format("did you mean '{}'?", *close)
+                        : fmt::format("there are: {}", join(names(), ", ")));
+}
+
+GraphModule ModuleExtensions::apply_all(GraphModule module) const {
+  for (const auto& [name, extension] : all_) module = extension(std::move(module));
+  return module;
 }
 
 }  // namespace ricci

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "ricci/compiler/device/backend.h"
+#include "ricci/compiler/rewrite/fuse.h"
 #include "ricci/compiler/rewrite/pass.h"
 #include "ricci/compiler/rule/expand.h"
 #include "ricci/compiler/rule/lower.h"
@@ -131,14 +132,20 @@ class Dispatch {
 };
 
 void require_clean(const FusionReport& report, const std::string& module) {
-  if (report.misses.empty()) return;
-  const FusionReport::Miss& first = report.misses.front();
-  Diagnostic d{ErrorCode::LowerFailed,
-               "fusion",
-               fmt::format("{} kernels of '{}' could not be fused", report.misses.size(), module),
-               first.where,
-               {},
-               {}};
+  const std::size_t patterns = report.patterns ? report.patterns->misses.size() : 0;
+  if (report.misses.empty() && patterns == 0) return;
+  Diagnostic d{
+      ErrorCode::LowerFailed,
+      "fusion",
+      report.misses.empty()
+          ? fmt::format("{} patterns of '{}' could not be fused", patterns, module)
+          : fmt::format("{} kernels of '{}' could not be fused", report.misses.size(), module),
+      report.misses.empty() ? report.patterns->misses.front().where : report.misses.front().where,
+      {},
+      {}};
+  for (std::size_t i = 0; i < patterns; ++i) {
+    d.notes.push_back(report.patterns->misses[i].to_string());
+  }
   for (const FusionReport::Miss& m : report.misses) {
     d.notes.push_back(fmt::format("{}: {}", m.label, m.reason));
   }
@@ -157,6 +164,7 @@ std::string FusionReport::to_string() const {
     if (m.where.known()) text += fmt::format("  ({})", m.where.to_string());
     text += '\n';
   }
+  if (patterns) text += patterns->to_string();
   return text;
 }
 
@@ -188,10 +196,19 @@ Compiled CompilePipeline::compile_module(const GraphModule& module) const {
   const RegionLimits limits =
       options_.unfuse_elementwise_regions ? RegionLimits::unfuse_all() : options_.fusion_limits;
   mir = unfuse_elementwise_regions(mir, limits).graph;
-  mir = legalize_or_rewrite_for_backend(mir, options_.supported, "the target").graph;
+  mir = legalize_or_rewrite_for_backend(mir, options_.supported, "the target",
+                                        options_.kernel_dispatch)
+            .graph;
+  std::optional<PatternReport> patterns;
+  if (options_.fuse_patterns) {
+    Graph fused = fuse_patterns(mir, options_.supported).graph;
+    patterns = report_patterns(mir, fused);
+    mir = std::move(fused);
+  }
   auto program = std::make_shared<const Program>(
       make_program(mir, {.fuse = options_.fuse, .target = &target}));
   Compiled c{GraphModule::from_lir(std::move(mir), program), fusion_report(original, *program), {}};
+  c.fusion.patterns = std::move(patterns);
   Dispatch(*program).count(original, c.dispatch);
   if (options_.assert_fusion_clean) require_clean(c.fusion, module.name());
   return c;

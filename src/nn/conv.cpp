@@ -3,8 +3,10 @@
 #include "ricci/array/create.h"
 #include "ricci/array/ops.h"
 #include "ricci/array/shape.h"
+#include "ricci/build/conv.h"
 #include "ricci/op/ops.h"
 
+#include "array/node.h"
 #include "nn/layer.h"
 
 namespace ricci::nn {
@@ -23,6 +25,26 @@ Array with_bias(const Array& y, const Array& b, Here where) {
 }
 
 HeightWidth listed(const Triple& t) { return {t.sizes.begin(), t.sizes.end()}; }
+HeightWidth listed(std::int64_t size) { return {size}; }
+
+template <class Sizes>
+ConvTransposeGeometry<Sizes> geometry_of(const ConvTransposeLayerOptions<Sizes>& o) {
+  return {o.stride, o.padding, o.output_padding, o.dilation, o.groups};
+}
+
+template <class Sizes>
+Array transposed(const Array& x, const Array& w, const ConvTransposeGeometry<Sizes>& g,
+                 Here where) {
+  return detail::lift_one({x, w}, where, [&](auto v) {
+    return ricci::conv_transpose(v[0], v[1],
+                                 ConvTransposeOptions{.stride = listed(g.stride),
+                                                      .padding = listed(g.padding),
+                                                      .dilation = listed(g.dilation),
+                                                      .output_padding = listed(g.output_padding),
+                                                      .groups = g.groups},
+                                 where);
+  });
+}
 
 }  // namespace
 
@@ -94,6 +116,33 @@ ConvTranspose2d::ConvTranspose2d(std::int64_t in, std::int64_t out, Pair window,
 
 Array ConvTranspose2d::operator()(const Array& x, Here where) const {
   return with_bias(conv_transpose2d(x, w, geometry, where), b, where);
+}
+
+ConvTranspose1d::ConvTranspose1d(std::int64_t in, std::int64_t out, std::int64_t window,
+                                 const ConvTransposeLayerOptions<std::int64_t>& options)
+    : geometry(geometry_of(options)) {
+  require_groups(in, out, options.groups, "ConvTranspose1d");
+  w = drawn_weight("ConvTranspose1d", options.init, {in, out / options.groups, window},
+                   options.dtype);
+  if (options.bias) b = zeros({out}, {.dtype = options.dtype});
+}
+
+Array ConvTranspose1d::operator()(const Array& x, Here where) const {
+  return with_bias(transposed(x, w, geometry, where), b, where);
+}
+
+ConvTranspose3d::ConvTranspose3d(std::int64_t in, std::int64_t out, Triple window,
+                                 const ConvTransposeLayerOptions<Triple>& options)
+    : geometry(geometry_of(options)) {
+  require_groups(in, out, options.groups, "ConvTranspose3d");
+  const auto& k = window.sizes;
+  w = drawn_weight("ConvTranspose3d", options.init, {in, out / options.groups, k[0], k[1], k[2]},
+                   options.dtype);
+  if (options.bias) b = zeros({out}, {.dtype = options.dtype});
+}
+
+Array ConvTranspose3d::operator()(const Array& x, Here where) const {
+  return with_bias(transposed(x, w, geometry, where), b, where);
 }
 
 }  // namespace ricci::nn

@@ -26,6 +26,17 @@ Array activated(Activation activation, const Array& x, Here where) {
   throw InternalError("there is no other activation");
 }
 
+// Positions are rows of a table: a sequence cannot have more places.
+void require_places(const char* model, const Embedding& places, std::int64_t length, Here where) {
+  const std::int64_t most = places.w.dim(0).value();
+  if (length <= most) return;
+  detail::refuse(
+      ErrorCode::Shape, "context",
+      fmt::format("{} '{}' with a context of {} is given {} places",
+                  std::string_view(model).starts_with('E') ? "an" : "a", model, most, length),
+      "cut the sequence, or make the context larger", where);
+}
+
 LinearOptions map_of(const FeedForwardOptions& o) {
   return {.bias = o.bias, .init = o.init, .dtype = o.dtype};
 }
@@ -126,6 +137,39 @@ std::pair<Array, KvRows> DecoderBlock::advance(const Array& x, const KvRows& pas
   return {fed(add(x, y, where), where), now};
 }
 
+EncoderDecoder::EncoderDecoder(const EncoderDecoderOptions& o)
+    : sources(o.source_vocabulary, o.width, {.init = normal(0.02), .dtype = o.dtype}),
+      tokens(o.vocabulary, o.width, {.init = normal(0.02), .dtype = o.dtype}),
+      places(o.context, o.width, {.init = normal(0.02), .dtype = o.dtype}),
+      encoder_norm(o.width, {.dtype = o.dtype}),
+      norm(o.width, {.dtype = o.dtype}),
+      drop(o.dropout) {
+  require_setting(o.layers > 0, "EncoderDecoder", "at least one layer");
+  BlockOptions block{
+      .hidden = o.hidden, .dropout = o.dropout, .dtype = o.dtype, .activation = o.activation};
+  for (std::int64_t i = 0; i < o.layers; ++i) encoder.emplace_back(o.width, o.heads, block);
+  block.memory_width = o.width;
+  for (std::int64_t i = 0; i < o.layers; ++i) decoder.emplace_back(o.width, o.heads, block);
+}
+
+Array EncoderDecoder::embedded(const Embedding& table, const Array& ids, Here where) const {
+  const std::int64_t length = ids.dim(1).value();
+  require_places("EncoderDecoder", places, length, where);
+  return drop(add(table(ids, where), places(arange(length), where), where), where);
+}
+
+Array EncoderDecoder::encode(const Array& source, Here where) const {
+  Array x = embedded(sources, source, where);
+  for (const EncoderBlock& block : encoder) x = block(x, where);
+  return encoder_norm(x, where);
+}
+
+Array EncoderDecoder::decode(const Array& target, const Array& memory, Here where) const {
+  Array x = embedded(tokens, target, where);
+  for (const DecoderBlock& block : decoder) x = block(x, memory, where);
+  return tokens.attend(norm(x, where), where);
+}
+
 Gpt::Gpt(const GptOptions& o)
     : tokens(o.vocabulary, o.width, {.init = normal(0.02), .dtype = o.dtype}),
       norm(o.width, {.eps = o.eps, .dtype = o.dtype}),
@@ -146,12 +190,7 @@ Array Gpt::embedded(const Array& ids, const Array& first, Here where) const {
   const Array x = tokens(ids, where);
   if (!places) return x;
   const std::int64_t length = ids.dim(1).value();
-  if (length > places->w.dim(0).value()) {
-    detail::refuse(ErrorCode::Shape, "context",
-                   fmt::format("a 'Gpt' with a context of {} is given {} places",
-                               places->w.dim(0).value(), length),
-                   "cut the sequence, or make the context larger", where);
-  }
+  require_places("Gpt", *places, length, where);
   return add(x, (*places)(add(arange(length), first, where), where), where);
 }
 

@@ -4,10 +4,48 @@
 
 #include "ricci/op/linalg.h"
 
+#include "op/fused_checks.h"
 #include "op/fused_operands.h"
 #include "op/infer_rules.h"
 
 namespace ricci {
+
+void require_dims(const InferContext& in, std::string_view label, std::size_t k,
+                  std::string_view operand, const Dims& expected) {
+  if (k == Absent || in[k].dims == expected) return;
+  in.reject(label, fmt::format("'{}' is {}, but must be {}", operand, in[k].to_string(),
+                               to_string(expected)));
+}
+
+void require_mask(const InferContext& in, std::string_view label, const op::Attention& attention,
+                  std::size_t mask) {
+  Type q = in[0];
+  q.dims.back() = Dim(attention.num_heads) * attention.head_dim;
+  Type k = in[0];
+  k.dims.back() = Dim(attention.num_kv_heads.value_or(attention.num_heads)) * attention.head_dim;
+  std::vector<Type> types = {q, k, k};
+  if (mask != Absent) types.push_back(in[mask]);
+  const Op inner(attention);
+  try {
+    (void)infer(attention, InferContext(inner, types, {}, in.registry));
+  } catch (const Rejection& r) {
+    in.reject(label, r.message, r.help);
+  }
+}
+
+void require_tables(const InferContext& in, std::string_view label, std::size_t cos,
+                    std::size_t sin, const Dim& steps, std::int64_t head_dim) {
+  const Type& table = in[cos];
+  const Dim rows = table.rank() == 2 ? table.dims[0] : Dim(0);
+  require_dims(in, label, cos, "cos", {rows, head_dim / 2});
+  require_dims(in, label, sin, "sin", table.dims);
+  const auto spare = (rows - steps).try_value();
+  if (head_dim % 2 != 0 || (spare && *spare < 0)) {
+    in.reject(label, fmt::format("tables of {} rows do not rotate {} steps of heads of width {}",
+                                 rows.to_string(), steps.to_string(), head_dim));
+  }
+}
+
 namespace {
 
 void require_count(const InferContext& in, std::string_view label, std::size_t count) {
@@ -30,13 +68,6 @@ void require_block_dtypes(const InferContext& in, std::string_view label, const 
   }
 }
 
-void require_dims(const InferContext& in, std::string_view label, std::size_t k,
-                  std::string_view operand, const Dims& expected) {
-  if (k == Absent || in[k].dims == expected) return;
-  in.reject(label, fmt::format("'{}' is {}, but must be {}", operand, in[k].to_string(),
-                               to_string(expected)));
-}
-
 void require_hidden(const InferContext& in, std::string_view label) {
   if (in[0].rank() == 2 || in[0].rank() == 3) return;
   in.reject(label, fmt::format("'hidden' is {}, but must have rank 2 or 3", in[0].to_string()));
@@ -47,21 +78,6 @@ void require_attention_attrs(const InferContext& in, std::string_view label, con
   if (op.num_heads >= 1 && op.head_dim >= 1 && capped_well && op.mask_kind.window >= 0) return;
   in.reject(label, fmt::format("{} heads of width {}, the softcap and the window must make sense",
                                op.num_heads, op.head_dim));
-}
-
-// Attention's own rule says whether the mask fits queries and keys made from hidden.
-void require_mask(const InferContext& in, std::string_view label, const op::Attention& attention,
-                  std::size_t mask) {
-  Type q = in[0];
-  q.dims.back() = Dim(attention.num_heads) * attention.head_dim;
-  std::vector<Type> types = {q, q, q};
-  if (mask != Absent) types.push_back(in[mask]);
-  const Op inner(attention);
-  try {
-    (void)infer(attention, InferContext(inner, types, {}, in.registry));
-  } catch (const Rejection& r) {
-    in.reject(label, r.message, r.help);
-  }
 }
 
 // The two residual norms have one set of constraints.
@@ -133,16 +149,8 @@ Inferred infer(const op::FusedAttentionBlock& op, const InferContext& in) {
   require_dims(in, "c5", at.qkv_b, "qkv_b", {inner * 3});
   require_dims(in, "c5", at.out_b, "out_b", {width});
   if (op.has_rope) {
-    const Type& cos = in[at.rope_cos];
-    const Dim rows = cos.rank() == 2 ? cos.dims[0] : Dim(0);
     const Dim& steps = in[0].dims[in[0].rank() - 2];
-    require_dims(in, "c6", at.rope_cos, "rope_cos", {rows, op.head_dim / 2});
-    require_dims(in, "c6", at.rope_sin, "rope_sin", cos.dims);
-    const auto spare = (rows - steps).try_value();
-    if (op.head_dim % 2 != 0 || (spare && *spare < 0)) {
-      in.reject("c6", fmt::format("tables of {} rows do not rotate {} steps of heads of width {}",
-                                  rows.to_string(), steps.to_string(), op.head_dim));
-    }
+    require_tables(in, "c6", at.rope_cos, at.rope_sin, steps, op.head_dim);
   }
   require_mask(in, "c7", inner_attention(op), at.mask);
   Type out = in[0];

@@ -1,6 +1,7 @@
 #include "ricci/compiler/rewrite/legalize.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -183,8 +184,10 @@ PassResult rewrite_for_backend(const Graph& graph, const SupportedOps& supported
 }
 
 PassResult legalize_or_rewrite_for_backend(const Graph& graph, const SupportedOps& supported,
-                                           std::string_view backend) {
-  PassResult result = rewrite_for_backend(graph, supported);
+                                           std::string_view backend,
+                                           const KernelDispatch& dispatch) {
+  PassResult result = lower_logical_kernels(graph, supported, dispatch);
+  result = then(std::move(result), rewrite_for_backend(result.graph, supported));
   const std::vector<UnsupportedNode> left = legalize_for_backend(result.graph, supported);
   if (left.empty()) return result;
   throw UserError(Diagnostic{ErrorCode::UnsupportedOnBackend,
@@ -193,6 +196,30 @@ PassResult legalize_or_rewrite_for_backend(const Graph& graph, const SupportedOp
                              left.front().where,
                              {},
                              {}});
+}
+
+std::span<const OpKind> logical_kernels() {
+  static constexpr std::array Kinds = {OpKind::GroupNorm, OpKind::Resize,
+                                       OpKind::GaussianSplatRender};
+  return Kinds;
+}
+
+PassResult lower_logical_kernels(const Graph& graph, const SupportedOps& supported,
+                                 const KernelDispatch& dispatch) {
+  const auto is_common = [&](const Graph& g, const Node& node) {
+    const OpKind kind = node.op.kind();
+    if (std::ranges::count(logical_kernels(), kind) == 0) return false;
+    if (dispatch.force_native_kinds.contains(kind)) return false;
+    if (dispatch.force_common_kinds.contains(kind)) return true;
+    if (dispatch.policy != DispatchPolicy::PreferNative) {
+      return dispatch.policy == DispatchPolicy::ForceCommon;
+    }
+    return !supported.supports(g, node);
+  };
+  const auto written_out = [](const NodeVisit& v) -> NewResults {
+    return expand_node(v.node, v.operands, v.graph());
+  };
+  return or_unchanged(graph, replace_where(graph, "lower_logical_kernels", is_common, written_out));
 }
 
 PassResult legalize_broadcast(const Graph& graph) {

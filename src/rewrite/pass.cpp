@@ -11,6 +11,7 @@
 #include "ricci/compiler/rewrite/fuse.h"
 #include "ricci/compiler/rewrite/legalize.h"
 #include "ricci/compiler/rewrite/loops.h"
+#include "ricci/compiler/rewrite/mark_regions.h"
 #include "ricci/compiler/rewrite/precision.h"
 #include "ricci/compiler/rewrite/prepare.h"
 #include "ricci/compiler/rewrite/quantize.h"
@@ -70,8 +71,25 @@ std::vector<Pass> lowerings() {
        lower_backward_ops},
       {"legalize_broadcast", "makes operands that broadcast in the middle of a shape explicit",
        legalize_broadcast},
+      {"clip_elementwise_regions", "writes regions over the usual limits as one node per step",
+       [](const Graph& graph) { return clip_elementwise_regions(graph, UsualRegionLimits); }},
       {"internalize_d_output", "fixes the cotangents of a gradient graph to ones",
        internalize_d_output},
+      {"lower_non_last_axis_reduce", "reduces the last axis only, behind a transpose",
+       lower_non_last_axis_reduce},
+      {"lower_group_norm", "writes group_norm in primitives", lower_group_norm},
+      {"lower_resize_nearest_2x", "writes nearest resizes in moves of elements",
+       lower_resize_nearest_2x},
+      {"prepare_for_autodiff", "everything a differentiator of primitives needs, to a fixpoint",
+       prepare_for_autodiff},
+  };
+  for (Pass& pass : passes) pass.kind = PassKind::Lowering;
+  return passes;
+}
+
+// Several nodes become one: for back ends with kernels for these.
+std::vector<Pass> fusions() {
+  std::vector<Pass> passes = {
       {"mark_batch_slice_regions", "makes regions of a function of slices of a batch",
        mark_batch_slice_regions},
       {"fuse_batch_preprocess", "joins equal regions over slices of a batch",
@@ -80,8 +98,26 @@ std::vector<Pass> lowerings() {
        fuse_decomposed_gaussian_splat},
       {"fuse_shared_input_matmul", "makes one product of small ones of a value with several params",
        [](const Graph& graph) { return fuse_shared_input_matmul(graph); }},
-      {"prepare_for_autodiff", "everything a differentiator of primitives needs, to a fixpoint",
-       prepare_for_autodiff},
+      {"fuse_matmul_bias_act", "makes one op of a product, its bias and a function",
+       fuse_matmul_bias_act},
+      {"fuse_residual_ln", "makes one op of a residual sum and its layer_norm", fuse_residual_ln},
+      {"fuse_residual_rms_norm", "makes one op of a residual sum and its rms_norm",
+       fuse_residual_rms_norm},
+      {"fuse_rms_norm_reshape", "normalises behind the reshape that joins leading axes",
+       fuse_rms_norm_reshape},
+      {"fuse_swiglu_dual_matmul", "makes one product of a gate and what it gates",
+       fuse_swiglu_dual_matmul},
+      {"fuse_swiglu", "makes one op of a half times silu of the other", fuse_swiglu},
+      {"fuse_attention_block", "makes one op of short attention and its projections",
+       [](const Graph& graph) { return fuse_attention_block(graph); }},
+      {"mark_elementwise_regions", "makes regions of element-wise nodes",
+       [](const Graph& graph) { return mark_elementwise_regions(graph); }},
+      {"mark_transform_regions", "makes regions of resizes, crops and flips",
+       mark_transform_regions},
+      {"fuse_region_prologue", "makes one region of a resize and what reads it",
+       fuse_region_prologue},
+      {"fuse_patterns", "all fusions of a network's patterns",
+       [](const Graph& graph) { return fuse_patterns(graph); }},
   };
   for (Pass& pass : passes) pass.kind = PassKind::Lowering;
   return passes;
@@ -115,6 +151,7 @@ std::span<const Pass> all_passes() {
   static const std::vector<Pass> passes = [] {
     std::vector<Pass> all = clean_ups();
     for (Pass& pass : lowerings()) all.push_back(std::move(pass));
+    for (Pass& pass : fusions()) all.push_back(std::move(pass));
     for (Pass& pass : precisions()) all.push_back(std::move(pass));
     return all;
   }();

@@ -57,4 +57,14 @@ PassResult legalize_multi_axis_reduce(const Graph& graph) {
   });
 }
 
+PassResult lower_non_last_axis_reduce(const Graph& graph) {
+  return replace_nodes(graph, "lower_non_last_axis_reduce", [](const NodeVisit& v) -> NewResults {
+    const auto* op = v.node.op.as<op::Reduce>();
+    if (op == nullptr || op->axes.empty()) return std::nullopt;
+    const bool is_last = op->axes.size() == 1 && op->axes[0].index() + 1 == v.operands[0].rank();
+    if (is_last) return std::nullopt;
+    return std::vector{reshape_to(reduced_together(*op, v.operands[0]), v.node.types[0].dims)};
+  });
+}
+
 }  // namespace ricci

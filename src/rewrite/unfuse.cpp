@@ -106,6 +106,20 @@ PassResult unfuse_fused_for_autodiff(const Graph& graph) {
                      }});
 }
 
+PassResult lower_group_norm(const Graph& graph) {
+  return replace_nodes(graph, "lower_group_norm", [](const NodeVisit& v) -> NewResults {
+    return v.node.op.is<op::GroupNorm>() ? expanded(v) : std::nullopt;
+  });
+}
+
+PassResult lower_resize_nearest_2x(const Graph& graph) {
+  return replace_nodes(graph, "lower_resize_nearest_2x", [](const NodeVisit& v) -> NewResults {
+    const auto* resize = v.node.op.as<op::Resize>();
+    if (resize == nullptr || resize->mode != ResizeMode::Nearest) return std::nullopt;
+    return expanded(v);
+  });
+}
+
 PassResult lower_dot_general(const Graph& graph) {
   return replace_nodes(graph, "lower_dot_general", as_matmul);
 }

@@ -2,6 +2,7 @@
 #include "ricci/build/build.h"
 #include "ricci/op/block.h"
 
+#include "rule/block_parts.h"
 #include "rule/tables/expand_rules.h"
 
 namespace ricci::rule {
@@ -24,6 +25,25 @@ std::vector<Value> expand(const op::Linear& op, const ExpandContext& c) {
 }
 std::vector<Value> expand(const op::LinearFused& op, const ExpandContext& c) {
   return expand_linear(op.activation, c);
+}
+
+std::vector<Value> expand(const op::SharedLinearPair& op, const ExpandContext& c) {
+  return in_ops(op, c.operands, c.node.wanted, Fused::No);
+}
+std::vector<Value> expand(const op::Swiglu& op, const ExpandContext& c) {
+  return in_ops(op, c.operands, c.node.wanted, Fused::No);
+}
+std::vector<Value> expand(const op::ResidualRmsNorm& op, const ExpandContext& c) {
+  return in_ops(op, c.operands, c.node.wanted, Fused::No);
+}
+std::vector<Value> expand(const op::DepthwiseConv1dCausal& op, const ExpandContext& c) {
+  return in_ops(op, c.operands, c.node.wanted, Fused::No);
+}
+std::vector<Value> expand(const op::LlamaDecoderBlock& op, const ExpandContext& c) {
+  return in_ops(op, c.operands, c.node.wanted, Fused::No);
+}
+std::vector<Value> expand(const op::Qwen35MtpHead& op, const ExpandContext& c) {
+  return in_ops(op, c.operands, c.node.wanted, Fused::No);
 }
 
 }  // namespace ricci::rule

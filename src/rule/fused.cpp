@@ -14,15 +14,6 @@ RealNd optional_real(const EvalContext& c, std::size_t k) {
   return k == Absent ? RealNd() : c.real(k);
 }
 
-void add_to(RealNd& x, const RealNd& y) {
-  for_each_index(x.dims, [&](const StaticDims& i) { x.at(i) += y.at(i); });
-}
-
-RealNd normalised_last(const RealNd& x, const RealNd& gamma, const RealNd& beta, double eps,
-                       Centred centred) {
-  return normalised(x, rows_along(x.dims, x.dims.size() - 1), gamma, beta, eps, centred);
-}
-
 // sum = x + residual (+ bias), out = norm(sum)
 void eval_residual_norm(EvalContext& c, bool has_bias, double eps, Centred centred) {
   RealNd total = c.real(0);
@@ -74,8 +65,8 @@ void eval(const op::FusedAttentionBlock& op, EvalContext& c) {
   RealNd q = columns(qkv, 0, width);
   RealNd k = columns(qkv, width, width);
   if (op.has_rope) {
-    q = rotated(q, c.real(at.rope_cos), c.real(at.rope_sin), op.head_dim);
-    k = rotated(k, c.real(at.rope_cos), c.real(at.rope_sin), op.head_dim);
+    q = rotated(q, c.real(at.rope_cos), c.real(at.rope_sin), op.head_dim, op.head_dim);
+    k = rotated(k, c.real(at.rope_cos), c.real(at.rope_sin), op.head_dim, op.head_dim);
   }
   const RealNd heads = attended(inner_attention(op), q, k, columns(qkv, 2 * width, width),
                                 optional_real(c, at.mask));

@@ -39,13 +39,18 @@ RealNd columns(const RealNd& x, std::int64_t first, std::int64_t count) {
   return out;
 }
 
-RealNd rotated(const RealNd& x, const RealNd& cos, const RealNd& sin, std::int64_t head_dim) {
+RealNd rotated(const RealNd& x, const RealNd& cos, const RealNd& sin, std::int64_t head_dim,
+               std::int64_t n_rot) {
   RealNd out(x.dims);
   const std::size_t rank = x.dims.size();
-  const std::int64_t half = head_dim / 2;
+  const std::int64_t half = n_rot / 2;
   for_each_index(x.dims, [&](const StaticDims& i) {
     const std::int64_t step = i[rank - 2];
     const std::int64_t within = i[rank - 1] % head_dim;
+    if (within >= n_rot) {
+      out.at(i) = x.at(i);
+      return;
+    }
     const bool first = within < half;
     StaticDims other = i;
     other[rank - 1] += first ? half : -half;
@@ -54,6 +59,15 @@ RealNd rotated(const RealNd& x, const RealNd& cos, const RealNd& sin, std::int64
     out.at(i) = x.at(i) * cos.at({step, pair}) + (first ? -turn : turn);
   });
   return out;
+}
+
+void add_to(RealNd& x, const RealNd& y) {
+  for_each_index(x.dims, [&](const StaticDims& i) { x.at(i) += y.at(i); });
+}
+
+RealNd normalised_last(const RealNd& x, const RealNd& gamma, const RealNd& beta, double eps,
+                       Centred centred) {
+  return normalised(x, rows_along(x.dims, x.dims.size() - 1), gamma, beta, eps, centred);
 }
 
 RealNd attended(const op::Attention& op, const RealNd& q, const RealNd& k, const RealNd& v,
@@ -67,7 +81,7 @@ RealNd attended(const op::Attention& op, const RealNd& q, const RealNd& k, const
       double total = 0;
       for (std::int64_t j = 0; j < scores.k.sequence(); ++j) {
         const double p = row.p[static_cast<std::size_t>(j)];
-        if (p != 0) total += p * scores.v.at(i[0], j, i[1], d);
+        if (p != 0) total += p * scores.v.at(i[0], j, scores.kv_head(i[1]), d);
       }
       out.data[shape.flat(i[0], i[2], i[1], d)] = total;
     }

@@ -40,7 +40,7 @@ std::string bar_text(double done, std::size_t cells) {
 }
 
 double seconds_left(const RunProgressState& s) {
-  if (s.rate <= 0 || s.steps <= s.step) return 0;
+  if (s.steps <= s.step) return 0;
   return static_cast<double>(s.steps - s.step) / s.rate;
 }
 
@@ -88,8 +88,10 @@ std::string sparkline(std::span<const double> values, std::size_t cells) {
 }
 
 std::string progress_words(const RunProgressState& s) {
-  return fmt::format("{:3.0f} %  step {}/{}  loss {:.4f}  {:.1f} steps/s  {} left", 100 * s.done,
-                     s.step, s.steps, s.loss, s.rate, clock_text(seconds_left(s)));
+  const std::string there =
+      fmt::format("{:3.0f} %  step {}/{}  loss {:.4f}", 100 * s.done, s.step, s.steps, s.loss);
+  if (s.rate <= 0) return there;  // one step says nothing of how long they take
+  return fmt::format("{}  {:.1f} steps/s  {} left", there, s.rate, clock_text(seconds_left(s)));
 }
 
 std::string progress_line(const RunProgressState& s, std::size_t width, bool colour) {

@@ -96,6 +96,16 @@ TEST(NnLayers, Convolutions) {
       "conv_transpose2d",
       nn::ConvTranspose2d{
           4, 6, {3, 2}, {.stride = 2, .padding = {1, 0}, .output_padding = {1, 0}, .groups = 2}});
+  expect_reference(
+      "conv_transpose1d",
+      nn::ConvTranspose1d{4, 6, 4, {.stride = 3, .padding = 1, .output_padding = 2, .groups = 2}});
+  expect_reference("conv_transpose3d", nn::ConvTranspose3d{2,
+                                                           3,
+                                                           {2, 1, 3},
+                                                           {.stride = {1, 2, 2},
+                                                            .padding = {0, 0, 1},
+                                                            .output_padding = {0, 1, 0},
+                                                            .dilation = {2, 1, 1}}});
 }
 
 TEST(NnLayers, Norms) {

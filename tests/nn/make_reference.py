@@ -362,8 +362,17 @@ def losses():
     write("loss_contrastive", draw(3, 4), {}, contrastive, extra=lambda: {"pair": pair})
 
 
+def transposed():
+    write("conv_transpose1d", draw(2, 4, 5), {"w": draw(4, 3, 4), "b": draw(6)},
+          lambda p, x: F.conv_transpose1d(x, p["w"], p["b"], stride=3, padding=1, output_padding=2,
+                                          groups=2))
+    write("conv_transpose3d", draw(1, 2, 2, 3, 2), {"w": draw(2, 3, 2, 1, 3), "b": draw(3)},
+          lambda p, x: F.conv_transpose3d(x, p["w"], p["b"], stride=(1, 2, 2), padding=(0, 0, 1),
+                                          output_padding=(0, 1, 0), dilation=(2, 1, 1)))
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for family in (simple_layers, transformer_layers, blocks, recurrent, sequences, adapters,
-                   losses):
+                   losses, transposed):
         family()

@@ -184,5 +184,49 @@ TEST(NnSummary, OneArrayIsATable) {
   EXPECT_NE(nn::summary(ones({2, 3})).find("6 params, 24 bytes"), std::string::npos);
 }
 
+// From one text to another: a task that wants both the source and the target so far.
+TEST(NnModels, AnEncoderDecoderLearnsToTurnTextsAround) {
+  nn::seed(3);
+  const nn::EncoderDecoder model({.source_vocabulary = 7,
+                                  .vocabulary = 8,
+                                  .context = 6,
+                                  .width = 16,
+                                  .heads = 2,
+                                  .layers = 2});
+  const Array source = array({{1, 2, 3, 4}, {5, 6, 0, 1}});
+  const Array target = array({{7, 4, 3}, {7, 1, 0}});
+  const Array logits = model(source, target);
+  EXPECT_EQ(logits.type().to_string(), "f32[2, 3, 8]");
+  // A place sees what is before it, and all of the source.
+  const Array later = model(source, array({{7, 4, 5}, {7, 1, 5}}));
+  const auto before = [](const Array& l) { return l(slice(), slice(0, 2)); };
+  EXPECT_TRUE(allclose(before(later), before(logits), 1e-6, 1e-6));
+  const Array other = model(array({{1, 2, 3, 0}, {5, 6, 0, 0}}), target);
+  EXPECT_FALSE(allclose(other(slice(), 0), logits(slice(), 0), 1e-6, 1e-6));
+  EXPECT_TRUE(allclose(model.decode(target, model.encode(source)), logits, 1e-6, 1e-6));
+  EXPECT_NE(refusal([&] {
+              (void)model(zeros({1, 7}, {.dtype = int32}), target);
+            }).find("an 'EncoderDecoder' with a context of 6 is given 7 places"),
+            std::string::npos);
+
+  struct Pair {
+    Array from, to;
+  };
+  Trainer train(
+      model,
+      [](const nn::EncoderDecoder& m, const Pair& b) {
+        const Array first = full_like(b.to(slice(), slice(0, 1)), 7);
+        const Array shifted = concatenate({first, b.to(slice(), slice(0, -1))}, 1);
+        return cross_entropy(m(b.from, shifted), b.to);
+      },
+      AdamW{.learning_rate = 1e-2});
+  double loss = 0;
+  for (std::int64_t i = 0; i < 150; ++i) {
+    const Array text = randint(Key(static_cast<std::uint64_t>(i)), {16, 4}, 0, 7);
+    loss = train(Pair{text, flip(text, 1)}).item();
+  }
+  EXPECT_LT(loss, 0.8) << "log 7 is 1.95";
+}
+
 }  // namespace
 }  // namespace ricci

@@ -147,8 +147,7 @@ TEST(RuntimeTrainingOptions, GradientsAreClippedByValue) {
 
 TEST(RuntimeTrainingOptions, AccumulatedStepsAreOneLargeBatch) {
   for (const bool scaled : {false, true}) {
-    for (const Optimizer& optimizer :
-         {Optimizer(AdamW{}), Optimizer(Muon{}), Optimizer(Sophia{})}) {
+    for (const Optimizer& optimizer : all_optimizers()) {
       SCOPED_TRACE(std::string(name(optimizer)) + (scaled ? " scaled" : ""));
       TrainingOptions options{.optimizer = optimizer, .clip_norm = 0.1, .ema = 0.9};
       if (scaled) options.loss_scaling = LossScaling{.initial = 16, .interval = 4};

@@ -41,6 +41,9 @@ TEST(TrainProgress, Clocks) {
 
 TEST(TrainProgress, WordsSayWhatIsLeft) {
   EXPECT_EQ(progress_words(state()), " 43 %  step 431/1000  loss 1.8730  15.2 steps/s  0:38 left");
+  RunProgressState first = state();  // of which no rate is known
+  first.rate = 0;
+  EXPECT_EQ(progress_words(first), " 43 %  step 431/1000  loss 1.8730");
 }
 
 TEST(TrainProgress, LinesFitAnyWidth) {

@@ -28,6 +28,11 @@ TEST(ToolServe, CallsAProgram) {
   EXPECT_EQ(run.status, 0) << run.out << run.err;
 }
 
+TEST(ToolServe, CompletesTextsWithWhatWasTrained) {
+  const ToolRun run = run_shell("python3 " + Root + "/tests/load/serve_run.py " + RICCI_TOOL_PATH);
+  EXPECT_EQ(run.status, 0) << run.out << run.err;
+}
+
 TEST(ToolServe, SaysWhatIsWrong) {
   EXPECT_NE(run_tool("serve /no/such/folder.safetensors").err.find("error[file"),
             std::string::npos);

@@ -223,6 +223,7 @@ TEST(ToolTrain, ConfigurationsAreChecked) {
   EXPECT_TRUE(has(complaint("[trainig]\nsteps = 5\n"), "did you mean 'training'?"));
   EXPECT_TRUE(has(complaint("[model]\nsteps = 5\n"), "'steps' belongs in [training]"));
   EXPECT_TRUE(has(complaint("[training]\nsteps = \"five\"\n"), "'steps' takes a whole number"));
+  EXPECT_TRUE(has(complaint("steps = 5\n[training]\nsteps = 6\n"), "'steps' is given twice"));
   EXPECT_TRUE(has(complaint("[training]\nsteps = 0\n"), "'steps' takes a whole number from 1"));
   EXPECT_TRUE(has(complaint("[training]\nsteps = 2.5\n"), "'steps' takes a whole number"));
   EXPECT_TRUE(has(complaint("[training\n"), "run.toml:1"));
@@ -270,6 +271,17 @@ TEST(ToolTrain, MistakesAreExplained) {
   save_npz(folder.file("flat.npz"), {{"x", zeros({40, 8})}, {"y", zeros({40}, {.dtype = int32})}});
   EXPECT_TRUE(
       has(complaint("train cnn --data " + folder.file("flat.npz") + out), "looks at images"));
+  const auto classes = [&](std::vector<std::int64_t> y) {
+    const auto count = std::ssize(y);
+    save_npz(folder.file("y.npz"), {{"x", zeros({count, 8})}, {"y", array(y)}});
+    return complaint("train mlp --batch 1 --data " + folder.file("y.npz") + out);
+  };
+  // 2^40 is 0 in 32 bits.
+  EXPECT_TRUE(has(classes({0, std::int64_t{1} << 40}), "'y' has a class of 1099511627776"));
+  EXPECT_TRUE(has(classes({0, -1}), "'y' has a class of -1"));
+  EXPECT_TRUE(has(complaint("train gpt --data " + folder.file("flat.npz") + out), "is no text"));
+  EXPECT_TRUE(has(complaint("train mlp --batch 41 --data " + folder.file("flat.npz") + out),
+                  "are no batch of 41"));
   EXPECT_FALSE(std::filesystem::exists(folder.file("run"))) << "left behind by a mistake";
 
   std::filesystem::create_directories(folder.file("taken"));
@@ -279,7 +291,31 @@ TEST(ToolTrain, MistakesAreExplained) {
   EXPECT_TRUE(has(taken, "--resume")) << taken;
   EXPECT_TRUE(has(complaint("train --resume " + folder.file("taken")), "is no folder of a run"));
   EXPECT_TRUE(has(complaint("eval " + folder.file("none")), "is no folder of a run"));
-  EXPECT_TRUE(has(complaint("report " + folder.file("none")), "error[file"));
+  EXPECT_TRUE(has(complaint("report " + folder.file("none")), "is no folder of a run"));
+}
+
+TEST(ToolTrain, WhatARunWasMadeWithStays) {
+  const ScratchFolder folder;
+  const std::string run = folder.file("run");
+  const std::string data = folder.file("data.npz");
+  save_npz(data, {{"x", normal(Key(1), {40, 8})}, {"y", zeros({40}, {.dtype = int32})}});
+  ASSERT_EQ(run_tool("train mlp --width 8 --data " + data + Small + "--out " + run).status, 0);
+  const std::string settings = read_text(run + "/run.toml");
+  for (const char* flags :
+       {"--width 9", "--layers 3", "--optimizer lion", "--batch 5", "--seed 2", "--held-out 0.2"}) {
+    const ToolRun changed = run_tool("train --resume " + run + " --steps 8 " + flags);
+    EXPECT_EQ(changed.status, 1) << flags;
+    EXPECT_TRUE(has(changed.err, "in this run and cannot become")) << changed.err;
+    EXPECT_EQ(read_text(run + "/run.toml"), settings) << flags;
+  }
+  // Other data do not go on where these were: what was asked for is not kept.
+  const std::string other = folder.file("other.npz");
+  save_npz(other, {{"x", normal(Key(1), {80, 8})}, {"y", zeros({80}, {.dtype = int32})}});
+  EXPECT_EQ(run_tool("train --resume " + run + " --steps 8 --data " + other).status, 1);
+  EXPECT_EQ(read_text(run + "/run.toml"), settings);
+  const ToolRun on = run_tool("train --resume " + run + " --steps 8 --learning-rate 1e-4");
+  EXPECT_EQ(on.status, 0) << on.err;
+  EXPECT_TRUE(has(read_text(run + "/run.toml"), "steps = 8\n"));
 }
 
 TEST(ToolTrain, DivergedRunsSayWhere) {

@@ -22,6 +22,7 @@
 #include "serve/service/completion_service.h"
 #include "serve/service/forward_service.h"
 #include "source.h"
+#include "train/tasks.h"
 
 namespace ricci::tool {
 namespace {
@@ -38,6 +39,7 @@ struct ServeCommand {
   std::size_t batch = 8;
   std::int64_t context = 0;
   std::int64_t max_tokens = 128;
+  std::string checkpoint = "best";
   std::string weights;
   bool int8_activations = false;
 };
@@ -78,6 +80,8 @@ void run_server(const ServeCommand& options, const std::string& name, const Make
   service.reset();
 }
 
+// A folder that `train` has made.
+bool is_run(const std::string& path) { return fs::exists(RunFolder{path}.file("run.toml")); }
 // A folder, or a file of weights beside its configuration.
 bool is_model(const std::string& path) {
   return fs::is_directory(path) || path.ends_with(".safetensors");
@@ -94,20 +98,72 @@ Generator generator_of(const Model& model, const ServeCommand& options) {
       how);
 }
 
+// Texts where there is a tokenizer; without one requests are tokens.
+serve::TextCodec codec_of(const Tokenizer& tokenizer) {
+  return {.encode = [tokenizer](std::string_view text) { return tokenizer.encode(text); },
+          .bytes = [tokenizer](std::int32_t token) { return tokenizer.bytes(token); }};
+}
+
+// Of a folder in a public layout. One of a kind that is not known leaves the model its tokens.
+serve::TextCodec codec_in(const fs::path& folder) {
+  const fs::path file = folder / "tokenizer.json";
+  if (!fs::exists(file)) return {};
+  try {
+    return codec_of(Tokenizer::load(file.string()));
+  } catch (const UserError& e) {
+    fmt::print(stderr, "requests have to be tokens:\n{}\n", e.what());
+    return {};
+  }
+}
+
+template <class Model>
+void serve_completions(const ServeCommand& options, const std::string& name, const Model& model,
+                       const serve::TextCodec& codec, const std::vector<std::int32_t>& ends) {
+  run_server(options, name, [&](serve::HttpServer& server) {
+    Generator generator = generator_of(model, options);
+    generator.prepare();
+    return std::make_unique<serve::CompletionService>(
+        server, std::move(generator), codec, name,
+        GenerateOptions{.max_tokens = options.max_tokens, .stop_tokens = ends}, options.limits);
+  });
+}
+
+// What is trained, as what goes on token by token.
+const nn::Gpt& served(const nn::Gpt& model) { return model; }
+nn::MambaModel served(const nn::MambaLm& trained) {
+  nn::MambaModel out;
+  out.tokens = trained.tokens;
+  for (const nn::MambaLmLayer& layer : trained.layers) {
+    out.layers.push_back({layer.norm, layer.mixer});
+  }
+  out.norm = trained.norm;
+  return out;
+}
+
+void serve_run(const ServeCommand& options) {
+  const RunFolder folder{options.source.file};
+  const RunSettings s = folder.settings();
+  if (!is_language(s.kind)) {
+    throw UserError(
+        ErrorCode::Refused,
+        fmt::format("'{}' is a run of {}, which completes no text", folder.path, s.kind),
+        fmt::format("ricci eval {} says how good it is", folder.path));
+  }
+  with_language_model(s, folder, folder.checkpoint(options.checkpoint),
+                      [&](const auto& model, const Tokenizer& tokenizer) {
+                        serve_completions(options, folder.name(), served(model),
+                                          codec_of(tokenizer), {});
+                      });
+}
+
 void serve_model(const ServeCommand& options) {
   const std::string& path = options.source.file;
   const nn::Pretrained loaded = nn::load_pretrained(path);
   const fs::path folder = fs::is_directory(path) ? fs::path(path) : fs::path(path).parent_path();
   const std::string name = fs::weakly_canonical(folder).filename().string();
-  run_server(options, name, [&](serve::HttpServer& server) {
-    Generator generator =
-        std::visit([&](const auto& m) { return generator_of(m, options); }, loaded.model);
-    generator.prepare();
-    return std::make_unique<serve::CompletionService>(
-        server, std::move(generator), serve::TextCodec{}, name,
-        GenerateOptions{.max_tokens = options.max_tokens, .stop_tokens = loaded.end_tokens},
-        options.limits);
-  });
+  const serve::TextCodec codec = codec_in(folder);
+  std::visit([&](const auto& m) { serve_completions(options, name, m, codec, loaded.end_tokens); },
+             loaded.model);
 }
 
 void serve_program(const ServeCommand& options) {
@@ -175,6 +231,10 @@ void add_serve(CLI::App& app, Action& action) {
       ->type_name("N")
       ->check(check_whole<std::int64_t>)
       ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--checkpoint", options->checkpoint,
+                   "of a run: best, last or a file (default best)")
+      ->type_name("WHICH");
   command->add_option("--weights-in", options->weights, "keep weights in few bits: q8_0, q4_k, …")
       ->type_name("SCHEME");
   command->add_flag("--int8-activations", options->int8_activations,
@@ -182,6 +242,7 @@ void add_serve(CLI::App& app, Action& action) {
   command->callback([options, &action] {
     action = [options] {
       require_compiler(options->device);
+      if (is_run(options->source.file)) return serve_run(*options);
       if (is_model(options->source.file)) return serve_model(*options);
       serve_program(*options);
     };

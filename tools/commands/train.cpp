@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -57,6 +58,7 @@ Optimizer optimizer_of_run(const RunSettings& s) {
 RunSettings settings_of(const TrainCommand& command) {
   RunSettings s;
   if (!command.resume.empty()) s = RunFolder{command.resume}.settings();
+  const RunSettings before = s;
   if (!command.kind.empty()) {
     if (!s.kind.empty() && s.kind != command.kind) {
       throw UserError(ErrorCode::Attr, fmt::format("'{}' is a run of {}, not of {}", command.resume,
@@ -79,6 +81,7 @@ RunSettings settings_of(const TrainCommand& command) {
     if (!fault.empty()) throw UserError(ErrorCode::Attr, fault);
   }
   settle(s);
+  if (!command.resume.empty()) require_same_run(before, s);
   return s;
 }
 
@@ -164,12 +167,6 @@ void train_task(const TaskOf& task, const RunSettings& s, const RunFolder& folde
                 const std::string& device) {
   using Model = typename TaskOf::ModelType;
   using Batch = typename TaskOf::BatchType;
-  if (task.data.train.size() < s.batch) {
-    throw UserError(ErrorCode::Shape,
-                    fmt::format("{} examples to learn from are no batch of {}",
-                                task.data.train.size(), s.batch),
-                    "make --batch smaller, or give it more data");
-  }
   const auto seed = static_cast<std::uint64_t>(s.seed);
   TrainerOptions options{.seed = seed};
   if (s.clip_norm > 0) options.training.clip_norm = s.clip_norm;
@@ -194,6 +191,32 @@ void train_task(const TaskOf& task, const RunSettings& s, const RunFolder& folde
   throw UserError(ErrorCode::Stopped, "interrupted");
 }
 
+void require_a_batch(std::int64_t examples, std::int64_t batch) {
+  if (examples >= batch) return;
+  throw UserError(
+      ErrorCode::Shape,
+      fmt::format("{} {} to learn from {} no batch of {}", examples,
+                  examples == 1 ? "example" : "examples", examples == 1 ? "is" : "are", batch),
+      "make --batch smaller, or give it more data");
+}
+
+// The settings of a run that begins or goes on. Where it does not get on, a run keeps those it had.
+class WrittenSettings {
+ public:
+  WrittenSettings(const RunFolder& folder, const RunSettings& s, bool goes_on)
+      : path_(folder.file("run.toml")) {
+    if (goes_on) before_ = read_file(path_);
+    write_file(path_, to_toml(s));
+  }
+  void take_back() {
+    if (before_) write_file(path_, *before_);
+  }
+
+ private:
+  std::string path_;
+  std::optional<std::vector<std::byte>> before_;
+};
+
 void run_train(const TrainCommand& command) {
   require_compiler(command.device);
   const RunSettings s = settings_of(command);
@@ -205,12 +228,18 @@ void run_train(const TrainCommand& command) {
                           : command.out.empty() ? free_run_path(s.kind)
                                                 : command.out};
   with_task(s, planned, false, [&](const auto& task) {
+    require_a_batch(task.data.train.size(), s.batch);
     const RunFolder folder = goes_on ? planned : new_run_folder(planned.path);
-    write_file(folder.file("run.toml"), to_toml(s));
+    WrittenSettings written(folder, s, goes_on);
     fmt::print("{}{}", nn::summary(task.model),
                fmt::format("{} in {}\n", goes_on ? "goes on" : "trains", folder.path));
     std::fflush(stdout);
-    train_task(task, s, folder, fmt::format("{}, {} threads", device.name(), device.threads()));
+    try {
+      train_task(task, s, folder, fmt::format("{}, {} threads", device.name(), device.threads()));
+    } catch (const UserError& e) {
+      if (e.code() != ErrorCode::Stopped) written.take_back();
+      throw;
+    }
   });
 }
 

@@ -50,6 +50,17 @@ std::int64_t kept_back(const RunSettings& s, std::int64_t count, bool only_test)
       "give it a longer text, or make --context smaller");
 }
 
+// Any bytes are a text; those of arrays and folders of images are meant for other kinds.
+void require_text(const RunSettings& s) {
+  const bool arrays = s.data.ends_with(".npz") || s.data.ends_with(".npy");
+  if (!arrays && !fs::is_directory(s.data)) return;
+  throw UserError(
+      ErrorCode::File, fmt::format("'{}' is no text", s.data),
+      fmt::format("{} reads a text, or tokens in a file that ends in .bin; cnn, mlp and "
+                  "vit take images",
+                  s.kind));
+}
+
 [[noreturn]] void wrong_images(const std::string& path, const std::string& what) {
   throw UserError(ErrorCode::Shape, fmt::format("'{}': {}", path, what),
                   "an archive has 'x', [examples, channels, height, width], [examples, height, "
@@ -59,6 +70,17 @@ std::int64_t kept_back(const RunSettings& s, std::int64_t count, bool only_test)
 struct Examples {
   Array x, y;
 };
+
+// A model has an output for each class, up to the last.
+void require_classes(const std::string& path, const Array& y) {
+  constexpr std::int64_t Most = 1'000'000;
+  for (const std::int64_t c : y.to_vector<std::int64_t>()) {
+    if (c < 0 || c >= Most) {
+      wrong_images(path,
+                   fmt::format("'y' has a class of {}, and classes are 0 to {}", c, Most - 1));
+    }
+  }
+}
 
 Examples examples_in(const std::string& path) {
   const std::map<std::string, Array> found = load_npz(path);
@@ -79,6 +101,7 @@ Examples examples_in(const std::string& path) {
     wrong_images(path, fmt::format("'x' has {} examples, 'y' {}", x.dim(0).to_string(),
                                    y.dim(0).to_string()));
   }
+  require_classes(path, y);
   x = cast(x, DType::F32);
   if (is_bytes) x = x / 255;
   if (x.rank() == 3) x = expand_dims(x, 1);
@@ -90,9 +113,7 @@ Examples drawn_examples(const RunSettings& s) {
   return {drawn.images, drawn.labels};
 }
 
-nn::ImageOptions shape_of(const Examples& e, const std::string& path) {
-  const double least = min(e.y).item();
-  if (least < 0) wrong_images(path, fmt::format("'y' has a class of {}", least));
+nn::ImageOptions shape_of(const Examples& e) {
   const auto classes = static_cast<std::int64_t>(max(e.y).item()) + 1;
   if (e.x.rank() == 2) {
     return {.channels = 1, .height = 1, .width = e.x.dim(1).value(), .classes = classes};
@@ -128,6 +149,7 @@ TextData text_data(const RunSettings& s, const std::string& tokenizer_file, bool
     if ((only_test ? out.test : out.train).empty()) too_short(s, 0);
     return out;
   }
+  require_text(s);
   const std::string text = s.data.empty() ? std::string(bundled_text()) : file_text(s.data);
   out.tokenizer = tokenizer_for(s, tokenizer_file, text);
   const std::vector<std::int32_t> tokens = out.tokenizer.encode(text, false);
@@ -156,7 +178,7 @@ ImageData image_data(const RunSettings& s, bool only_test) {
                     "'y'");
   }
   const Examples all = s.data.empty() ? drawn_examples(s) : examples_in(s.data);
-  const nn::ImageOptions image = shape_of(all, s.data);
+  const nn::ImageOptions image = shape_of(all);
   if (s.kind != "mlp" && all.x.rank() != 4) {
     wrong_images(
         s.data, fmt::format("'x' is {}, and {} looks at images", all.x.type().to_string(), s.kind));

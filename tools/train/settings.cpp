@@ -115,6 +115,13 @@ bool Setting::is_for(std::string_view kind) const {
   return false;
 }
 
+bool Setting::lasts() const {
+  constexpr std::string_view Others[] = {"tokenizer", "held_out",  "examples", "size",
+                                         "batch",     "optimizer", "seed"};
+  if (table == "model") return name != "dropout";
+  return std::ranges::find(Others, name) != std::end(Others);
+}
+
 std::string Setting::flag() const {
   std::string out = "--" + std::string(name);
   std::ranges::replace(out, '_', '-');
@@ -196,6 +203,20 @@ void settle(RunSettings& s) {
     throw UserError(ErrorCode::Attr,
                     fmt::format("{} heads do not divide a width of {}", s.heads, s.width),
                     "make the width a multiple of the heads");
+  }
+}
+
+void require_same_run(const RunSettings& was, const RunSettings& now) {
+  for (const Setting& setting : all_settings()) {
+    if (!setting.lasts() || !setting.is_for(was.kind)) continue;
+    const std::string before = plain_value(was, setting);
+    const std::string after = plain_value(now, setting);
+    if (before == after) continue;
+    throw UserError(
+        ErrorCode::Attr,
+        fmt::format("'{}' is {} in this run and cannot become {}", setting.name,
+                    before.empty() ? "not given" : before, after.empty() ? "nothing" : after),
+        fmt::format("go on without {}, or begin another run with --out", setting.flag()));
   }
 }
 

@@ -75,6 +75,9 @@ struct Setting {
   [[nodiscard]] bool is_for(std::string_view kind) const;
   /// `--learning-rate`
   [[nodiscard]] std::string flag() const;
+  /// What a run was made with, and what cannot change when it goes on: its checkpoints would not
+  /// fit, or its batches would be others.
+  [[nodiscard]] bool lasts() const;
 };
 [[nodiscard]] std::span<const Setting> all_settings();
 [[nodiscard]] const Setting* find_setting(std::string_view name);
@@ -94,6 +97,9 @@ using SettingValue = std::variant<std::string, std::int64_t, double>;
 /// What is usual for the kind where nothing was said: width, layers. UserError(attr) for settings
 /// that make no sense together.
 void settle(RunSettings& settings);
+
+/// UserError(attr) for a setting that lasts and is not what it was.
+void require_same_run(const RunSettings& was, const RunSettings& now);
 
 /// All settings of the kind, as a TOML file.
 [[nodiscard]] std::string to_toml(const RunSettings& settings);

@@ -89,6 +89,9 @@ class TomlReader {
     if (!table.empty() && table != found->table) {
       refuse(key.source(), fmt::format("'{}' belongs in [{}]", found->name, found->table), "");
     }
+    if (std::ranges::find(given_, found, [](const auto& g) { return g.first; }) != given_.end()) {
+      refuse(key.source(), fmt::format("'{}' is given twice", found->name), "");
+    }
     const std::string fault = set(*found, node);
     if (!fault.empty()) refuse(node.source(), fault, "");
     given_.push_back({found, key.source()});

@@ -53,9 +53,11 @@ constexpr bool takes(std::size_t n) {
   constexpr ListCount operands = count_list(T::info.operands);
   return !operands.variadic && n >= operands.required && n <= operands.required + operands.optional;
 }
+/// As a list: ops that decide how many there are, and those with more than have a name.
 template <class T>
 constexpr bool takes_list() {
-  return count_list(T::info.operands).variadic;
+  constexpr ListCount operands = count_list(T::info.operands);
+  return operands.variadic || operands.required > 8;
 }
 
 /// The graph operands belong to; UserError at the caller's line when there is none.

@@ -15,6 +15,8 @@
 #include <source_location>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "ricci/build/build.h"
 #include "ricci/ir/graph.h"
@@ -72,6 +74,9 @@ class GraphModule {
               std::source_location loc = std::source_location::current());
   Value param(std::string name, Type type,
               std::source_location loc = std::source_location::current());
+  /// What `build` makes, under a label that errors, dumps and profiles show for all its nodes; its
+  /// value has the name.
+  Value block(std::string name, const std::function<Value(Graph&)>& build);
   void set_outputs(std::span<const Value> outputs) { graph_.set_outputs(outputs); }
   /// Ends a HIR module: its one output.
   void finish_hir(Value output);
@@ -111,6 +116,29 @@ class GraphModule {
 struct GraphModule::Lowered {
   GraphModule module;
   IdMap map;
+};
+
+/// `transformer_block` is what others call it.
+inline Value transformer_block(std::span<const Value> operands, op::LlamaDecoderBlock attrs = {},
+                               std::source_location loc = std::source_location::current()) {
+  return llama_decoder_block(operands, std::move(attrs), loc);
+}
+
+/// Functions on modules by name: what a program adds to the blocks of its models.
+class ModuleExtensions {
+ public:
+  using Extension = std::function<GraphModule(GraphModule)>;
+
+  /// UserError(name) where the name is taken.
+  void add(std::string name, Extension extension);
+  [[nodiscard]] std::vector<std::string> names() const;
+  /// UserError(name) with a suggestion for a name that is not there.
+  [[nodiscard]] GraphModule apply(std::string_view name, GraphModule module) const;
+  /// All of them, in the order they were added.
+  [[nodiscard]] GraphModule apply_all(GraphModule module) const;
+
+ private:
+  std::vector<std::pair<std::string, Extension>> all_;
 };
 
 }  // namespace ricci

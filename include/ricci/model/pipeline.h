@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "ricci/compiler/rewrite/legalize.h"
+#include "ricci/compiler/rewrite/pattern_report.h"
 #include "ricci/compiler/rewrite/unfuse.h"
 #include "ricci/model/module.h"
 #include "ricci/runtime/compiled_graph.h"
@@ -39,6 +40,7 @@ struct FusionReport {
     SourcePosition where;
   };
   std::vector<Miss> misses;
+  std::optional<PatternReport> patterns;  ///< where `fuse_patterns` is asked for
 
   [[nodiscard]] std::string to_string() const;
 };
@@ -63,10 +65,15 @@ struct PipelineOptions {
   bool unfuse_elementwise_regions = true;
   /// Regions that are kept must be within these; used where they are not all written out.
   RegionLimits fusion_limits = {.max_steps = 32, .max_inputs = 16};
+  /// Makes fused ops of the patterns they stand for, as far as they are supported: for back ends
+  /// with kernels for them. Ours fuse the nodes themselves.
+  bool fuse_patterns = false;
   /// UserError(lower_failed) when the fusion report has misses.
   bool assert_fusion_clean = false;
   /// Ops the module may use after rewriting; others are written out, or are UserError.
   SupportedOps supported = {};
+  /// Which way ops go that may have kernels and may be written out.
+  KernelDispatch kernel_dispatch = {};
   Device device = Device::standard();  ///< programs are made for it
 };
 

@@ -97,6 +97,60 @@ struct Conv3d {
   }
 };
 
+template <class Sizes>
+struct ConvTransposeLayerOptions {
+  Sizes stride = 1;
+  Sizes padding = 0;
+  Sizes output_padding = 0;
+  Sizes dilation = 1;
+  std::int64_t groups = 1;
+  bool bias = true;
+  Initializer init = lecun_normal;
+  DType dtype = DType::F32;
+};
+template <class Sizes>
+struct ConvTransposeGeometry {
+  Sizes stride = 1;
+  Sizes padding = 0;
+  Sizes output_padding = 0;
+  Sizes dilation = 1;
+  std::int64_t groups = 1;
+};
+
+/// The transpose of a convolution: x [N, in, L] to [N, out, L'], longer by the stride.
+struct ConvTranspose1d {
+  Array w;  ///< [in, out/groups, window]
+  Array b;  ///< [out], or without a value
+  ConvTransposeGeometry<std::int64_t> geometry = {};
+
+  ConvTranspose1d() = default;
+  ConvTranspose1d(std::int64_t in, std::int64_t out, std::int64_t window,
+                  const ConvTransposeLayerOptions<std::int64_t>& options = {});
+  [[nodiscard]] Array operator()(const Array& x, Here where = Here::current()) const;
+  void visit(TreeVisitor& v) {
+    v.visit("w", w);
+    v.visit("b", b);
+    v.visit("geometry", geometry);
+  }
+};
+
+/// The same for volumes: x [N, in, D, H, W] to [N, out, D', H', W'].
+struct ConvTranspose3d {
+  Array w;  ///< [in, out/groups, kD, kH, kW]
+  Array b;  ///< [out], or without a value
+  ConvTransposeGeometry<Triple> geometry = {};
+
+  ConvTranspose3d() = default;
+  ConvTranspose3d(std::int64_t in, std::int64_t out, Triple window,
+                  const ConvTransposeLayerOptions<Triple>& options = {});
+  [[nodiscard]] Array operator()(const Array& x, Here where = Here::current()) const;
+  void visit(TreeVisitor& v) {
+    v.visit("w", w);
+    v.visit("b", b);
+    v.visit("geometry", geometry);
+  }
+};
+
 struct ConvTranspose2dLayerOptions {
   Pair stride = 1;
   Pair padding = 0;

@@ -137,6 +137,57 @@ struct DecoderBlock {
   [[nodiscard]] Array fed(const Array& x, Here where) const;
 };
 
+struct EncoderDecoderOptions {
+  std::int64_t source_vocabulary = 256;
+  std::int64_t vocabulary = 256;
+  std::int64_t context = 256;  ///< places of the longer side
+  std::int64_t width = 128;
+  std::int64_t heads = 4;
+  std::int64_t layers = 4;  ///< of either side
+  double dropout = 0;
+  DType dtype = DType::F32;
+  std::int64_t hidden = 0;  ///< of the feed-forward parts; 0: four times the width
+  Activation activation = Activation::Gelu;
+};
+
+/// A model from one text to another: every place of the source is seen, of the target those up to
+/// its own. The last layer is the table of the target's tokens again.
+struct EncoderDecoder {
+  Embedding sources;
+  Embedding tokens;
+  Embedding places;
+  std::vector<EncoderBlock> encoder;
+  LayerNorm encoder_norm;
+  std::vector<DecoderBlock> decoder;
+  LayerNorm norm;
+  Dropout drop;
+
+  EncoderDecoder() = default;
+  explicit EncoderDecoder(const EncoderDecoderOptions& options);
+  /// What the decoder looks at: [batch, places] to [batch, places, width].
+  [[nodiscard]] Array encode(const Array& source, Here where = Here::current()) const;
+  /// The logits behind every token of the target, [batch, places, vocabulary].
+  [[nodiscard]] Array decode(const Array& target, const Array& memory,
+                             Here where = Here::current()) const;
+  [[nodiscard]] Array operator()(const Array& source, const Array& target,
+                                 Here where = Here::current()) const {
+    return decode(target, encode(source, where), where);
+  }
+  void visit(TreeVisitor& v) {
+    v.visit("sources", sources);
+    v.visit("tokens", tokens);
+    v.visit("places", places);
+    v.visit("encoder", encoder);
+    v.visit("encoder_norm", encoder_norm);
+    v.visit("decoder", decoder);
+    v.visit("norm", norm);
+    v.visit("drop", drop);
+  }
+
+ private:
+  [[nodiscard]] Array embedded(const Embedding& table, const Array& ids, Here where) const;
+};
+
 struct GptOptions {
   std::int64_t vocabulary = 256;
   std::int64_t context = 256;  ///< places that have a position of their own

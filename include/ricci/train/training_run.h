@@ -48,8 +48,8 @@ struct TrainingRunOptions {
   Schedule rate = 0.0;
   /// How many rows or tokens a step learns from.
   std::int64_t examples = 0;
-  /// Steps that are profiled, early in the run; 0: none.
-  std::int64_t profiled = 3;
+  /// Steps that are profiled, early in the run, of which the fastest is kept; 0: none.
+  std::int64_t profiled = 5;
   /// Pressed, the step that is taken is finished, a checkpoint written, and the run ends.
   StopToken stop = {};
   RunProgress* progress = nullptr;

@@ -187,7 +187,7 @@ std::string times(Runs runs) {
   }
   if (out.empty()) return "";
   return section("time", "Where the time of a step goes",
-                 "<p class=\"note\">Measured in a few steps early in the run; rates are "
+                 "<p class=\"note\">The fastest of a few steps early in the run; rates are "
                  "estimates.</p>\n" +
                      out);
 }

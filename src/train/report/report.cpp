@@ -40,6 +40,10 @@ std::string navigation(std::string_view body) {
 }  // namespace
 
 ReportRun read_report_run(const std::string& folder) {
+  if (!std::filesystem::exists(folder + "/log.jsonl")) {
+    throw UserError(ErrorCode::File, fmt::format("'{}' is no folder of a run", folder),
+                    "name one that training has made: there is a log.jsonl in it");
+  }
   ReportRun run;
   run.log = read_run_log(folder + "/log.jsonl");
   run.name = run.log.start.name.empty() ? folder : run.log.start.name;

@@ -4,9 +4,41 @@
 
 #include <cstdint>
 
+#include "ricci/compiler/rewrite/legalize.h"
 #include "ricci/compiler/rewrite/pass.h"
 
 namespace ricci {
+
+/// Products with a bias along their columns, and the function of the sum where nothing else reads
+/// it, as `fused_matmul_bias_act`.
+///   Before: any well-formed graph.
+///   After: what was joined is dead; so it is after all passes of this header.
+[[nodiscard]] PassResult fuse_matmul_bias_act(const Graph& graph);
+
+/// Residual sums of one shape, with a bias or without, and the `layer_norm` along the last axis
+/// behind them, as `fused_residual_ln`. Where the sum is read again it is the second result.
+[[nodiscard]] PassResult fuse_residual_ln(const Graph& graph);
+/// The same for `rms_norm`.
+[[nodiscard]] PassResult fuse_residual_rms_norm(const Graph& graph);
+
+/// `rms_norm` behind the reshape that joins its leading axes, in place of before it.
+[[nodiscard]] PassResult fuse_rms_norm_reshape(const Graph& graph);
+
+/// x·u times silu(x·g), for matrices u and g of one shape, as one product with both side by side
+/// and `fused_swiglu`.
+[[nodiscard]] PassResult fuse_swiglu_dual_matmul(const Graph& graph);
+
+/// One half of a value times silu of the other, as `fused_swiglu`.
+[[nodiscard]] PassResult fuse_swiglu(const Graph& graph);
+
+struct AttentionBlockOptions {
+  /// Batch times sequence. What is saved is starts and walks, which are nothing beside longer ones.
+  std::int64_t most_rows = 64;
+};
+/// Attention over thirds of one product, rotated or not, with the product behind it, as
+/// `fused_attention_block`; sizes that are not known are left alone.
+[[nodiscard]] PassResult fuse_attention_block(const Graph& graph,
+                                              const AttentionBlockOptions& options = {});
 
 /// Joins `gaussian_splat_prepare` and the `gaussian_splat_rasterize` that alone reads it to
 /// `gaussian_splat_render`, whose gradient has a kernel. What says how the scene is read comes from
@@ -30,5 +62,10 @@ struct SharedInputOptions {
 ///   keeps side by side once, not in every run (`CompileOptions::pack_params`).
 [[nodiscard]] PassResult fuse_shared_input_matmul(const Graph& graph,
                                                   const SharedInputOptions& options = {});
+
+/// All of these whose ops are claimed, dense layers and norms first, then regions: what a back end
+/// with kernels for fused ops is given. Ours make the same kernels of the nodes themselves, so it
+/// gains nothing there.
+[[nodiscard]] PassResult fuse_patterns(const Graph& graph, const SupportedOps& supported = {});
 
 }  // namespace ricci

@@ -12,6 +12,7 @@
 #include <initializer_list>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,8 @@ class SupportedOps {
   /// Of a kind, only nodes for which `holds`; `what` says so in errors.
   SupportedOps& require(OpKind kind, std::string what, Condition holds);
 
+  /// Are there nodes of a kind that are supported?
+  [[nodiscard]] bool claims(OpKind kind) const { return all_ || kinds_.contains(kind); }
   [[nodiscard]] bool claims_all() const noexcept { return all_ && conditions_.empty(); }
   [[nodiscard]] bool supports(const Graph& graph, const Node& node) const;
   /// Why not, for errors: the condition that fails, or nothing when the kind is not claimed at all.
@@ -67,6 +70,26 @@ struct UnsupportedNode {
 [[nodiscard]] std::string format_legalize_error(std::string_view backend,
                                                 const std::vector<UnsupportedNode>& nodes);
 
+/// Which way ops go that a back end may have kernels for and that can be written out in others.
+enum class DispatchPolicy : std::uint8_t {
+  PreferNative,  ///< written out only where they are not claimed
+  ForceNative,   ///< never written out
+  ForceCommon,   ///< always written out
+};
+/// What holds for a kind by name comes before the policy; native before common.
+struct KernelDispatch {
+  DispatchPolicy policy = DispatchPolicy::PreferNative;
+  std::set<OpKind> force_native_kinds = {};
+  std::set<OpKind> force_common_kinds = {};
+};
+/// The kinds this is asked of: `group_norm`, `resize` and `gaussian_splat_render`.
+[[nodiscard]] std::span<const OpKind> logical_kernels();
+/// Writes out those that are to be.
+///   Before: any well-formed graph.
+///   After: none is left of a kind that is to be written out.
+[[nodiscard]] PassResult lower_logical_kernels(const Graph& graph, const SupportedOps& supported,
+                                               const KernelDispatch& dispatch = {});
+
 /// Writes out what is not supported: by its expansion; reductions over several axes one by one;
 /// `if` by selection, bounded `while` and scans of known length step by step. Bodies included.
 ///   Before: any well-formed graph.
@@ -77,7 +100,8 @@ struct UnsupportedNode {
 /// The rewritten graph; UserError(unsupported_on_backend) that lists what is left.
 [[nodiscard]] PassResult legalize_or_rewrite_for_backend(const Graph& graph,
                                                          const SupportedOps& supported,
-                                                         std::string_view backend);
+                                                         std::string_view backend,
+                                                         const KernelDispatch& dispatch = {});
 
 /// Makes broadcasting explicit where it is not trivial: an operand of an element-wise op (binary,
 /// compare, where, fma) that is neither of the result's shape, nor one element, nor an exact

@@ -27,11 +27,28 @@ struct RegionLimits {
 [[nodiscard]] PassResult unfuse_elementwise_regions(
     const Graph& graph, const RegionLimits& limits = RegionLimits::unfuse_all());
 
+/// The same under its name in pipelines: regions within the limits stay.
+[[nodiscard]] inline PassResult clip_elementwise_regions(const Graph& graph,
+                                                         const RegionLimits& limits) {
+  return unfuse_elementwise_regions(graph, limits);
+}
+
 /// Writes reductions over several axes as one after the other, the highest axis first. Maxima and
 /// minima are taken over the axes joined into one instead, so that ties share a gradient as before.
 ///   Before: any well-formed graph.
 ///   After: every `reduce` has at most one axis.
 [[nodiscard]] PassResult legalize_multi_axis_reduce(const Graph& graph);
+
+/// Writes reductions as reductions of the last axis: those axes are moved to the end, by one
+/// transpose at most, and joined.
+///   Before: any well-formed graph.
+///   After: every `reduce` of some axes is of the last one alone.
+[[nodiscard]] PassResult lower_non_last_axis_reduce(const Graph& graph);
+
+/// Writes `group_norm` as a reshape, the norm of centred rows, and a scale per channel.
+[[nodiscard]] PassResult lower_group_norm(const Graph& graph);
+/// Writes nearest resizes in moves of elements.
+[[nodiscard]] PassResult lower_resize_nearest_2x(const Graph& graph);
 
 /// Writes out fused ops and `lora_matmul`; `selective_scan` and `gated_delta_net` step by step.
 ///   Before: sequences have known lengths; UserError(needs_static_dim) otherwise.

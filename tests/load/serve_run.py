@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Trains two small language models with `ricci train`, serves each run with `ricci serve`, and asks for
+completions of texts: whole, streamed, with a stop text, and with a prompt of tokens.
+
+    python3 tests/load/serve_run.py build/ricci
+"""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import urllib.request
+
+SMALL = ["--steps", "3", "--batch", "4", "--width", "8", "--layers", "1", "--context", "32",
+         "--evaluate-every", "0", "--sample-every", "0"]
+
+
+def as_letters(data):
+    """Bytes as the letters that a tokenizer.json has for them: GPT-2's."""
+    kept = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [b for b in range(256) if b not in kept]
+    return "".join(chr(b) if b in kept else chr(256 + others.index(b)) for b in data)
+
+
+def check(holds, what):
+    if not holds:
+        sys.exit(f"FAILED: {what}")
+
+
+def ask(port, **body):
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/completions",
+                                     json.dumps(body).encode(),
+                                     {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return answer.read().decode()
+
+
+def completion(port, **body):
+    return json.loads(ask(port, max_tokens=12, temperature=0, **body))["choices"][0]
+
+
+def examine(port, sampled, vocabulary):
+    whole = completion(port, prompt="The ")
+    check(len(whole["tokens"]) == 12 and whole["finish_reason"] == "length", whole)
+    byte_of = {token: text for text, token in vocabulary.items()}
+    written = "".join(byte_of[t] for t in whole["tokens"])
+    check(sampled[4:16] == written, f"{sampled!r} is not 'The ' and {written!r}")
+    tokens = completion(port, prompt=[vocabulary[c] for c in "The\u0120"])
+    check(tokens == whole, f"{tokens} is not {whole}")
+    lines = ask(port, prompt="The ", max_tokens=12, temperature=0, stream=True).split("\n\n")
+    events = [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
+    pieces = [e["choices"][0].get("text", "") for e in events]
+    check("".join(pieces) == whole["text"], f"{pieces} are not {whole['text']!r}")
+    letters = [c for c in whole["text"] if c.isascii()]
+    if letters:
+        stopped = completion(port, prompt="The ", stop=letters[0])
+        check(stopped["finish_reason"] == "stop", f"{stopped} is not stopped by {letters[0]!r}")
+
+
+def serve(tool, folder, kind):
+    run = f"{folder}/{kind}"
+    heads = ["--heads", "2"] if kind == "gpt" else []
+    subprocess.run([tool, "train", kind, *SMALL, *heads, "--out", run], check=True,
+                   stdout=subprocess.DEVNULL)
+    sampled = subprocess.run([tool, "sample", run, "--prompt", "The ", "--length", "14",
+                              "--temperature", "0"], check=True, stdout=subprocess.PIPE).stdout
+    with open(f"{run}/tokenizer.json") as file:
+        vocabulary = json.load(file)["model"]["vocab"]
+    with subprocess.Popen([tool, "serve", run, "--port", "0"], stdout=subprocess.PIPE) as server:
+        try:
+            line = server.stdout.readline().decode()
+            check(line.startswith(f"{kind} at http://"), line)
+            examine(int(re.search(r":(\d+)/", line)[1]), as_letters(sampled), vocabulary)
+        finally:
+            server.send_signal(signal.SIGTERM)
+        check(server.wait(60) == 0, "the server ends well")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in ("gpt", "mamba"):
+            serve(sys.argv[1], folder, kind)
+    print("both runs answered")
+
+
+if __name__ == "__main__":
+    main()
