@@ -19,11 +19,24 @@ T stored(const Tensor& t) {
   return value;
 }
 
+// What a message calls an operand: a number that was written down, or a type.
+std::string operand_text(const Array& x) {
+  const ArrayNode& n = *x.node();
+  if (!n.weak) return x.type().to_string();
+  if (n.kind != ArrayNode::Kind::Number) return fmt::format("a number, {}", name(x.dtype()));
+  const Tensor& value = n.values[0];
+  switch (value.dtype()) {
+    case DType::I64: return fmt::format("the number {}", stored<std::int64_t>(value));
+    case DType::F64: return fmt::format("the number {:#}", stored<double>(value));
+    default: return "a complex number";
+  }
+}
+
 [[noreturn]] void fail_mixed(std::string_view op, const Array& a, const Array& b,
                              std::source_location where) {
   const DType wider = promote(a.dtype(), b.dtype());
   refuse(ErrorCode::DType, "mixed",
-         fmt::format("'{}' of {} and {}", op, a.type().to_string(), b.type().to_string()),
+         fmt::format("'{}' of {} and {}", op, operand_text(a), operand_text(b)),
          fmt::format("cast one of them: cast(x, DType::{})",
                      [&] {
                        std::string upper(name(wider));

@@ -204,6 +204,13 @@ ArrayNodePtr number_node(std::complex<double> value) {
   return weak_node(Tensor::splat(c128(), value), Tensor::splat(c64(), value));
 }
 
+ArrayNodePtr number_node(const Dim& size) {
+  if (size.is_static()) return number_node(size.value());
+  ArrayNodePtr node = op_node(Op(op::DimSize{.dim = size, .dtype = DType::I64}), {}, {});
+  node->weak = true;
+  return node;
+}
+
 ArrayNodePtr tensor_node(const Tensor& value) {
   return value_array(aligned_contiguous(value)).node();
 }
