@@ -94,6 +94,26 @@ TEST(ArrayCalls, SizesAreNumbers) {
   EXPECT_EQ(mean_square.compiled(), 1U);
 }
 
+TEST(ArrayCalls, WhatIsMadeOfNumbersIsANumber) {
+  const Array x = array({1.0, 2.0, 3.0}, {.dtype = DType::F64});
+  const Array some = x > 1.5;
+  const Array factor = where(some, 0.1, 2);
+  EXPECT_EQ(factor.dtype(), DType::F32);
+  EXPECT_EQ((x * factor).to_vector(), (Numbers{2, 2 * 0.1, 3 * 0.1}));  // of 0.1, not of 0.1F
+  EXPECT_EQ((log(Array(2.0)) * x)[0].item(), std::log(2.0));
+  EXPECT_EQ((x + (factor * 3.0 - 1.0)).to_vector()[0], 6);
+  EXPECT_EQ((factor + cast(x, DType::BF16)).dtype(), DType::BF16);
+  (void)factor.tensor();  // looked at, it is what it was
+  EXPECT_EQ((x * factor).to_vector(), (Numbers{2, 2 * 0.1, 3 * 0.1}));
+  const auto f = [&](const Array& v) { return sum(v * where(v > 1.5, 0.1, 2.0)); };
+  EXPECT_EQ(jit(grad(f))(x).to_vector(), (Numbers{2, 0.1, 0.1}));
+  // Arrays stay what they are, and integers are no floats.
+  EXPECT_THROW((void)(x * zeros({})), UserError);
+  EXPECT_THROW((void)(x * array(1.0)), UserError);
+  EXPECT_THROW((void)(x * where(some, 1.0, ones({3}))), UserError);
+  EXPECT_THROW((void)(arange(3) * factor), UserError);
+}
+
 TEST(ArrayCalls, RowsAreGoneThrough) {
   const Array x = reshape(arange(6), {3, 2});
   Numbers sums;
