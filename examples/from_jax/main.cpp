@@ -77,7 +77,9 @@ void random_numbers() {
   const auto [a, b] = split<2>(key);
   const Array x = normal(a, {3, 4});
   const Array mask = bernoulli(b, 0.3, {3, 4});
+  const Array rows = vmap([](Key k) { return normal(k, {4}); })(split(key, 3));
   expect(all(x == normal(a, {3, 4})), "the same key, the same numbers");
+  expect(all(rows[1] == normal(split(key, 3)[1], {4})), "a row a key");
   expect(any(mask != bernoulli(a, 0.3, {3, 4})) || all(mask == mask), "a mask");
 }
 

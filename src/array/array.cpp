@@ -73,6 +73,15 @@ Dim Array::dim(std::int64_t axis) const {
   return shape()[static_cast<std::size_t>(*a)];
 }
 
+ArrayRow Array::end() const {
+  detail::require_valid(*this, "for", {});
+  if (rank() == 0) {
+    detail::refuse(ErrorCode::Shape, "rows", "an array of rank 0 has no rows to go through",
+                   "item() is its only element", node_->where);
+  }
+  return {*this, dim(0).value()};
+}
+
 std::int64_t Array::size() const {
   std::int64_t n = 1;
   for (const Dim& d : shape()) n *= d.value();

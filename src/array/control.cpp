@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "ricci/array/ops.h"
 #include "ricci/op/ops.h"
 #include "ricci/support/error.h"
 
@@ -47,6 +48,37 @@ std::vector<Array> of_types(std::span<const Array> next, std::span<const Array> 
 }
 
 }  // namespace
+
+std::vector<Array> rows_of(std::span<const Array> arrays, std::int64_t from, std::int64_t to,
+                           std::int64_t step, Here where) {
+  std::vector<Array> out;
+  for (const Array& x : arrays) out.push_back(x[Index(slice(from, to, step), where)]);
+  return out;
+}
+
+std::vector<Array> in_turn(std::span<const Array> even, std::span<const Array> odd, Here where) {
+  std::vector<Array> out;
+  for (std::size_t i = 0; i < even.size(); ++i) {
+    const std::int64_t n = odd[i].dim(0).value();
+    const bool longer = even[i].dim(0).value() > n;
+    const Array pairs =
+        stack({longer ? narrow(even[i], 0, 0, n, where) : even[i], odd[i]}, 1, where);
+    Dims shape = odd[i].shape();
+    shape[0] = 2 * n;
+    const Array rows = reshape(pairs, shape, where);
+    out.push_back(longer ? concat({rows, narrow(even[i], 0, n, 1, where)}, 0, where) : rows);
+  }
+  return out;
+}
+
+std::vector<Array> one_by_one(std::span<const Array> first, std::span<const Array> rest,
+                              Here where) {
+  std::vector<Array> out;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    out.push_back(concat({first[i], rest[i]}, 0, where));
+  }
+  return out;
+}
 
 void require_same_structure(std::size_t given, std::size_t wanted, const char* what,
                             std::source_location where) {

@@ -61,6 +61,13 @@ Tensor NestedList::to_tensor(std::optional<DType> dtype, std::source_location wh
   collect(0, found, where);
   const Dims dims(found.dims.begin(), found.dims.end());
   const auto is_float = [](const NestedList* x) { return x->is_float_; };
+  if (std::ranges::any_of(found.numbers, [](const NestedList* x) { return x->is_complex_; })) {
+    std::vector<std::complex<double>> numbers;
+    for (const NestedList* x : found.numbers) {
+      numbers.emplace_back(x->is_float_ ? x->number_ : static_cast<double>(x->whole_), x->imag_);
+    }
+    return Tensor::from_numbers<std::complex<double>>({dtype.value_or(DType::C64), dims}, numbers);
+  }
   if (found.numbers.empty() || std::ranges::any_of(found.numbers, is_float)) {
     std::vector<double> numbers;
     for (const NestedList* x : found.numbers) {
@@ -90,6 +97,13 @@ Array array(const NestedList& values, CreateOptions options, std::source_locatio
 Array full(const Dims& shape, const Array& value, CreateOptions options,
            std::source_location where) {
   detail::require_valid(value, "full", where);
+  for (const Dim& d : shape) {
+    if (d.is_static() && d.value() < 0) {
+      detail::refuse(ErrorCode::Shape, "size",
+                     fmt::format("a size of {} is negative", to_string(shape)),
+                     "sizes are 0 or more", where);
+    }
+  }
   Array x = value;
   if (options.dtype) {
     x = value.node()->weak ? detail::strengthened(value, *options.dtype, where)

@@ -19,11 +19,24 @@ T stored(const Tensor& t) {
   return value;
 }
 
+// What a message calls an operand: a number that was written down, or a type.
+std::string operand_text(const Array& x) {
+  const ArrayNode& n = *x.node();
+  if (!n.weak) return x.type().to_string();
+  if (n.kind != ArrayNode::Kind::Number) return fmt::format("a number, {}", name(x.dtype()));
+  const Tensor& value = n.values[0];
+  switch (value.dtype()) {
+    case DType::I64: return fmt::format("the number {}", stored<std::int64_t>(value));
+    case DType::F64: return fmt::format("the number {:#}", stored<double>(value));
+    default: return "a complex number";
+  }
+}
+
 [[noreturn]] void fail_mixed(std::string_view op, const Array& a, const Array& b,
                              std::source_location where) {
   const DType wider = promote(a.dtype(), b.dtype());
   refuse(ErrorCode::DType, "mixed",
-         fmt::format("'{}' of {} and {}", op, a.type().to_string(), b.type().to_string()),
+         fmt::format("'{}' of {} and {}", op, operand_text(a), operand_text(b)),
          fmt::format("cast one of them: cast(x, DType::{})",
                      [&] {
                        std::string upper(name(wider));
@@ -66,7 +79,7 @@ std::optional<DType> meeting_number(DType number, DType array) {
 }
 
 Array cast_to(const Array& x, DType dtype, std::source_location where) {
-  if (x.node()->weak) return strengthened(x, dtype, where);
+  if (x.node()->weak) return strong_operand(x, dtype, where);
   return x.dtype() == dtype ? x : apply(Op(op::Cast{.to = dtype}), {x}, where);
 }
 
@@ -117,9 +130,26 @@ Array strengthened(const Array& x, std::source_location where) {
   return x.node()->weak ? strengthened(x, x.dtype(), where) : x;
 }
 
+Array strong_operand(const Array& x, DType dtype, std::source_location where) {
+  Array out = strengthened(x, dtype, where);
+  const bool number = x.node()->weak && x.node()->kind == ArrayNode::Kind::Number;
+  if (number && dtype == DType::F32) out.node()->exact = x;
+  return out;
+}
+
+// What is made of numbers alone takes the dtype of a float it meets, as numbers do.
+static void meet_as_number(Array& x, const Array& other, std::source_location where) {
+  const Array& exact = x.node()->exact;
+  if (other.node()->weak || !exact.valid() || other.dtype() == x.dtype()) return;
+  if (!is_float(other.dtype())) return;
+  x = cast_to(exact, other.dtype(), where);
+}
+
 void unify(std::string_view op, Array& a, Array& b, std::source_location where) {
   require_valid(a, op, where);
   require_valid(b, op, where);
+  meet_as_number(a, b, where);
+  meet_as_number(b, a, where);
   const bool a_weak = a.node()->weak;
   const bool b_weak = b.node()->weak;
   if (!a_weak && !b_weak && a.dtype() == b.dtype()) return;

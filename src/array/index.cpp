@@ -335,6 +335,18 @@ Array ArrayAt::add(const Array& given, Here where) const {
   const auto [x, v] = matched(x_, given, where);
   return ricci::where(*mask, ricci::add(x, v, where), x, where);
 }
+Array ArrayAt::subtract(const Array& given, Here where) const {
+  return add(neg(given, where), where);
+}
+Array ArrayAt::factors(const Array& v, Here where) const {
+  return ArrayAt(ones_like(detail::strengthened(x_, where), where), indices_).multiply(v, where);
+}
+Array ArrayAt::divide(const Array& v, Here where) const {
+  return ricci::divide(x_, factors(v, where), where);
+}
+Array ArrayAt::power(const Array& v, Here where) const {
+  return ricci::pow(x_, factors(v, where), where);
+}
 Array ArrayAt::multiply(const Array& given, Here where) const {
   const auto mask = mask_of(x_, indices_);
   if (!mask || given.rank() != 0) return combined(ScatterKind::Mul, given, where);

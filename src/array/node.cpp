@@ -150,6 +150,20 @@ ArrayNodePtr strong_number(const Tensor& value) {
   return node;
 }
 
+// The same op in f64 where all floats among its operands are made of numbers alone; or no value.
+Array made_of_numbers(const Op& op, std::span<const Array> operands, std::source_location where) {
+  if (!op.is<op::Unary>() && !op.is<op::Binary>() && !op.is<op::Where>()) return {};
+  const auto is_number = [](const Array& x) { return x.node()->exact.valid(); };
+  if (std::ranges::none_of(operands, is_number)) return {};
+  std::vector<Array> wide;
+  for (const Array& x : operands) {
+    const DType dtype = x.node()->types[x.result()].dtype;
+    if (!is_number(x) && (is_float(dtype) || is_complex(dtype))) return {};
+    wide.push_back(is_number(x) ? strengthened(x.node()->exact, DType::F64, where) : x);
+  }
+  return apply(op, std::move(wide), where);
+}
+
 // Powers are fast where the exponent is known.
 bool is_exponent(const Graph& graph, NodeId id) {
   return std::ranges::any_of(graph.nodes(), [&](const Node& n) {
@@ -202,6 +216,13 @@ ArrayNodePtr number_node(double value) {
 
 ArrayNodePtr number_node(std::complex<double> value) {
   return weak_node(Tensor::splat(c128(), value), Tensor::splat(c64(), value));
+}
+
+ArrayNodePtr number_node(const Dim& size) {
+  if (size.is_static()) return number_node(size.value());
+  ArrayNodePtr node = op_node(Op(op::DimSize{.dim = size, .dtype = DType::I64}), {}, {});
+  node->weak = true;
+  return node;
 }
 
 ArrayNodePtr tensor_node(const Tensor& value) {
@@ -279,7 +300,7 @@ ArrayNodePtr op_node(Op op, std::vector<Array> operands, std::source_location wh
   for (const Array& x : operands) require_valid(x, op.mnemonic(), where);
   if (!op.is<op::Cast>()) {
     for (Array& x : operands) {
-      if (x.node()->weak) x = strengthened(x, dtype_among(x, operands), where);
+      if (x.node()->weak) x = strong_operand(x, dtype_among(x, operands), where);
     }
   }
   auto node = std::make_shared<ArrayNode>(ArrayNode::Kind::Op);
@@ -289,6 +310,7 @@ ArrayNodePtr op_node(Op op, std::vector<Array> operands, std::source_location wh
   } catch (const Rejection&) {
     explain(op, operands, node->bodies, where);
   }
+  if (node->types[0].dtype == DType::F32) node->exact = made_of_numbers(*node->op, operands, where);
   attach(*node, std::move(operands), where);
   return bounded(std::move(node), where);
 }

@@ -83,6 +83,10 @@ struct ArrayNode : std::enable_shared_from_this<ArrayNode> {
   std::uint32_t uses = 0;    ///< how often the walk came by
   bool walk_inside = false;  ///< it waits, or else it is where the walk ends
 
+  /// Of an f32 that is made of numbers alone: the same in f64, or the number. What it is where it
+  /// meets another dtype.
+  Array exact;
+
   [[nodiscard]] bool is_ready() const noexcept { return ready.load(std::memory_order_acquire); }
 };
 
@@ -128,6 +132,8 @@ inline constexpr std::int64_t ArrayBytes = 1024;
 [[nodiscard]] Array strengthened(const Array& x, DType dtype, std::source_location where);
 /// The same with the dtype it has on its own.
 [[nodiscard]] Array strengthened(const Array& x, std::source_location where);
+/// A number as an operand: it remembers what it was.
+[[nodiscard]] Array strong_operand(const Array& x, DType dtype, std::source_location where);
 /// Two arrays with one dtype: numbers take the other's; UserError(dtype) when something would be
 /// lost, or floats of different widths meet.
 void unify(std::string_view op, Array& a, Array& b, std::source_location where);

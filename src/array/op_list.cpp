@@ -154,15 +154,6 @@ Array gated_delta_net(const Array& q, const Array& k, const Array& v, const Arra
 Array gated_delta_net(const Array& q, const Array& k, const Array& v, const Array& g, const Array& beta, const Array& state, const op::GatedDeltaNet& attributes, Here where) {
   return apply_op(Op(attributes), {q, k, v, g, beta, state}, where);
 }
-Array fft(const Array& x, const op::Fft& attributes, Here where) {
-  return apply_op(Op(attributes), {x}, where);
-}
-Array rfft(const Array& x, const op::Rfft& attributes, Here where) {
-  return apply_op(Op(attributes), {x}, where);
-}
-Array irfft(const Array& x, const op::Irfft& attributes, Here where) {
-  return apply_op(Op(attributes), {x}, where);
-}
 Array frame(const Array& x, const op::Frame& attributes, Here where) {
   return apply_op(Op(attributes), {x}, where);
 }

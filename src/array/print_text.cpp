@@ -1,6 +1,7 @@
 // Text with arrays in it, printed now or when they are computed.
 #include <cstdio>
 #include <mutex>
+#include <ostream>
 
 #include <fmt/args.h>
 #include <fmt/format.h>
@@ -132,6 +133,10 @@ void print_line(const std::string& text) {
 }
 
 }  // namespace detail
+
+std::ostream& operator<<(std::ostream& out, const Type& type) { return out << type.to_string(); }
+std::ostream& operator<<(std::ostream& out, const Dims& shape) { return out << to_string(shape); }
+std::ostream& operator<<(std::ostream& out, DType dtype) { return out << name(dtype); }
 
 void set_print_options(const ArrayPrintOptions& options) {
   detail::Options& o = detail::kept_options();

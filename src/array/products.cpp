@@ -245,6 +245,23 @@ void spread_hidden(std::vector<Term>& terms, const Letters& all, Here where) {
   }
 }
 
+// One letter is one size.
+void require_sizes(const std::vector<Term>& terms, const Letters& all) {
+  std::map<char, std::pair<Dim, std::size_t>> sizes;
+  for (std::size_t k = 0; k < terms.size(); ++k) {
+    for (std::size_t i = 0; i < terms[k].letters.size(); ++i) {
+      const char c = terms[k].letters[i];
+      if (std::isalpha(static_cast<unsigned char>(c)) == 0) continue;
+      const Dim& n = terms[k].x.shape()[i];
+      const auto& [size, first] = sizes.try_emplace(c, n, k).first->second;
+      if (n == size) continue;
+      all.fail(fmt::format("'{}' is {} in operand {}, {}, and {} in operand {}, {}", c,
+                           size.to_string(), first, terms[first].x.type().to_string(),
+                           n.to_string(), k, terms[k].x.type().to_string()));
+    }
+  }
+}
+
 // All in the dtype they meet in: the first finds it, the others follow.
 void unify_terms(std::vector<Term>& terms, Here where) {
   for (int round = 0; round < 2; ++round) {
@@ -262,6 +279,7 @@ Array einsum(std::string_view letters, const std::vector<Array>& operands, Here 
   for (std::size_t i = 0; i < operands.size(); ++i) {
     terms.push_back(without_repeats({operands[i], all.groups[i]}, all, where));
   }
+  require_sizes(terms, all);
   unify_terms(terms, where);
   spread_hidden(terms, all, where);
   // From left to right; what no later operand and no result wants is summed early.
@@ -279,6 +297,20 @@ Array einsum(std::string_view letters, const std::vector<Array>& operands, Here 
   Axes perm;
   for (const char c : all.result) perm.push_back(place(total.letters, c));
   return all.result == total.letters ? total.x : transpose(total.x, perm, where);
+}
+
+Array einsum(std::string_view letters, const Array& a, Here where) {
+  return einsum(letters, std::vector{a}, where);
+}
+Array einsum(std::string_view letters, const Array& a, const Array& b, Here where) {
+  return einsum(letters, std::vector{a, b}, where);
+}
+Array einsum(std::string_view letters, const Array& a, const Array& b, const Array& c, Here where) {
+  return einsum(letters, std::vector{a, b, c}, where);
+}
+Array einsum(std::string_view letters, const Array& a, const Array& b, const Array& c,
+             const Array& d, Here where) {
+  return einsum(letters, std::vector{a, b, c, d}, where);
 }
 
 }  // namespace ricci

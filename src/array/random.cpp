@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <numbers>
 #include <utility>
 
 #include <fmt/format.h>
@@ -45,6 +46,16 @@ Array draw_keys(const Array& key, std::int64_t count, std::source_location where
   return high * Array(std::int64_t{1} << 32) + low;
 }
 
+// One key: several are drawn from one by one.
+const Array& word_of(const Key& key, std::source_location where) {
+  const Array& words = key.words();
+  if (words.rank() == 0) return words;
+  detail::refuse(ErrorCode::Shape, "keys",
+                 fmt::format("{} keys stand where one is drawn from", to_string(words.shape())),
+                 "take one, keys[0], or go through them: vmap(f)(keys), scan(x, keys, body)",
+                 where);
+}
+
 struct Generator {
   std::atomic<std::uint64_t> seed{0};
   std::atomic<std::uint64_t> count{0};
@@ -61,15 +72,18 @@ Key::Key(std::uint64_t seed) : words_(key_array(mixed(seed))) {}
 Key Key::fold_in(const Array& number, std::source_location where) const {
   const Array by = number.node()->weak ? detail::strengthened(number, DType::I64, where)
                                        : cast(number, DType::I64, where);
-  return Key(draw_keys(words_ + by * Array(Golden), 1, where)[0]);
+  return Key(draw_keys(word_of(*this, where) + by * Array(Golden), 1, where)[0]);
 }
 
-std::vector<Key> split(const Key& key, std::int64_t count) {
-  require_memory(count, detail::ArrayBytes, "the number of keys");
-  const Array all = draw_keys(key.words(), count, std::source_location::current());
-  std::vector<Key> out;
-  for (std::int64_t i = 0; i < count; ++i) out.emplace_back(all[i]);
-  return out;
+Keys split(const Key& key, std::int64_t count, std::source_location where) {
+  // Bits, and the words that are made of them.
+  require_memory(count, std::int64_t{4} * sizeof(std::int64_t), "the number of keys");
+  return Keys(draw_keys(word_of(key, where), count, where));
+}
+
+Keys::operator std::vector<Key>() const {
+  require_memory(words().size(), detail::ArrayBytes, "the number of keys");
+  return {begin(), end()};
 }
 
 Key next_key(std::source_location where) {
@@ -112,7 +126,7 @@ Array uniform(const Key& key, const Dims& shape, double low, double high, Random
                                          .dtype = options.dtype,
                                          .key = 0,
                                          .op_seed = 0}),
-                       {key.words()}, where);
+                       {word_of(key, where)}, where);
 }
 
 Array uniform(const Dims& shape, double low, double high, RandomOptions options,
@@ -128,7 +142,7 @@ Array normal(const Key& key, const Dims& shape, double mean, double scale, Rando
                                         .dtype = options.dtype,
                                         .key = 0,
                                         .op_seed = 0}),
-                       {key.words()}, where);
+                       {word_of(key, where)}, where);
 }
 
 Array normal(const Dims& shape, double mean, double scale, RandomOptions options,
@@ -235,6 +249,174 @@ Array permutation(const Key& key, std::int64_t n, std::source_location where) {
 
 Array permutation(const Key& key, const Array& x, std::source_location where) {
   return take(x, permutation(key, x.dim(0).value(), where), 0, where);
+}
+
+Array choice(const Key& key, std::int64_t n, const Dims& shape, const ChoiceOptions& options,
+             std::source_location where) {
+  std::int64_t wanted = 1;
+  for (const Dim& d : shape) wanted *= d.value();
+  if (n < 1 || (!options.replace && wanted > n)) {
+    detail::refuse(ErrorCode::Attr, "choice", fmt::format("'choice' of {} among {}", wanted, n),
+                   "there is something to choose from, and for each draw where nothing is put back",
+                   where);
+  }
+  if (options.p && options.p->shape() != Dims{n}) {
+    detail::refuse(
+        ErrorCode::Shape, "choice",
+        fmt::format("'choice' among {} by probabilities {}", n, options.p->type().to_string()),
+        "one probability for each", where);
+  }
+  if (options.replace && !options.p) return randint(key, shape, 0, n, where);
+  if (options.replace) {
+    Dims rows = shape;
+    rows.emplace_back(n);
+    const Array logits = log(*options.p, where);
+    return categorical(key, broadcast_to(logits, rows, where), where);
+  }
+  if (!options.p) return reshape(permutation(key, n, where)(slice(0, wanted)), shape, where);
+  // The largest of what is made by adding noise are drawn one after the other.
+  const Array noise = gumbel(key, {n}, {.dtype = DType::F64}, where);
+  const Array order =
+      argsort(log(cast(*options.p, DType::F64, where), where) + noise, 0, true, where);
+  return reshape(order(slice(0, wanted)), shape, where);
+}
+
+Array choice(const Key& key, const Array& x, const Dims& shape, const ChoiceOptions& options,
+             std::source_location where) {
+  return take(x, choice(key, x.dim(0).value(), shape, options, where), 0, where);
+}
+
+Array laplace(const Key& key, const Dims& shape, RandomOptions options,
+              std::source_location where) {
+  // Within (-1, 1): the logarithm of 0 is nobody's number.
+  const DType wide = options.dtype == DType::F64 ? DType::F64 : DType::F32;
+  const double edge = wide == DType::F64 ? 1 - 1e-15 : 1 - 1e-7;
+  const Array u = max(uniform(key, shape, -1, 1, {.dtype = wide}, where), -edge, where);
+  return cast(neg(sign(u, where), where) * log1p(neg(abs(u, where), where), where), options.dtype,
+              where);
+}
+
+Array logistic(const Key& key, const Dims& shape, RandomOptions options,
+               std::source_location where) {
+  const double tiny = options.dtype == DType::F64 ? 1e-300 : 1e-37;
+  const Array u = max(wide_uniform(key, shape, options.dtype, where), tiny, where);
+  return cast(log(u, where) - log1p(neg(u, where), where), options.dtype, where);
+}
+
+Array cauchy(const Key& key, const Dims& shape, RandomOptions options, std::source_location where) {
+  const Array u = wide_uniform(key, shape, options.dtype, where);
+  return cast(tan((u - 0.5) * std::numbers::pi, where), options.dtype, where);
+}
+
+Array rademacher(const Key& key, const Dims& shape, std::source_location where) {
+  return 2 * cast(bernoulli(key, 0.5, shape, where), DType::I32, where) - 1;
+}
+
+Array multivariate_normal(const Key& key, const Array& mean, const Array& cov, const Dims& shape,
+                          std::source_location where) {
+  Dims rows = shape;
+  rows.push_back(mean.dim(0));
+  const Array z = normal(key, rows, 0, 1, {.dtype = cov.dtype()}, where);
+  return add(mean, matmul(z, transpose(cholesky(cov, where), {1, 0}, where), where), where);
+}
+
+namespace {
+
+struct Drawn {
+  Key key;
+  Array value, done;
+};
+
+// Draws again, each round with a key of its own, where what was drawn is not taken.
+template <class Draw>
+Array drawn_until_taken(const Key& key, const Array& start, Draw&& draw) {
+  const auto round = [&](const Drawn& s) {
+    const auto [next, now] = split<2>(s.key);
+    const auto [value, taken] = draw(now);
+    return Drawn{next, where(s.done, s.value, value), s.done || taken};
+  };
+  const Drawn first{key, start, zeros(start.shape(), {.dtype = DType::Bool})};
+  return while_loop(first, [](const Drawn& s) { return !all(s.done); }, round).value;
+}
+
+}  // namespace
+
+Array gamma(const Key& key, const Array& a, const Dims& shape, std::source_location where) {
+  const DType dtype = a.dtype() == DType::F64 ? DType::F64 : DType::F32;
+  const Array shapes = stop_gradient(broadcast_to(cast(a, DType::F64, where), shape, where), where);
+  // Marsaglia and Tsang (2000), for a + 1 where a is below 1.
+  const auto [draws, boost] = split<2>(key, where);
+  const Array d = ricci::where(shapes < 1.0, shapes + 1.0, shapes, where) - 1.0 / 3.0;
+  const Array c = 1.0 / sqrt(9.0 * d, where);
+  const Array found = drawn_until_taken(draws, zeros_like(d, where), [&](const Key& k) {
+    const auto [ka, kb] = split<2>(k);
+    const Array x = normal(ka, shape, 0, 1, {.dtype = DType::F64});
+    const Array u = max(uniform(kb, shape, 0, 1, {.dtype = DType::F64}), 1e-300);
+    const Array t = 1.0 + c * x;
+    const Array v = t * t * t;
+    const Array bound = 0.5 * x * x + d - d * v + d * log(ricci::where(v > 0.0, v, 1.0));
+    return std::pair{d * v, v > 0.0 && log(u) < bound};
+  });
+  const Array u = max(uniform(boost, shape, 0, 1, {.dtype = DType::F64}, where), 1e-300, where);
+  const Array lifted = found * pow(u, 1.0 / shapes, where);
+  return cast(ricci::where(shapes < 1.0, lifted, found, where), dtype, where);
+}
+
+Array beta(const Key& key, const Array& a, const Array& b, const Dims& shape,
+           std::source_location where) {
+  const auto [ka, kb] = split<2>(key, where);
+  const Array x = gamma(ka, a, shape, where);
+  const Array y = gamma(kb, b, shape, where);
+  return div(x, add(x, y, where), where);
+}
+
+Array dirichlet(const Key& key, const Array& alpha, const Dims& shape, std::source_location where) {
+  Dims rows = shape;
+  rows.push_back(alpha.dim(0));
+  const Array x = gamma(key, alpha, rows, where);
+  return div(x, sum(x, -1, true, where), where);
+}
+
+Array poisson(const Key& key, const Array& rate, const Dims& shape, std::source_location where) {
+  const Array rates =
+      stop_gradient(broadcast_to(cast(rate, DType::F64, where), shape, where), where);
+  const auto [few, many] = split<2>(key, where);
+  // Of small rates the steps that fit into it are counted; of large ones Hörmann's transformed
+  // rejection (1993).
+  const Array small = rates < 10.0;
+  struct Steps {
+    Key key;
+    Array room, count;
+  };
+  const Steps first{few, ricci::where(small, rates, -1.0, where),
+                    full(shape, -1, {.dtype = DType::I32}, where)};
+  const Array counted = while_loop(
+                            first, [](const Steps& s) { return any(s.room >= 0.0); },
+                            [&](const Steps& s) {
+                              const auto [next, now] = split<2>(s.key);
+                              const Array step = exponential(now, shape, {.dtype = DType::F64});
+                              const Array more = cast(s.room >= 0.0, DType::I32);
+                              return Steps{next, s.room - step, s.count + more};
+                            })
+                            .count;
+  const Array lam = ricci::where(small, 10.0, rates, where);
+  const Array b = 0.931 + 2.53 * sqrt(lam, where);
+  const Array slope = -0.059 + 0.02483 * b;
+  const Array height = 1.1239 + 1.1328 / (b - 3.4);
+  const Array sure = 0.9277 - 3.6224 / (b - 2.0);
+  const Array found = drawn_until_taken(many, zeros_like(lam, where), [&](const Key& k) {
+    const auto [ku, kv] = split<2>(k);
+    const Array u = uniform(ku, shape, 0, 1, {.dtype = DType::F64}) - 0.5;
+    const Array v = max(uniform(kv, shape, 0, 1, {.dtype = DType::F64}), 1e-300);
+    const Array us = max(0.5 - abs(u), 1e-300);
+    const Array n = floor((2.0 * slope / us + b) * u + lam + 0.43);
+    const Array possible = n >= 0.0 && !(us < 0.013 && v > us);
+    const Array weight = log(v * height / (slope / (us * us) + b));
+    const Array likely =
+        weight <= n * log(lam) - lam - lgamma(ricci::where(n >= 0.0, n, 0.0) + 1.0);
+    return std::pair{n, (us >= 0.07 && v <= sure) || (possible && likely)};
+  });
+  return ricci::where(small, counted, cast(found, DType::I32, where), where);
 }
 
 Array rand(const Dims& shape, std::source_location where) {

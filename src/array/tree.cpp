@@ -7,7 +7,9 @@
 #include <fmt/ranges.h>
 
 #include "ricci/array/blocks.h"
+#include "ricci/array/create.h"
 #include "ricci/array/map_axis.h"
+#include "ricci/array/ops.h"
 #include "ricci/support/error.h"
 
 #include "array/node.h"
@@ -39,6 +41,31 @@ std::vector<MapAxis::Axis> MapAxis::for_slots(const std::vector<const Array*>& s
 }
 
 namespace detail {
+
+Array joined(std::span<const Array> arrays, Here where) {
+  std::vector<Array> rows;
+  for (const Array& x : arrays) rows.push_back(reshape(strengthened(x, where), {-1}, where));
+  return rows.empty() ? zeros({0}, {}, where) : concat(rows, 0, where);
+}
+
+std::vector<Array> cut_into(const Array& flat, std::span<const Array> like) {
+  require_valid(flat, "unravel", {});
+  std::int64_t total = 0;
+  for (const Array& x : like) total += x.size();
+  if (flat.type().dims != Dims{total}) {
+    refuse(ErrorCode::Shape, "unravel",
+           fmt::format("a tree of {} elements is made of {}", total, flat.type().to_string()),
+           "a vector of as many elements as the tree has", flat.node()->where);
+  }
+  std::vector<Array> out;
+  std::int64_t at = 0;
+  for (const Array& x : like) {
+    const std::int64_t n = x.size();
+    out.push_back(reshape(narrow(flat, 0, at, n), x.shape()));
+    at += n;
+  }
+  return out;
+}
 
 std::size_t leaf_number(const std::vector<std::string>& names, std::string_view name) {
   const auto it = std::ranges::find(names, name);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -26,24 +27,28 @@ void require_factor(double value, std::string_view name) {
                   fmt::format("a group's {} is {}, not a number from 0 on", name, value));
 }
 
+UpdateRule with_weight_decay(UpdateRule rule, double decay) {
+  bool found = false;
+  const auto set = [&](std::string_view name, auto& value, SettingRange) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, double>) {
+      if (name != "weight_decay") return;
+      value = decay;
+      found = true;
+    }
+  };
+  std::visit([&](auto& o) { o.fields(o, set); }, rule.optimizer);
+  if (found) return rule;
+  throw UserError(ErrorCode::Attr, fmt::format("{} has no weight decay that could be changed",
+                                               name(rule.optimizer)));
+}
+
 // The optimiser of a group: its own or that of all, with its decay.
 UpdateRule rule_of(const ParamGroup& group, const Optimizer& of_all) {
   require_factor(group.learning_rate_factor, "learning_rate_factor");
   UpdateRule rule{group.optimizer.value_or(of_all), group.learning_rate_factor};
   if (!group.weight_decay) return rule;
   require_factor(*group.weight_decay, "weight_decay");
-  bool found = false;
-  const auto set = [&](std::string_view name, auto& value, SettingRange) {
-    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, double>) {
-      if (name != "weight_decay") return;
-      value = *group.weight_decay;
-      found = true;
-    }
-  };
-  std::visit([&](auto& o) { o.fields(o, set); }, rule.optimizer);
-  if (found) return rule;
-  throw UserError(ErrorCode::Attr, fmt::format("{} has no weight decay that a group could change",
-                                               name(rule.optimizer)));
+  return with_weight_decay(std::move(rule), *group.weight_decay);
 }
 
 void require_trainable(const Graph& graph, const std::vector<std::string>& names) {
@@ -104,6 +109,7 @@ TrainedParams trained_params(const Graph& graph, const TrainingOptions& options)
   std::vector<std::size_t> members(options.groups.size());
   std::vector<std::string> names = candidates(graph, options);
   std::vector<std::string> kept;
+  std::map<std::size_t, std::size_t> without_decay;  // rules by those they are made of
   for (const std::string& name : names) {
     const Type& type = graph.type({graph.find_or_throw(name), 0});
     const auto group = std::ranges::find_if(
@@ -113,7 +119,14 @@ TrainedParams trained_params(const Graph& graph, const TrainingOptions& options)
     if (grouped) ++members[at];
     if (grouped && group->frozen) continue;
     kept.push_back(name);
-    made.params.push_back({name, grouped ? at + 1 : 0});
+    std::size_t rule = grouped ? at + 1 : 0;
+    const bool decided = grouped && group->weight_decay.has_value();
+    if (options.decay && !decided && !options.decay(name)) {
+      const auto [place, fresh] = without_decay.try_emplace(rule, made.rules.size());
+      if (fresh) made.rules.push_back(with_weight_decay(made.rules[rule], 0));
+      rule = place->second;
+    }
+    made.params.push_back({name, rule});
   }
   require_members(options, members);
   if (kept.empty()) {

@@ -122,6 +122,7 @@ TrainerState::TrainerState(ModelLeaves leaves, Optimizer optimizer, TrainerOptio
   impl_->is_buffer = std::move(leaves.is_buffer);
   impl_->options = std::move(options);
   impl_->options.training.optimizer = std::move(optimizer);
+  if (impl_->options.decay) impl_->options.training.decay = impl_->options.decay;
   impl_->session.emplace(impl_->options.device ? *impl_->options.device : current_device());
   impl_->where = where;
   impl_->options.training.params = impl_->trained();

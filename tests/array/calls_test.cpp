@@ -1,6 +1,10 @@
 // Calls that people write: all of them compile, and errors point at them.
+#include <array>
 #include <cmath>
+#include <complex>
 #include <functional>
+#include <span>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
@@ -69,6 +73,126 @@ TEST(ArrayCalls, BranchesMayGiveNumbers) {
   EXPECT_EQ(cond(x > 0.0, [&] { return x; }, [] { return 1.0; }).item(), 5);
   EXPECT_EQ(cond(true, [] { return 1; }, [] { return 2; }).item(), 1);
   EXPECT_EQ(switch_(2, [] { return 1.0; }, [&] { return x; }, [] { return 7; }).item(), 7);
+}
+
+TEST(ArrayCalls, SizesAreNumbers) {
+  const Array x = reshape(arange(6, {.dtype = DType::F64}), {2, 3});
+  EXPECT_EQ((sum(x, 1) / x.dim(1)).to_vector(), (Numbers{1, 4}));
+  EXPECT_EQ((x.dim(0) * arange(2)).to_vector(), (Numbers{0, 2}));
+  // Of sizes with names too: one program for all of them, and its gradient.
+  const auto mean_square =
+      jit([](const Array& v) { return sum(v * v) / v.dim(0); }, {.symbolic = {{0, {"n"}}}});
+  const auto slope = jit(
+      [](const Array& v) { return grad([](const Array& w) { return sum(w * w) / w.dim(0); })(v); },
+      {.symbolic = {{0, {"n"}}}});
+  for (std::int64_t n = 1; n < 5; ++n) {
+    const Array v = arange(n, {.dtype = DType::F32}) + 1.0;
+    EXPECT_FLOAT_EQ(static_cast<float>(mean_square(v).item()),
+                    static_cast<float>(mean(v * v).item()));
+    EXPECT_TRUE(allclose(slope(v), 2.0 * v / n)) << n;
+  }
+  EXPECT_EQ(mean_square.compiled(), 1U);
+}
+
+TEST(ArrayCalls, WhatIsMadeOfNumbersIsANumber) {
+  const Array x = array({1.0, 2.0, 3.0}, {.dtype = DType::F64});
+  const Array some = x > 1.5;
+  const Array factor = where(some, 0.1, 2);
+  EXPECT_EQ(factor.dtype(), DType::F32);
+  EXPECT_EQ((x * factor).to_vector(), (Numbers{2, 2 * 0.1, 3 * 0.1}));  // of 0.1, not of 0.1F
+  EXPECT_EQ((log(Array(2.0)) * x)[0].item(), std::log(2.0));
+  EXPECT_EQ((x + (factor * 3.0 - 1.0)).to_vector()[0], 6);
+  EXPECT_EQ((factor + cast(x, DType::BF16)).dtype(), DType::BF16);
+  (void)factor.tensor();  // looked at, it is what it was
+  EXPECT_EQ((x * factor).to_vector(), (Numbers{2, 2 * 0.1, 3 * 0.1}));
+  const auto f = [&](const Array& v) { return sum(v * where(v > 1.5, 0.1, 2.0)); };
+  EXPECT_EQ(jit(grad(f))(x).to_vector(), (Numbers{2, 0.1, 0.1}));
+  // Arrays stay what they are, and integers are no floats.
+  EXPECT_THROW((void)(x * zeros({})), UserError);
+  EXPECT_THROW((void)(x * array(1.0)), UserError);
+  EXPECT_THROW((void)(x * where(some, 1.0, ones({3}))), UserError);
+  EXPECT_THROW((void)(arange(3) * factor), UserError);
+}
+
+TEST(ArrayCalls, RowsAreGoneThrough) {
+  const Array x = reshape(arange(6), {3, 2});
+  Numbers sums;
+  for (const Array row : x) sums.push_back(sum(row).item());  // NOLINT: rows are made as they come
+  EXPECT_EQ(sums, (Numbers{1, 5, 9}));
+  const std::vector<Array> rows(x.begin(), x.end());
+  EXPECT_EQ(rows[2].to_vector(), (Numbers{4, 5}));
+  for (const Array row : zeros({0, 2})) FAIL() << row;
+  EXPECT_THROW((void)array(1.0).end(), UserError);
+}
+
+TEST(ArrayCalls, ComplexNumbersOfCppAreNumbers) {
+  using namespace std::complex_literals;
+  const Array x = array({1.0, 2.0});
+  EXPECT_EQ((1i * x).dtype(), DType::C64);
+  EXPECT_EQ(imag(x + 2.0i).to_vector(), (Numbers{2, 2}));
+  EXPECT_EQ((std::complex<float>(0, 1) * x).dtype(), DType::C64);
+  EXPECT_EQ(imag(array({{1i, 2.0}, {3, 4i}})).to_vector(), (Numbers{1, 0, 0, 4}));
+}
+
+TEST(ArrayCalls, ElementsComeFromWhateverHoldsThem) {
+  float raw[] = {1, 2, 3};
+  const std::array<std::int32_t, 2> fixed = {4, 5};
+  EXPECT_EQ(array(raw).to_vector(), (Numbers{1, 2, 3}));
+  EXPECT_EQ(array(fixed).dtype(), DType::I32);
+  EXPECT_EQ(array(std::span<float>(raw)).to_vector(), (Numbers{1, 2, 3}));
+  EXPECT_EQ(array(std::span<const float>(raw), {3, 1}).shape(), (Dims{3, 1}));
+  EXPECT_EQ(array({1.0, 2.0, 3.0}).dtype(), DType::F32);  // a list, not a C array
+  EXPECT_THROW((void)zeros({2, -1}), UserError);
+}
+
+TEST(ArrayCalls, TypesPrint) {
+  std::ostringstream out;
+  const Array x = ones({2, 3});
+  out << x.dtype() << ' ' << x.shape() << ' ' << x.dim(1) << ' ' << x.type();
+  EXPECT_EQ(out.str(), "f32 [2, 3] 3 f32[2, 3]");
+  EXPECT_EQ(formatted("{} {} {}", x.dtype(), x.shape(), x.dim(0)), "f32 [2, 3] 2");
+}
+
+TEST(ArrayCalls, MessagesNameNumbersAndLetters) {
+  const auto said = [](const auto& f) {
+    try {
+      (void)f();
+    } catch (const UserError& e) {
+      return std::string(e.what());
+    }
+    return std::string("nothing");
+  };
+  const Array i = array({1, 2, 3});
+  EXPECT_NE(said([&] { return i * 0.5; }).find("'mul' of i32[3] and the number 0.5\n"),
+            std::string::npos);
+  EXPECT_NE(said([&] {
+              return einsum("ij,jk->ik", ones({2, 3}), ones({2, 4}));
+            }).find("'j' is 3 in operand 0, f32[2, 3], and 2 in operand 1, f32[2, 4]"),
+            std::string::npos);
+}
+
+TEST(ArrayCalls, TreesAreReducedAndRaveled) {
+  struct Params {
+    Array w;
+    std::vector<Array> b;
+  };
+  const Params p{array({{1.0, 2.0}, {3.0, 4.0}}), {array({5.0}), array(6.0)}};
+  const auto more = [](const Array& a, const Array& x) { return a + sum(x); };
+  EXPECT_EQ(tree_reduce(more, p, 0.0).item(), 21);
+  const auto [flat, unravel] = ravel_tree(p);
+  EXPECT_EQ(flat.to_vector(), (Numbers{1, 2, 3, 4, 5, 6}));
+  const Params twice = unravel(flat * 2.0);
+  EXPECT_EQ(twice.w.to_vector(), (Numbers{2, 4, 6, 8}));
+  EXPECT_EQ(twice.b[1].item(), 12);
+  EXPECT_THROW((void)unravel(ones({5})), UserError);
+  EXPECT_EQ(sum(zeros_like(p).w + ones_like(p).w).item(), 4);
+  // A Newton step on all params at once.
+  const auto loss = [&](const Array& v) {
+    const Params q = unravel(v);
+    return sum(square(q.w - 1.0)) + sum(square(q.b[0])) + square(q.b[1] - 2.0);
+  };
+  const Array step = solve(hessian(loss)(flat), grad(loss)(flat));
+  EXPECT_TRUE(allclose(flat - step, array({1.0, 1.0, 1.0, 1.0, 0.0, 2.0}), 0, 1e-5));
 }
 
 TEST(ArrayTraces, ATypeStandsForAnArray) {

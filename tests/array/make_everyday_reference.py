@@ -1,4 +1,4 @@
-"""Writes tests/array/everyday_values.inc: what PyTorch and JAX give for the calls of everyday_test.cpp."""
+"""Writes tests/array/{everyday,signal}_values.inc: what PyTorch, JAX and SciPy give for the calls of {everyday,signal}_test.cpp."""
 
 import jax
 import jax.numpy as jnp
@@ -43,12 +43,72 @@ CASES = {
 }
 
 
+
+jax.config.update("jax_enable_x64", True)
+import scipy.special as special  # noqa: E402
+import scipy.stats as stats  # noqa: E402
+
+fft = np.fft
+z = np.array([0.1 + 1j, 0.2 - 0.5j, 0.3 + 0.25j, -0.4, 2.0])
+grid = np.sin(0.7 * np.arange(24.0)).reshape(4, 6)
+rows = np.arange(15.0).reshape(5, 3) - 4
+ids = np.array([0, 2, 2, 0, 2])
+wide = np.array([-3.7, -2.25, -0.5, 0.1, 0.5, 1.0, 1.5, 2.0, 3.3, 10.0, 171.5, 1e5])
+shares = np.array([1e-300, 1e-20, 1e-3, 0.02425, 0.3, 0.5, 0.7, 0.999, 1 - 1e-12])
+inner = np.array([-1 + 1e-15, -0.999999, -0.7, 0.0, 1e-30, 0.3, 0.95, 1 - 1e-10])
+
+
+def parts(v):
+    v = np.asarray(v)
+    return np.stack([v.real, v.imag])
+
+
+def slopes(f, v):
+    return jax.vmap(jax.grad(f))(jnp.array(v))
+
+
+SIGNAL = {
+    "fft": parts(fft.fft(z)), "fft_real": parts(fft.fft(grid)), "fft_axis": parts(fft.fft(grid, axis=0)),
+    "fft_long": parts(fft.fft(z, 8)), "fft_short": parts(fft.fft(z, 3)), "ifft": parts(fft.ifft(z)),
+    "rfft": parts(fft.rfft(grid)), "rfft_long": parts(fft.rfft(grid, 9)), "irfft": fft.irfft(z), "irfft_odd": fft.irfft(z, 9),
+    "fft2": parts(fft.fft2(grid)), "ifft2": parts(fft.ifft2(grid)), "fftn": parts(fft.fftn(grid.reshape(2, 2, 6))),
+    "rfft2": parts(fft.rfft2(grid)), "fftshift": fft.fftshift(grid), "ifftshift": fft.ifftshift(np.arange(5.0)),
+    "fftfreq": fft.fftfreq(7, 0.5), "fftfreq_even": fft.fftfreq(6), "rfftfreq": fft.rfftfreq(6), "angle": np.angle(z),
+    "fft_slope": jax.grad(lambda v: jnp.sum(jnp.abs(jnp.fft.fft2(v)) ** 3))(jnp.array(grid)),
+    "convolve": np.convolve(grid[0], [1.0, 2, -1, 0.5]), "convolve_same": np.convolve(grid[0], [1.0, 2, -1, 0.5], "same"),
+    "convolve_valid": np.convolve([1.0, 2], grid[0], "valid"), "correlate": np.correlate(grid[0], [1.0, 2, -1], "valid"),
+    "correlate_full": np.correlate([1.0, 2, -1], grid[0], "full"), "correlate_same": np.correlate(grid[0], [1.0, 2, -1, 4], "same"),
+    "hanning": np.hanning(7), "hamming": np.hamming(6), "blackman": np.blackman(5),
+    "segment_sum": jax.ops.segment_sum(rows, ids, 4), "segment_prod": jax.ops.segment_prod(rows, ids, 4),
+    "segment_max": jax.ops.segment_max(rows, ids, 3)[::2], "segment_min": jax.ops.segment_min(rows, ids, 3)[::2],
+    "histogram": np.histogram(grid, 5)[0], "histogram_edges": np.histogram(grid, 5)[1],
+    "histogram_range": np.histogram(np.array([0, 1, 2, 3, 4, 2, -1]), 4, (0, 4))[0],
+    "unique": np.unique(np.array([3.0, 1, 3, -2, 1])), "isin": np.isin([[1, 2], [3, 4]], [4, 1, 7]),
+    "argwhere": np.argwhere(rows[:2] > -3), "tril_rows": np.tril_indices(3, -1)[0], "tril_columns": np.tril_indices(3, -1)[1],
+    "triu_rows": np.triu_indices(3)[0], "unravel_columns": np.unravel_index(np.array([0, 7, 23]), (2, 3, 4))[2],
+    "unravel_middle": np.unravel_index(np.array([0, 7, 23]), (2, 3, 4))[1],
+    "select": np.select([rows < -1, rows > 5], [rows * 2, rows * 10], 7.0),
+    "erfinv": special.erfinv(inner), "erfinv_slope": np.sqrt(np.pi) / 2 * np.exp(special.erfinv(inner[1:7]) ** 2),
+    "lgamma": special.gammaln(wide), "lgamma_slope": special.digamma(wide), "digamma": special.digamma(wide),
+    "digamma_slope": special.polygamma(1, wide[3:]), "betaln": special.betaln([0.5, 2.0, 30.0], [1.5, 3.0, 0.1]),
+    "ndtr": special.ndtr(wide[:10]), "ndtri": special.ndtri(shares), "ndtri_slope": slopes(jax.scipy.special.ndtri, shares[2:8]),
+    "normal_logpdf": stats.norm.logpdf(wide, 0.5, 2.0), "entr": special.entr(np.array([-1.0, 0.0, 0.5, 2.0])),
+    "xlog1py": special.xlog1py([0.0, 2, -1], [-1.0, 3, 0.5]), "cumlogsumexp": jax.lax.cumlogsumexp(jnp.array(rows[:, 0])),
+    "associative": jnp.cumprod(jnp.array([1.5, -2, 0.5, 3, 1, -1, 2]), 0),
+}
+
+
 def number(v):
     return "NAN" if np.isnan(v) else repr(float(np.float32(v)))
 
 
-lines = ["// Written by make_everyday_reference.py."]
-for name, value in CASES.items():
-    values = np.asarray(value).astype(np.float64).ravel()
-    lines.append('{"%s", {%s}},' % (name, ", ".join(number(v) for v in values)))
-open(__file__.replace("make_everyday_reference.py", "everyday_values.inc"), "w").write("\n".join(lines) + "\n")
+def wide_number(v):
+    return "NAN" if np.isnan(v) else ("INFINITY" if v > 0 else "-INFINITY") if np.isinf(v) else repr(float(v))
+
+
+for cases, file, text in (CASES, "everyday_values.inc", number), (SIGNAL, "signal_values.inc", wide_number):
+    lines = ["// Written by make_everyday_reference.py."]
+    for name, value in cases.items():
+        values = np.asarray(value).astype(np.float64).ravel()
+        lines.append('{"%s", {%s}},' % (name, ", ".join(text(v) for v in values)))
+    open(__file__.replace("make_everyday_reference.py", file), "w").write("\n".join(lines) + "\n")

@@ -38,7 +38,8 @@ bool is_left_out(const OpDescriptor& d, const Named& n) {
       "where",           "cast",     "stop_gradient", "reshape", "transpose",
       "narrow",          "concat",   "pad",           "softmax", "sort",
       "matmul",          "cholesky", "eigh",          "det",     "reverse",
-      "take_along_axis", "dim_size", "expand"};
+      "take_along_axis", "dim_size", "expand",        "fft",     "rfft",
+      "irfft"};
   const std::string& name = n.builder;
   if (d.op_class == OpClass::Leaf || d.op_class == OpClass::Control ||
       d.op_class == OpClass::Custom || d.op_class == OpClass::Block) {

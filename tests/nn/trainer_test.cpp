@@ -292,6 +292,26 @@ TEST(NnTrainingScope, GivesAModelWithItsBuffers) {
   EXPECT_NE(refusal([&] { start.mean.update(x); }).find("outside of training"), std::string::npos);
 }
 
+TEST(NnTrainer, DecaysWhatItIsToldTo) {
+  struct Pair {
+    Array w = ones({2}), b = ones({2});
+  };
+  const auto flat = [](const Pair& p, const Array& x) { return 0.0 * (sum(p.w) + sum(p.b) + x); };
+  const auto is_weight = [](std::string_view name) { return name.ends_with("w"); };
+  Trainer train(Pair{}, flat, AdamW{.learning_rate = 0.5, .weight_decay = 0.5},
+                {.decay = is_weight});
+  (void)train(array(1.0));
+  EXPECT_EQ(train.model().w.to_vector(), (Numbers{0.75, 0.75}));
+  EXPECT_EQ(train.model().b.to_vector(), (Numbers{1, 1}));
+  // A group that says how much is not asked.
+  Trainer grouped(
+      Pair{}, flat, AdamW{.learning_rate = 0.5, .weight_decay = 0.5},
+      {.decay = is_weight, .training = {.groups = {{.params = {"b"}, .weight_decay = 0.25}}}});
+  (void)grouped(array(1.0));
+  EXPECT_EQ(grouped.model().w.to_vector(), (Numbers{0.75, 0.75}));
+  EXPECT_EQ(grouped.model().b.to_vector(), (Numbers{0.875, 0.875}));
+}
+
 // A struct with a constructor is a tree when it says how it is walked.
 struct Scale {
   explicit Scale(std::int64_t n) : w(ones({n})) {}

@@ -19,6 +19,7 @@
 #include <concepts>
 #include <cstdint>
 #include <iosfwd>
+#include <iterator>
 #include <memory>
 #include <source_location>
 #include <span>
@@ -35,6 +36,7 @@ namespace ricci {
 
 class Array;
 class ArrayAt;
+class ArrayRow;
 struct Operand;
 enum class ScatterKind : std::uint8_t;
 /// Where a function was called: for messages.
@@ -49,6 +51,7 @@ using ArrayNodePtr = std::shared_ptr<ArrayNode>;
 [[nodiscard]] ArrayNodePtr number_node(double value);
 [[nodiscard]] ArrayNodePtr number_node(std::complex<double> value);
 [[nodiscard]] ArrayNodePtr tensor_node(const Tensor& value);
+[[nodiscard]] ArrayNodePtr number_node(const Dim& size);
 
 /// UserError(dtype) when it is too large for an i64.
 [[nodiscard]] std::int64_t whole_number(std::uint64_t value);
@@ -77,8 +80,13 @@ class Array {
   /// A number, which takes the dtype of what it meets.
   template <detail::Number T>
   Array(T value) : node_(detail::number_node(detail::as_number(value))) {}  // NOLINT
-  Array(std::complex<double> value) : node_(detail::number_node(value)) {}  // NOLINT
-  Array(const Tensor& value) : node_(detail::tensor_node(value)) {}         // NOLINT
+  template <std::floating_point T>
+  Array(std::complex<T> value)  // NOLINT
+      : node_(detail::number_node(std::complex<double>(value))) {}
+  Array(const Tensor& value) : node_(detail::tensor_node(value)) {}  // NOLINT
+  /// A size, which is a number like others: sum(x) / x.dim(0), of sizes with names too.
+  template <std::same_as<Dim> T>
+  Array(const T& size) : node_(detail::number_node(size)) {}  // NOLINT
   Array(detail::ArrayNodePtr node, std::uint32_t result)
       : node_(std::move(node)), result_(result) {}
 
@@ -138,6 +146,10 @@ class Array {
   explicit operator T() const {
     return static_cast<T>(item());
   }
+
+  /// The slices of the first axis: for (Array row : x).
+  [[nodiscard]] ArrayRow begin() const;
+  [[nodiscard]] ArrayRow end() const;
 
   /// As NumPy prints it: `[[1. 2.]\n [3. 4.]]`, long ones elided.
   [[nodiscard]] std::string str() const;
@@ -245,11 +257,21 @@ class ArrayAt {
   [[nodiscard]] Array get() const;
   [[nodiscard]] Array set(const Array& v, Here where = Here::current()) const;
   [[nodiscard]] Array add(const Array& v, Here where = Here::current()) const;
+  [[nodiscard]] Array subtract(const Array& v, Here where = Here::current()) const;
   [[nodiscard]] Array multiply(const Array& v, Here where = Here::current()) const;
+  [[nodiscard]] Array divide(const Array& v, Here where = Here::current()) const;
+  [[nodiscard]] Array power(const Array& v, Here where = Here::current()) const;
   [[nodiscard]] Array min(const Array& v, Here where = Here::current()) const;
   [[nodiscard]] Array max(const Array& v, Here where = Here::current()) const;
+  /// f of what is there, put there: once for a place that is named twice.
+  template <std::invocable<Array> F>
+  [[nodiscard]] Array apply(F&& f, Here where = Here::current()) const {
+    return set(f(get()), where);
+  }
 
  private:
+  /// 1 everywhere, multiplied by v at the place.
+  [[nodiscard]] Array factors(const Array& v, Here where) const;
   [[nodiscard]] Array combined(ScatterKind kind, const Array& v, Here where) const;
 
   Array x_;
@@ -269,7 +291,42 @@ struct Operand {
   template <detail::Number T>
   Operand(T value, std::source_location w = std::source_location::current())  // NOLINT
       : array(value), where(w) {}
+  template <std::floating_point T>
+  Operand(std::complex<T> value,
+          std::source_location w = std::source_location::current())  // NOLINT
+      : array(value), where(w) {}
+  template <std::same_as<Dim> T>
+  Operand(const T& size, std::source_location w = std::source_location::current())  // NOLINT
+      : array(size), where(w) {}
 };
+
+/// Where a walk over the slices of the first axis is.
+class ArrayRow {
+ public:
+  using value_type = Array;
+  using reference = Array;
+  using pointer = void;
+  using difference_type = std::ptrdiff_t;
+  using iterator_category = std::input_iterator_tag;
+
+  ArrayRow(Array x, std::int64_t row) : x_(std::move(x)), row_(row) {}
+  [[nodiscard]] Array operator*() const { return x_[row_]; }
+  ArrayRow& operator++() {
+    ++row_;
+    return *this;
+  }
+  ArrayRow operator++(int) {
+    ArrayRow before = *this;
+    ++row_;
+    return before;
+  }
+  friend bool operator==(const ArrayRow& a, const ArrayRow& b) { return a.row_ == b.row_; }
+
+ private:
+  Array x_;
+  std::int64_t row_;
+};
+inline ArrayRow Array::begin() const { return {*this, 0}; }
 
 inline Array& operator+=(Array& a, Operand b) { return a = a + std::move(b); }
 inline Array& operator-=(Array& a, Operand b) { return a = a - std::move(b); }

@@ -194,6 +194,46 @@ template <class Carry, class Xs, class Body>
   }
 }
 
+namespace detail {
+
+/// Rows from, from + step, … before `to`, of every array of a tree.
+[[nodiscard]] std::vector<Array> rows_of(std::span<const Array> arrays, std::int64_t from,
+                                         std::int64_t to, std::int64_t step, Here where);
+/// Rows of two in turn, the first one's first.
+[[nodiscard]] std::vector<Array> in_turn(std::span<const Array> even, std::span<const Array> odd,
+                                         Here where);
+[[nodiscard]] std::vector<Array> one_by_one(std::span<const Array> first,
+                                            std::span<const Array> rest, Here where);
+
+template <class T, class F>
+T associative_scan_of(F& f, const T& rows, std::int64_t n, Here where) {
+  if (n < 2) return rows;
+  const auto some = [&](const T& tree, std::int64_t from, std::int64_t to, std::int64_t step) {
+    return with_leaves(tree, rows_of(leaves(tree), from, to, step, where));
+  };
+  const T pairs = f(some(rows, 0, n - 1, 2), some(rows, 1, n, 2));
+  const T odd = associative_scan_of(f, pairs, n / 2, where);
+  const T even =
+      n == 2 ? some(rows, 0, 1, 1)
+             : with_leaves(
+                   rows,
+                   one_by_one(leaves(some(rows, 0, 1, 1)),
+                              leaves(f(some(odd, 0, (n - 1) / 2, 1), some(rows, 2, n, 2))), where));
+  return with_leaves(rows, in_turn(leaves(even), leaves(odd), where));
+}
+
+}  // namespace detail
+
+/// y[0] = xs[0], y[t] = f(y[t - 1], xs[t]) for an associative f, in log n rounds of many rows at
+/// once: f takes and gives trees of rows. The first axis of the leaves is the one that is walked.
+template <class F, class T>
+  requires std::invocable<F&, const T&, const T&>
+[[nodiscard]] T associative_scan(F&& f, const T& xs, Here where = Here::current()) {
+  const T rows = detail::strong_tree(xs, where);
+  const std::int64_t n = detail::scan_length(leaves(rows), std::nullopt, where).value();
+  return detail::associative_scan_of(f, rows, n, where);
+}
+
 /// carry = body(i, carry) for i = first … last - 1; gives the last carry. i is an i32, or an i64
 /// where that is too small.
 template <class Carry, class Body>

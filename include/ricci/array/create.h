@@ -6,6 +6,8 @@
 //   Array z = array(std::vector<float>{1, 2, 3, 4}, {2, 2});
 #pragma once
 
+#include <array>
+#include <complex>
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
@@ -33,6 +35,8 @@ class NestedList {
       whole_ = detail::as_number(value);
     }
   }
+  NestedList(std::complex<double> value)  // NOLINT
+      : number_(value.real()), imag_(value.imag()), is_float_(true), is_complex_(true) {}
   NestedList(std::initializer_list<NestedList> items) : is_list_(true), items_(items) {}  // NOLINT
 
   /// Whole numbers are i32, or i64 where one of them does not fit. UserError(shape) when rows
@@ -45,9 +49,11 @@ class NestedList {
   void collect(std::size_t depth, Found& found, std::source_location where) const;
 
   double number_ = 0;
+  double imag_ = 0;
   std::int64_t whole_ = 0;  // of what is no float
   bool is_float_ = false;
   bool is_bool_ = false;
+  bool is_complex_ = false;
   bool is_list_ = false;
   std::vector<NestedList> items_;
 };
@@ -64,10 +70,16 @@ struct CreateOptions {
 
 [[nodiscard]] Array array(const NestedList& values, CreateOptions options = {},
                           std::source_location where = std::source_location::current());
-/// Elements in row-major order; without a shape a vector of them.
+/// Elements in row-major order, of spans, vectors, std::array and C arrays; without a shape a
+/// vector of them.
 template <class T>
-[[nodiscard]] Array array(std::span<const T> elements, StaticDims shape) {
-  return Tensor::of<std::remove_const_t<T>>(std::move(shape), elements);
+[[nodiscard]] Array array(std::span<T> elements, StaticDims shape) {
+  using Element = std::remove_const_t<T>;
+  return Tensor::of<Element>(std::move(shape), std::span<const Element>(elements));
+}
+template <class T>
+[[nodiscard]] Array array(std::span<T> elements) {
+  return array(elements, {static_cast<std::int64_t>(elements.size())});
 }
 template <class T>
 [[nodiscard]] Array array(const std::vector<T>& elements, StaticDims shape) {
@@ -75,7 +87,16 @@ template <class T>
 }
 template <class T>
 [[nodiscard]] Array array(const std::vector<T>& elements) {
-  return array(std::span<const T>(elements), {static_cast<std::int64_t>(elements.size())});
+  return array(std::span<const T>(elements));
+}
+template <class T, std::size_t N>
+[[nodiscard]] Array array(const std::array<T, N>& elements) {
+  return array(std::span<const T>(elements));
+}
+// Not of constants: a list in braces is none of these.
+template <class T, std::size_t N>
+[[nodiscard]] Array array(T (&elements)[N]) {  // NOLINT: C arrays are what it is about
+  return array(std::span<T>(elements));
 }
 
 [[nodiscard]] Array zeros(const Dims& shape, CreateOptions options = {},
@@ -90,6 +111,19 @@ template <class T>
                               std::source_location where = std::source_location::current());
 [[nodiscard]] Array full_like(const Array& x, const Array& value,
                               std::source_location where = std::source_location::current());
+/// The same for every array of a tree.
+template <class T>
+  requires(!std::convertible_to<const T&, Array>)
+[[nodiscard]] T zeros_like(const T& tree,
+                           std::source_location where = std::source_location::current()) {
+  return tree_map([&](const Array& x) { return zeros_like(x, where); }, tree);
+}
+template <class T>
+  requires(!std::convertible_to<const T&, Array>)
+[[nodiscard]] T ones_like(const T& tree,
+                          std::source_location where = std::source_location::current()) {
+  return tree_map([&](const Array& x) { return ones_like(x, where); }, tree);
+}
 /// 1 on the diagonal; n × n unless the columns are given.
 [[nodiscard]] Array eye(std::int64_t n, std::optional<std::int64_t> columns = {},
                         CreateOptions options = {},

@@ -117,6 +117,13 @@ struct AxisList {
 /// broadcast.
 [[nodiscard]] Array einsum(std::string_view letters, const std::vector<Array>& operands,
                            Here where = Here::current());
+[[nodiscard]] Array einsum(std::string_view letters, const Array& a, Here where = Here::current());
+[[nodiscard]] Array einsum(std::string_view letters, const Array& a, const Array& b,
+                           Here where = Here::current());
+[[nodiscard]] Array einsum(std::string_view letters, const Array& a, const Array& b, const Array& c,
+                           Here where = Here::current());
+[[nodiscard]] Array einsum(std::string_view letters, const Array& a, const Array& b, const Array& c,
+                           const Array& d, Here where = Here::current());
 [[nodiscard]] Array solve(const Array& a, const Array& b, Here where = Here::current());
 [[nodiscard]] Array inv(const Array& a, Here where = Here::current());
 [[nodiscard]] Array det(const Array& a, Here where = Here::current());

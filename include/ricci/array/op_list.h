@@ -101,12 +101,6 @@ namespace ricci {
 /// gated delta-rule linear attention
 [[nodiscard]] Array gated_delta_net(const Array& q, const Array& k, const Array& v, const Array& g, const Array& beta, const op::GatedDeltaNet& attributes = {}, Here where = Here::current());
 [[nodiscard]] Array gated_delta_net(const Array& q, const Array& k, const Array& v, const Array& g, const Array& beta, const Array& state, const op::GatedDeltaNet& attributes = {}, Here where = Here::current());
-/// the discrete Fourier transform along an axis
-[[nodiscard]] Array fft(const Array& x, const op::Fft& attributes = {}, Here where = Here::current());
-/// the Fourier transform of real numbers along an axis
-[[nodiscard]] Array rfft(const Array& x, const op::Rfft& attributes = {}, Here where = Here::current());
-/// real numbers from half of the bins of their Fourier transform
-[[nodiscard]] Array irfft(const Array& x, const op::Irfft& attributes = {}, Here where = Here::current());
 /// overlapping pieces of an axis
 [[nodiscard]] Array frame(const Array& x, const op::Frame& attributes = {}, Here where = Here::current());
 /// frames added where they overlap

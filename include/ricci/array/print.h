@@ -9,6 +9,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <ostream>
 #include <source_location>
 #include <string>
 #include <string_view>
@@ -31,6 +32,15 @@ struct ArrayPrintOptions {
 void set_print_options(const ArrayPrintOptions& options);
 [[nodiscard]] ArrayPrintOptions print_options();
 
+/// Types and shapes as they print: `f32[2, 3]`, `[2, 3]`, `f32`.
+std::ostream& operator<<(std::ostream& out, const Type& type);
+std::ostream& operator<<(std::ostream& out, const Dims& shape);
+std::ostream& operator<<(std::ostream& out, DType dtype);
+template <std::same_as<Dim> T>  // not of what becomes one
+std::ostream& operator<<(std::ostream& out, const T& size) {
+  return out << std::string_view(size.to_string());
+}
+
 namespace detail {
 
 using PrintArgument = std::variant<std::int64_t, double, bool, std::string, Array>;
@@ -45,6 +55,12 @@ template <class T>
     return static_cast<double>(value);
   } else if constexpr (std::convertible_to<const T&, std::string_view>) {
     return std::string(std::string_view(value));
+  } else if constexpr (std::same_as<T, Type> || std::same_as<T, Dim>) {
+    return value.to_string();
+  } else if constexpr (std::same_as<T, Dims>) {
+    return to_string(value);
+  } else if constexpr (std::same_as<T, DType>) {
+    return std::string(name(value));
   } else {
     static_assert(std::convertible_to<const T&, Array>,
                   "print takes numbers, texts and arrays; the arrays of a struct one by one");

@@ -5,6 +5,7 @@
 //   Key key(7);
 //   auto [a, b] = split<2>(key);
 //   Array x = normal(a, {3, 4});
+//   Array ys = vmap([](Key k) { return normal(k, {4}); })(split(b, 100));
 //   Array y = uniform({3, 4});             // from the generator
 //
 // Inside `jit` the generator gives every call numbers of its own. Where one trace stands for many
@@ -13,6 +14,8 @@
 
 #include <array>
 #include <cstdint>
+#include <iterator>
+#include <optional>
 #include <source_location>
 #include <vector>
 
@@ -39,19 +42,55 @@ class Key {
   Array words_;
 };
 
+/// Keys in a row, along the axes of their array: what `split` gives, and what loops and `vmap` take
+/// one Key after the other of.
+class Keys : public Key {
+ public:
+  using Key::Key;
+
+  [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(words().size()); }
+  [[nodiscard]] Key operator[](std::int64_t i) const { return Key(words()[i]); }
+  operator std::vector<Key>() const;  // NOLINT: the same one by one
+
+  class Place {
+   public:
+    using value_type = Key;
+    using reference = Key;
+    using pointer = void;
+    using difference_type = std::ptrdiff_t;
+    using iterator_category = std::input_iterator_tag;
+    explicit Place(ArrayRow row) : row_(std::move(row)) {}
+    [[nodiscard]] Key operator*() const { return Key(*row_); }
+    Place& operator++() {
+      ++row_;
+      return *this;
+    }
+    Place operator++(int) { return Place(row_++); }
+    friend bool operator==(const Place&, const Place&) = default;
+
+   private:
+    ArrayRow row_;
+  };
+  [[nodiscard]] Place begin() const { return Place(words().begin()); }
+  [[nodiscard]] Place end() const { return Place(words().end()); }
+};
+
 /// A key is an array to functions of functions.
 template <>
 struct TreeTraits<Key> {
   static void visit(Key& key, TreeVisitor& v) { v.visit(key.words()); }
 };
+template <>
+struct TreeTraits<Keys> : TreeTraits<Key> {};
 
 /// Keys that have nothing in common with each other and with `key`.
-[[nodiscard]] std::vector<Key> split(const Key& key, std::int64_t count);
+[[nodiscard]] Keys split(const Key& key, std::int64_t count,
+                         std::source_location where = std::source_location::current());
 template <std::size_t N>
-[[nodiscard]] std::array<Key, N> split(const Key& key) {
-  const std::vector<Key> all = split(key, N);
+[[nodiscard]] std::array<Key, N> split(const Key& key, Here where = Here::current()) {
+  const Keys all = split(key, N, where);
   std::array<Key, N> out{};
-  for (std::size_t i = 0; i < N; ++i) out[i] = all[i];
+  for (std::size_t i = 0; i < N; ++i) out[i] = all[static_cast<std::int64_t>(i)];
   return out;
 }
 
@@ -107,15 +146,62 @@ struct RandomOptions {
                                 std::source_location where = std::source_location::current());
 [[nodiscard]] Array permutation(const Key& key, const Array& x,
                                 std::source_location where = std::source_location::current());
+struct ChoiceOptions {
+  bool replace = true;          ///< one may be drawn several times
+  std::optional<Array> p = {};  ///< probabilities [n]; absent: all alike
+};
+/// Numbers of 0 … n - 1, i32; or rows of an array.
+[[nodiscard]] Array choice(const Key& key, std::int64_t n, const Dims& shape,
+                           const ChoiceOptions& options = {},
+                           std::source_location where = std::source_location::current());
+[[nodiscard]] Array choice(const Key& key, const Array& x, const Dims& shape,
+                           const ChoiceOptions& options = {},
+                           std::source_location where = std::source_location::current());
+/// e^-|x| / 2
+[[nodiscard]] Array laplace(const Key& key, const Dims& shape, RandomOptions options = {},
+                            std::source_location where = std::source_location::current());
+[[nodiscard]] Array logistic(const Key& key, const Dims& shape, RandomOptions options = {},
+                             std::source_location where = std::source_location::current());
+[[nodiscard]] Array cauchy(const Key& key, const Dims& shape, RandomOptions options = {},
+                           std::source_location where = std::source_location::current());
+/// -1 or 1, i32.
+[[nodiscard]] Array rademacher(const Key& key, const Dims& shape,
+                               std::source_location where = std::source_location::current());
+/// Vectors [shape…, n] of mean [n] and covariance [n, n].
+[[nodiscard]] Array multivariate_normal(
+    const Key& key, const Array& mean, const Array& cov, const Dims& shape = {},
+    std::source_location where = std::source_location::current());
+/// Of density x^(a - 1) e^-x / Γ(a), a spread over the shape. No derivative passes by a.
+[[nodiscard]] Array gamma(const Key& key, const Array& a, const Dims& shape,
+                          std::source_location where = std::source_location::current());
+/// Within (0, 1), of density proportional to x^(a - 1) (1 - x)^(b - 1).
+[[nodiscard]] Array beta(const Key& key, const Array& a, const Array& b, const Dims& shape,
+                         std::source_location where = std::source_location::current());
+/// Shares [shape…, n] that add up to 1, by concentrations [n].
+[[nodiscard]] Array dirichlet(const Key& key, const Array& alpha, const Dims& shape = {},
+                              std::source_location where = std::source_location::current());
+/// How often something happens that does so `rate` times on average, i32.
+[[nodiscard]] Array poisson(const Key& key, const Array& rate, const Dims& shape,
+                            std::source_location where = std::source_location::current());
 
 /// The names as JAX has them: random::normal(random::key(0), {3}).
 namespace random {
 using ricci::bernoulli;
+using ricci::beta;
 using ricci::categorical;
+using ricci::cauchy;
+using ricci::choice;
+using ricci::dirichlet;
 using ricci::exponential;
+using ricci::gamma;
 using ricci::gumbel;
+using ricci::laplace;
+using ricci::logistic;
+using ricci::multivariate_normal;
 using ricci::normal;
 using ricci::permutation;
+using ricci::poisson;
+using ricci::rademacher;
 using ricci::randint;
 using ricci::split;
 using ricci::truncated_normal;

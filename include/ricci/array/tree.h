@@ -234,6 +234,12 @@ class Refill final : public TreeVisitor {
 
 }  // namespace detail
 
+namespace detail {
+/// Vectors one behind the other, and a vector cut into arrays of these shapes.
+[[nodiscard]] Array joined(std::span<const Array> arrays, Here where);
+[[nodiscard]] std::vector<Array> cut_into(const Array& flat, std::span<const Array> like);
+}  // namespace detail
+
 /// The leaves of a tree, in order.
 template <class T>
 [[nodiscard]] std::vector<Array> leaves(const T& tree) {
@@ -257,6 +263,33 @@ template <class T>
 [[nodiscard]] T with_leaves(T tree, std::span<const Array> arrays) {
   detail::Refill(arrays).visit(tree);
   return tree;
+}
+
+/// All leaves as one vector, and what makes a tree of such a vector again:
+///   auto [flat, unravel] = ravel_tree(params);
+/// Leaves are of one dtype.
+template <class T>
+struct RaveledTree {
+  struct Unravel {
+    T like;
+    [[nodiscard]] T operator()(const Array& flat) const {
+      return with_leaves(like, detail::cut_into(flat, leaves(like)));
+    }
+  };
+  Array flat;
+  Unravel unravel;
+};
+template <class T>
+[[nodiscard]] RaveledTree<T> ravel_tree(const T& tree, Here where = Here::current()) {
+  return {detail::joined(leaves(tree), where), {tree}};
+}
+
+/// f(f(f(init, a), b), …) over the leaves; without `init` the first leaf is where it starts.
+template <class F, class T>
+[[nodiscard]] Array tree_reduce(F&& f, const T& tree, const Array& init = {}) {
+  Array out = init;
+  for (const Array& x : leaves(tree)) out = out.valid() ? Array(f(out, x)) : x;
+  return out;
 }
 
 /// f of every leaf (and of the leaves of other trees of the same structure), as a tree.

@@ -67,6 +67,9 @@ struct TrainingOptions {
   /// Params that are not trained but follow outputs of the model.
   std::vector<UpdatedParam> updates = {};
   std::vector<ParamGroup> groups = {};
+  /// For which params the weight decay is, by their names; absent: for all. A group that has a
+  /// decay of its own is not asked about.
+  std::function<bool(std::string_view)> decay = {};
   /// Every element of the gradients is kept within ± this, before norms are taken.
   std::optional<double> clip_value = std::nullopt;
   /// The global norm of the gradients is brought down to this.

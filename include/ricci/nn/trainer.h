@@ -42,6 +42,8 @@ struct TrainerOptions {
   std::uint64_t seed = 0;
   /// Which leaves are trained, by their names; absent: all of floating dtype that are no buffers.
   std::function<bool(std::string_view)> trainable = {};
+  /// Which leaves the weight decay is for, by their names; absent: all that are trained.
+  std::function<bool(std::string_view)> decay = {};
   /// Where it runs; absent: where arrays are computed (`use_device`).
   std::optional<Device> device = {};
   /// Clipping, precision, loss scaling and so on. Its optimiser, params and updates are
