@@ -39,7 +39,7 @@ std::string map_json(const std::vector<std::pair<std::string, std::string>>& pai
 
 // A last line without an end would swallow the next one.
 bool is_torn(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return false;
   char last = '\n';
   const off_t size = ::lseek(file, 0, SEEK_END);
@@ -51,6 +51,10 @@ bool is_torn(const std::string& path) {
 }  // namespace
 
 RunLog::RunLog(const std::string& path) : path_(path) {
+  if (is_there(path) && !is_plain_file(path)) {
+    throw UserError(ErrorCode::File,
+                    fmt::format("cannot write the log '{}': it is no plain file", path));
+  }
   const bool torn = is_torn(path);
   file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (file_ < 0) refuse_log(path_, "open");

@@ -79,9 +79,7 @@ void run_server(const ServeCommand& options, const std::string& name, const Make
 }
 
 // A folder, or a file of weights beside its configuration.
-bool is_model(const std::string& path) {
-  return fs::is_directory(path) || path.ends_with(".safetensors");
-}
+bool is_model(const std::string& path) { return is_folder(path) || path.ends_with(".safetensors"); }
 
 template <class Model>
 Generator generator_of(const Model& model, const ServeCommand& options) {
@@ -97,8 +95,9 @@ Generator generator_of(const Model& model, const ServeCommand& options) {
 void serve_model(const ServeCommand& options) {
   const std::string& path = options.source.file;
   const nn::Pretrained loaded = nn::load_pretrained(path);
-  const fs::path folder = fs::is_directory(path) ? fs::path(path) : fs::path(path).parent_path();
-  const std::string name = fs::weakly_canonical(folder).filename().string();
+  const fs::path folder = is_folder(path) ? fs::path(path) : fs::path(path).parent_path();
+  std::error_code none;  // a folder without a name of its own has none
+  const std::string name = fs::weakly_canonical(folder, none).filename().string();
   run_server(options, name, [&](serve::HttpServer& server) {
     Generator generator =
         std::visit([&](const auto& m) { return generator_of(m, options); }, loaded.model);
