@@ -205,7 +205,7 @@ std::optional<mode_t> kind_of(const std::string& path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) == 0) return status.st_mode;
   if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
-  system_fault("look at", path);
+  system_fault("find", path);
 }
 
 }  // namespace

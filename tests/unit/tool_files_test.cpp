@@ -62,6 +62,27 @@ TEST(ToolFiles, OutputThatCannotBeWrittenIsAnError) {
   }
   const auto closed = run_redirected("", "--help", ">&-");
   EXPECT_EQ(closed.status, 1) << closed.err;
+  // A pipe whose reader is gone before anything is written.
+  for (const char* arguments : {"--help", "doc", "print -", "run - --random 1", "compile -"}) {
+    const ScratchFolder scratch;
+    const std::string status = scratch.file("status");
+    const auto unread = run_redirected(
+        "{ sleep 0.2; ", arguments,
+        "; echo $? >'" + status + "'; } | true; test \"$(cat '" + status + "')\" = 1 #");
+    EXPECT_EQ(unread.status, 0) << arguments << testing::read_text(status);
+  }
+}
+
+// The same where nothing is kept back before it is written.
+TEST(ToolFiles, OutputThatIsWrittenAtOnceIsNoExceptionToThat) {
+  if (!testing::has_device("cpu")) GTEST_SKIP() << "training by an interpreter takes long";
+  const ScratchFolder scratch;
+  const auto train = run_redirected(
+      "stdbuf -o0",
+      "train mlp --steps 2 --examples 60 --size 8 --out '" + scratch.file("run") + "'",
+      ">/dev/full");
+  EXPECT_EQ(train.status, 1);
+  EXPECT_TRUE(train.err.starts_with("error[file.write]")) << train.err;
 }
 
 TEST(ToolFiles, NothingIsWrittenToFilesEither) {

@@ -20,11 +20,16 @@ namespace {
 
 constexpr std::size_t MostShown = 200;  // bytes of a line in a message
 
-// Tables nest as deep as a name has dots, and the library walks them one in the other. Gives the
-// place of the first dot beyond the limit.
-std::optional<std::size_t> too_deep_at(std::string_view text) {
+// Tables nest as deep as a name has dots, and the library walks them one in the other.
+struct TooDeep {
+  std::size_t at = 0;
+  const char* message = "";
+};
+std::optional<TooDeep> too_deep(std::string_view text) {
   constexpr int MostDots = 16;
+  constexpr int MostOpen = 64;
   int dots = 0;
+  int open = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '#') {
@@ -39,9 +44,12 @@ std::optional<std::size_t> too_deep_at(std::string_view text) {
       }
       i += end.size() - 1;
     } else if (c == '.') {
-      if (++dots > MostDots) return i;
+      if (++dots > MostDots) return TooDeep{i, "names nest deeper than 16 tables"};
     } else if (std::string_view("\n=,[]{}").find(c) != std::string_view::npos) {
       dots = 0;
+      if (c == '[' || c == '{') ++open;
+      if (c == ']' || c == '}') --open;
+      if (open > MostOpen) return TooDeep{i, "lists and tables nest deeper than 64"};
     }
   }
   return std::nullopt;
@@ -53,12 +61,11 @@ class TomlReader {
       : settings_(settings), path_(std::move(path)), text_(std::move(text)) {}
 
   void read() {
-    if (const auto at = too_deep_at(text_)) {
-      const auto before = std::string_view(text_).substr(0, *at);
+    if (const auto fault = too_deep(text_)) {
+      const auto before = std::string_view(text_).substr(0, fault->at);
       const auto line = static_cast<toml::source_index>(1 + std::ranges::count(before, '\n'));
-      const auto column = static_cast<toml::source_index>(*at - (before.rfind('\n') + 1) + 1);
-      refuse({.begin = {line, column}, .end = {line, column}, .path = nullptr},
-             "names nest deeper than 16 tables", "");
+      const auto column = static_cast<toml::source_index>(fault->at - (before.rfind('\n') + 1) + 1);
+      refuse({.begin = {line, column}, .end = {line, column}, .path = nullptr}, fault->message, "");
     }
     toml::table root;
     try {
