@@ -51,13 +51,10 @@ bool is_torn(const std::string& path) {
 }  // namespace
 
 RunLog::RunLog(const std::string& path) : path_(path) {
-  if (is_there(path) && !is_plain_file(path)) {
-    throw UserError(ErrorCode::File,
-                    fmt::format("cannot write the log '{}': it is no plain file", path));
-  }
   const bool torn = is_torn(path);
-  file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (file_ < 0) refuse_log(path_, "open");
+  // A pipe nobody reads is no log; opening it would wait for a reader.
+  file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666);
+  if (file_ < 0 || ::fcntl(file_, F_SETFL, O_APPEND) != 0) refuse_log(path_, "open");
   if (torn) line("\n");
 }
 

@@ -68,7 +68,8 @@ Pair sinh_of(Pair z) {
   const Real im = h.times(h.cosh, sine);
   // Where there is no angle, zero and infinity are what they are in every direction.
   const vm::Mask any_angle = is_open(z.im) & ((z.re == 0.0) | is_endless(z.re));
-  return {vm::select(any_angle, z.re, h.times(h.sinh, cosine)), vm::select(z.im == 0.0, z.im, im)};
+  const Real there = vm::select(z.re == 0.0, z.re, vm::abs(z.re));
+  return {vm::select(any_angle, there, h.times(h.sinh, cosine)), vm::select(z.im == 0.0, z.im, im)};
 }
 
 Pair cosh_of(Pair z) {
@@ -95,17 +96,23 @@ Pair tanh_of(Pair z) {
   const Real size = s * s + cosine * cosine;
   const Real tail = 4.0 * turn * vm::exp(vm::abs(z.re) * -2.0);
   const Real im = vm::select(far, tail, turn / size);
-  const Real re = vm::select(far, vm::copysign(z.re.c->real(1), z.re), s * vm::cosh(x) / size);
+  const Real one = vm::copysign(z.re.c->real(1), z.re);
+  // There is no angle where y is not finite: y - y is NaN then, and zero elsewhere.
+  const Real re = vm::select(far, one, s * vm::cosh(x) / size) + (z.im - z.im);
   const Real nothing = vm::copysign(z.im.c->real(0), z.im);
-  return {vm::select(z.re == 0.0, z.re, re),
+  return {vm::select(z.re == 0.0, z.re, vm::select(is_endless(z.re), one, re)),
           vm::select(z.im == 0.0, z.im, vm::select(is_endless(z.re), nothing, im))};
 }
 
-// re: ln(1 + 4|x|/((1 - |x|)² + y²))/4, with the sign of x
+// re: ln(1 + 4|x|/((1 - |x|)² + y²))/4, with the sign of x; (ln 2 - ln |y|)/2 above and below 1,
+// where y² may be too small for a number.
 Pair atanh_of(Pair z) {
   const Real x = vm::abs(z.re);
   const Real left = 1.0 - x;
-  const Real re = vm::log1p(4.0 * x / (left * left + z.im * z.im)) * 0.25;
+  const vm::Mask beside_one = (left == 0.0) & (vm::abs(z.im) < 1e-9);
+  const Real usual = vm::log1p(4.0 * x / (left * left + z.im * z.im)) * 0.25;
+  const Real near = (std::numbers::ln2 - vm::log(vm::abs(z.im))) * 0.5;
+  const Real re = vm::select(beside_one, near, usual);
   const Real im = vm::atan2(2.0 * z.im, left * (1.0 + x) - z.im * z.im) * 0.5;
   const vm::Mask far = FarAway(z).here;
   const Real quarter = vm::copysign(z.im.c->real(std::numbers::pi / 2), z.im);
@@ -138,8 +145,9 @@ Pair acosh_of(Pair z, Roots r) {  // a = √(z - 1), b = √(z + 1)
   const Real quarter = z.re.c->real(std::numbers::pi / 2);
   const Real angle = vm::select(z.re == 0.0, quarter, vm::atan2(vm::abs(far.im), far.re));
   const Real re = vm::asinh(r.a.re * r.b.re + r.a.im * r.b.im);
+  const Real sign = vm::select(z.im.is_nan(), 1.0, z.im);
   return {vm::select(far.here, vm::Infinity, re),
-          vm::select(far.here | (z.re == 0.0), vm::copysign(angle, z.im),
+          vm::select(far.here | (z.re == 0.0), vm::copysign(angle, sign),
                      2.0 * vm::atan2(r.a.im, r.b.re))};
 }
 Pair acos_of(Pair z, Roots r) {  // a = √(1 - z), b = √(1 + z)

@@ -174,7 +174,8 @@ __device__ inline c128 complex_sinh(c128 z) {
   const double c = far ? half * 0.5 : cosh(z.re), s = far ? copysign(half * 0.5, z.re) : sinh(z.re);
   // Where there is no angle, zero and infinity are what they are in every direction.
   const bool any_angle = !is_number(z.im) && (z.re == 0.0 || is_endless(z.re));
-  return {any_angle ? z.re : s * cos(z.im) * half, z.im == 0.0 ? z.im : c * sin(z.im) * half};
+  const double there = z.re == 0.0 ? z.re : fabs(z.re);
+  return {any_angle ? there : s * cos(z.im) * half, z.im == 0.0 ? z.im : c * sin(z.im) * half};
 }
 )"},
       {"complex_cosh complex_cos", R"(
@@ -196,7 +197,7 @@ __device__ inline c128 complex_tanh(c128 z) {
   const double turn = sin(z.im) * cos(z.im);
   if (fabs(z.re) > 20.0) {
     const double tail = 4.0 * turn * exp(fabs(z.re) * -2.0);
-    return {copysign(1.0, z.re), z.im == 0.0 ? z.im : tail};
+    return {copysign(1.0, z.re) + (z.im - z.im), z.im == 0.0 ? z.im : tail};
   }
   const double s = sinh(z.re), c = cos(z.im);
   const double size = s * s + c * c;
@@ -217,13 +218,16 @@ __device__ inline c128 complex_cos(c128 z) { return complex_cosh(times_i(z)); }
 __device__ inline c128 complex_tan(c128 z) { return over_i(complex_tanh(times_i(z))); }
 )"},
       {"complex_atanh complex_atan", R"(
-// re: ln(1 + 4|x|/((1 - |x|)² + y²))/4, with the sign of x
+// re: ln(1 + 4|x|/((1 - |x|)² + y²))/4, with the sign of x; (ln 2 - ln |y|)/2 above and below 1, where
+// y² may be too small for a number.
 __device__ inline c128 complex_atanh(c128 z) {
   if (is_endless(z.re) || is_endless(z.im)) {
     return {copysign(0.0, z.re), z.im != z.im ? z.im : copysign(1.5707963267948966, z.im)};
   }
   const double x = fabs(z.re), left = 1.0 - x;
-  const double re = x == 0.0 ? 0.0 : log1p(4.0 * x / (left * left + z.im * z.im)) * 0.25;
+  const double usual = x == 0.0 ? 0.0 : log1p(4.0 * x / (left * left + z.im * z.im)) * 0.25;
+  const bool beside_one = left == 0.0 && fabs(z.im) < 1e-9;
+  const double re = beside_one ? (0.69314718055994531 - log(fabs(z.im))) * 0.5 : usual;
   const double im = atan2(2.0 * z.im, left * (1.0 + x) - z.im * z.im) * 0.5;
   return {copysign(re, z.re), im};
 }
@@ -270,7 +274,8 @@ __device__ inline c128 complex_acosh(c128 z) {
     return {infinity, copysign(atan2(fabs(far_side(z.im)), far_side(z.re)), z.im)};
   }
   const c128 a = complex_sqrt(c128{z.re - 1.0, z.im}), b = complex_sqrt(c128{z.re + 1.0, z.im});
-  const double im = z.re == 0.0 ? copysign(1.5707963267948966, z.im) : 2.0 * atan2(a.im, b.re);
+  const double side = z.im != z.im ? 1.0 : z.im;
+  const double im = z.re == 0.0 ? copysign(1.5707963267948966, side) : 2.0 * atan2(a.im, b.re);
   return {asinh(a.re * b.re + a.im * b.im), im};
 }
 )"},
