@@ -2,12 +2,14 @@
 // the command and turns failures into exit statuses: 1 for an error in the input or a time limit, 2
 // for wrong usage, 130 for an interrupt.
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <iostream>
 #include <new>
 #include <stdexcept>
+#include <system_error>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -88,6 +90,13 @@ int run(int argc, char** argv) {
   }
 }
 
+int report_unexpected(const std::exception& e) {
+  return report(fmt::format("error[internal]: something unexpected went wrong: {}\n  help: this "
+                            "is a fault of Ricci; please report it with the command and its input",
+                            e.what())
+                    .c_str());
+}
+
 // Whatever is thrown, users get an error line of ours.
 int run_reporting(int argc, char** argv) {
   constexpr const char* NoMemory =
@@ -100,15 +109,18 @@ int run_reporting(int argc, char** argv) {
     return report(NoMemory);
   } catch (const std::length_error&) {  // more than any memory has
     return report(NoMemory);
+  } catch (const std::system_error& e) {
+    // What could not be printed is said by `finished`.
+    return std::ferror(stdout) != 0 ? InputError : report_unexpected(e);
   } catch (const std::exception& e) {
-    return report(
-        fmt::format("error[internal]: something unexpected went wrong: {}\n  help: this "
-                    "is a fault of Ricci; please report it with the command and its input",
-                    e.what())
-            .c_str());
+    return report_unexpected(e);
   }
 }
 
 }  // namespace
 
-int main(int argc, char** argv) { return finished(run_reporting(argc, argv)); }
+int main(int argc, char** argv) {
+  // Output that nobody reads any more is an error, like a full disk, and no end without a word.
+  std::signal(SIGPIPE, SIG_IGN);
+  return finished(run_reporting(argc, argv));
+}

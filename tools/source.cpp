@@ -15,6 +15,7 @@
 
 #include "numbers.h"
 #include "support/descriptor.h"
+#include "support/read_open.h"
 
 namespace ricci::tool {
 namespace {
@@ -33,6 +34,19 @@ void write_standard_output(std::string_view text) {
       .where = {},
       .notes = {},
       .help = {}});
+}
+
+// As it is: what is a socket could not be opened by its name.
+std::vector<std::byte> read_standard_input(std::int64_t max_bytes) {
+  Descriptor input(STDIN_FILENO);
+  try {
+    std::vector<std::byte> bytes = read_open(input, "<stdin>", max_bytes);
+    (void)input.release();
+    return bytes;
+  } catch (...) {
+    (void)input.release();
+    throw;
+  }
 }
 
 void set_limit(Limits& limits, std::string_view text) {
@@ -91,8 +105,8 @@ void Source::declare(CLI::App& command, const char* graph_help) {
 
 std::vector<Graph> Source::load_all(std::size_t most_faults) const {
   const bool standard_input = file == "-";
-  const std::vector<std::byte> bytes =
-      io::read_file(standard_input ? "/dev/stdin" : file, limits.source_bytes);
+  const std::vector<std::byte> bytes = standard_input ? read_standard_input(limits.source_bytes)
+                                                      : io::read_file(file, limits.source_bytes);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const std::string shown = standard_input ? "<stdin>" : file;
   std::vector<Graph> graphs =

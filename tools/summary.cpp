@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "ricci/support/stop.h"
 #include "ricci/support/text.h"
 
 #include "type/elements.h"
@@ -44,13 +45,31 @@ struct Range {
   }
 };
 
-std::string range_of(const Tensor& t) {
-  Range range;
+// In row-major order, a piece at a time: doubles of all elements may need more memory than there
+// is, and more time than there is to be.
+void add_all(Range& range, const Tensor& t) {
+  constexpr std::int64_t Piece = 1 << 16;
+  if (t.numel() > Piece) {
+    std::size_t axis = 0;
+    while (t.dims()[axis] == 1) ++axis;
+    const std::int64_t length = t.dims()[axis];
+    const std::int64_t step = std::max<std::int64_t>(1, Piece / (t.numel() / length));
+    for (std::int64_t i = 0; i < length; i += step) {
+      add_all(range, t.narrowed(axis, i, std::min(step, length - i)));
+    }
+    return;
+  }
+  throw_if_stopped();
   if (is_complex(t.dtype())) {
     for (const std::complex<double>& c : t.numbers<std::complex<double>>()) range.add(std::abs(c));
   } else {
     for (const double v : t.numbers<double>()) range.add(v);
   }
+}
+
+std::string range_of(const Tensor& t) {
+  Range range;
+  add_all(range, t);
   std::string out = "no finite value";
   if (range.finite != 0) {
     out = fmt::format("{}min {:.6g}  max {:.6g}  mean {:.6g}", is_complex(t.dtype()) ? "|z|: " : "",

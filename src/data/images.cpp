@@ -8,6 +8,9 @@
 #include <fmt/format.h>
 
 #include "ricci/support/error.h"
+#include "ricci/support/file.h"
+
+#include "support/float_environment.h"
 
 namespace ricci {
 namespace {
@@ -132,15 +135,22 @@ ImageBatch pictures(const Listed& from, const ImageFolderOptions& options, const
   return {x, Tensor::of<std::int32_t>({count}, y)};
 }
 
+// Reading a pipe among the pictures would wait for someone to write one.
+void refuse_pipes(const std::string& path) {
+  if (!is_there(path) || is_plain_file(path) || is_folder(path)) return;
+  folder_fault(path, "this is no plain file", {});
+}
+
 Listed list_files(const std::string& path, std::vector<std::string>& classes) {
   Listed out;
   const std::vector<fs::path> entries = sorted_entries(path);
   for (const fs::path& entry : entries) {
-    if (!fs::is_directory(entry)) continue;
+    if (!is_folder(entry.string())) continue;
     const auto number = static_cast<std::int32_t>(classes.size());
     classes.push_back(entry.filename().string());
     for (const fs::path& file : sorted_entries(entry)) {
       if (!is_picture(file)) continue;
+      refuse_pipes(file.string());
       out.files.push_back(file.string());
       out.classes.push_back(number);
     }
@@ -148,7 +158,9 @@ Listed list_files(const std::string& path, std::vector<std::string>& classes) {
   if (!classes.empty()) return out;
   classes.push_back(fs::path(path).filename().string());
   for (const fs::path& file : entries) {
-    if (is_picture(file)) out.files.push_back(file.string());
+    if (!is_picture(file)) continue;
+    refuse_pipes(file.string());
+    out.files.push_back(file.string());
   }
   out.classes.assign(out.files.size(), 0);
   return out;
@@ -157,6 +169,7 @@ Listed list_files(const std::string& path, std::vector<std::string>& classes) {
 }  // namespace
 
 Tensor resized(const Tensor& image, std::int64_t height, std::int64_t width) {
+  const DefaultFloatEnvironment floats;
   constexpr std::int64_t Most = 65535;
   if (image.rank() != 3 || image.dtype() != DType::U8 || image.numel() == 0 || height < 1 ||
       width < 1 || height > Most || width > Most) {

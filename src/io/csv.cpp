@@ -18,6 +18,7 @@
 
 #include "io/csv_fields.h"
 #include "io/fault.h"
+#include "support/float_environment.h"
 
 namespace ricci::io {
 namespace {
@@ -226,6 +227,7 @@ Categories Csv::categories(std::string_view name) const {
 }
 
 Csv parse_csv(std::string_view text, const CsvOptions& options) try {
+  const DefaultFloatEnvironment floats;
   if (std::string_view("\"\r\n").find(options.delimiter) != std::string_view::npos) {
     throw UserError(ErrorCode::Attr, "a quote or the end of a line cannot be a delimiter",
                     "give ',', ';' or a tab");

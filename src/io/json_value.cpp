@@ -11,6 +11,7 @@
 
 #include "io/fault.h"
 #include "io/json_cursor.h"
+#include "support/float_environment.h"
 
 namespace ricci::io {
 namespace {
@@ -99,6 +100,7 @@ bool JsonValue::boolean() const { return require(Kind::Bool).boolean_; }
 double JsonValue::number() const {
   double value = 0;
   const std::string& text = require(Kind::Number).text_;
+  const DefaultFloatEnvironment floats;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) {
     fault(fmt::format("{} is no number that a double holds", quote(shortened(text))));

@@ -33,7 +33,7 @@ namespace {
 }  // namespace
 
 MappedFile::MappedFile(const std::string& path, std::int64_t max_bytes) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor file = open_to_read(path);
   struct stat status{};
   if (!file.is_open() || ::fstat(file.get(), &status) != 0) {
     map_fault("open", path, fmt::format("cannot open the file: {}", std::strerror(errno)));

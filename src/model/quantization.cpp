@@ -14,6 +14,7 @@
 #include "model/trained_codes.h"
 #include "op/code_range.h"
 #include "rewrite/code_ops.h"
+#include "support/float_environment.h"
 
 namespace ricci {
 namespace {
@@ -272,6 +273,7 @@ Graph quantize_for_training(const Graph& graph, const TrainingBits& bits,
 Quantized quantize_to_int8(const Graph& graph, const Feeds& params, std::span<const Feeds> batches,
                            const QuantizationPolicy& policy, const std::optional<Device>& device,
                            const SymbolBindings& symbols) {
+  const DefaultFloatEnvironment floats;
   return ToInt8(graph, params, batches, policy, device, symbols).run();
 }
 

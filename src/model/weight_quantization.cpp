@@ -11,6 +11,7 @@
 
 #include "model/param_graphs.h"
 #include "model/product_layers.h"
+#include "support/float_environment.h"
 
 namespace ricci {
 namespace {
@@ -194,6 +195,7 @@ class WeightsOnly {
 Quantized quantize_weights(const Graph& graph, const Feeds& params, const quant::Scheme& scheme,
                            const QuantizationPolicy& policy, std::span<const Feeds> batches,
                            const std::optional<Device>& device, const SymbolBindings& symbols) {
+  const DefaultFloatEnvironment floats;
   return WeightsOnly(graph, params, scheme, policy).run(batches, device, symbols);
 }
 

@@ -30,9 +30,9 @@ io::JsonValue read_json(const fs::path& path) {
 
 // One file, or those of an index, each of which says where its tensors are.
 std::vector<fs::path> weight_files(const fs::path& folder) {
-  if (const fs::path one = folder / "model.safetensors"; fs::exists(one)) return {one};
+  if (const fs::path one = folder / "model.safetensors"; is_there(one.string())) return {one};
   const fs::path index = folder / "model.safetensors.index.json";
-  if (!fs::exists(index)) {
+  if (!is_there(index.string())) {
     layout_fault(fmt::format("{} has no model.safetensors", quote(shortened(folder.string()))),
                  "save the model with save_pretrained(folder)");
   }
@@ -61,15 +61,15 @@ std::map<std::string, Tensor> read_tensors(const std::vector<fs::path>& files) {
 }  // namespace
 
 Pretrained load_pretrained(const std::string& path, const PretrainedOptions& options) {
-  const bool is_folder = fs::is_directory(path);
-  const fs::path folder = is_folder ? fs::path(path) : fs::path(path).parent_path();
+  const bool whole = is_folder(path);
+  const fs::path folder = whole ? fs::path(path) : fs::path(path).parent_path();
   const fs::path configuration = folder / "config.json";
   const io::JsonValue json = read_json(configuration);
   const LayoutConfig config(json);
   try {
     const std::string kind = config.text("model_type", "");
     LayoutTensors tensors(
-        read_tensors(is_folder ? weight_files(folder) : std::vector<fs::path>{fs::path(path)}),
+        read_tensors(whole ? weight_files(folder) : std::vector<fs::path>{fs::path(path)}),
         options.dtype);
     const auto model = [&]() -> LanguageModel {
       if (kind == "gpt2") return gpt2_from(config, tensors);

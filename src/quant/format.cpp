@@ -10,6 +10,7 @@
 #include "ricci/support/checked.h"
 
 #include "quant/codec.h"
+#include "support/float_environment.h"
 
 namespace ricci::quant {
 namespace {
@@ -123,6 +124,7 @@ std::int64_t packed_bytes(Format format, std::int64_t elements) {
 }
 
 void decode(Format format, std::span<const std::byte> bytes, std::span<float> values) {
+  const DefaultFloatEnvironment floats;
   const FormatInfo& f = info(format);
   require_bytes(f, values.size(), bytes.size());
   const auto length = static_cast<std::size_t>(f.block_length);
@@ -134,6 +136,7 @@ void decode(Format format, std::span<const std::byte> bytes, std::span<float> va
 
 void encode(Format format, std::span<const float> values, std::span<std::byte> bytes,
             std::span<const float> importance) {
+  const DefaultFloatEnvironment floats;
   const FormatInfo& f = info(format);
   require_bytes(f, values.size(), bytes.size());
   require_encodable(f, values, importance);

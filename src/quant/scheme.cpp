@@ -10,6 +10,8 @@
 #include "ricci/quant/tiny_float.h"
 #include "ricci/support/checked.h"
 
+#include "support/float_environment.h"
+
 namespace ricci::quant {
 namespace {
 
@@ -170,6 +172,7 @@ MatrixSizes sizes_of(const Scheme& scheme, std::int64_t k, std::int64_t n) {
 
 void decode_matrix(const Scheme& scheme, std::int64_t k, std::int64_t n, const MatrixParts& parts,
                    std::span<float> weights) {
+  const DefaultFloatEnvironment floats;
   const MatrixSizes sizes = sizes_of(scheme, k, n);
   require_parts(scheme, sizes, parts);
   require_part("weights", weights.size(), checked_mul(k, n), scheme);

@@ -11,6 +11,7 @@
 
 #include "quant/fit.h"
 #include "quant/fp4_fit.h"
+#include "support/float_environment.h"
 
 namespace ricci::quant {
 namespace {
@@ -198,6 +199,7 @@ void require_source(const Scheme& scheme, const Source& source) {
 
 Matrix encode_matrix(const Scheme& scheme, std::int64_t k, std::int64_t n,
                      std::span<const float> weights, std::span<const float> importance) {
+  const DefaultFloatEnvironment floats;
   const MatrixSizes sizes = sizes_of(scheme, k, n);
   const Source source = {static_cast<std::size_t>(k), static_cast<std::size_t>(n), weights,
                          importance};

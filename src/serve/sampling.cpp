@@ -12,6 +12,7 @@
 
 #include "ricci/support/error.h"
 
+#include "support/float_environment.h"
 #include "support/philox.h"
 
 namespace ricci {
@@ -40,6 +41,7 @@ Sampler::Sampler(const Sampling& how) : how_(how) { how.check(); }
 
 std::int32_t Sampler::operator()(std::span<const float> logits,
                                  std::span<const std::int32_t> seen) {
+  const DefaultFloatEnvironment floats;
   double best = -std::numeric_limits<double>::infinity();
   for (const float x : logits) {
     if (std::isnan(x)) {

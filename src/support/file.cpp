@@ -6,19 +6,23 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <stdexcept>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "ricci/support/error.h"
+#include "ricci/support/stop.h"
 
 #include "support/descriptor.h"
 #include "support/machine_memory.h"
 #include "support/read_open.h"
 #include "support/replacement.h"
+#include "support/stop_flag.h"
 
 namespace ricci {
 namespace {
@@ -48,10 +52,21 @@ namespace {
        fmt::format("there is no memory for the file: {} bytes of it were read", read));
 }
 
+// Waits until a pipe, terminal or device can be read or written, or can never be. A signal ends a
+// wait of the system early; the button that another thread presses is looked at now and then.
+void wait_for(const Descriptor& file, short events) {
+  constexpr int LookAtButton = 20;  // milliseconds
+  pollfd one{.fd = file.get(), .events = events, .revents = 0};
+  for (;;) {
+    throw_if_stopped();
+    if (::poll(&one, 1, current_stop_flag() == nullptr ? -1 : LookAtButton) > 0) return;
+  }
+}
+
 // What is at hand decides how much is read: the size of a file is a hint (a pipe has none, and a
 // growing file may exceed it).
 std::vector<std::byte> read_all(const Descriptor& file, const std::string& path,
-                                std::size_t expected, std::int64_t max_bytes) {
+                                std::size_t expected, bool waits, std::int64_t max_bytes) {
   constexpr std::size_t Chunk = 1 << 16;
   const auto room = static_cast<std::size_t>(std::min(max_bytes, machine_memory()));
   std::vector<std::byte> bytes;
@@ -60,9 +75,11 @@ std::vector<std::byte> read_all(const Descriptor& file, const std::string& path,
     for (;;) {
       const std::size_t used = bytes.size();
       bytes.resize(std::max(used + Chunk, std::min(bytes.capacity(), used + 64 * Chunk)));
+      if (waits) wait_for(file, POLLIN);
       const ssize_t got = ::read(file.get(), bytes.data() + used, bytes.size() - used);
-      if (got < 0 && errno != EINTR) system_fault("read", path);
+      if (got < 0 && errno != EINTR && errno != EAGAIN) system_fault("read", path);
       bytes.resize(used + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+      if (got < 0) continue;
       if (got == 0) return bytes;
       if (bytes.size() <= room) continue;
       if (std::cmp_greater(bytes.size(), max_bytes)) too_large(path, max_bytes);
@@ -92,34 +109,79 @@ std::string folder_of(const std::string& path) {
 
 std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// Nobody reading a pipe is an error of ours; the signal for it would end the process.
-bool write_to_pipe(const Descriptor& file, std::span<const std::byte> bytes) {
-  sigset_t broken;
-  sigset_t waiting;
-  sigset_t before;
-  sigemptyset(&broken);
-  sigaddset(&broken, SIGPIPE);
-  sigpending(&waiting);
-  if (sigismember(&waiting, SIGPIPE) != 0) return write_all(file, bytes);  // it is blocked
-  pthread_sigmask(SIG_BLOCK, &broken, &before);
-  const bool done = write_all(file, bytes);
-  const int reason = errno;
-  if (!done && reason == EPIPE) {
-    const timespec now{};
-    while (sigtimedwait(&broken, nullptr, &now) < 0 && errno == EINTR) {
+// A stop leaves what was written where it is, as a broken pipe does.
+bool write_patiently(const Descriptor& file, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file.get(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EAGAIN) {
+      wait_for(file, POLLOUT);
+    } else if (written < 0 && errno != EINTR) {
+      return false;
+    } else if (written > 0) {
+      bytes = bytes.subspan(static_cast<std::size_t>(written));
     }
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  errno = reason;
-  return done;
+  return true;
+}
+
+// Nobody reading a pipe is an error of ours; the signal for it would end the process.
+class NoPipeSignal {
+ public:
+  NoPipeSignal() {
+    sigset_t waiting;
+    sigemptyset(&broken_);
+    sigaddset(&broken_, SIGPIPE);
+    sigpending(&waiting);
+    is_blocked_ = sigismember(&waiting, SIGPIPE) != 0;
+    if (!is_blocked_) pthread_sigmask(SIG_BLOCK, &broken_, &before_);
+  }
+  NoPipeSignal(const NoPipeSignal&) = delete;
+  NoPipeSignal& operator=(const NoPipeSignal&) = delete;
+  ~NoPipeSignal() {
+    if (is_blocked_) return;
+    const int reason = errno;
+    const timespec now{};
+    while (sigtimedwait(&broken_, nullptr, &now) < 0 && errno == EINTR) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = reason;
+  }
+
+ private:
+  sigset_t broken_{};
+  sigset_t before_{};
+  bool is_blocked_ = false;  // by the caller, and waiting for it
+};
+
+bool write_to_pipe(const Descriptor& file, std::span<const std::byte> bytes) {
+  const NoPipeSignal quiet;
+  return write_patiently(file, bytes);
 }
 
 }  // namespace
 
 std::vector<std::byte> read_file(const std::string& path, std::int64_t max_bytes) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor file = open_to_read(path);
   if (!file.is_open()) system_fault("open", path);
   return read_open(file, path, max_bytes);
+}
+
+Descriptor open_to_read(const std::string& path) noexcept {
+  return Descriptor(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+}
+
+Descriptor open_to_write(const std::string& path) {
+  constexpr timespec Moment{.tv_sec = 0, .tv_nsec = 5'000'000};
+  for (;;) {
+    Descriptor file(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+    struct stat status{};
+    // What a pipe without a reader says.
+    const bool waits = !file.is_open() && errno == ENXIO && ::stat(path.c_str(), &status) == 0 &&
+                       S_ISFIFO(status.st_mode);
+    if (!waits) return file;
+    throw_if_stopped();
+    (void)::nanosleep(&Moment, nullptr);
+  }
 }
 
 std::vector<std::byte> read_open(const Descriptor& file, const std::string& path,
@@ -127,12 +189,37 @@ std::vector<std::byte> read_open(const Descriptor& file, const std::string& path
   struct stat status{};
   if (::fstat(file.get(), &status) != 0) system_fault("read", path);
   std::size_t expected = 0;
-  if (S_ISREG(status.st_mode)) {
+  const bool is_plain = S_ISREG(status.st_mode);
+  if (is_plain) {
     if (status.st_size > max_bytes) too_large(path, max_bytes);
     if (status.st_size > machine_memory()) no_room(path, 0);
     expected = static_cast<std::size_t>(status.st_size);
   }
-  return read_all(file, path, expected, max_bytes);
+  return read_all(file, path, expected, !is_plain, max_bytes);
+}
+
+namespace {
+
+// Nothing when there is nothing of this name.
+std::optional<mode_t> kind_of(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) == 0) return status.st_mode;
+  if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+  system_fault("find", path);
+}
+
+}  // namespace
+
+bool is_there(const std::string& path) { return kind_of(path).has_value(); }
+
+bool is_folder(const std::string& path) {
+  const std::optional<mode_t> kind = kind_of(path);
+  return kind && S_ISDIR(*kind);
+}
+
+bool is_plain_file(const std::string& path) noexcept {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
 // A regular file is replaced; a device or pipe cannot be, and is written directly.
@@ -145,7 +232,7 @@ struct AtomicFile::Target {
       fault();
     }
     if (exists && !S_ISREG(status.st_mode)) {
-      direct = Descriptor(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+      direct = open_to_write(path);
       if (!direct.is_open()) fault();
       return;
     }

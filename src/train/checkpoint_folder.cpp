@@ -10,6 +10,7 @@
 
 #include "ricci/io/safetensors.h"
 #include "ricci/support/error.h"
+#include "ricci/support/file.h"
 
 #include "support/replacement.h"
 #include "train/checkpoint_file.h"
@@ -64,7 +65,8 @@ std::vector<fs::path> files_in(const std::string& folder) {
 std::vector<CheckpointFolder::Entry> listed(const std::string& folder) {
   std::vector<CheckpointFolder::Entry> out;
   for (const fs::path& file : files_in(folder)) {
-    if (const auto step = step_of(file.filename().string())) out.push_back({file.string(), *step});
+    const auto step = step_of(file.filename().string());
+    if (step && is_plain_file(file.string())) out.push_back({file.string(), *step});
   }
   std::ranges::sort(out, {}, [](const auto& e) { return std::pair(e.step, e.path); });
   return out;

@@ -39,7 +39,7 @@ std::string map_json(const std::vector<std::pair<std::string, std::string>>& pai
 
 // A last line without an end would swallow the next one.
 bool is_torn(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return false;
   char last = '\n';
   const off_t size = ::lseek(file, 0, SEEK_END);
@@ -52,8 +52,9 @@ bool is_torn(const std::string& path) {
 
 RunLog::RunLog(const std::string& path) : path_(path) {
   const bool torn = is_torn(path);
-  file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (file_ < 0) refuse_log(path_, "open");
+  // A pipe nobody reads is no log; opening it would wait for a reader.
+  file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666);
+  if (file_ < 0 || ::fcntl(file_, F_SETFL, O_APPEND) != 0) refuse_log(path_, "open");
   if (torn) line("\n");
 }
 

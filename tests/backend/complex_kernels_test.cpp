@@ -136,6 +136,20 @@ void expect_formulas_close(const Graph& graph, const Feeds& feeds, Tolerance tol
   }
 }
 
+// At infinities, NaNs and zeros of either sign, and where squares would overflow.
+TEST(BackendComplexKernels, FormulasHaveTheLimitsOfTheReference) {
+  for (const DType dtype : {DType::C64, DType::C128}) {
+    const Tensor all = special_pairs(dtype, dtype == DType::C64 ? 2e38 : 1e200)[0];
+    Graph g(fmt::format("limits_{}", name(dtype)));
+    const Value x = g.input("x", all.type());
+    std::vector<Value> out;
+    for (const UnaryKind kind : Formulas) out.push_back(activation(kind, x));
+    g.set_outputs(out);
+    const double digits = dtype == DType::C64 ? 1e-6 : 1e-14;
+    expect_formulas_close(g, {{"x", all}}, {digits, digits});
+  }
+}
+
 // Sizes from where a function is its first term to where it is its limit.
 TEST(BackendComplexKernels, FormulasAreThoseOfTheReference) {
   for (const DType dtype : {DType::C64, DType::C128}) {

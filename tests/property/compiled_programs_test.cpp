@@ -2,6 +2,7 @@
 // and report the faults it reports. Every buffer lies between guard pages.
 #include <algorithm>
 #include <fstream>
+#include <optional>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -16,6 +17,7 @@
 #include "backend/cpu/run/target.h"
 #include "backend/cpu/run/tiling.h"
 #include "property/for_programs.h"
+#include "property/laws.h"
 #include "support/compare.h"
 #include "test_paths.h"
 
@@ -121,6 +123,26 @@ TEST(PropertyCompiled, BudgetsOfMemoryChangeNoBit) {
   };
   for_programs(program_count(100), {.nodes = 20, .random = true, .large = true}, check);
   EXPECT_GE(smaller, program_count(100) / 10);
+}
+
+// However the work of a program is shared out, it gives the same bits, whole and differentiated.
+TEST(PropertyCompiled, ThreadsChangeNoBit) {
+  const GeneratorOptions large{.random = true, .tame = true, .large = true};
+  const std::uint64_t first = first_seed() / 8;
+  for (std::uint64_t k = first; k < first + program_count(12); ++k) {
+    const std::uint64_t seed = 8 * k + 7;  // those that are large
+    Program p = generate(seed, large);
+    if (k % 2 == 1) p = transformed(p, "f", dtypes::floats);
+    const Graph graph = dead_code_elimination(p.graph).graph;
+    count_program(graph);
+    std::optional<std::vector<Tensor>> alone;
+    for (const int threads : {1, 2, 3, 8}) {
+      const std::vector<Tensor> outputs = compile(graph, Device::cpu(threads)).run(p.feeds);
+      if (!alone) alone = outputs;
+      EXPECT_EQ(difference(outputs, *alone), "")
+          << "seed " << seed << ", " << threads << " threads";
+    }
+  }
 }
 
 // The large ones are there for what small ones do not have.

@@ -14,6 +14,7 @@
 #include "property/large_programs.h"
 #include "property/nested_programs.h"
 #include "property/random.h"
+#include "property/woven_programs.h"
 #include "support/compare.h"
 
 namespace ricci::testing {
@@ -340,6 +341,7 @@ Program generate(std::uint64_t seed, const GeneratorOptions& options) {
   constexpr std::uint64_t OneLargeIn = 8;
   Rng rng(seed);
   if (options.large && seed % OneLargeIn == OneLargeIn - 1) return generate_large(rng, options);
+  if (options.woven) return generate_woven(rng, options);
   if (options.nested) return generate_nested(rng, options);
   Program program;
   Grower grower(rng, options, program.graph, &program.feeds);

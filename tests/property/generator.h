@@ -1,7 +1,8 @@
 // Random valid programs, from a seed. The case tables of all ops are the templates: a program grows
 // by taking a case and finding operands of its types among the values there are, so a new op takes
-// part as soon as it has cases. Cases are small; large programs (`large_programs.h`) and those of
-// nested control flow (`nested_programs.h`) are drawn apart.
+// part as soon as it has cases. Cases are small; large programs (`large_programs.h`), those of
+// nested control flow (`nested_programs.h`) and those of views (`woven_programs.h`) are drawn
+// apart.
 //
 //   Program p = generate(seed, {.nodes = 20});
 //   std::vector<Tensor> out = interpret(p.graph, p.feeds);
@@ -30,6 +31,7 @@ struct GeneratorOptions {
   bool tame = false;                 ///< no infinities, NaN or zeros among the values
   bool symbolic = false;             ///< draw cases with symbolic sizes; such programs do not run
   bool nested = false;               ///< control flow in control flow: `nested_programs.h`
+  bool woven = false;                ///< views and what reads them: `woven_programs.h`
   bool large = false;                ///< one program in eight has tensors of some 30,000 elements
 };
 

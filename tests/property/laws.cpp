@@ -89,11 +89,11 @@ Tensor stacked(const std::vector<Tensor>& rows) {
 
 }  // namespace
 
-std::vector<std::string> movable(const Program& p) {
+std::vector<std::string> movable(const Program& p, const DTypeSet& dtypes) {
   std::vector<std::string> out;
   for (const auto& [name, value] : p.feeds) {
     const auto leaf = p.graph.find(name);
-    if (!leaf || value.dtype() != DType::F64 || value.numel() == 0) continue;
+    if (!leaf || !dtypes.has(value.dtype()) || value.numel() == 0) continue;
     if (!is_constant_operand(p.graph, *leaf)) out.push_back(name);
   }
   return out;
@@ -249,8 +249,8 @@ std::string check_checkpoint(const Program& p) {
   return {};
 }
 
-Program forward_of(const Program& p) {
-  const std::vector<std::string> names = movable(p);
+Program forward_of(const Program& p, const DTypeSet& dtypes) {
+  const std::vector<std::string> names = movable(p, dtypes);
   Transformed t = jvp(p.graph, {names.begin(), names.end()});
   Program out{std::move(t.graph), p.feeds};
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -260,8 +260,8 @@ Program forward_of(const Program& p) {
   return out;
 }
 
-Program reverse_of(const Program& p) {
-  const std::vector<std::string> names = movable(p);
+Program reverse_of(const Program& p, const DTypeSet& dtypes) {
+  const std::vector<std::string> names = movable(p, dtypes);
   Transformed t = vjp(p.graph, {names.begin(), names.end()}, GradOptions::training());
   Program out{std::move(t.graph), p.feeds};
   for (const auto& [convention, name] : t.names) {
@@ -271,11 +271,23 @@ Program reverse_of(const Program& p) {
   return out;
 }
 
-Program batch_of(const Program& p) {
-  const std::vector<std::string> names = movable(p);
+Program batch_of(const Program& p, const DTypeSet& dtypes) {
+  const std::vector<std::string> names = movable(p, dtypes);
   Program out{vmap(p.graph, {names.begin(), names.end()}, Batch).graph, p.feeds};
   for (const std::string& name : names) out.feeds[name] = stacked(examples_of(p.feeds.at(name)));
   return out;
+}
+
+Program transformed(Program p, std::string_view letters, const DTypeSet& dtypes) {
+  for (const char c : letters) {
+    if (movable(p, dtypes).empty()) return p;
+    switch (c) {
+      case 'f': p = forward_of(p, dtypes); break;
+      case 'r': p = reverse_of(p, dtypes); break;
+      default: p = batch_of(p, dtypes); break;
+    }
+  }
+  return p;
 }
 
 }  // namespace ricci::testing

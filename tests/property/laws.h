@@ -2,14 +2,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "property/generator.h"
 
 namespace ricci::testing {
 
-/// The inputs and params that can be moved.
-[[nodiscard]] std::vector<std::string> movable(const Program& p);
+/// The inputs and params of some dtypes that can be moved; the laws are those of f64.
+[[nodiscard]] std::vector<std::string> movable(const Program& p,
+                                               const DTypeSet& dtypes = {DType::F64});
 /// Programs whose values stay of moderate size say something about derivatives.
 [[nodiscard]] bool says_something(const Program& p);
 /// A program with one number as its output, the float outputs of `p` summed up; `p` itself where it
@@ -29,8 +31,12 @@ namespace ricci::testing {
 
 // The program a transform makes of another, with values for what it added. Tangents and cotangents
 // are drawn; a batch is the values and a shrunken copy of them.
-[[nodiscard]] Program forward_of(const Program& p);
-[[nodiscard]] Program reverse_of(const Program& p);
-[[nodiscard]] Program batch_of(const Program& p);
+[[nodiscard]] Program forward_of(const Program& p, const DTypeSet& dtypes = {DType::F64});
+[[nodiscard]] Program reverse_of(const Program& p, const DTypeSet& dtypes = {DType::F64});
+[[nodiscard]] Program batch_of(const Program& p, const DTypeSet& dtypes = {DType::F64});
+/// A letter a transform, the first the inmost: `f`, `r` and `b` for the three above. The program
+/// itself where nothing can be moved any more.
+[[nodiscard]] Program transformed(Program p, std::string_view letters,
+                                  const DTypeSet& dtypes = {DType::F64});
 
 }  // namespace ricci::testing

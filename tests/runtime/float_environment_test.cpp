@@ -7,12 +7,19 @@
 #include <gtest/gtest.h>
 
 #include "ricci/compiler/rewrite/cleanup.h"
+#include "ricci/data/images.h"
+#include "ricci/io/csv.h"
 #include "ricci/ir/text.h"
+#include "ricci/quant/format.h"
+#include "ricci/quant/scheme.h"
 #include "ricci/runtime/compiled_graph.h"
+#include "ricci/serve/sampling.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/higher_order.h"
 
+#include "io/json_value.h"
 #include "runtime/models.h"
+#include "support/compare.h"
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -191,6 +198,56 @@ graph @g {
     std::string actual;
     EXPECT_TRUE(is_kept(e, [&] { actual = all(); })) << e.name;
     EXPECT_TRUE(actual == expected) << e.name << "\n" << actual;
+  }
+}
+
+// What is read, encoded, resized and drawn on the way to a program and behind it.
+TEST(RuntimeFloatEnvironment, SoAreThoseOfFilesCodesPicturesAndDraws) {
+  constexpr std::size_t Count = 512;
+  std::vector<float> weights;
+  for (const double v : random_numbers(3, Count, -1, 1)) weights.push_back(static_cast<float>(v));
+  std::vector<std::uint8_t> pixels;
+  for (std::size_t i = 0; i < 17 * 13 * 3; ++i) pixels.push_back(static_cast<std::uint8_t>(i * 37));
+  const Tensor image = Tensor::of<std::uint8_t>({17, 13, 3}, pixels);
+  const auto all = [&] {
+    std::vector<Tensor> out;
+    const io::Csv table = io::parse_csv("a,b\n0.1,1e-310\n0.3,123456789.123456789\n0.7,1e-40\n");
+    out.push_back(table.column("a"));
+    out.push_back(table.column("b"));
+    out.push_back(table.matrix());
+    for (const quant::FormatInfo& f : quant::all_formats()) {
+      std::vector<std::byte> codes(static_cast<std::size_t>(quant::packed_bytes(f.format, Count)));
+      std::vector<float> again(Count);
+      quant::encode(f.format, weights, codes);
+      quant::decode(f.format, codes, again);
+      out.push_back(
+          Tensor::from_bytes({DType::U8, {static_cast<std::int64_t>(codes.size())}}, codes));
+      out.push_back(Tensor::of<float>({Count}, again));
+    }
+    for (const char* name : {"int4_block_32", "int8_block_asym_32", "nvfp4_block", "q4_k"}) {
+      const quant::Scheme scheme = quant::scheme_from_name(name).value();
+      const quant::Matrix m = quant::encode_matrix(scheme, 256, 2, weights);
+      std::vector<float> again(Count);
+      quant::decode_matrix(scheme, 256, 2, m.parts(), again);
+      out.push_back(Tensor::of<float>({Count}, again));
+    }
+    out.push_back(resized(image, 7, 9));
+    Sampler draw(
+        {.temperature = 0.7, .top_k = 100, .top_p = 0.9, .repetition_penalty = 1.1, .seed = 5});
+    std::vector<std::int32_t> tokens;
+    for (int i = 0; i < 50; ++i) tokens.push_back(draw(weights, tokens));
+    out.push_back(Tensor::of<std::int32_t>({50}, tokens));
+    out.push_back(Tensor::splat(f64({}), io::parse_json("0.12345678901234567e-3").number()));
+    return out;
+  };
+  const std::vector<Tensor> expected = all();
+  for (const Environment& e : environments()) {
+    std::vector<Tensor> actual;
+    EXPECT_TRUE(is_kept(e, [&] { actual = all(); })) << e.name;
+    ASSERT_EQ(actual.size(), expected.size());
+    for (std::size_t i = 0; i < actual.size(); ++i) {
+      EXPECT_TRUE(same(actual[i], expected[i])) << e.name << ", result " << i;
+    }
   }
 }
 

@@ -25,6 +25,14 @@ using testing::ScratchFolder;
 
 constexpr const char* Program = "graph @g { %x = input \"x\" : f32[2] %y = add %x, %x return %y }";
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool SpaceIsTaken = true;
+#elif defined(__has_feature)
+constexpr bool SpaceIsTaken = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool SpaceIsTaken = false;
+#endif
+
 // Runs the tool with a prefix of the shell's, and its output where a redirection says.
 testing::ToolRun run_redirected(const std::string& prefix, const std::string& arguments,
                                 const std::string& redirection) {
@@ -54,6 +62,27 @@ TEST(ToolFiles, OutputThatCannotBeWrittenIsAnError) {
   }
   const auto closed = run_redirected("", "--help", ">&-");
   EXPECT_EQ(closed.status, 1) << closed.err;
+  // A pipe whose reader is gone before anything is written.
+  for (const char* arguments : {"--help", "doc", "print -", "run - --random 1", "compile -"}) {
+    const ScratchFolder scratch;
+    const std::string status = scratch.file("status");
+    const auto unread = run_redirected(
+        "{ sleep 0.2; ", arguments,
+        "; echo $? >'" + status + "'; } | true; test \"$(cat '" + status + "')\" = 1 #");
+    EXPECT_EQ(unread.status, 0) << arguments << testing::read_text(status);
+  }
+}
+
+// The same where nothing is kept back before it is written.
+TEST(ToolFiles, OutputThatIsWrittenAtOnceIsNoExceptionToThat) {
+  if (!testing::has_device("cpu")) GTEST_SKIP() << "training by an interpreter takes long";
+  const ScratchFolder scratch;
+  const auto train = run_redirected(
+      "stdbuf -o0",
+      "train mlp --steps 2 --examples 60 --size 8 --out '" + scratch.file("run") + "'",
+      ">/dev/full");
+  EXPECT_EQ(train.status, 1);
+  EXPECT_TRUE(train.err.starts_with("error[file.write]")) << train.err;
 }
 
 TEST(ToolFiles, NothingIsWrittenToFilesEither) {
@@ -84,6 +113,21 @@ TEST(ToolFiles, TheLinkersFolderIsNamedWhenItCannotBeMade) {
   EXPECT_EQ(run.status, 1);
   EXPECT_TRUE(run.err.starts_with("error[file]: cannot make a folder for the linker")) << run.err;
   EXPECT_NE(run.err.find("TMPDIR"), std::string::npos) << run.err;
+}
+
+// What a result is like is said a piece at a time: as doubles these bytes would be eight times as
+// many as there is room for.
+TEST(ToolFiles, SummariesTakeNoMemoryOfTheirOwn) {
+  if (SpaceIsTaken) GTEST_SKIP() << "a sanitizer takes the space that is limited here";
+  const ScratchFolder scratch;
+  write_file(scratch.file("large.ric"), "graph @g { %c = constant 7 : u8[] %y = expand %c "
+                                        "{target_shape = [3, 22369622]} return %y }");
+  const auto run = run_redirected("ulimit -v 700000;",
+                                  "run --device reference '" + scratch.file("large.ric") + "'",
+                                  ">'" + scratch.file("out") + "'");
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_NE(testing::read_text(scratch.file("out")).find("min 7  max 7  mean 7"),
+            std::string::npos);
 }
 
 TEST(ToolFiles, LargeFilesAreRefused) {

@@ -3,10 +3,12 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -68,6 +70,23 @@ TEST(ToolStop, TimeLimitsEndCommands) {
   EXPECT_EQ(run_tool("run --random 1 --timeout soon -", Endless).status, 2);
 }
 
+// What is waited for need not come: a pipe nobody writes, or nobody reads.
+TEST(ToolStop, TimeLimitsEndTheWaitForPipes) {
+  const std::string pipe = scratch("silent");
+  ::unlink(pipe.c_str());
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const std::string graph = "graph @g { %x = input \"x\" : f32[2] return %x }";
+  for (const std::string& command :
+       {"run --timeout 0.05 " + pipe, "check --timeout 0.05 " + pipe,
+        "run --timeout 0.05 - --inputs " + pipe, "run --timeout 0.05 - --input x=" + pipe,
+        "run --timeout 0.05 --random 1 - --out " + pipe}) {
+    const ToolRun ran = run_tool(command, graph);
+    EXPECT_EQ(ran.status, 1) << command << ran.err;
+    EXPECT_NE(ran.err.find("error[stopped]: not done after 0.05 s"), std::string::npos)
+        << command << ran.err;
+  }
+}
+
 // Does a process have a handler for a signal? One that is interrupted before just ends.
 bool handles(pid_t process, int signal) {
   std::ifstream status("/proc/" + std::to_string(process) + "/status");
@@ -78,18 +97,22 @@ bool handles(pid_t process, int signal) {
   return false;
 }
 
-TEST(ToolStop, InterruptsEndCommandsCleanly) {
-  io::write_file(scratch("endless.ric"), std::string_view(Endless));
+// How a command ends that is interrupted once it can be, and what it has said.
+struct Interrupted {
+  int status = 0;
+  std::string err;
+};
+Interrupted interrupted(std::vector<std::string> words) {
   const std::string log = scratch("interrupted.txt");
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log.c_str(),
                                    O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  std::string program = RICCI_TOOL_PATH;
-  std::string file = scratch("endless.ric");
-  std::string words[] = {program, "run", "--random", "1", file};
-  char* arguments[] = {words[0].data(), words[1].data(), words[2].data(),
-                       words[3].data(), words[4].data(), nullptr};
+  const std::string program = RICCI_TOOL_PATH;
+  words.insert(words.begin(), program);
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
   // Tests in the background ignore interrupts; the tool is to see them.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
@@ -99,19 +122,38 @@ TEST(ToolStop, InterruptsEndCommandsCleanly) {
   posix_spawnattr_setsigdefault(&attributes, &interrupts);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   pid_t child = 0;
-  ASSERT_EQ(posix_spawn(&child, program.c_str(), &actions, &attributes, arguments, environ), 0);
+  EXPECT_EQ(posix_spawn(&child, program.c_str(), &actions, &attributes, arguments.data(), environ),
+            0);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   int status = 0;
   while (!handles(child, SIGINT)) {
-    ASSERT_EQ(::waitpid(child, &status, WNOHANG), 0) << "it ended by itself";
+    if (::waitpid(child, &status, WNOHANG) != 0) {
+      ADD_FAILURE() << "it ended by itself";
+      return {status, read_text(log)};
+    }
     std::this_thread::yield();
   }
-  ASSERT_EQ(::kill(child, SIGINT), 0);
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFEXITED(status)) << "ended by signal " << WTERMSIG(status);
-  EXPECT_EQ(WEXITSTATUS(status), 130);
-  EXPECT_EQ(read_text(log), "error[stopped]: interrupted\n");
+  EXPECT_EQ(::kill(child, SIGINT), 0);
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return {status, read_text(log)};
+}
+
+TEST(ToolStop, InterruptsEndCommandsCleanly) {
+  io::write_file(scratch("endless.ric"), std::string_view(Endless));
+  const std::string pipe = scratch("silent");
+  ::unlink(pipe.c_str());
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  using Words = std::vector<std::string>;
+  for (const Words& words :
+       {Words{"run", "--random", "1", scratch("endless.ric")}, Words{"run", pipe},
+        Words{"inspect", pipe}, Words{"convert", pipe, scratch("out.npz")},
+        Words{"train", "mlp", "--config", pipe}}) {
+    const Interrupted ran = interrupted(words);
+    ASSERT_TRUE(WIFEXITED(ran.status)) << words[0] << " by signal " << WTERMSIG(ran.status);
+    EXPECT_EQ(WEXITSTATUS(ran.status), 130) << words[0];
+    EXPECT_EQ(ran.err, "error[stopped]: interrupted\n") << words[0];
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -231,6 +232,61 @@ TEST(ToolTrain, ConfigurationsAreChecked) {
   EXPECT_TRUE(has(complaint("kind = \"cnn\"\n"), "this file is for 'cnn'"));
   EXPECT_TRUE(has(complaint("[training]\nsteps = 5\n", ""), "no kind of model is named"));
   EXPECT_TRUE(has(complaint("[training]\noptimizer = \"adamv\"\n"), "did you mean 'adamw'?"));
+}
+
+// Tables nest as deep as a name has dots; a message shows part of a long line.
+TEST(ToolTrain, ConfigurationsDoNotNestWithoutEnd) {
+  const ScratchFolder folder;
+  const std::string file = folder.file("run.toml");
+  std::string name = "a";
+  for (int i = 0; i < 300000; ++i) name += ".a";
+  std::string nested = "1";
+  for (int i = 0; i < 200; ++i) nested = "{a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a = " + nested + "}";
+  for (const std::string& text :
+       {name + " = 1\n", "[" + name + "]\n", "x = {" + name + " = 1}\n",
+        "'a'.\"b\" = 1\n" + name + " = 1\n", "prompt = '''\n\"'''\n[[" + name + "]]\n",
+        "prompt = \"....................\"\n'" + std::string(500000, 'x') + "' = 1\n",
+        "a = " + nested, "a = " + std::string(500000, '[')}) {
+    io::write_file(file, text);
+    const ToolRun ran = run_tool("train gpt --config " + file + " --out " + folder.file("x"));
+    EXPECT_EQ(ran.status, 1) << text.substr(0, 80);
+    EXPECT_TRUE(ran.err.starts_with("error[parse")) << ran.err.substr(0, 300);
+    EXPECT_LT(ran.err.size(), 2000U) << text.substr(0, 80);
+  }
+}
+
+// What the system says of a name is said in words of ours, whatever is asked of the name.
+TEST(ToolTrain, NamesTheSystemRefusesAreErrors) {
+  const ScratchFolder folder;
+  std::filesystem::create_symlink("circle", folder.file("circle"));
+  for (const std::string& name : {std::string(5000, 'x'), folder.file("circle") + "/run"}) {
+    for (const char* command :
+         {"train mlp --out ", "train --resume ", "train mlp --data ", "train gpt --data ",
+          "train gpt --tokenizer ", "sample ", "eval ", "report ", "serve ", "inspect "}) {
+      const ToolRun ran = run_tool(command + name);
+      EXPECT_EQ(ran.status, 1) << command;
+      EXPECT_TRUE(ran.err.starts_with("error[file")) << command << ran.err.substr(0, 300);
+    }
+  }
+}
+
+// Files of a run that are pipes are refused or passed over; nobody waits for them.
+TEST(ToolTrain, PipesInFoldersAreNotWaitedFor) {
+  const ScratchFolder folder;
+  std::filesystem::create_directories(folder.file("pictures/cats"));
+  ASSERT_EQ(::mkfifo(folder.file("pictures/cats/a.png").c_str(), 0600), 0);
+  const ToolRun pictures =
+      run_tool("train cnn --data " + folder.file("pictures") + " --out " + folder.file("x"));
+  EXPECT_TRUE(has(pictures.err, "this is no plain file")) << pictures.err;
+  const std::string run = folder.file("run");
+  ASSERT_EQ(run_tool("train mlp --steps 4 --examples 60 --size 8 --out " + run).status, 0);
+  ASSERT_EQ(::mkfifo((run + "/checkpoints/step-00009999.safetensors").c_str(), 0600), 0);
+  EXPECT_EQ(run_tool("eval " + run).status, 0);
+  std::filesystem::remove(run + "/log.jsonl");
+  ASSERT_EQ(::mkfifo((run + "/log.jsonl").c_str(), 0600), 0);
+  const ToolRun resumed = run_tool("train --resume " + run + " --steps 8");
+  EXPECT_EQ(resumed.status, 1);
+  EXPECT_TRUE(has(resumed.err, "cannot open the log")) << resumed.err;
 }
 
 TEST(ToolTrain, FlagsGoBeforeTheFile) {

@@ -83,9 +83,7 @@ void run_server(const ServeCommand& options, const std::string& name, const Make
 // A folder that `train` has made.
 bool is_run(const std::string& path) { return fs::exists(RunFolder{path}.file("run.toml")); }
 // A folder, or a file of weights beside its configuration.
-bool is_model(const std::string& path) {
-  return fs::is_directory(path) || path.ends_with(".safetensors");
-}
+bool is_model(const std::string& path) { return is_folder(path) || path.ends_with(".safetensors"); }
 
 template <class Model>
 Generator generator_of(const Model& model, const ServeCommand& options) {
@@ -159,8 +157,9 @@ void serve_run(const ServeCommand& options) {
 void serve_model(const ServeCommand& options) {
   const std::string& path = options.source.file;
   const nn::Pretrained loaded = nn::load_pretrained(path);
-  const fs::path folder = fs::is_directory(path) ? fs::path(path) : fs::path(path).parent_path();
-  const std::string name = fs::weakly_canonical(folder).filename().string();
+  const fs::path folder = is_folder(path) ? fs::path(path) : fs::path(path).parent_path();
+  std::error_code none;  // a folder without a name of its own has none
+  const std::string name = fs::weakly_canonical(folder, none).filename().string();
   const serve::TextCodec codec = codec_in(folder);
   std::visit([&](const auto& m) { serve_completions(options, name, m, codec, loaded.end_tokens); },
              loaded.model);

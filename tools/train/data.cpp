@@ -1,7 +1,6 @@
 #include "train/data.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -13,10 +12,8 @@
 namespace ricci::tool {
 namespace {
 
-namespace fs = std::filesystem;
-
 void require_data(const std::string& path) {
-  if (path.empty() || fs::exists(path)) return;
+  if (path.empty() || is_there(path)) return;
   throw UserError(ErrorCode::File, fmt::format("there is no data at '{}'", path),
                   "name a file or a folder with --data, or leave it out to try things");
 }
@@ -27,7 +24,7 @@ std::string file_text(const std::string& path) {
 }
 
 Tokenizer tokenizer_for(const RunSettings& s, const std::string& own, const std::string& text) {
-  if (fs::exists(own)) return Tokenizer::load(own);
+  if (is_there(own)) return Tokenizer::load(own);
   if (!s.tokenizer.empty()) return Tokenizer::load(s.tokenizer);
   if (s.vocabulary == 256) return {};
   return Tokenizer::train(text, {.vocabulary = s.vocabulary});
@@ -165,7 +162,7 @@ TextData text_data(const RunSettings& s, const std::string& tokenizer_file, bool
 
 ImageData image_data(const RunSettings& s, bool only_test) {
   require_data(s.data);
-  if (fs::is_directory(s.data)) {
+  if (!s.data.empty() && is_folder(s.data)) {
     const ImageFolder folder = image_folder(s.data, {.height = s.size, .width = s.size});
     const auto classes = static_cast<std::int64_t>(folder.classes.size());
     return shared_out(s, folder.data,

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "ricci/support/error.h"
+#include "ricci/support/file.h"
 #include "ricci/train/checkpoint_folder.h"
 
 namespace ricci::tool {
@@ -18,7 +19,7 @@ std::string RunFolder::name() const {
 }
 
 RunSettings RunFolder::settings() const {
-  if (!fs::exists(file("run.toml"))) {
+  if (!is_there(file("run.toml"))) {
     throw UserError(ErrorCode::File, fmt::format("'{}' is no folder of a run", path),
                     "name one that `ricci train` has made: there is a run.toml in it");
   }
@@ -30,11 +31,11 @@ RunSettings RunFolder::settings() const {
 
 std::string RunFolder::checkpoint(const std::string& which) const {
   if (which != "best" && which != "last") {
-    if (fs::exists(which)) return which;
+    if (is_there(which)) return which;
     throw UserError(ErrorCode::File, fmt::format("there is no checkpoint '{}'", which),
                     "say best, last, or the path of one");
   }
-  if (fs::exists(file("checkpoints"))) {
+  if (is_there(file("checkpoints"))) {
     const CheckpointFolder folder(file("checkpoints"));
     const auto best = folder.best();
     if (which == "best" && best) return best->path;
@@ -46,7 +47,7 @@ std::string RunFolder::checkpoint(const std::string& which) const {
 
 RunFolder new_run_folder(const std::string& path) {
   std::error_code error;
-  if (fs::exists(path) && !fs::is_empty(path, error)) {
+  if (is_there(path) && !fs::is_empty(path, error)) {
     throw UserError(ErrorCode::File, fmt::format("there is something at '{}' already", path),
                     fmt::format("go on with it: ricci train --resume {}; or name another folder "
                                 "with --out",
@@ -62,7 +63,7 @@ RunFolder new_run_folder(const std::string& path) {
 
 std::string free_run_path(const std::string& kind) {
   std::string path = "runs/" + kind;
-  for (int n = 2; fs::exists(path); ++n) path = fmt::format("runs/{}-{}", kind, n);
+  for (int n = 2; is_there(path); ++n) path = fmt::format("runs/{}-{}", kind, n);
   return path;
 }
 

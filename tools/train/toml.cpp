@@ -1,5 +1,6 @@
 // Settings from TOML: the only place that knows its library.
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -17,12 +18,55 @@
 namespace ricci::tool {
 namespace {
 
+constexpr std::size_t MostShown = 200;  // bytes of a line in a message
+
+// Tables nest as deep as a name has dots, and the library walks them one in the other.
+struct TooDeep {
+  std::size_t at = 0;
+  const char* message = "";
+};
+std::optional<TooDeep> too_deep(std::string_view text) {
+  constexpr int MostDots = 16;
+  constexpr int MostOpen = 64;
+  int dots = 0;
+  int open = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '#') {
+      i = std::min(text.find('\n', i), text.size());
+      dots = 0;
+    } else if (c == '"' || c == '\'') {
+      const bool is_long = text.substr(i, 3) == std::string(3, c);
+      const std::string_view end = text.substr(i, is_long ? 3 : 1);
+      for (i += end.size(); i < text.size() && text.substr(i, end.size()) != end; ++i) {
+        if (c == '"' && text[i] == '\\') ++i;
+        if (!is_long && text[i] == '\n') break;  // not a text; the parser says so
+      }
+      i += end.size() - 1;
+    } else if (c == '.') {
+      if (++dots > MostDots) return TooDeep{i, "names nest deeper than 16 tables"};
+    } else if (std::string_view("\n=,[]{}").find(c) != std::string_view::npos) {
+      dots = 0;
+      if (c == '[' || c == '{') ++open;
+      if (c == ']' || c == '}') --open;
+      if (open > MostOpen) return TooDeep{i, "lists and tables nest deeper than 64"};
+    }
+  }
+  return std::nullopt;
+}
+
 class TomlReader {
  public:
   TomlReader(RunSettings& settings, std::string path, std::string text)
       : settings_(settings), path_(std::move(path)), text_(std::move(text)) {}
 
   void read() {
+    if (const auto fault = too_deep(text_)) {
+      const auto before = std::string_view(text_).substr(0, fault->at);
+      const auto line = static_cast<toml::source_index>(1 + std::ranges::count(before, '\n'));
+      const auto column = static_cast<toml::source_index>(fault->at - (before.rfind('\n') + 1) + 1);
+      refuse({.begin = {line, column}, .end = {line, column}, .path = nullptr}, fault->message, "");
+    }
     toml::table root;
     try {
       root = toml::parse(text_, path_);
@@ -48,7 +92,9 @@ class TomlReader {
       from = text_.find('\n', from);
       if (from != std::string::npos) ++from;
     }
-    if (from != std::string::npos) where.text = text_.substr(from, text_.find('\n', from) - from);
+    if (from != std::string::npos) {
+      where.text = shortened(text_.substr(from, text_.find('\n', from) - from), MostShown);
+    }
     throw UserError(Diagnostic{.code = ErrorCode::Parse,
                                .detail = "toml",
                                .message = std::move(message),

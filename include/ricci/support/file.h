@@ -23,6 +23,14 @@ inline constexpr std::int64_t MaxFileBytes = std::int64_t{1} << 36;
 [[nodiscard]] std::vector<std::byte> read_file(const std::string& path,
                                                std::int64_t max_bytes = MaxFileBytes);
 
+/// Is there something of this name, or a folder? A link is what it leads to. UserError(file) where
+/// the system cannot say: the name is too long, links lead in a circle, a folder may not be
+/// searched.
+[[nodiscard]] bool is_there(const std::string& path);
+[[nodiscard]] bool is_folder(const std::string& path);
+/// A plain file, or a link to one; pipes and devices are none, nor is what cannot be looked at.
+[[nodiscard]] bool is_plain_file(const std::string& path) noexcept;
+
 /// A file that appears under its name only when it is complete: bytes go to a new file in the same
 /// folder, whose name nobody can guess, and which `commit` syncs and renames. Without `commit`
 /// nothing is left behind; a process that is killed leaves a file `.ricci-….tmp`, which is in

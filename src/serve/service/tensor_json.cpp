@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "io/json_value.h"
+#include "support/float_environment.h"
 
 namespace ricci::serve {
 namespace {
@@ -73,6 +74,7 @@ class Reader {
 
   template <class N>
   N number(std::string_view word, char first) const {
+    const DefaultFloatEnvironment floats;
     N value = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
     const char behind = end < word.data() + word.size() ? *end : ' ';

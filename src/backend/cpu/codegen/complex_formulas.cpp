@@ -26,6 +26,24 @@ Pair select(vm::Mask m, Pair a, Pair b) {
 }
 Pair operator*(Pair a, Pair b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
 
+vm::Mask is_endless(Real x) { return vm::abs(x) == vm::Infinity; }
+vm::Mask is_open(Real x) { return is_endless(x) | x.is_nan(); }
+Real endless(Real sign) { return vm::copysign(sign.c->real(vm::Infinity), sign); }
+
+// Infinitely far away the formulas below would subtract infinities. The angle there is that of the
+// parts that are infinite, taken as 1, over those that are not, taken as 0.
+struct FarAway {
+  explicit FarAway(Pair z)
+      : here(is_endless(z.re) | is_endless(z.im)), re(side(z.re)), im(side(z.im)) {}
+  static Real side(Real x) {
+    const Real size = vm::select(is_endless(x), 1.0, x.c->real(0));
+    return vm::select(x.is_nan(), x, vm::copysign(size, x));
+  }
+  vm::Mask here;
+  Real re;
+  Real im;
+};
+
 // cosh x and sinh x as `cosh·again` and `sinh·again`: far from zero e^|x|/2 would overflow where
 // its product with a sine or cosine does not.
 struct Hyperbolic {
@@ -48,7 +66,10 @@ Pair sinh_of(Pair z) {
   const Real sine = vm::sin(z.im);
   const Real cosine = vm::cos(z.im);
   const Real im = h.times(h.cosh, sine);
-  return {h.times(h.sinh, cosine), vm::select(z.im == 0.0, z.im, im)};
+  // Where there is no angle, zero and infinity are what they are in every direction.
+  const vm::Mask any_angle = is_open(z.im) & ((z.re == 0.0) | is_endless(z.re));
+  const Real there = vm::select(z.re == 0.0, z.re, vm::abs(z.re));
+  return {vm::select(any_angle, there, h.times(h.sinh, cosine)), vm::select(z.im == 0.0, z.im, im)};
 }
 
 Pair cosh_of(Pair z) {
@@ -56,8 +77,11 @@ Pair cosh_of(Pair z) {
   const Real sine = vm::sin(z.im);
   const Real cosine = vm::cos(z.im);
   const Real im = h.times(h.sinh, sine);
-  return {h.times(h.cosh, cosine),
-          vm::select(z.im == 0.0, vm::copysign(z.re.c->real(1), z.re) * z.im, im)};
+  const vm::Mask no_angle = is_open(z.im);
+  const Real re = h.times(h.cosh, cosine);
+  return {vm::select(no_angle & is_endless(z.re), vm::Infinity, re),
+          vm::select(no_angle & (z.re == 0.0), z.re,
+                     vm::select(z.im == 0.0, vm::copysign(z.re.c->real(1), z.re) * z.im, im))};
 }
 
 // (sinh x cosh x + i sin y cos y)/(sinh² x + cos² y); beyond 20 the real part is ±1, and the other
@@ -72,17 +96,28 @@ Pair tanh_of(Pair z) {
   const Real size = s * s + cosine * cosine;
   const Real tail = 4.0 * turn * vm::exp(vm::abs(z.re) * -2.0);
   const Real im = vm::select(far, tail, turn / size);
-  return {vm::select(far, vm::copysign(z.re.c->real(1), z.re), s * vm::cosh(x) / size),
-          vm::select(z.im == 0.0, z.im, im)};
+  const Real one = vm::copysign(z.re.c->real(1), z.re);
+  // There is no angle where y is not finite: y - y is NaN then, and zero elsewhere.
+  const Real re = vm::select(far, one, s * vm::cosh(x) / size) + (z.im - z.im);
+  const Real nothing = vm::copysign(z.im.c->real(0), z.im);
+  return {vm::select(z.re == 0.0, z.re, vm::select(is_endless(z.re), one, re)),
+          vm::select(z.im == 0.0, z.im, vm::select(is_endless(z.re), nothing, im))};
 }
 
-// re: ln(1 + 4|x|/((1 - |x|)² + y²))/4, with the sign of x
+// re: ln(1 + 4|x|/((1 - |x|)² + y²))/4, with the sign of x; (ln 2 - ln |y|)/2 above and below 1,
+// where y² may be too small for a number.
 Pair atanh_of(Pair z) {
   const Real x = vm::abs(z.re);
   const Real left = 1.0 - x;
-  const Real re = vm::log1p(4.0 * x / (left * left + z.im * z.im)) * 0.25;
+  const vm::Mask beside_one = (left == 0.0) & (vm::abs(z.im) < 1e-9);
+  const Real usual = vm::log1p(4.0 * x / (left * left + z.im * z.im)) * 0.25;
+  const Real near = (std::numbers::ln2 - vm::log(vm::abs(z.im))) * 0.5;
+  const Real re = vm::select(beside_one, near, usual);
   const Real im = vm::atan2(2.0 * z.im, left * (1.0 + x) - z.im * z.im) * 0.5;
-  return {vm::copysign(re, z.re), im};
+  const vm::Mask far = FarAway(z).here;
+  const Real quarter = vm::copysign(z.im.c->real(std::numbers::pi / 2), z.im);
+  return {vm::copysign(vm::select(far | (x == 0.0), 0.0, re), z.re),
+          vm::select(far, vm::select(z.im.is_nan(), z.im, quarter), im)};
 }
 
 Pair exp2_of(Pair z) {
@@ -105,15 +140,30 @@ struct Roots {
   Pair a;
   Pair b;
 };
-Pair acosh_of(Roots r) {  // a = √(z - 1), b = √(z + 1)
-  return {vm::asinh(r.a.re * r.b.re + r.a.im * r.b.im), 2.0 * vm::atan2(r.a.im, r.b.re)};
+Pair acosh_of(Pair z, Roots r) {  // a = √(z - 1), b = √(z + 1)
+  const FarAway far(z);
+  const Real quarter = z.re.c->real(std::numbers::pi / 2);
+  const Real angle = vm::select(z.re == 0.0, quarter, vm::atan2(vm::abs(far.im), far.re));
+  const Real re = vm::asinh(r.a.re * r.b.re + r.a.im * r.b.im);
+  const Real sign = vm::select(z.im.is_nan(), 1.0, z.im);
+  return {vm::select(far.here, vm::Infinity, re),
+          vm::select(far.here | (z.re == 0.0), vm::copysign(angle, sign),
+                     2.0 * vm::atan2(r.a.im, r.b.re))};
 }
-Pair acos_of(Roots r) {  // a = √(1 - z), b = √(1 + z)
-  return {2.0 * vm::atan2(r.a.re, r.b.re), vm::asinh(r.b.re * r.a.im - r.b.im * r.a.re)};
+Pair acos_of(Pair z, Roots r) {  // a = √(1 - z), b = √(1 + z)
+  const FarAway far(z);
+  const Real quarter = z.re.c->real(std::numbers::pi / 2);
+  const Real re =
+      vm::select(far.here, vm::atan2(vm::abs(far.im), far.re), 2.0 * vm::atan2(r.a.re, r.b.re));
+  const Real im = vm::asinh(r.b.re * r.a.im - r.b.im * r.a.re);
+  return {vm::select(z.re == 0.0, quarter, re), vm::select(far.here, -endless(z.im), im)};
 }
 Pair asin_of(Pair z, Roots r) {
-  return {vm::atan2(z.re, r.a.re * r.b.re - r.a.im * r.b.im),
-          vm::asinh(r.a.re * r.b.im - r.a.im * r.b.re)};
+  const FarAway far(z);
+  const Real re = vm::select(far.here, vm::atan2(far.re, vm::abs(far.im)),
+                             vm::atan2(z.re, r.a.re * r.b.re - r.a.im * r.b.im));
+  const Real im = vm::asinh(r.a.re * r.b.im - r.a.im * r.b.re);
+  return {vm::select(z.re == 0.0, z.re, re), vm::select(far.here, endless(z.im), im)};
 }
 
 }  // namespace
@@ -182,14 +232,14 @@ ComplexLanes::Parts ComplexLanes::function(UnaryKind kind, Parts x, bool wide) {
     case UnaryKind::Tan: return given(over_i(tanh_of(times_i(z))));
     case UnaryKind::Atanh: return given(atanh_of(z));
     case UnaryKind::Atan: return given(over_i(atanh_of(times_i(z))));
-    case UnaryKind::Acos: return given(acos_of(around(z)));
+    case UnaryKind::Acos: return given(acos_of(z, around(z)));
     case UnaryKind::Asin: return given(asin_of(z, around(z)));
     case UnaryKind::Asinh: {
       const Pair turned = over_i(z);
       return given(times_i(asin_of(turned, around(turned))));
     }
     case UnaryKind::Acosh:
-      return given(acosh_of({root_of(z.re - 1.0, z.im), root_of(z.re + 1.0, z.im)}));
+      return given(acosh_of(z, {root_of(z.re - 1.0, z.im), root_of(z.re + 1.0, z.im)}));
     case UnaryKind::Exp2: return given(exp2_of(z));
     case UnaryKind::Expm1: return given(expm1_of(z));
     case UnaryKind::Log2: {

@@ -172,7 +172,10 @@ __device__ inline c128 complex_sinh(c128 z) {
   const bool far = fabs(z.re) > 700.0;
   const double half = far ? exp(fabs(z.re) * 0.5) : 1.0;
   const double c = far ? half * 0.5 : cosh(z.re), s = far ? copysign(half * 0.5, z.re) : sinh(z.re);
-  return {s * cos(z.im) * half, z.im == 0.0 ? z.im : c * sin(z.im) * half};
+  // Where there is no angle, zero and infinity are what they are in every direction.
+  const bool any_angle = !is_number(z.im) && (z.re == 0.0 || is_endless(z.re));
+  const double there = z.re == 0.0 ? z.re : fabs(z.re);
+  return {any_angle ? there : s * cos(z.im) * half, z.im == 0.0 ? z.im : c * sin(z.im) * half};
 }
 )"},
       {"complex_cosh complex_cos", R"(
@@ -180,6 +183,8 @@ __device__ inline c128 complex_cosh(c128 z) {
   const bool far = fabs(z.re) > 700.0;
   const double half = far ? exp(fabs(z.re) * 0.5) : 1.0;
   const double c = far ? half * 0.5 : cosh(z.re), s = far ? copysign(half * 0.5, z.re) : sinh(z.re);
+  if (!is_number(z.im) && is_endless(z.re)) return {fabs(z.re), z.im - z.im};
+  if (!is_number(z.im) && z.re == 0.0) return {z.im - z.im, z.re};
   const double im = z.im == 0.0 ? copysign(1.0, z.re) * z.im : s * sin(z.im) * half;
   return {c * cos(z.im) * half, im};
 }
@@ -188,14 +193,15 @@ __device__ inline c128 complex_cosh(c128 z) {
 // (sinh x cosh x + i sin y cos y)/(sinh² x + cos² y); beyond 20 the real part is ±1, and the other
 // 4 sin y cos y e^-2|x|.
 __device__ inline c128 complex_tanh(c128 z) {
+  if (is_endless(z.re)) return {copysign(1.0, z.re), copysign(0.0, z.im)};
   const double turn = sin(z.im) * cos(z.im);
   if (fabs(z.re) > 20.0) {
     const double tail = 4.0 * turn * exp(fabs(z.re) * -2.0);
-    return {copysign(1.0, z.re), z.im == 0.0 ? z.im : tail};
+    return {copysign(1.0, z.re) + (z.im - z.im), z.im == 0.0 ? z.im : tail};
   }
   const double s = sinh(z.re), c = cos(z.im);
   const double size = s * s + c * c;
-  return {s * cosh(z.re) / size, z.im == 0.0 ? z.im : turn / size};
+  return {z.re == 0.0 ? z.re : s * cosh(z.re) / size, z.im == 0.0 ? z.im : turn / size};
 }
 )"},
       {"complex_sin complex_cos complex_tan complex_atan", R"(
@@ -212,10 +218,16 @@ __device__ inline c128 complex_cos(c128 z) { return complex_cosh(times_i(z)); }
 __device__ inline c128 complex_tan(c128 z) { return over_i(complex_tanh(times_i(z))); }
 )"},
       {"complex_atanh complex_atan", R"(
-// re: ln(1 + 4|x|/((1 - |x|)² + y²))/4, with the sign of x
+// re: ln(1 + 4|x|/((1 - |x|)² + y²))/4, with the sign of x; (ln 2 - ln |y|)/2 above and below 1, where
+// y² may be too small for a number.
 __device__ inline c128 complex_atanh(c128 z) {
+  if (is_endless(z.re) || is_endless(z.im)) {
+    return {copysign(0.0, z.re), z.im != z.im ? z.im : copysign(1.5707963267948966, z.im)};
+  }
   const double x = fabs(z.re), left = 1.0 - x;
-  const double re = log1p(4.0 * x / (left * left + z.im * z.im)) * 0.25;
+  const double usual = x == 0.0 ? 0.0 : log1p(4.0 * x / (left * left + z.im * z.im)) * 0.25;
+  const bool beside_one = left == 0.0 && fabs(z.im) < 1e-9;
+  const double re = beside_one ? (0.69314718055994531 - log(fabs(z.im))) * 0.5 : usual;
   const double im = atan2(2.0 * z.im, left * (1.0 + x) - z.im * z.im) * 0.5;
   return {copysign(re, z.re), im};
 }
@@ -223,17 +235,30 @@ __device__ inline c128 complex_atanh(c128 z) {
       {"complex_atan", R"(
 __device__ inline c128 complex_atan(c128 z) { return over_i(complex_atanh(times_i(z))); }
 )"},
+      {"complex_acos complex_asin complex_asinh complex_acosh", R"(
+// Infinitely far away the formulas below would subtract infinities. The angle there is that of the
+// parts that are infinite, taken as 1, over those that are not, taken as 0.
+__device__ inline double far_side(double x) {
+  return x != x ? x : copysign(is_endless(x) ? 1.0 : 0.0, x);
+}
+__device__ inline bool is_far(c128 z) { return is_endless(z.re) || is_endless(z.im); }
+)"},
       {"complex_acos", R"(
 // Arc functions by the square roots Kahan writes them with: no part cancels.
 __device__ inline c128 complex_acos(c128 z) {
+  const double infinity = __longlong_as_double(0x7ff0000000000000LL);
+  if (is_far(z)) return {atan2(fabs(far_side(z.im)), far_side(z.re)), -copysign(infinity, z.im)};
   const c128 a = complex_sqrt(c128{1.0 - z.re, -z.im}), b = complex_sqrt(c128{1.0 + z.re, z.im});
-  return {2.0 * atan2(a.re, b.re), asinh(b.re * a.im - b.im * a.re)};
+  return {z.re == 0.0 ? 1.5707963267948966 : 2.0 * atan2(a.re, b.re), asinh(b.re * a.im - b.im * a.re)};
 }
 )"},
       {"complex_asin complex_asinh", R"(
 __device__ inline c128 complex_asin(c128 z) {
+  const double infinity = __longlong_as_double(0x7ff0000000000000LL);
+  if (is_far(z)) return {atan2(far_side(z.re), fabs(far_side(z.im))), copysign(infinity, z.im)};
   const c128 a = complex_sqrt(c128{1.0 - z.re, -z.im}), b = complex_sqrt(c128{1.0 + z.re, z.im});
-  return {atan2(z.re, a.re * b.re - a.im * b.im), asinh(a.re * b.im - a.im * b.re)};
+  const double re = z.re == 0.0 ? z.re : atan2(z.re, a.re * b.re - a.im * b.im);
+  return {re, asinh(a.re * b.im - a.im * b.re)};
 }
 )"},
       {"complex_asinh", R"(
@@ -244,8 +269,14 @@ __device__ inline c128 complex_asinh(c128 z) {
 )"},
       {"complex_acosh", R"(
 __device__ inline c128 complex_acosh(c128 z) {
+  const double infinity = __longlong_as_double(0x7ff0000000000000LL);
+  if (is_far(z)) {
+    return {infinity, copysign(atan2(fabs(far_side(z.im)), far_side(z.re)), z.im)};
+  }
   const c128 a = complex_sqrt(c128{z.re - 1.0, z.im}), b = complex_sqrt(c128{z.re + 1.0, z.im});
-  return {asinh(a.re * b.re + a.im * b.im), 2.0 * atan2(a.im, b.re)};
+  const double side = z.im != z.im ? 1.0 : z.im;
+  const double im = z.re == 0.0 ? copysign(1.5707963267948966, side) : 2.0 * atan2(a.im, b.re);
+  return {asinh(a.re * b.re + a.im * b.im), im};
 }
 )"},
       {"complex_exp2", R"(
