@@ -24,7 +24,7 @@ ATTENTION = [
 def allowed(kind, queries, keys, xp):
     behind = xp.arange(keys)[None] - xp.arange(queries)[:, None] - (keys - queries)
     inside = behind <= 0
-    return inside & (behind > -256) if kind.startswith("sliding") else inside
+    return inside & (behind >= -256) if kind.startswith("sliding") else inside
 
 
 def attention_in_jax(q, k, v, *bias, kind):
