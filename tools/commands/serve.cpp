@@ -81,7 +81,10 @@ void run_server(const ServeCommand& options, const std::string& name, const Make
 }
 
 // A folder that `train` has made.
-bool is_run(const std::string& path) { return fs::exists(RunFolder{path}.file("run.toml")); }
+bool is_run(const std::string& path) {
+  std::error_code none;
+  return fs::exists(RunFolder{path}.file("run.toml"), none);
+}
 // A folder, or a file of weights beside its configuration.
 bool is_model(const std::string& path) { return is_folder(path) || path.ends_with(".safetensors"); }
 
@@ -105,7 +108,8 @@ serve::TextCodec codec_of(const Tokenizer& tokenizer) {
 // Of a folder in a public layout. One of a kind that is not known leaves the model its tokens.
 serve::TextCodec codec_in(const fs::path& folder) {
   const fs::path file = folder / "tokenizer.json";
-  if (!fs::exists(file)) return {};
+  std::error_code none;
+  if (!fs::exists(file, none)) return {};
   try {
     return codec_of(Tokenizer::load(file.string()));
   } catch (const UserError& e) {
