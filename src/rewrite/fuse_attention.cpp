@@ -25,6 +25,7 @@ std::optional<Projection> projection(const Uses& uses, ValueId v) {
     const bool second = uses.as<op::Matmul>(node.operands[0]) == nullptr;
     product = node.operands[second ? 1 : 0];
     bias = node.operands[second ? 0 : 1];
+    if (uses.as<op::Matmul>(product) == nullptr) return std::nullopt;
     const Type& type = node.types[0];
     if (!uses.once(product) || uses.type(product) != type ||
         uses.type(*bias) != Type{type.dtype, {type.dims.back()}}) {

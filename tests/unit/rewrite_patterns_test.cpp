@@ -292,6 +292,23 @@ TEST(RewritePatterns, ResizesJoinWhatReadsThem) {
   EXPECT_EQ(count(fused(one, fuse_region_prologue), "transform_region"), 1U);
 }
 
+// Patterns look at last axes, which scalars have none of.
+TEST(RewritePatterns, ScalarsAndVectorsAreNoPatterns) {
+  Graph g("scalars");
+  const Value x = g.input("x", f64({}));
+  const Value v = g.input("v", f64({3}));
+  const Value s = x + x * silu(x);
+  const Value w = v + v * silu(v);
+  g.set_outputs({tanh(s + x), rms_norm(w + v, v, v), layer_norm(v + x, v, v)});
+  (void)fused(g, [](const Graph& graph) { return fuse_patterns(graph); });
+  for (const Pass& pass : all_passes()) {
+    if (pass.name.starts_with("fuse_") || pass.name.starts_with("mark_")) {
+      (void)tidied(g, pass.run(g));
+    }
+  }
+  EXPECT_TRUE(report_patterns(g, g).misses.empty());
+}
+
 TEST(RewritePatterns, BodiesAreSearchedToo) {
   Graph g("loop");
   const Value w = g.param("w", f64({3, 3}));
