@@ -310,7 +310,9 @@ ArrayNodePtr op_node(Op op, std::vector<Array> operands, std::source_location wh
   } catch (const Rejection&) {
     explain(op, operands, node->bodies, where);
   }
-  if (node->types[0].dtype == DType::F32) node->exact = made_of_numbers(*node->op, operands, where);
+  if (node->types.size() == 1 && node->types[0].dtype == DType::F32) {
+    node->exact = made_of_numbers(*node->op, operands, where);
+  }
   attach(*node, std::move(operands), where);
   return bounded(std::move(node), where);
 }

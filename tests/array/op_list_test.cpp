@@ -35,10 +35,11 @@ std::vector<Named> all_names() {
 // These have functions written by hand, or are of no use as a call.
 bool is_left_out(const OpDescriptor& d, const Named& n) {
   static const std::set<std::string> by_hand = {
-      "where",           "cast",     "stop_gradient", "reshape", "transpose",
-      "narrow",          "concat",   "pad",           "softmax", "sort",
-      "matmul",          "cholesky", "eigh",          "det",     "reverse",
-      "take_along_axis", "dim_size", "expand",        "fft",     "rfft",
+      "where",     "cast",   "stop_gradient", "reshape",
+      "transpose", "narrow", "concat",        "pad",
+      "softmax",   "sort",   "matmul",        "cholesky",
+      "eigh",      "det",    "reverse",       "take_along_axis",
+      "dim_size",  "expand", "fft",           "rfft",
       "irfft"};
   const std::string& name = n.builder;
   if (d.op_class == OpClass::Leaf || d.op_class == OpClass::Control ||
