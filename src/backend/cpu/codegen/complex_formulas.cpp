@@ -61,14 +61,15 @@ struct Hyperbolic {
   }
 };
 
-Pair sinh_of(Pair z) {
+// `side`: the sign an infinity has that may have either.
+Pair sinh_of(Pair z, double side = 1) {
   const Hyperbolic h(z.re);
   const Real sine = vm::sin(z.im);
   const Real cosine = vm::cos(z.im);
   const Real im = h.times(h.cosh, sine);
   // Where there is no angle, zero and infinity are what they are in every direction.
   const vm::Mask any_angle = is_open(z.im) & ((z.re == 0.0) | is_endless(z.re));
-  const Real there = vm::select(z.re == 0.0, z.re, vm::abs(z.re));
+  const Real there = vm::select(z.re == 0.0, z.re, vm::abs(z.re) * side);
   return {vm::select(any_angle, there, h.times(h.sinh, cosine)), vm::select(z.im == 0.0, z.im, im)};
 }
 
@@ -101,7 +102,7 @@ Pair tanh_of(Pair z) {
   const Real re = vm::select(far, one, s * vm::cosh(x) / size) + (z.im - z.im);
   const Real nothing = vm::copysign(z.im.c->real(0), z.im);
   return {vm::select(z.re == 0.0, z.re, vm::select(is_endless(z.re), one, re)),
-          vm::select(z.im == 0.0, z.im, vm::select(is_endless(z.re), nothing, im))};
+          vm::select(z.im == 0.0, z.im, vm::select(is_endless(z.re) & is_open(z.im), nothing, im))};
 }
 
 // re: ln(1 + 4|x|/((1 - |x|)² + y²))/4, with the sign of x; (ln 2 - ln |y|)/2 above and below 1,
@@ -227,7 +228,7 @@ ComplexLanes::Parts ComplexLanes::function(UnaryKind kind, Parts x, bool wide) {
     case UnaryKind::Sinh: return given(sinh_of(z));
     case UnaryKind::Cosh: return given(cosh_of(z));
     case UnaryKind::Tanh: return given(tanh_of(z));
-    case UnaryKind::Sin: return given(over_i(sinh_of(times_i(z))));
+    case UnaryKind::Sin: return given(over_i(sinh_of(times_i(z), -1)));
     case UnaryKind::Cos: return given(cosh_of(times_i(z)));
     case UnaryKind::Tan: return given(over_i(tanh_of(times_i(z))));
     case UnaryKind::Atanh: return given(atanh_of(z));
