@@ -28,7 +28,7 @@ Pair operator*(Pair a, Pair b) { return {a.re * b.re - a.im * b.im, a.re * b.im 
 
 vm::Mask is_endless(Real x) { return vm::abs(x) == vm::Infinity; }
 vm::Mask is_open(Real x) { return is_endless(x) | x.is_nan(); }
-Real endless(Real sign) { return vm::copysign(sign.c->real(vm::Infinity), sign); }
+Real infinity_with_sign(Real sign) { return vm::copysign(sign.c->real(vm::Infinity), sign); }
 
 // Infinitely far away the formulas below would subtract infinities. The angle there is that of the
 // parts that are infinite, taken as 1, over those that are not, taken as 0.
@@ -157,14 +157,15 @@ Pair acos_of(Pair z, Roots r) {  // a = √(1 - z), b = √(1 + z)
   const Real re =
       vm::select(far.here, vm::atan2(vm::abs(far.im), far.re), 2.0 * vm::atan2(r.a.re, r.b.re));
   const Real im = vm::asinh(r.b.re * r.a.im - r.b.im * r.a.re);
-  return {vm::select(z.re == 0.0, quarter, re), vm::select(far.here, -endless(z.im), im)};
+  return {vm::select(z.re == 0.0, quarter, re),
+          vm::select(far.here, -infinity_with_sign(z.im), im)};
 }
 Pair asin_of(Pair z, Roots r) {
   const FarAway far(z);
   const Real re = vm::select(far.here, vm::atan2(far.re, vm::abs(far.im)),
                              vm::atan2(z.re, r.a.re * r.b.re - r.a.im * r.b.im));
   const Real im = vm::asinh(r.a.re * r.b.im - r.a.im * r.b.re);
-  return {vm::select(z.re == 0.0, z.re, re), vm::select(far.here, endless(z.im), im)};
+  return {vm::select(z.re == 0.0, z.re, re), vm::select(far.here, infinity_with_sign(z.im), im)};
 }
 
 }  // namespace
