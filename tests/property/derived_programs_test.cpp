@@ -61,13 +61,13 @@ Check each_with_another_composition(const DTypeSet& dtypes) {
 }
 
 TEST(PropertyWoven, ComputesWhatTheReferenceDoes) {
-  for_programs(program_count(300), {.nodes = 10, .woven = true}, check_on_devices);
+  for_programs(program_count(200), {.nodes = 10, .woven = true}, check_on_devices);
 }
 
 TEST(PropertyWoven, InEveryDtype) {
   for (const DType dtype : AllDTypes) {
     SCOPED_TRACE(name(dtype));
-    for_programs(program_count(12), {.nodes = 12, .dtypes = {dtype}, .woven = true},
+    for_programs(program_count(8), {.nodes = 12, .dtypes = {dtype}, .woven = true},
                  check_on_devices);
   }
 }

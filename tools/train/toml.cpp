@@ -18,7 +18,7 @@
 namespace ricci::tool {
 namespace {
 
-constexpr std::size_t MostShown = 200;  // bytes of a line in a message
+constexpr std::size_t MostOfALine = 200;  // bytes of a line in a message
 
 // Tables nest as deep as a name has dots, and the library walks them one in the other.
 struct TooDeep {
@@ -93,7 +93,7 @@ class TomlReader {
       if (from != std::string::npos) ++from;
     }
     if (from != std::string::npos) {
-      where.text = shortened(text_.substr(from, text_.find('\n', from) - from), MostShown);
+      where.text = shortened(text_.substr(from, text_.find('\n', from) - from), MostOfALine);
     }
     throw UserError(Diagnostic{.code = ErrorCode::Parse,
                                .detail = "toml",

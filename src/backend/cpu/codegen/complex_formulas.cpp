@@ -28,7 +28,7 @@ Pair operator*(Pair a, Pair b) { return {a.re * b.re - a.im * b.im, a.re * b.im 
 
 vm::Mask is_endless(Real x) { return vm::abs(x) == vm::Infinity; }
 vm::Mask is_open(Real x) { return is_endless(x) | x.is_nan(); }
-Real endless(Real sign) { return vm::copysign(sign.c->real(vm::Infinity), sign); }
+Real infinity_with_sign(Real sign) { return vm::copysign(sign.c->real(vm::Infinity), sign); }
 
 // Infinitely far away the formulas below would subtract infinities. The angle there is that of the
 // parts that are infinite, taken as 1, over those that are not, taken as 0.
@@ -61,14 +61,15 @@ struct Hyperbolic {
   }
 };
 
-Pair sinh_of(Pair z) {
+// `side`: the sign an infinity has that may have either.
+Pair sinh_of(Pair z, double side = 1) {
   const Hyperbolic h(z.re);
   const Real sine = vm::sin(z.im);
   const Real cosine = vm::cos(z.im);
   const Real im = h.times(h.cosh, sine);
   // Where there is no angle, zero and infinity are what they are in every direction.
   const vm::Mask any_angle = is_open(z.im) & ((z.re == 0.0) | is_endless(z.re));
-  const Real there = vm::select(z.re == 0.0, z.re, vm::abs(z.re));
+  const Real there = vm::select(z.re == 0.0, z.re, vm::abs(z.re) * side);
   return {vm::select(any_angle, there, h.times(h.sinh, cosine)), vm::select(z.im == 0.0, z.im, im)};
 }
 
@@ -101,7 +102,7 @@ Pair tanh_of(Pair z) {
   const Real re = vm::select(far, one, s * vm::cosh(x) / size) + (z.im - z.im);
   const Real nothing = vm::copysign(z.im.c->real(0), z.im);
   return {vm::select(z.re == 0.0, z.re, vm::select(is_endless(z.re), one, re)),
-          vm::select(z.im == 0.0, z.im, vm::select(is_endless(z.re), nothing, im))};
+          vm::select(z.im == 0.0, z.im, vm::select(is_endless(z.re) & is_open(z.im), nothing, im))};
 }
 
 // re: ln(1 + 4|x|/((1 - |x|)² + y²))/4, with the sign of x; (ln 2 - ln |y|)/2 above and below 1,
@@ -156,14 +157,15 @@ Pair acos_of(Pair z, Roots r) {  // a = √(1 - z), b = √(1 + z)
   const Real re =
       vm::select(far.here, vm::atan2(vm::abs(far.im), far.re), 2.0 * vm::atan2(r.a.re, r.b.re));
   const Real im = vm::asinh(r.b.re * r.a.im - r.b.im * r.a.re);
-  return {vm::select(z.re == 0.0, quarter, re), vm::select(far.here, -endless(z.im), im)};
+  return {vm::select(z.re == 0.0, quarter, re),
+          vm::select(far.here, -infinity_with_sign(z.im), im)};
 }
 Pair asin_of(Pair z, Roots r) {
   const FarAway far(z);
   const Real re = vm::select(far.here, vm::atan2(far.re, vm::abs(far.im)),
                              vm::atan2(z.re, r.a.re * r.b.re - r.a.im * r.b.im));
   const Real im = vm::asinh(r.a.re * r.b.im - r.a.im * r.b.re);
-  return {vm::select(z.re == 0.0, z.re, re), vm::select(far.here, endless(z.im), im)};
+  return {vm::select(z.re == 0.0, z.re, re), vm::select(far.here, infinity_with_sign(z.im), im)};
 }
 
 }  // namespace
@@ -227,7 +229,7 @@ ComplexLanes::Parts ComplexLanes::function(UnaryKind kind, Parts x, bool wide) {
     case UnaryKind::Sinh: return given(sinh_of(z));
     case UnaryKind::Cosh: return given(cosh_of(z));
     case UnaryKind::Tanh: return given(tanh_of(z));
-    case UnaryKind::Sin: return given(over_i(sinh_of(times_i(z))));
+    case UnaryKind::Sin: return given(over_i(sinh_of(times_i(z), -1)));
     case UnaryKind::Cos: return given(cosh_of(times_i(z)));
     case UnaryKind::Tan: return given(over_i(tanh_of(times_i(z))));
     case UnaryKind::Atanh: return given(atanh_of(z));

@@ -167,14 +167,15 @@ __device__ inline c128 complex_rsqrt(c128 z) { return complex_quotient(c128{1, 0
 __device__ inline c128 complex_reciprocal(c128 z) { return complex_quotient(c128{1, 0}, z); }
 )"},
       {"complex_sinh complex_sin", R"(
-// Far from zero e^|x|/2 would overflow where its product with a sine or cosine does not.
-__device__ inline c128 complex_sinh(c128 z) {
+// Far from zero e^|x|/2 would overflow where its product with a sine or cosine does not. `side`: the
+// sign an infinity has that may have either.
+__device__ inline c128 complex_sinh(c128 z, double side = 1.0) {
   const bool far = fabs(z.re) > 700.0;
   const double half = far ? exp(fabs(z.re) * 0.5) : 1.0;
   const double c = far ? half * 0.5 : cosh(z.re), s = far ? copysign(half * 0.5, z.re) : sinh(z.re);
   // Where there is no angle, zero and infinity are what they are in every direction.
   const bool any_angle = !is_number(z.im) && (z.re == 0.0 || is_endless(z.re));
-  const double there = z.re == 0.0 ? z.re : fabs(z.re);
+  const double there = z.re == 0.0 ? z.re : fabs(z.re) * side;
   return {any_angle ? there : s * cos(z.im) * half, z.im == 0.0 ? z.im : c * sin(z.im) * half};
 }
 )"},
@@ -193,7 +194,7 @@ __device__ inline c128 complex_cosh(c128 z) {
 // (sinh x cosh x + i sin y cos y)/(sinh² x + cos² y); beyond 20 the real part is ±1, and the other
 // 4 sin y cos y e^-2|x|.
 __device__ inline c128 complex_tanh(c128 z) {
-  if (is_endless(z.re)) return {copysign(1.0, z.re), copysign(0.0, z.im)};
+  if (is_endless(z.re) && !is_number(z.im)) return {copysign(1.0, z.re), copysign(0.0, z.im)};
   const double turn = sin(z.im) * cos(z.im);
   if (fabs(z.re) > 20.0) {
     const double tail = 4.0 * turn * exp(fabs(z.re) * -2.0);
@@ -209,7 +210,7 @@ __device__ inline c128 times_i(c128 z) { return {-z.im, z.re}; }
 __device__ inline c128 over_i(c128 z) { return {z.im, -z.re}; }
 )"},
       {"complex_sin", R"(
-__device__ inline c128 complex_sin(c128 z) { return over_i(complex_sinh(times_i(z))); }
+__device__ inline c128 complex_sin(c128 z) { return over_i(complex_sinh(times_i(z), -1.0)); }
 )"},
       {"complex_cos", R"(
 __device__ inline c128 complex_cos(c128 z) { return complex_cosh(times_i(z)); }
