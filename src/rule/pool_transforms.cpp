@@ -1,4 +1,6 @@
 // Derivatives and batching of pooling. Images are pooled one by one, so a batch is more images.
+#include <algorithm>
+
 #include "rule/derivative_parts.h"
 #include "rule/tables/batch_rules.h"
 #include "rule/tables/jvp_rules.h"
@@ -33,9 +35,61 @@ Value divided_by_count(const op::Pool& op, Value g, const Type& x) {
   return g / pool(filled(g.graph(), x.with({1, 1, x.dims[2], x.dims[3]}), 1), count);
 }
 
-// Adds g to every position of its window: the transpose of convolving with ones. Channels are
-// images of their own here, so that their number need not be known.
+// Windows side by side that leave nothing out but what is behind the last.
+bool is_tiling(const op::Pool& op) {
+  return op.stride == op.kernel_size && op.padding[0] == 0 && op.padding[1] == 0;
+}
+
+// g for every element of its window, where windows do not overlap.
+Value repeated_in_windows(const op::Pool& op, Value g, const Dims& image) {
+  const Dims& d = g.dims();
+  const Dim height = op.kernel_size[0];
+  const Dim width = op.kernel_size[1];
+  const Value every = expand(reshape_to(g, {d[0], d[1], d[2], 1, d[3], 1}),
+                             {.target_shape = {d[0], d[1], d[2], height, d[3], width}});
+  const Value inside = reshape_to(every, {d[0], d[1], d[2] * height, d[3] * width});
+  const Dims behind{0, 0, image[2] - d[2] * height, image[3] - d[3] * width};
+  if (behind[2].is(0) && behind[3].is(0)) return inside;
+  return pad(inside, zero_like(g), {.low = Dims(4, Dim(0)), .high = behind});
+}
+
+// What an element is given by the windows around it lies side by side where windows are 1 apart,
+// and otherwise once zeros are between: windows of them are added up.
+Value summed_around(const op::Pool& op, Value g, const Dims& image) {
+  op::Pool around{.kind = ReduceKind::Sum, .kernel_size = op.kernel_size};
+  Dims low(4, Dim(0));
+  for (std::size_t direction = 0; direction < 2; ++direction) {
+    const std::int64_t before = op.kernel_size[direction] - 1 - op.padding[direction];
+    if (op.stride == HeightWidth{1, 1}) {
+      around.padding[direction] = before;
+      continue;
+    }
+    const std::size_t axis = 2 + direction;
+    low[axis] = before;
+    g = spread_apart(g, axis, op.stride[direction], image[axis] + Dim(op.padding[direction]));
+  }
+  if (op.stride != HeightWidth{1, 1}) {
+    g = pad(g, zero_like(g), {.low = std::move(low), .high = Dims(4, Dim(0))});
+  }
+  return pool(g, around);
+}
+
+// Is there not much more padding around than there is image?
+bool has_small_windows(const op::Pool& op, const Dims& image) {
+  constexpr std::int64_t Small = 16;
+  const auto fits = [&](std::size_t direction) {
+    const auto size = image[2 + direction].try_value();
+    return size && op.kernel_size[direction] <= std::max(Small, *size);
+  };
+  return fits(0) && fits(1);
+}
+
+// Adds g to every position of its window: the transpose of convolving with ones, and that where
+// nothing simpler will do. Channels are images of their own here, so that their number need not be
+// known.
 Value spread_over_windows(const op::Pool& op, Value g, const Type& x) {
+  if (is_tiling(op)) return repeated_in_windows(op, g, x.dims);
+  if (has_small_windows(op, x.dims)) return summed_around(op, g, x.dims);
   const auto alone = [](const Dims& d) { return Dims{d[0] * d[1], 1, d[2], d[3]}; };
   const Dims kernel{1, 1, op.kernel_size[0], op.kernel_size[1]};
   const Value dx = conv2d_backward_input(

@@ -5,6 +5,7 @@
 #include "ricci/compat/conv.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
+#include "ricci/transform/grad.h"
 
 #include "support/compare.h"
 
@@ -177,6 +178,37 @@ TEST(Pool, MeanIsAConvolution) {
   g.set_outputs({pooled, conv(x, kernel, {.stride = {2, 1}, .padding = {1, 2}, .groups = 3})});
   const auto results = interpret(g, random_feeds(g));
   EXPECT_TRUE(close(results[0], results[1]));
+}
+
+// However windows lie, the gradient of their sums is that of a convolution with ones.
+TEST(Pool, GradientsOfSumsAreThoseOfAConvolution) {
+  const std::vector<op::Pool> geometries{
+      {.kernel_size = {2, 3}, .stride = {2, 3}},
+      {.kernel_size = {3, 3}},
+      {.kernel_size = {3, 2}, .padding = {2, 1}},
+      {.kernel_size = {3, 3}, .stride = {2, 2}, .padding = {1, 0}},
+      {.kernel_size = {1, 2}, .stride = {3, 4}},
+      {.kernel_size = {2, 4}, .stride = {1, 3}, .padding = {1, 3}},
+      {.kernel_size = {7, 9}, .stride = {5, 20}, .padding = {0, 4}},
+      {.kernel_size = {40, 3}, .stride = {1, 1}, .padding = {39, 0}},
+  };
+  for (op::Pool o : geometries) {
+    o.kind = ReduceKind::Sum;
+    Graph g;
+    const Value x = g.input("x", f64({2, 3, 7, 9}));
+    const Value windows = pool(x, o);
+    g.set_outputs({sum(windows * g.input("w", windows.type()))});
+    Graph h;
+    const Value y = h.input("x", f64({2, 3, 7, 9}));
+    const Value ones =
+        h.constant(Tensor::splat(f64({3, 1, o.kernel_size[0], o.kernel_size[1]}), 1));
+    const Value same_windows =
+        conv(y, ones, {.stride = o.stride, .padding = o.padding, .groups = 3});
+    h.set_outputs({sum(same_windows * h.input("w", same_windows.type()))});
+    const auto of_pool = interpret(value_and_grad(g, {"x"}).graph, random_feeds(g));
+    const auto of_conv = interpret(value_and_grad(h, {"x"}).graph, random_feeds(h));
+    EXPECT_TRUE(close(of_pool[1], of_conv[1])) << o.kernel_size[0] << " by " << o.kernel_size[1];
+  }
 }
 
 TEST(MaxPool, TheOtherSpellingIsReadAndNotWritten) {
