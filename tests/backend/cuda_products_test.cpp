@@ -212,6 +212,24 @@ TEST_F(BackendEmulatedProducts, NeedNoKernelThen) {
   EXPECT_EQ(launches(), before);
 }
 
+// Products of small floats in f32, with a bias in f32: they are not rounded in between.
+TEST_F(BackendEmulatedProducts, AreWidenedWhereTheyAreStored) {
+  for (const bool bias : {false, true}) {
+    Graph g("widened");
+    const Value product =
+        matmul(g.input("x", Type(DType::BF16, {6, 24})), g.input("w", Type(DType::BF16, {24, 8})));
+    const Value wide = cast(product, {.to = DType::F32});
+    g.set_outputs({bias ? wide + g.input("b", f32({8})) : wide});
+    const Feeds feeds = random_feeds(g);
+    const CompiledGraph f = compile(g, cuda_device());
+    EXPECT_EQ(f.served_by(0), bias ? "cublaslt bias" : "cublaslt");
+    const long before = launches();
+    const Tensor actual = f.run(feeds)[0];
+    EXPECT_EQ(launches(), before);
+    EXPECT_TRUE(close(actual, interpret(g, feeds)[0], tolerance(DType::BF16)));
+  }
+}
+
 // Nobody says what the library's relu makes of NaN, nor how exact its gelu is: it is tried, and not
 // taken where it is not right.
 TEST_F(BackendEmulatedProducts, ApplyOnlyWhatIsRight) {

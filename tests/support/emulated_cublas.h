@@ -183,7 +183,9 @@ bool fit(const Desc& desc, const Layout& a, const Layout& b, const Layout& c, co
          d.rows == m && d.columns == n && c.rows == m && c.columns == n;
 }
 
-bool is_aux_right(const Desc& desc, const Layout& d) {
+bool has_addresses(const Desc& desc, const Layout& d) {
+  if ((desc.epilogue & Bias) != 0 && desc.bias == nullptr) return false;
+  if ((desc.epilogue & Aux) != 0 && desc.aux == nullptr) return false;
   if ((desc.epilogue & Aux) == 0) return true;
   return (desc.epilogue & Gelu) != 0 && desc.aux_leading % 8 == 0 && desc.aux_leading >= d.rows;
 }
@@ -287,7 +289,7 @@ int cublasLtMatmulAlgoGetHeuristic(void*, const Desc* desc, const Layout* a, con
   const std::lock_guard<std::mutex> lock(global);
   ++asked;
   *found = 0;
-  if (!fit(*desc, *a, *b, *c, *d) || !is_aux_right(*desc, *d)) return NotSupported;
+  if (!fit(*desc, *a, *b, *c, *d) || !has_addresses(*desc, *d)) return NotSupported;
   for (int n = 0; n < wanted && n < 3; ++n) {
     Choice& choice = choices[n];
     choice = Choice{};
@@ -303,7 +305,7 @@ int cublasLtMatmulAlgoCheck(void*, const Desc* desc, const Layout* a, const Layo
                             const Layout* c, const Layout* d, const Algorithm* algorithm,
                             Choice* choice) {
   const bool known = algorithm->data[0] == Mark && algorithm->data[1] < 2;
-  if (!known || !fit(*desc, *a, *b, *c, *d) || !is_aux_right(*desc, *d)) return NotSupported;
+  if (!known || !fit(*desc, *a, *b, *c, *d) || !has_addresses(*desc, *d)) return NotSupported;
   *choice = Choice{};
   choice->workspace = algorithm->data[2];
   return 0;
@@ -313,7 +315,7 @@ int cublasLtMatmul(void*, const Desc* desc, const void* alpha, const char* a_at,
                    const Layout* c, char* d_at, const Layout* d, const Algorithm* algorithm,
                    void* workspace, std::size_t workspace_bytes, void* stream) {
   const std::uint64_t* data = algorithm->data;
-  if (!fit(*desc, *a, *b, *c, *d) || !is_aux_right(*desc, *d)) return InvalidValue;
+  if (!fit(*desc, *a, *b, *c, *d) || !has_addresses(*desc, *d)) return InvalidValue;
   if (data[0] != Mark || data[1] > 1 || workspace_bytes < data[2] ||
       (data[2] != 0 && workspace == nullptr)) {
     return InvalidValue;

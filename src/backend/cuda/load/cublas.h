@@ -45,7 +45,6 @@ inline constexpr int EpilogueKind = 7;
 inline constexpr int BiasPointer = 8;
 inline constexpr int AuxPointer = 11;
 inline constexpr int AuxLeading = 12;
-inline constexpr int AuxBatchStride = 13;
 inline constexpr std::uint32_t EpilogueNone = 1;  // cublasLtEpilogue_t, which are put together
 inline constexpr std::uint32_t EpilogueRelu = 2;
 inline constexpr std::uint32_t EpilogueBias = 4;

@@ -124,9 +124,12 @@ OwnedDesc Multiplication::describe() const {
   const LibraryEpilogue& e = shape_.epilogue;
   if (e == LibraryEpilogue{}) return desc;
   set(made, cublas::EpilogueKind, epilogue_number(e));
+  // Proposals are made for addresses that are somewhere; each run says where.
+  constexpr Address Somewhere = 1 << 12;
+  if (e.bias) set(made, cublas::BiasPointer, Somewhere);
   if (e.inner) {
+    set(made, cublas::AuxPointer, Somewhere);
     set(made, cublas::AuxLeading, shape_.columns);
-    set(made, cublas::AuxBatchStride, shape_.c.batch);
   }
   return desc;
 }

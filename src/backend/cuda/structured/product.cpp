@@ -139,7 +139,8 @@ std::string_view name_of(const LibraryShape& s, const std::optional<Epilogue>& e
   static ForkMutex mutex;
   static auto* const names = new std::set<std::string>;
   std::string name = s.tf32 ? "cublaslt tf32" : "cublaslt";
-  if (epilogue) name += " " + words_for(*epilogue);
+  const std::string behind = epilogue ? words_for(*epilogue) : std::string();
+  if (!behind.empty()) name += " " + behind;
   const std::lock_guard lock(mutex);
   return *names->insert(std::move(name)).first;
 }
