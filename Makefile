@@ -6,7 +6,7 @@ PROPERTY_COUNT ?= 140000
 SUMMARY := build/dev/test-summary
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test small small-test demo docs bench bench-ops bench-programs bench-ir bench-arrays lint format property asan tsan fuzz install package clean
+.PHONY: help setup build test small small-test demo docs bench bench-cuda bench-ops bench-programs bench-ir bench-arrays lint format property asan tsan fuzz install package clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -48,6 +48,11 @@ bench: setup ## build for release and measure the workloads against JAX and PyTo
 	cmake --preset release
 	cmake --build --preset release -j $(JOBS) --target ricci_bench_runner
 	python3 bench/run_bench.py $(BENCH_FLAGS)
+
+bench-cuda: setup ## build for release and measure the workloads on this machine's NVIDIA GPU
+	cmake --preset release
+	cmake --build --preset release -j $(JOBS) --target ricci_bench_cuda
+	python3 bench/cuda/run.py $(BENCH_FLAGS)
 
 bench-ops: setup ## build for release and measure every op and its gradient against the same
 	cmake --preset release

@@ -105,11 +105,11 @@ def markdown(results):
     return table + "\n\n" + "; ".join(footnotes(results)) + "."
 
 
-def update_readme(results):
+def update_readme(results, begin=BEGIN, end=END, to_text=markdown):
     """Replaces what stands between the two markers."""
     text = README.read_text()
-    head, _, rest = text.partition(BEGIN)
-    _, _, tail = rest.partition(END)
+    head, _, rest = text.partition(begin)
+    _, _, tail = rest.partition(end)
     if not rest or not tail:
-        raise SystemExit(f"bench: {README.name} has no markers {BEGIN} and {END}")
-    README.write_text(f"{head}{BEGIN}\n{markdown(results)}\n{END}{tail}")
+        raise SystemExit(f"bench: {README.name} has no markers {begin} and {end}")
+    README.write_text(f"{head}{begin}\n{to_text(results)}\n{end}{tail}")

@@ -30,6 +30,7 @@ RUNNER = ROOT / "build/release/ricci_bench_runner"
 ENVIRONMENT = ROOT / "build/bench-venv"
 PYTHON = ENVIRONMENT / "bin/python"
 RESULTS = ROOT / "bench/results.json"
+OURS = [str(RUNNER)]
 PEERS = {"jax": ["jax", "numpy"], "torch": ["torch", "numpy"], "scipy": ["scipy", "numpy"]}
 
 MEMORY_BOUND = {"fused_rows_fwd"}  # compared with copying memory, which takes turns with them
@@ -52,7 +53,7 @@ class Worker:
         """A peer is a script and its arguments; absent, the one of the workloads."""
         self.system = system
         Worker.alive.append(self)
-        command = [str(RUNNER)] if system == "ours" else [
+        command = OURS if system == "ours" else [
             str(PYTHON), *(peer or [str(ROOT / f"bench/peers/{system}_peer.py")])]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=log, text=True)

@@ -6,11 +6,14 @@
 # ricci_bench_cuda: the workloads on a GPU, from bench/cuda.
 
 file(GLOB workload_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/workloads/*.cpp")
+find_package(nlohmann_json REQUIRED)
 if(RICCI_BACKEND_CUDA)
-  add_executable(ricci_bench_cuda "${PROJECT_SOURCE_DIR}/bench/cuda/main.cpp" ${workload_sources})
+  file(GLOB cuda_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/cuda/*.cpp")
+  add_executable(ricci_bench_cuda ${cuda_sources} ${workload_sources})
   ricci_target(ricci_bench_cuda)
   target_include_directories(ricci_bench_cuda PRIVATE "${PROJECT_SOURCE_DIR}/bench")
-  target_link_libraries(ricci_bench_cuda PRIVATE ricci_internal ${RICCI_FMT})
+  target_link_libraries(ricci_bench_cuda PRIVATE ricci_internal ${RICCI_FMT}
+                                                 nlohmann_json::nlohmann_json)
   set_target_properties(ricci_bench_cuda PROPERTIES RUNTIME_OUTPUT_DIRECTORY
                                                     "${PROJECT_BINARY_DIR}")
 endif()
@@ -19,7 +22,6 @@ if(NOT RICCI_BACKEND_CPU) # what the others measure
 endif()
 
 find_package(benchmark REQUIRED)
-find_package(nlohmann_json REQUIRED)
 
 file(GLOB_RECURSE ir_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/ir/*.cpp")
 add_executable(ricci_bench_ir ${ir_sources})

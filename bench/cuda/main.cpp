@@ -1,31 +1,58 @@
 // The workloads on a GPU, with their arrays there: how long a run takes, how long the host is busy
-// with it, and how long it takes until the first result is there.
+// with it, how long it takes until the first result is there, and how much memory it takes.
 //
-//   ricci_bench_cuda mlp_train fused_rows_fwd gpt_train:bf16
+//   ricci_bench_cuda mlp_train mlp_train:tf32 gpt_train:bf16
+//   ricci_bench_cuda --device lir --small mlp_train      the same elsewhere, for trying it out
+//
+// With --serve it answers one JSON request a line, for bench/cuda/run.py:
+//   {"cmd": "about"}   {"cmd": "feeds", "workload": "mlp_train", "path": "feeds.npz"}
+//   {"cmd": "prepare", "workload": "mlp_train:tf32"}   {"cmd": "outputs", "path": "out.npz"}
+//   {"cmd": "time", "reps": 5, "inner": 1}   {"cmd": "host", "runs": 100}
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <map>
+#include <iostream>
+#include <optional>
+#include <span>
 #include <string>
-#include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
-#include "ricci/compiler/device/backend.h"
-#include "ricci/compiler/rewrite/precision.h"
-#include "ricci/compiler/schedule/program.h"
 #include "ricci/runtime/device.h"
 #include "ricci/support/error.h"
 
-#include "workloads/workload.h"
+#include "cuda/device_program.h"
 
 namespace ricci::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using nlohmann::json;
 
-double microseconds(Clock::duration d) {
-  return std::chrono::duration<double, std::micro>(d).count();
+struct Settings {
+  std::string device = "cuda";
+  Scale scale = Scale::Gpu;
+  bool serve = false;
+  std::vector<std::string> workloads;
+};
+
+Settings settings_of(std::span<char* const> arguments) {
+  Settings s;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string argument = arguments[i];
+    if (argument == "--serve") {
+      s.serve = true;
+    } else if (argument == "--small") {
+      s.scale = Scale::Small;
+    } else if (argument == "--device" && i + 1 < arguments.size()) {
+      s.device = arguments[++i];
+    } else if (argument.starts_with("--")) {
+      throw UserError(ErrorCode::Name, fmt::format("there is no option '{}'", argument),
+                      "those are --device NAME, --small and --serve");
+    } else {
+      s.workloads.push_back(argument);
+    }
+  }
+  return s;
 }
 
 double median(std::vector<double> all) {
@@ -33,101 +60,104 @@ double median(std::vector<double> all) {
   return all[all.size() / 2];
 }
 
-// A workload's program with its arrays in the device's memory.
-struct OnGpu {
-  OnGpu(const Workload& workload, const device::Backend& backend) {
-    const Feeds feeds = make_feeds(workload);
-    const CheckedFeeds checked = check_feeds(workload.graph, feeds);
-    std::vector<std::string> names;
-    for (const NodeId id : workload.graph.leaves()) {
-      names.push_back(*workload.graph.node(id).leaf_name());
-    }
-    begin = Clock::now();
-    ProgramOptions options{.target = &backend.target()};
-    for (const Donation& d : workload.donated) {
-      const auto at = std::ranges::find(names, d.input) - names.begin();
-      options.donated.push_back({d.output, static_cast<std::size_t>(at)});
-    }
-    executable =
-        backend.compile(std::make_shared<const Program>(make_program(workload.graph, options)));
-    context = executable->make_context();
-    for (const Tensor& value : checked.values) {
-      const Tensor plain = value.contiguous();
-      arrays.emplace_back(backend.memory(), static_cast<std::int64_t>(plain.bytes().size()));
-      arrays.back().copy_in(plain.data());
-      inputs.push_back(arrays.back().data());
-    }
-    const Program& program = executable->program();
-    for (std::size_t o = 0; o < program.outputs.size(); ++o) {
-      const auto donor = std::ranges::find(options.donated, o, &Donated::output);
-      if (donor != options.donated.end()) {
-        outputs.push_back(const_cast<std::byte*>(inputs[donor->input]));
-        continue;
-      }
-      const auto b = static_cast<std::size_t>(program.outputs[o]);
-      arrays.emplace_back(backend.memory(), program.buffers[b].bytes());
-      outputs.push_back(arrays.back().data());
-    }
-  }
-
-  void start() { executable->start(*context, {inputs, outputs, 1, nullptr}); }
-  void finish() { executable->finish(*context); }
-
-  Clock::time_point begin;
-  std::unique_ptr<device::Executable> executable;
-  std::unique_ptr<device::Context> context;
-  std::vector<device::Array> arrays;
-  std::vector<const std::byte*> inputs;
-  std::vector<std::byte*> outputs;
-};
-
-// `name:bf16` is a workload whose products are computed in bf16.
-Workload named(std::string_view name) {
-  const std::size_t end = name.find(':');
-  Workload workload = find_workload(name.substr(0, end)).build(Scale::Gpu);
-  if (end == std::string_view::npos) return workload;
-  const std::string policy = "auto_mixed_" + std::string(name.substr(end + 1));
-  workload.graph = auto_mixed_precision(workload.graph, precision_policy_named(policy)).graph;
-  return workload;
+void measure(const std::string& name, const Settings& settings, const Device& device) {
+  DeviceProgram it(name, settings.scale, device.backend());
+  const double once = median(it.time(3, 1));
+  constexpr double WantedMs = 20;
+  const auto inner =
+      static_cast<std::int64_t>(std::clamp(WantedMs / std::max(once, 1e-3), 1.0, 1e3));
+  const auto reps = static_cast<std::int64_t>(
+      std::clamp(1e3 / std::max(once * static_cast<double>(inner), 1e-3), 3.0, 50.0));
+  const double run = median(it.time(reps, inner));
+  std::string steps;
+  for (const auto& [how, count] : it.served()) steps += fmt::format(", {} {}", count, how);
+  fmt::print("{:<20} run {:>10.1f} us, host {:>8.1f} us, first {:>8.1f} ms, memory {} MB{}\n", name,
+             1e3 * run, 1e3 * it.host_ms(10), it.first_call_ms(), it.peak_bytes() >> 20, steps);
+  std::fflush(stdout);
 }
 
-void measure(std::string_view name, const Device& device) {
-  const Workload workload = named(name);
-  OnGpu it(workload, device.backend());
-  it.start();
-  it.finish();
-  const double first = microseconds(Clock::now() - it.begin);
-  for (int i = 0; i < 3; ++i) {
-    it.start();
-    it.finish();
-  }
-  std::vector<double> runs;
-  std::vector<double> hosts;
-  const auto until = Clock::now() + std::chrono::seconds(1);
-  do {
-    constexpr int Behind = 10;
-    const auto from = Clock::now();
-    double host = 0;
-    for (int i = 0; i < Behind; ++i) {
-      const auto asked = Clock::now();
-      it.start();
-      host += microseconds(Clock::now() - asked);
-      it.finish();
+class Server {
+ public:
+  Server(const Settings& settings, const Device& device) : settings_(settings), device_(device) {}
+
+  json answer(const json& request) {
+    const std::string command = request.at("cmd");
+    if (command == "about") {
+      return {{"device", device_.name()},
+              {"memory_bytes", device_.backend().memory().total_bytes()}};
     }
-    runs.push_back(microseconds(Clock::now() - from) / Behind);
-    hosts.push_back(host / Behind);
-  } while (Clock::now() < until && runs.size() < 50);
-  std::map<std::string, int> served;
-  const Program& program = it.executable->program();
-  for (std::size_t s = 0; s < program.steps.size(); ++s) {
-    ++served[std::string(it.executable->served_by(s))];
+    if (command == "feeds") return feeds(request);
+    if (command == "prepare") return prepare(request);
+    if (command == "time") {
+      return {{"times_ms", prepared().time(request.value("reps", 1), request.value("inner", 1))}};
+    }
+    if (command == "host") return {{"host_ms", prepared().host_ms(request.value("runs", 1))}};
+    if (command == "outputs") {
+      io::write_npz(request.at("path"), prepared().outputs());
+      return {{"ok", true}};
+    }
+    return {{"error", "no command is named '" + command + "'"}};
   }
-  std::string steps;
-  for (const auto& [how, count] : served) steps += fmt::format(" {} {}", count, how);
-  fmt::print("{:<20} run {:>10.1f} us, host {:>8.1f} us, first {:>8.1f} ms, workspace {} MB,{}\n",
-             name, median(runs), median(hosts), first / 1000,
-             it.executable->workspace_bytes() >> 20, steps);
-  std::fflush(stdout);
+
+ private:
+  [[nodiscard]] json feeds(const json& request) const {
+    const NamedWorkload named =
+        workload_named(request.at("workload").get<std::string>(), settings_.scale);
+    io::NamedTensors arrays;
+    for (auto& [name, tensor] : make_feeds(named.workload)) arrays.emplace_back(name, tensor);
+    io::write_npz(request.at("path"), arrays);
+    return {{"settings", named.workload.settings}, {"nodes", named.workload.graph.size()}};
+  }
+
+  json prepare(const json& request) {
+    program_.reset();
+    program_.emplace(request.at("workload").get<std::string>(), settings_.scale, device_.backend(),
+                     request.value("code_cache", ""));
+    return {{"variant", device_.name()},
+            {"first_call_ms", program_->first_call_ms()},
+            {"compile_ms", program_->compile_ms()},
+            {"peak_bytes", program_->peak_bytes()},
+            {"served", program_->served()}};
+  }
+
+  DeviceProgram& prepared() {
+    if (!program_) throw UserError(ErrorCode::Name, "nothing is prepared");
+    return *program_;
+  }
+
+  const Settings& settings_;
+  const Device& device_;
+  std::optional<DeviceProgram> program_;
+};
+
+int serve(const Settings& settings, const Device& device) {
+  Server server(settings, device);
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    json reply;
+    try {
+      reply = server.answer(json::parse(line));
+    } catch (const std::exception& error) {
+      reply = {{"error", error.what()}};
+    }
+    std::cout << reply.dump() << '\n' << std::flush;  // someone is waiting for this line
+  }
+  return 0;
+}
+
+int run(const Settings& settings) {
+  const Device device = Device::named(settings.device);
+  if (settings.serve) return serve(settings, device);
+  bool failed = false;
+  for (const std::string& name : settings.workloads) {
+    try {
+      measure(name, settings, device);
+    } catch (const Error& error) {
+      fmt::print("{:<20} {}\n", name, error.what());
+      failed = true;
+    }
+  }
+  return failed ? 1 : 0;
 }
 
 }  // namespace
@@ -135,17 +165,8 @@ void measure(std::string_view name, const Device& device) {
 
 int main(int argc, char** argv) {
   try {
-    const ricci::Device device = ricci::Device::cuda();
-    bool failed = false;
-    for (int i = 1; i < argc; ++i) {
-      try {
-        ricci::bench::measure(argv[i], device);
-      } catch (const ricci::Error& error) {
-        fmt::print("{:<20} {}\n", argv[i], error.what());
-        failed = true;
-      }
-    }
-    return failed ? 1 : 0;
+    return ricci::bench::run(
+        ricci::bench::settings_of({argv + 1, static_cast<std::size_t>(argc - 1)}));
   } catch (const ricci::Error& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 1;

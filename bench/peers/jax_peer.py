@@ -1,9 +1,11 @@
-"""The workloads in JAX: each one jitted function, training steps with donated state."""
+"""The workloads in JAX: each one jitted function, training steps with donated state. On a GPU where
+RICCI_PEER_DEVICE says `cuda`."""
 
 import functools
 import os
 
-os.environ["JAX_PLATFORMS"] = "cpu"
+os.environ["JAX_PLATFORMS"] = os.environ.get("RICCI_PEER_DEVICE", "cpu")
+os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # others are measured on the same card
 os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"
 
 import jax
@@ -131,6 +133,13 @@ def train_step(loss_of, names):
         return loss, new
 
     return step
+
+
+def in_bf16(loss_of):
+    """The loss with its f32 arrays in bf16; params and what the optimiser keeps stay in f32."""
+    cast = lambda a: a.astype(jnp.bfloat16) if a.dtype == jnp.float32 else a
+    return lambda p, batch: loss_of(jax.tree.map(cast, p),
+                                    jax.tree.map(cast, batch)).astype(jnp.float32)
 
 
 class TrainCase:
@@ -408,16 +417,20 @@ class JaxPeer:
         return VARIANTS.get(workload, ["jit"])
 
     def make(self, workload, variant, feeds, settings):
+        precision = settings.get("precision", "f32")
+        jax.config.update("jax_default_matmul_precision",
+                          "tensorfloat32" if precision == "tf32" else "highest")
+        policy = in_bf16 if precision == "bf16" else lambda loss: loss
         if workload == "mlp_train":
-            return TrainCase(train_step(mlp_loss, param_names(feeds)), feeds)
+            return TrainCase(train_step(policy(mlp_loss), param_names(feeds)), feeds)
         if workload == "gpt_train":
             loss = functools.partial(gpt_loss, layers=settings["layers"], heads=settings["heads"],
                                      attention=ATTENTION[variant])
-            return TrainCase(train_step(loss, param_names(feeds)), feeds)
+            return TrainCase(train_step(policy(loss), param_names(feeds)), feeds)
         if workload == "cnn_train":
             loss = functools.partial(cnn_loss, layout=variant)
             layout = Nhwc(feeds) if variant == "nhwc" else None
-            return TrainCase(train_step(loss, param_names(feeds)), feeds, layout)
+            return TrainCase(train_step(policy(loss), param_names(feeds)), feeds, layout)
         if workload == "splat_step":
             return TrainCase(train_step(splat_loss(variant, feeds, settings), param_names(feeds)),
                              feeds)

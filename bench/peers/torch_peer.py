@@ -1,9 +1,13 @@
-"""The workloads in PyTorch: eager, and through torch.compile; training with its fused AdamW."""
+"""The workloads in PyTorch: eager, and through torch.compile; training with its fused AdamW.
+
+On a GPU where RICCI_PEER_DEVICE says `cuda`: there a call may also be captured as a CUDA graph."""
 
 import os
 
+DEVICE = os.environ.get("RICCI_PEER_DEVICE", "cpu")
 os.environ["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"
-os.environ["CUDA_VISIBLE_DEVICES"] = ""
+if DEVICE == "cpu":
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 import torch
 import torch.nn.functional as F
@@ -11,12 +15,22 @@ import torch.nn.functional as F
 from worker import is_state, param_names, serve
 
 SCAN_CHUNK = 50  # steps compiled together; a compiled loop is unrolled
+GRAPH = " as a CUDA graph"
 RECURRENT_CHUNK = 16  # the same for steps of many operations
 
 
 def tensor(array):
-    t = torch.from_numpy(array.copy())
+    t = torch.from_numpy(array.copy()).to(DEVICE)
     return t.long() if t.dtype == torch.int32 else t
+
+
+def wait_for_device():
+    if DEVICE != "cpu":
+        torch.cuda.synchronize()
+
+
+def array_of(t):
+    return t.detach().float().cpu().numpy() if t.dtype == torch.bfloat16 else t.detach().cpu().numpy()
 
 
 def linear(p, name, x):
@@ -69,7 +83,8 @@ class TrainCase:
         self.batch = {n: layout(tensor(a)) for n, a in feeds.items() if not is_state(n)}
         self.params = {n: self.first[n].clone().requires_grad_() for n in param_names(feeds)}
         self.optimiser = torch.optim.AdamW(self.params.values(), lr=1e-3, betas=(0.9, 0.999),
-                                           eps=1e-8, weight_decay=0.01, fused=True)
+                                           eps=1e-8, weight_decay=0.01, fused=True,
+                                           capturable=DEVICE != "cpu")
         for name, p in self.params.items():
             self.optimiser.state[p] = {"step": self.first["step"].clone(),
                                        "exp_avg": self.first["m." + name].clone(),
@@ -91,16 +106,16 @@ class TrainCase:
         self.optimiser.step()
 
     def wait(self):
-        pass
+        wait_for_device()
 
     def outputs(self):
-        out = {"loss": self.loss.detach().numpy()}
+        out = {"loss": array_of(self.loss)}
         for name, p in self.params.items():
             state = self.optimiser.state[p]
-            out["step"] = state["step"].numpy()
-            out[name] = p.detach().numpy()
-            out["m." + name] = state["exp_avg"].numpy()
-            out["v." + name] = state["exp_avg_sq"].numpy()
+            out["step"] = array_of(state["step"])
+            out[name] = array_of(p)
+            out["m." + name] = array_of(state["exp_avg"])
+            out["v." + name] = array_of(state["exp_avg_sq"])
         return out
 
 
@@ -117,10 +132,51 @@ class PureCase:
         self.result = self.function()
 
     def wait(self):
-        pass
+        wait_for_device()
 
     def outputs(self):
-        return {name: t.detach().numpy() for name, t in self.result.items()}
+        return {name: array_of(t) for name, t in self.result.items()}
+
+
+class Graphed:
+    """A case whose calls are captured as one CUDA graph; the first ones run, and warm up."""
+
+    def __init__(self, case):
+        self.case, self.graph = case, None
+
+    def reset(self):
+        self.case.reset()
+
+    def call(self):
+        if self.graph is not None:
+            self.graph.replay()
+            return
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                self.case.call()
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self.case.call()
+        self.case.reset()
+        self.graph = graph
+        self.graph.replay()
+
+    def wait(self):
+        wait_for_device()
+
+    def outputs(self):
+        return self.case.outputs()
+
+
+def in_bf16(loss):
+    def cast(p, batch):
+        with torch.autocast(DEVICE, dtype=torch.bfloat16):
+            return loss(p, batch)
+
+    return cast
 
 
 def with_compile(function, compiled, **options):
@@ -204,11 +260,12 @@ def make_recurrent(workload, variant, t):
     if workload == "gated_delta_grad":
         inputs = {n: t[n] for n in ("q", "k", "v", "g", "beta")}
         step, fixed = gated_delta, None
-        first = torch.zeros(t["q"].shape[0], *t["v"].shape[2:3], t["q"].shape[3], t["v"].shape[3])
+        first = torch.zeros(t["q"].shape[0], *t["v"].shape[2:3], t["q"].shape[3], t["v"].shape[3],
+                            device=DEVICE)
     else:
         inputs = {n: t[n] for n in ("a", "x", "delta", "b", "c")}
         step, fixed = state_space, "a"
-        first = torch.zeros(t["x"].shape[0], *t["a"].shape)
+        first = torch.zeros(t["x"].shape[0], *t["a"].shape, device=DEVICE)
     chunk = with_compile(step, variant == "chunks")
     length = RECURRENT_CHUNK if variant == "chunks" else t["d_output"].shape[1]
 
@@ -237,7 +294,7 @@ def make_ordered(workload, variant, t, settings):
 
 
 def make_random(settings):
-    return PureCase(lambda: {"random": torch.randn(settings["count"])})
+    return PureCase(lambda: {"random": torch.randn(settings["count"], device=DEVICE)})
 
 
 def make_hvp(variant, t):
@@ -385,16 +442,23 @@ class TorchPeer:
         return "PyTorch " + torch.__version__
 
     def variants(self, workload):
-        return VARIANTS.get(workload, ["eager", "compile"])
+        known = VARIANTS.get(workload, ["eager", "compile"])
+        return known if DEVICE == "cpu" else known + [v + GRAPH for v in known]
 
     def make(self, workload, variant, feeds, settings):
+        precision = settings.get("precision", "f32")
+        torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+        torch.backends.cudnn.allow_tf32 = precision == "tf32"
+        if variant.endswith(GRAPH):
+            return Graphed(self.make(workload, variant.removesuffix(GRAPH), feeds, settings))
+        policy = in_bf16 if precision == "bf16" else lambda loss: loss
         if workload == "mlp_train":
-            return TrainCase(mlp_loss, feeds, variant == "compile")
+            return TrainCase(policy(mlp_loss), feeds, variant == "compile")
         if workload == "gpt_train":
             loss = gpt_loss_of(settings["layers"], settings["heads"])
-            return TrainCase(loss, feeds, variant == "compile")
+            return TrainCase(policy(loss), feeds, variant == "compile")
         if workload == "cnn_train":
-            return TrainCase(cnn_loss, feeds, variant.startswith("compile"),
+            return TrainCase(policy(cnn_loss), feeds, variant.startswith("compile"),
                              variant.endswith("channels_last"))
         t = {name: tensor(array) for name, array in feeds.items()}
         if workload in ("scan_fwd", "scan_grad"):

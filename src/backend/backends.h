@@ -18,5 +18,7 @@ namespace ricci::backend {
 /// One by name. `threads` is how many of the host's its programs may use, 0 for one per core.
 /// UserError(unsupported_on_backend) that says why when there is none or it cannot be used here.
 [[nodiscard]] std::shared_ptr<const device::Backend> open(std::string_view name, int threads = 0);
+/// What makes code for one, whether or not it is here. UserError when this build has none.
+[[nodiscard]] std::shared_ptr<const device::Compiler> open_compiler(std::string_view name);
 
 }  // namespace ricci::backend

@@ -12,6 +12,7 @@
 #include "runtime/c_header.h"
 #include "runtime/memory_errors.h"
 #include "runtime/programs.h"
+#include "runtime/report.h"
 #include "schedule/program_bytes.h"
 #include "support/float_environment.h"
 
@@ -90,25 +91,67 @@ std::string name_of(const Graph& graph, const ObjectOptions& options) {
   return options.name;
 }
 
+// A graph made ready, and which inputs its outputs replace.
+struct Made {
+  Made(const Graph& graph, const device::Compiler& compiler, const ObjectOptions& options) {
+    runtime::require_static(graph);
+    ports = runtime::ports_of(graph);
+    donors = runtime::donors_of(graph, ports, options.donations);
+    make(graph, compiler, options, options.memory_budget);
+    runtime::require_budget(*program, program->arena_bytes, options.memory_budget);
+  }
+  /// With temporaries that take this much where they can; 0: as much as they need.
+  void make(const Graph& graph, const device::Compiler& compiler, const ObjectOptions& options,
+            std::int64_t arena) {
+    program = std::make_shared<const Program>(
+        make_program(graph, {options.fuse, &compiler.target(), runtime::donated(donors), arena}));
+  }
+
+  std::vector<Port> ports;
+  std::vector<int> donors;
+  std::shared_ptr<const Program> program;
+};
+
 }  // namespace
+
+std::string compile_text(const Graph& graph, std::string_view form,
+                         const ObjectOptions& options) try {
+  const DefaultFloatEnvironment floats;
+  const std::shared_ptr<const device::Compiler> compiler = backend::open_compiler(options.device);
+  Made made(graph, *compiler, options);
+  std::unique_ptr<device::Outline> outline;
+  const auto take_outline = [&] {
+    outline = compiler->outline(made.program, {.tf32_products = options.tf32_products});
+  };
+  const std::int64_t budget = options.memory_budget;
+  if (form == "report" || budget > 0) take_outline();
+  if (budget > 0 && outline->workspace_bytes() > budget) {
+    // What calls need besides temporaries is known only now.
+    const std::int64_t besides = outline->workspace_bytes() - made.program->arena_bytes;
+    if (besides < budget) made.make(graph, *compiler, options, budget - besides);
+    take_outline();
+    runtime::require_budget(*made.program, outline->workspace_bytes(), budget);
+  }
+  if (form == "report") return report_of(*outline);
+  if (form == "lir") return to_string(*made.program);
+  return compiler->code_text(*made.program, form, options.target);
+} catch (const std::exception&) {
+  runtime::rethrow_as_ours("compile", graph.name());
+}
 
 ObjectFile compile_object(const Graph& graph, const ObjectOptions& options) try {
   const DefaultFloatEnvironment floats;
-  runtime::require_static(graph);
-  const std::shared_ptr<const device::Backend> backend = backend::open(options.device, 1);
-  const device::Machine machine = backend->machine(options.target);
-  const std::vector<Port> ports = runtime::ports_of(graph);
-  const std::vector<int> donors = runtime::donors_of(graph, ports, options.donations);
-  const Program program = make_program(
-      graph, {options.fuse, &backend->target(), runtime::donated(donors), options.memory_budget});
-  runtime::require_budget(program, program.arena_bytes, options.memory_budget);
-  const std::vector<DocumentedArray> arrays = Arrays(graph, options).all(ports, donors);
+  const std::shared_ptr<const device::Compiler> compiler = backend::open_compiler(options.device);
+  const device::Machine machine = compiler->machine(options.target);
+  const Made made(graph, *compiler, options);
+  const std::vector<DocumentedArray> arrays = Arrays(graph, options).all(made.ports, made.donors);
   device::PackagedInterface interface{name_of(graph, options), machine.name, machine.features, {}};
   for (const DocumentedArray& a : arrays) interface.arrays.push_back(a.array);
   const std::vector<std::byte> interface_bytes = device::to_bytes(interface);
-  const std::vector<std::byte> program_bytes = schedule::to_bytes(program);
+  const std::vector<std::byte> program_bytes = schedule::to_bytes(*made.program);
   return {interface.name,
-          backend->object_code(program, {interface.name, interface_bytes, program_bytes}, machine),
+          compiler->object_code(*made.program, {interface.name, interface_bytes, program_bytes},
+                                machine),
           runtime::c_header(interface, arrays)};
 } catch (const std::exception&) {
   runtime::rethrow_as_ours("compile", graph.name());

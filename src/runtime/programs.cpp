@@ -63,9 +63,10 @@ void require_budget(const Program& program, std::int64_t needed, std::int64_t bu
 BoundProgram::BoundProgram(std::shared_ptr<const Program> program, const Device& device,
                            const CompileOptions& options)
     : device_(device),
-      executable_(device.backend().compile(
-          std::move(program),
-          {.code_cache = options.code_cache, .code_cache_limit = options.code_cache_limit})),
+      executable_(device.backend().compile(std::move(program),
+                                           {.code_cache = options.code_cache,
+                                            .code_cache_limit = options.code_cache_limit,
+                                            .tf32_products = options.tf32_products})),
       memory_limit_(options.memory_limit > 0 ? options.memory_limit
                                              : device.backend().memory().total_bytes()),
       output_bytes_(sum_of_outputs(executable_->program())) {

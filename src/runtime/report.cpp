@@ -18,7 +18,7 @@ std::string counted(std::size_t n, std::string_view what, std::string_view many)
 }
 
 // `2 kernels, 1 matmul`: how many steps each way of running them serves.
-std::string served_by(const device::Executable& e) {
+std::string served_by(const device::Outline& e) {
   std::map<std::string_view, std::size_t> counts;
   for (std::size_t s = 0; s < e.program().steps.size(); ++s) ++counts[e.served_by(s)];
   std::vector<std::string> parts;
@@ -36,7 +36,7 @@ std::size_t op_count(const Program& p) {
   return nodes.size();
 }
 
-std::string heading(const device::Executable& e) {
+std::string heading(const device::Outline& e) {
   const Program& p = e.program();
   const StepCost cost = estimate_cost(p);
   return fmt::format("@{}: {} in {}{}{}; {} flops, {} bytes read, {} written\n", p.name,
@@ -45,7 +45,7 @@ std::string heading(const device::Executable& e) {
                      short_number(cost.bytes_read), short_number(cost.bytes_written));
 }
 
-std::string memory(const device::Executable& e) {
+std::string memory(const device::Outline& e) {
   const Program& p = e.program();
   std::array<std::int64_t, 5> bytes{};  // by role
   for (const Buffer& b : p.buffers) {
@@ -66,7 +66,7 @@ void add_written_body(std::string& text, std::string_view role, const loop::Writ
   text += fmt::format("{:>6} {:{}}{:<10}  {}\n", "", "", indent, "inline", functions_of(body));
 }
 
-void add_steps(std::string& text, const device::Executable& e, std::size_t indent) {
+void add_steps(std::string& text, const device::Outline& e, std::size_t indent) {
   const Program& p = e.program();
   for (std::size_t s = 0; s < p.steps.size(); ++s) {
     const Step& step = p.steps[s];
@@ -83,7 +83,7 @@ void add_steps(std::string& text, const device::Executable& e, std::size_t inden
     if (control == nullptr) continue;
     for (std::size_t b = 0; b < control->bodies.size(); ++b) {
       text += fmt::format("{:>7}{:{}}{}:\n", "", "", indent + 2, control->bodies[b].first);
-      if (const device::Executable* body = e.body(s, b)) add_steps(text, *body, indent + 2);
+      if (const device::Outline* body = e.body(s, b)) add_steps(text, *body, indent + 2);
     }
   }
 }
@@ -100,10 +100,10 @@ std::string short_number(double number) {
   return fmt::format("{:.3g}{}", number, Units[unit]);
 }
 
-std::string report_of(const device::Executable& executable) {
-  std::string text = heading(executable) + memory(executable);
+std::string report_of(const device::Outline& outline) {
+  std::string text = heading(outline) + memory(outline);
   text += fmt::format("{:>6} {:<10}{:>8}{:>8}  {}\n", "step", "by", "flops", "bytes", "ops");
-  add_steps(text, executable, 0);
+  add_steps(text, outline, 0);
   return text;
 }
 

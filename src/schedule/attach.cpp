@@ -68,15 +68,18 @@ class Attacher {
     std::vector<bool> gone(program_.steps.size(), false);
     for (std::size_t c = 0; c < program_.steps.size(); ++c) {
       const auto* call = std::get_if<CallStep>(&program_.steps[c].what);
-      if (call == nullptr || !target_.runs_in_parts(call->call) || call->results[0].buffer < 0)
-        continue;
-      if (const auto k = reader(c, gone)) {
-        attach_after(c, *k);
-        gone[*k] = true;
+      if (call == nullptr || call->results[0].buffer < 0) continue;
+      if (target_.runs_kernel_behind(call->call)) {
+        if (const auto k = reader(c, gone)) {
+          attach_after(c, *k);
+          gone[*k] = true;
+        }
       }
-      if (const auto k = maker(c, gone)) {
-        attach_before(c, *k);
-        gone[*k] = true;
+      if (target_.runs_in_parts(call->call)) {
+        if (const auto k = maker(c, gone)) {
+          attach_before(c, *k);
+          gone[*k] = true;
+        }
       }
     }
     std::vector<Step> steps;

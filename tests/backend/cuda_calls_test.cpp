@@ -12,11 +12,13 @@
 #include "ricci/op/table.h"
 
 #include "backend/cuda/load/nvrtc.h"
+#include "backend/cuda/run/planned_program.h"
 #include "backend/cuda/run/target.h"
 #include "backend/cuda/structured/call_plan.h"
 #include "ops/cases.h"
 #include "ops/chosen_cases.h"
 #include "ops/transformed_case.h"
+#include "runtime/models.h"
 
 namespace ricci::testing {
 namespace {
@@ -30,7 +32,7 @@ void collect_calls(const ricci::Program& program, std::map<std::string, std::str
     }
     const auto* call = std::get_if<CallStep>(&step.what);
     if (call == nullptr) continue;
-    const auto plan = cuda::plan_call(program, *call, nullptr);
+    const auto plan = cuda::plan_call(program, *call);
     if (!plan) {
       hosts.insert(std::string(loop::role_of(call->call)));
       continue;
@@ -88,6 +90,30 @@ TEST(BackendCudaCalls, Compile) {
       return;
     }
   }
+}
+
+// Kernels of one launch, of which equal ones share their code.
+TEST(BackendCudaCalls, CompileTogetherWithOthers) {
+  const Graph g = updates_graph();
+  std::vector<Donated> donated;
+  for (std::size_t k = 0; k < g.outputs().size(); ++k) donated.push_back({k, 2 * k});
+  const cuda::PlannedProgram planned(std::make_shared<const Program>(make_program(
+                                         g, {.target = &cuda::target(), .donated = donated})),
+                                     {});
+  std::size_t launches = 0;
+  for (const auto& step : planned.steps()) {
+    for (const cuda::PlannedLaunch& l : step.launches) {
+      ++launches;
+      EXPECT_EQ(l.members.size(), g.outputs().size());
+      EXPECT_EQ(l.text.pointers, 3 * g.outputs().size());
+      EXPECT_NE(l.text.text.find("part6("), std::string::npos) << l.text.text;
+      EXPECT_EQ(l.text.text.find("part7("), std::string::npos) << "two are the same";
+      if (cuda::why_no_compiler().empty()) {
+        EXPECT_FALSE(cuda::compile_source(l.text.text, "sm_90").empty());
+      }
+    }
+  }
+  EXPECT_EQ(launches, 1U);
 }
 
 TEST(BackendCudaCalls, OfAKernelThatIsNoneSayWhatIsWrong) {

@@ -142,7 +142,7 @@ TEST(BackendCudaPlans, ProductsThatTheLibraryCannotTakeAreKernels) {
     const auto* call = std::get_if<CallStep>(&step.what);
     if (call == nullptr) continue;
     ++products;
-    const auto plan = cuda::plan_call(program, *call, nullptr);
+    const auto plan = cuda::plan_call(program, *call);
     ASSERT_TRUE(plan.has_value());
     ASSERT_EQ(plan->parts.size(), 1U);
     const auto& launch = std::get<cuda::CallLaunch>(plan->parts[0]);

@@ -4,13 +4,8 @@
 // one test here starts; by themselves they have nothing to run on.
 #include <array>
 #include <atomic>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <thread>
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -23,66 +18,24 @@
 #include "backend/cuda/run/executable.h"
 #include "runtime/models.h"
 #include "support/compare.h"
-#include "support/cuda_host.h"
 #include "support/cuda_run.h"
-#include "support/scratch_folder.h"
-#include "test_paths.h"
+#include "support/emulated_gpu.h"
 
 namespace ricci::testing {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool IsSanitized = true;
-#elif defined(__has_feature)
-constexpr bool IsSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool IsSanitized = false;
-#endif
-
-const char* emulated_folder() { return std::getenv("RICCI_EMULATED_FOLDER"); }
-
-std::string text_of_log(const std::string& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-void make_library(const ScratchFolder& folder, const std::string& header, const std::string& name) {
-  std::ofstream(folder.file(name + ".cpp"))
-      << fmt::format("#define RICCI_EMULATED_SHIM \"{0}/cuda_shim.h\"\n#include \"{0}/{1}\"\n",
-                     RICCI_SOURCE_DIR "/tests/support", header);
-  const char* given = std::getenv("CXX");
-  const std::string command =
-      fmt::format("{} -std=c++17 -O1 -w -shared -fPIC -pthread {} -o {} -ldl 2> {}",
-                  given != nullptr && *given != 0 ? given : "c++", folder.file(name + ".cpp"),
-                  folder.file(name), folder.file("errors.txt"));
-  ASSERT_EQ(std::system(command.c_str()), 0) << text_of_log(folder.file("errors.txt"));
-}
-
 // The suites below, and all tests that want a GPU, in a process that finds the emulated one.
 TEST(BackendCudaEmulated, TestsThatNeedAGpuPass) {
-  if (emulated_folder() != nullptr) GTEST_SKIP() << "this is the process with the emulated GPU";
-  if (const std::string why = why_no_cuda_on_host(); !why.empty()) GTEST_SKIP() << why;
-  if (RICCI_IS_STATIC || IsSanitized) {
-    GTEST_SKIP() << "static programs load no libraries, and fibers are not for sanitizers";
-  }
-  const ScratchFolder folder;
-  make_library(folder, "emulated_driver.h", "libcuda.so.1");
-  make_library(folder, "emulated_nvrtc.h", "libnvrtc.so.12");
-  if (HasFatalFailure()) return;
-  const std::string command = fmt::format(
-      "RICCI_CUDA_LIBRARIES={0} RICCI_EMULATED_FOLDER={0} {1} "
-      "--gtest_filter='BackendEmulatedGpu.*:BackendCudaDevice.*:BackendCudaFaults.*:"
-      "BackendCudaMemory.*:BackendCudaCodeFolder.*:BackendCudaLoading.*:*BackendDevices.*/cuda' "
-      "> {0}/log.txt 2>&1",
-      folder.path(), std::filesystem::read_symlink("/proc/self/exe").string());
-  const int status = std::system(command.c_str());
-  const std::string log = text_of_log(folder.file("log.txt"));
-  EXPECT_EQ(status, 0) << log;
-  EXPECT_EQ(log.find("SKIPPED"), std::string::npos) << log;
-  EXPECT_NE(log.find("BackendEmulatedGpu.RunsGraphs"), std::string::npos) << log;
-  EXPECT_NE(log.find("BackendDevices.FaultsAreToldInTheSameWords/cuda"), std::string::npos) << log;
+  if (const std::string why = why_no_emulated_gpu(); !why.empty()) GTEST_SKIP() << why;
+  const EmulatedRun run = run_with_emulated_gpu(
+      "BackendEmulatedGpu.*:BackendCudaDevice.*:BackendCudaFaults.*:BackendCudaMemory.*:"
+      "BackendCudaCodeFolder.*:BackendCudaLoading.*:*BackendDevices.*/cuda",
+      false);
+  EXPECT_EQ(run.status, 0) << run.log;
+  EXPECT_EQ(run.log.find("SKIPPED"), std::string::npos) << run.log;
+  EXPECT_NE(run.log.find("BackendEmulatedGpu.RunsGraphs"), std::string::npos) << run.log;
+  EXPECT_NE(run.log.find("BackendDevices.FaultsAreToldInTheSameWords/cuda"), std::string::npos)
+      << run.log;
 }
 
 class BackendEmulatedGpu : public ::testing::Test {
@@ -91,12 +44,11 @@ class BackendEmulatedGpu : public ::testing::Test {
     if (emulated_folder() == nullptr) {
       GTEST_SKIP() << "run by BackendCudaEmulated.TestsThatNeedAGpuPass";
     }
-    void* driver = ::dlopen((std::string(emulated_folder()) + "/libcuda.so.1").c_str(),
-                            RTLD_NOW | RTLD_NOLOAD);
-    ASSERT_NE(driver, nullptr);
-    answer_ = reinterpret_cast<decltype(answer_)>(::dlsym(driver, "emulated_answer"));
-    calls_ = reinterpret_cast<decltype(calls_)>(::dlsym(driver, "emulated_calls"));
-    used_ = reinterpret_cast<decltype(used_)>(::dlsym(driver, "emulated_used"));
+    ASSERT_EQ(why_no_cuda(), "");
+    const auto find = [](const char* name) { return emulated_function("libcuda.so.1", name); };
+    answer_ = reinterpret_cast<decltype(answer_)>(find("emulated_answer"));
+    calls_ = reinterpret_cast<decltype(calls_)>(find("emulated_calls"));
+    used_ = reinterpret_cast<decltype(used_)>(find("emulated_used"));
     ASSERT_TRUE(answer_ != nullptr && calls_ != nullptr && used_ != nullptr);
   }
   void TearDown() override {
@@ -160,6 +112,20 @@ TEST_F(BackendEmulatedGpu, MultipliesAllTypes) {
     const Feeds feeds = random_feeds(g);
     expect_as_interpreted(run_on_cuda(g, feeds), g, feeds);
   }
+}
+
+// What has nothing to do with each other is launched together.
+TEST_F(BackendEmulatedGpu, UpdatesManyArraysWithOneLaunch) {
+  const Graph g = updates_graph();
+  CompileOptions options;
+  for (std::size_t k = 0; k < g.outputs().size(); ++k) {
+    options.donations.push_back({k, fmt::format("w{}", k)});
+  }
+  const CompiledGraph f = compile(g, cuda_device(), options);
+  const Feeds feeds = random_feeds(g);
+  const long before = calls("cuLaunchKernel");
+  expect_as_interpreted(f.run(feeds), g, feeds);
+  EXPECT_EQ(calls("cuLaunchKernel") - before, 1);
 }
 
 // Results that nobody wants at the end of a loop's have no parameter.

@@ -47,6 +47,23 @@ inline Graph counting_graph() {
   return g;
 }
 
+/// w ← w - g/8 for arrays of many sizes, each where it lies: output k replaces w<k>.
+inline Graph updates_graph() {
+  Graph g("updates");
+  std::vector<Value> outputs;
+  const auto add = [&](const Type& type) {
+    const std::string k = std::to_string(outputs.size());
+    const Value w = g.param("w" + k, type);
+    outputs.push_back(w - g.input("g" + k, type) * 0.125);
+  };
+  for (const std::int64_t size : {1, 7, 1000, 4099, 1000}) add(f32({size}));
+  add(f32({3, 5}));
+  add(Type(DType::BF16, {33}));
+  add(Type(DType::BF16, {64, 2}));
+  g.set_outputs(outputs);
+  return g;
+}
+
 /// Large enough for several tiles: a matrix product, rows, columns, a sum of everything.
 inline Graph wide_graph() {
   Graph g("wide");

@@ -26,6 +26,19 @@ inline std::string as_host_code(std::string text) {
               "y = larger(a, b);");
   replace_all(text, R"(asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));)",
               "y = smaller(a, b);");
+  replace_all(text, "const unsigned at = (unsigned)__cvta_generic_to_shared(row);", "");
+  replace_all(
+      text,
+      R"(asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." SMALL "." SMALL ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));)",
+      "host_multiply_add(c, a, b0, b1, +[](unsigned short x) { return to_float(T{x}); });");
+  for (const bool transposed : {false, true}) {
+    replace_all(
+        text,
+        std::string(R"(asm volatile("ldmatrix.sync.aligned.m8n8.x4.)") +
+            (transposed ? "trans." : "") +
+            R"(shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(at) : "memory");)",
+        transposed ? "host_load_matrices(to, row, true);" : "host_load_matrices(to, row, false);");
+  }
   replace_all(text, "extern __shared__ __align__(16) unsigned char shared_memory[];", "");
   replace_all(text, "extern \"C\" ", "");
   return text;

@@ -187,6 +187,58 @@ static inline unsigned atomicCAS(unsigned* at, unsigned expected, unsigned value
   return old;
 }
 
+// Tensor cores, as the PTX manual lays out the fragments of a warp's lanes: mma.m16n8k16 of small
+// floats with sums in f32, and ldmatrix.x4, whose rows of 16 bytes have to be aligned.
+namespace fragments {
+static unsigned factors[fibers::Most][6];
+static const void* rows[fibers::Most];
+
+static inline unsigned short half_of(unsigned pair, int which) {
+  return (unsigned short)(pair >> (16 * which));
+}
+}  // namespace fragments
+
+template <class Small>
+static inline void host_multiply_add(float* c, const unsigned* a, unsigned b0, unsigned b1,
+                                     Small (*as_small)(unsigned short)) {
+  const unsigned me = threadIdx.x, warp = me / 32 * 32, lane = me % 32;
+  unsigned* own = fragments::factors[me];
+  for (int r = 0; r < 4; ++r) own[r] = a[r];
+  own[4] = b0;
+  own[5] = b1;
+  fibers::wait_for_team(0xffffffffu);
+  for (int e = 0; e < 4; ++e) {
+    const unsigned row = lane / 4 + unsigned(e) / 2 * 8, column = lane % 4 * 2 + unsigned(e) % 2;
+    double sum = c[e];
+    for (unsigned k = 0; k < 16; ++k) {
+      const unsigned a_lane = row % 8 * 4 + k % 8 / 2, b_lane = column * 4 + k % 8 / 2;
+      const unsigned pair = fragments::factors[warp + a_lane][row / 8 + k / 8 * 2];
+      const unsigned other = fragments::factors[warp + b_lane][4 + k / 8];
+      sum += (double)as_small(fragments::half_of(pair, int(k % 2))) *
+             (double)as_small(fragments::half_of(other, int(k % 2)));
+    }
+    c[e] = (float)sum;
+  }
+  fibers::wait_for_team(0xffffffffu);
+}
+static inline void host_load_matrices(unsigned* to, const void* row, bool transposed) {
+  const unsigned me = threadIdx.x, warp = me / 32 * 32, lane = me % 32;
+  if ((size_t)row % 16 != 0) abort();
+  fragments::rows[me] = row;
+  fibers::wait_for_team(0xffffffffu);
+  for (unsigned m = 0; m < 4; ++m) {
+    unsigned pair = 0;
+    for (unsigned which = 0; which < 2; ++which) {
+      const unsigned line = transposed ? lane % 4 * 2 + which : lane / 4;
+      const unsigned place = transposed ? lane / 4 : lane % 4 * 2 + which;
+      const void* from = fragments::rows[warp + 8 * m + line];
+      pair |= unsigned(((const unsigned short*)from)[place]) << (16 * which);
+    }
+    to[m] = pair;
+  }
+  fibers::wait_for_team(0xffffffffu);
+}
+
 template <class To, class From>
 static inline To same_bits(From from) {
   To to;

@@ -188,6 +188,9 @@ long emulated_calls(const char* name) {
   return calls[name];
 }
 
+// For other emulated libraries: does something on a stream when its turn comes.
+void emulated_add(void* stream, const Work* work) { stream_of(stream)->add(*work); }
+
 // Bytes that are handed out.
 int64_t emulated_used() {
   const std::lock_guard<std::mutex> lock(global);

@@ -1,6 +1,10 @@
 // `ricci compile` and `ricci bench`: what they print, and how they end.
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include "ricci/runtime/device.h"
 
 #include "support/tool.h"
 
@@ -166,6 +170,38 @@ TEST(ToolCompile, ReportsForAnotherDevice) {
   EXPECT_EQ(run_tool("compile - --graph step --device lir --emit lir", Net).status, 0);
 }
 
+// CUDA C++ and reports need nothing, PTX the library that makes it.
+TEST(ToolCompile, MakesCodeForGpusThatAreNotHere) {
+  const std::vector<std::string> devices = Device::names();
+  if (std::ranges::find(devices, "cuda") == devices.end()) {
+    GTEST_SKIP() << "this build knows no NVIDIA GPUs";
+  }
+  const std::string compile = "compile - --size n=4 --device cuda ";
+  const auto source = run_tool(compile + "--emit cuda", Net);
+  EXPECT_EQ(source.status, 0) << source.err;
+  EXPECT_TRUE(has(source.out, "extern \"C\" __global__ void")) << source.out;
+  EXPECT_TRUE(has(source.out, "add+tanh")) << source.out;
+  const auto report = run_tool(compile, Net);
+  EXPECT_TRUE(report.out.starts_with("@net: 3 ops in 1 step: 1 cublaslt; ")) << report.out;
+  EXPECT_TRUE(has(run_tool(compile + "--tf32", Net).out, "cublaslt tf32"));
+  EXPECT_EQ(run_tool(compile + "--emit lir", Net).status, 0);
+  const auto ptx = run_tool(compile + "--emit ptx --target sm_90", Net);
+  const auto old = run_tool(compile + "--emit ptx --target sm_70", Net);
+  const auto odd = run_tool(compile + "--emit ptx --target avx2", Net);
+  if (ptx.status != 0) {
+    for (const auto& run : {ptx, old, odd}) {
+      EXPECT_EQ(run.status, 1);
+      EXPECT_TRUE(has(run.err, "there is no NVRTC")) << run.err;
+      EXPECT_TRUE(has(run.err, "RICCI_CUDA_LIBRARIES")) << run.err;
+    }
+    return;
+  }
+  EXPECT_TRUE(has(ptx.out, ".target sm_90")) << ptx.out;
+  EXPECT_TRUE(has(old.err, "kernels need sm_80 or newer")) << old.err;
+  EXPECT_TRUE(has(odd.err, "'avx2' is no architecture")) << odd.err;
+  EXPECT_TRUE(has(run_tool(compile + "--emit ptx --target sm_81", Net).err, "sm_90"));
+}
+
 TEST(ToolCompile, FaultsExitWithOne) {
   const struct {
     std::string arguments;
@@ -188,9 +224,9 @@ TEST(ToolCompile, FaultsExitWithOne) {
     EXPECT_EQ(run.out, "") << f.arguments;
     EXPECT_TRUE(has(run.err, f.message)) << f.arguments << "\n" << run.err;
   }
-  for (const char* arguments :
-       {"compile", "compile - --emit c", "compile - --target avx2", "compile - --name x",
-        "compile - --emit lir --report", "bench - --reps 0"}) {
+  for (const char* arguments : {"compile", "compile - --emit c", "compile - --target avx2",
+                                "compile - --name x", "compile - --emit lir --report",
+                                "compile - --emit asm --target sparc", "bench - --reps 0"}) {
     EXPECT_EQ(run_tool(arguments, Net).status, 2) << arguments;
   }
 }

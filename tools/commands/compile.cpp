@@ -1,16 +1,17 @@
 // ricci compile: what the compiler makes of a graph, as a report, as LIR, as code, or as a program
 // that runs without the compiler.
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <memory>
 #include <optional>
 
 #include <fmt/format.h>
 
-#include "ricci/compiler/device/backend.h"
 #include "ricci/io/object_file.h"
 #include "ricci/ir/verify.h"
 #include "ricci/model/training.h"
-#include "ricci/runtime/compiled_graph.h"
+#include "ricci/runtime/ahead_of_time.h"
 
 #include "commands/commands.h"
 #include "commands/device_option.h"
@@ -37,6 +38,7 @@ struct CompileCommand {
   std::string train;  // an optimiser
   std::optional<double> learning_rate;
   std::string out = "-";
+  bool tf32 = false;
 
   [[nodiscard]] bool writes_program() const { return emit == "object" || emit == "shared"; }
 };
@@ -77,6 +79,13 @@ Optimizer optimizer_of(const CompileCommand& command) {
   return optimizer;
 }
 
+// What a machine has is for its device to say; what no device has is not understood.
+std::string check_target(const std::string& name) {
+  constexpr std::array Processors = {"host", "avx2", "avx512", "portable"};
+  if (name.starts_with("sm_") || std::ranges::find(Processors, name) != Processors.end()) return {};
+  return "'" + name + "' is none of host, avx2, avx512, portable, sm_80, sm_90, ...";
+}
+
 void write_program(const ObjectFile& program, const CompileCommand& command) {
   if (command.emit == "shared") {
     io::write_shared_library(program, command.out);
@@ -100,36 +109,24 @@ void compile_as(const CompileCommand& command) {
     training = make_training_graph(GraphModule::from_graph(bound(command)),
                                    {.optimizer = optimizer_of(command)});
   }
+  const ObjectOptions options{.name = command.name,
+                              .device = command.device,
+                              .target = command.target,
+                              .fuse = !command.no_fuse,
+                              .donations = training.donations,
+                              .memory_budget = command.memory_budget,
+                              .tf32_products = command.tf32};
   if (command.writes_program()) {
-    const ObjectOptions options{.name = command.name,
-                                .device = command.device,
-                                .target = command.target,
-                                .fuse = !command.no_fuse,
-                                .donations = training.donations,
-                                .memory_budget = command.memory_budget};
     write_program(command.train.empty() ? compile_object(training.graph, options)
                                         : compile_object(training, options),
                   command);
     return;
   }
-  const Device device = Device::named(command.device);
-  const CompiledGraph compiled = compile(training.graph, device,
-                                         {.fuse = !command.no_fuse,
-                                          .donations = training.donations,
-                                          .memory_budget = command.memory_budget});
-  std::string text;
-  if (command.emit == "report") {
-    text = compiled.report();
-  } else if (command.emit == "lir") {
-    text = to_string(compiled.program());
-  } else {
-    text = device.backend().code_text(compiled.program(), command.emit, command.target);
-  }
-  write_text(command.out, text);
+  write_text(command.out, compile_text(training.graph, command.emit, options));
 }
 
 void run_compile(const CompileCommand& command) {
-  require_compiler(command.device);
+  refuse_reference(command.device);
   std::optional<PhaseLog> log;
   if (command.time_passes) log.emplace();
   {
@@ -189,10 +186,13 @@ void add_compile(CLI::App& app, Action& action) {
                     "where the time of compiling goes, on standard error");
   declare_memory_budget(*command, options->memory_budget);
   declare_device(*command, options->device);
-  command->add_option("--target", options->target, "whose code: host, avx2, avx512 or portable")
+  command
+      ->add_option("--target", options->target,
+                   "whose code: host, avx2, avx512 or portable; of cuda: host, sm_80, sm_90, ...")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"host", "avx2", "avx512", "portable"}))
+      ->check(check_target)
       ->needs(emit);
+  declare_tf32(*command, options->tf32);
   command->add_option("-o,--out", options->out, "where to write (default: standard output)")
       ->type_name("FILE");
   command->callback([options, &action] { action = [options] { run_compile(*options); }; });

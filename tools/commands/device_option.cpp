@@ -26,6 +26,12 @@ void declare_device(CLI::App& command, std::string& device) {
       ->check(is_known);
 }
 
+void declare_tf32(CLI::App& command, bool& tf32) {
+  command.add_flag("--tf32", tf32,
+                   "matrix products of f32 may round their operands to 11 bits, where the device "
+                   "is faster so (cuda)");
+}
+
 void declare_memory_budget(CLI::App& command, std::int64_t& bytes) {
   command
       .add_option("--memory-budget", bytes,
@@ -41,6 +47,10 @@ void require_device(const std::string& device) {
 
 void require_compiler(const std::string& device) {
   require_device(device);
+  refuse_reference(device);
+}
+
+void refuse_reference(const std::string& device) {
   if (device != "reference") return;
   throw UserError(ErrorCode::UnsupportedOnBackend, "the reference runs graphs, not programs",
                   fmt::format("name another device: --device {}", Device::names().front()));

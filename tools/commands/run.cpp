@@ -36,6 +36,7 @@ struct RunCommand {
   int threads = 0;
   std::int64_t memory_limit = 0;
   std::int64_t memory_budget = 0;
+  bool tf32 = false;
   bool check_finite = false;
   bool profile = false;
   std::string trace;
@@ -51,8 +52,9 @@ struct Ran {
 Ran run_compiled(const Graph& graph, RunValues values, const RunCommand& options) {
   // A session keeps machine code where RICCI_CACHE_DIR says.
   Session session(Device::named(options.device, options.threads));
-  const CompiledGraph program = session.compile(
-      graph, {.memory_limit = options.memory_limit, .memory_budget = options.memory_budget});
+  const CompiledGraph program = session.compile(graph, {.memory_limit = options.memory_limit,
+                                                        .memory_budget = options.memory_budget,
+                                                        .tf32_products = options.tf32});
   Profile profile;
   RunOptions how{.seed = options.seed,
                  .symbols = std::move(values.symbols),
@@ -71,10 +73,10 @@ Ran run_compiled(const Graph& graph, RunValues values, const RunCommand& options
 Ran run_graph(const Graph& graph, RunValues values, const RunCommand& options) {
   if (options.device != "reference") return run_compiled(graph, std::move(values), options);
   if (options.check_finite || options.watches() || options.threads != 0 ||
-      options.memory_budget != 0) {
+      options.memory_budget != 0 || options.tf32) {
     throw UserError(
         ErrorCode::UnsupportedOnBackend,
-        "threads, budgets, profiles, traces and checks are of compiled programs",
+        "threads, budgets, tf32, profiles, traces and checks are of compiled programs",
         fmt::format("run with --device {}, or leave these options out", Device::names().front()));
   }
   return {interpret(graph, values.feeds,
@@ -117,6 +119,7 @@ void declare_program_options(CLI::App& command, RunCommand& options) {
       ->type_name("BYTES")
       ->check(check_whole<std::int64_t>);
   declare_memory_budget(command, options.memory_budget);
+  declare_tf32(command, options.tf32);
   command.add_flag("--check-finite", options.check_finite,
                    "stop at the first op that makes NaN or infinity of finite numbers");
   command.add_flag("--profile", options.profile, "then say where the time of a second run went");

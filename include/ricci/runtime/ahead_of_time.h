@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ricci/ir/graph.h"
@@ -27,7 +28,8 @@ struct ObjectOptions {
   /// What the C functions and types begin with; the graph's name when empty. A C identifier.
   std::string name = {};
   std::string device = "cpu";  ///< whose program it is
-  /// Whose instructions are used: `host` (this machine), `portable` (any x86-64), `avx2`, `avx512`.
+  /// Whose instructions are used: `host` (this machine), `portable` (any x86-64), `avx2`, `avx512`;
+  /// for `cuda` an architecture, `sm_90`.
   std::string target = "host";
   bool fuse = true;  ///< put ops that walk the same elements into one kernel
   /// Outputs computed where inputs lie: one array for both, updated in place.
@@ -38,6 +40,7 @@ struct ObjectOptions {
   std::vector<std::string> output_names = {};
   /// What the header says about an input or param, by its name.
   std::map<std::string, std::string> notes = {};
+  bool tf32_products = false;  ///< see `CompileOptions::tf32_products`
 };
 
 /// An object for this operating system's linker, and its C header.
@@ -50,5 +53,12 @@ struct ObjectFile {
 /// UserError when the graph has symbolic dimensions (bind them first) or ops that exist only in
 /// this process, and when a name, target or donation cannot be.
 [[nodiscard]] ObjectFile compile_object(const Graph& graph, const ObjectOptions& options = {});
+
+/// What the compiler makes of a graph, as text: `report`, for people; `lir`, the program; or its
+/// code, as `llvm` or `asm` (cpu), `cuda` or `ptx` (cuda). Another machine's device will do: the
+/// report of a GPU and its CUDA C++ need nothing, its PTX needs the library NVRTC and a `target`.
+/// UserError as for objects, and for a form that the device does not have.
+[[nodiscard]] std::string compile_text(const Graph& graph, std::string_view form,
+                                       const ObjectOptions& options = {});
 
 }  // namespace ricci

@@ -13,6 +13,7 @@ std::shared_ptr<const device::Backend> make_backend(int /*threads*/) {
   return std::make_shared<Backend>();
 }
 
+std::shared_ptr<const device::Compiler> make_compiler() { return make_backend(1); }
 std::string why_not() { return {}; }
 
 }  // namespace ricci::lir

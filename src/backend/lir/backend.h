@@ -29,6 +29,7 @@ class Backend final : public device::Backend {
 
 /// What backends.cpp opens; it can be used anywhere.
 [[nodiscard]] std::shared_ptr<const device::Backend> make_backend(int threads);
+[[nodiscard]] std::shared_ptr<const device::Compiler> make_compiler();
 [[nodiscard]] std::string why_not();
 
 }  // namespace ricci::lir

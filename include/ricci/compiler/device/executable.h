@@ -51,16 +51,26 @@ class Context {
   [[nodiscard]] virtual std::int64_t bytes() const noexcept = 0;
 };
 
-class Executable {
+/// A program and how a device serves its steps: what reports tell, whether or not it can run here.
+class Outline {
  public:
-  virtual ~Executable() = default;
+  virtual ~Outline() = default;
 
   [[nodiscard]] virtual const Program& program() const noexcept = 0;
-  /// Bytes a context takes; and all that runs of one context take besides inputs and outputs.
-  [[nodiscard]] virtual std::int64_t context_bytes() const = 0;
-  [[nodiscard]] virtual std::int64_t workspace_bytes() const = 0;
   /// Of a context's bytes, those that are no buffers of the program.
   [[nodiscard]] virtual std::int64_t scratch_bytes() const = 0;
+  /// All that runs of one context take besides inputs and outputs.
+  [[nodiscard]] virtual std::int64_t workspace_bytes() const = 0;
+  /// How a step is served: `kernel`, `loop`, `control`, or the kind of call.
+  [[nodiscard]] virtual std::string_view served_by(std::size_t step) const = 0;
+  /// A body of a control step; null where there is none.
+  [[nodiscard]] virtual const Outline* body(std::size_t step, std::size_t body) const = 0;
+};
+
+class Executable : public Outline {
+ public:
+  /// Bytes a context takes.
+  [[nodiscard]] virtual std::int64_t context_bytes() const = 0;
   /// UserError(out_of_memory) when there is no room.
   [[nodiscard]] virtual std::unique_ptr<Context> make_context() const = 0;
 
@@ -71,10 +81,7 @@ class Executable {
   /// that is singular) is a UserError here or in `start`, whichever notices it.
   virtual void finish(Context& context) const = 0;
 
-  /// How a step is served: `kernel`, `loop`, `control`, or the kind of call.
-  [[nodiscard]] virtual std::string_view served_by(std::size_t step) const = 0;
-  /// A body of a control step; null where there is none.
-  [[nodiscard]] virtual const Executable* body(std::size_t step, std::size_t body) const = 0;
+  [[nodiscard]] const Executable* body(std::size_t step, std::size_t body) const override = 0;
 };
 
 /// Both halves of a run.

@@ -66,6 +66,10 @@ class Target {
   /// Does a call go through its first operand and its result part by part, so that kernels gain by
   /// running with it?
   [[nodiscard]] virtual bool runs_in_parts(const loop::Call& /*call*/) const { return false; }
+  /// May a call do at its end what the kernel behind it does with the elements of its result?
+  [[nodiscard]] virtual bool runs_kernel_behind(const loop::Call& call) const {
+    return runs_in_parts(call);
+  }
   /// Is a kernel too small to keep the device busy, so that it gains by running beside others?
   [[nodiscard]] virtual bool gains_company(const loop::Kernel& /*kernel*/) const { return true; }
   /// Is a scatter better off as loops that compare every index with the number of every row?

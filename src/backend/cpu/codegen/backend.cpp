@@ -28,7 +28,7 @@ std::unique_ptr<device::Executable> Backend::compile(
 
 std::string Backend::code_text(const Program& program, std::string_view form,
                                const std::string& machine) const {
-  if (form != "llvm" && form != "asm") return device::Backend::code_text(program, form, machine);
+  if (form != "llvm" && form != "asm") return Compiler::code_text(program, form, machine);
   EmittedCode code = emit_program(program, {.target = &target_named(machine),
                                             .keep_llvm = form == "llvm",
                                             .keep_assembly = form == "asm"});
@@ -53,6 +53,7 @@ std::shared_ptr<const device::Backend> make_backend(int threads) {
   return std::make_shared<Backend>(threads);
 }
 
+std::shared_ptr<const device::Compiler> make_compiler() { return make_backend(1); }
 std::string why_not() { return {}; }
 
 }  // namespace ricci::cpu

@@ -26,6 +26,19 @@ KernelPrinter::KernelPrinter(const loop::Kernel& kernel, std::string name)
 }
 
 KernelText KernelPrinter::run() {
+  print_all();
+  out_.text = with_prelude(text_.str());
+  return std::move(out_);
+}
+
+KernelText KernelPrinter::run_as_part() {
+  block_ = "block";
+  print_all();
+  out_.text = text_.str();
+  return std::move(out_);
+}
+
+void KernelPrinter::print_all() {
   place_locals();
   print_signature();
   switch (m_.kind) {
@@ -39,8 +52,6 @@ KernelText KernelPrinter::run() {
   out_.blocks = m_.blocks;
   out_.threads = m_.threads;
   out_.scratch_bytes = scratch_per_team_ * m_.blocks * m_.teams();
-  out_.text = with_prelude(text_.str());
-  return std::move(out_);
 }
 
 // Rows that wait and totals that do not fit in registers: in shared memory, or in the scratch.
@@ -63,8 +74,14 @@ void KernelPrinter::place_locals() {
 }
 
 void KernelPrinter::print_signature() {
-  text_.line("// {}", k_.name);
-  text_.line("extern \"C\" __global__ void __launch_bounds__({})", m_.threads);
+  const bool is_part = std::string_view(block_) == "block";
+  // Kernels that do the same are compiled once: those without a name are the same text.
+  if (!is_part && !k_.name.empty()) text_.line("// {}", k_.name);
+  if (is_part) {
+    text_.add("__device__ inline void");
+  } else {
+    text_.line("extern \"C\" __global__ void __launch_bounds__({})", m_.threads);
+  }
   std::vector<std::string> parameters;
   for (std::size_t a = 0; a < k_.arguments.size(); ++a) {
     const loop::Argument& g = k_.arguments[a];
@@ -76,11 +93,12 @@ void KernelPrinter::print_signature() {
   parameters.emplace_back("void* scratch");
   parameters.emplace_back("ricci_fault* fault");
   parameters.emplace_back("unsigned origin");
+  if (is_part) parameters.emplace_back("unsigned block");
   text_.open("{}({})", name_, join(parameters, ", "));
 }
 
 void KernelPrinter::print_points() {
-  text_.line("const {} point = {}(blockIdx.x) * {} + threadIdx.x;", whole(), whole(), m_.threads);
+  text_.line("const {} point = {}({}) * {} + threadIdx.x;", whole(), whole(), block_, m_.threads);
   text_.line("if (point >= {}) return;", integer_text(m_.units));
   print_indices("point", 0, k_.extents.size(), m_.lanes);
   declare_held();
@@ -91,7 +109,7 @@ void KernelPrinter::print_points() {
 // lies, whole sectors of memory are read, and the block uses all of each line.
 void KernelPrinter::print_tiles() {
   text_.add("const int t = threadIdx.x;");
-  text_.line("{} rest = blockIdx.x;", m_.wide ? "u64" : "unsigned");
+  text_.line("{} rest = {};", m_.wide ? "u64" : "unsigned", block_);
   std::string outside;
   for (std::size_t a = k_.extents.size(); a-- > 0;) {
     const bool last = a + 1 == k_.extents.size();
@@ -118,11 +136,11 @@ void KernelPrinter::print_columns() {
   const std::int64_t columns = k_.row_elements() / m_.lanes;
   if (m_.strips > 1) {
     text_.add("const int strip = threadIdx.x / 32, lane = threadIdx.x % 32;");
-    text_.line("const bool inside = {}(blockIdx.x) * 32 + lane < {};", whole(),
+    text_.line("const bool inside = {}({}) * 32 + lane < {};", whole(), block_,
                integer_text(m_.units));
-    text_.line("const {0} column = inside ? {0}(blockIdx.x) * 32 + lane : 0;", whole());
+    text_.line("const {0} column = inside ? {0}({1}) * 32 + lane : 0;", whole(), block_);
   } else {
-    text_.line("const {} column = {}(blockIdx.x) * {} + threadIdx.x;", whole(), whole(),
+    text_.line("const {} column = {}({}) * {} + threadIdx.x;", whole(), whole(), block_,
                m_.threads);
     text_.line("if (column >= {}) return;", integer_text(m_.units));
   }
@@ -177,10 +195,10 @@ void KernelPrinter::print_row_loop() {
 void KernelPrinter::print_team_place() {
   if (m_.team == m_.threads) {
     text_.add("const int t = threadIdx.x;");
-    text_.line("{} unit = blockIdx.x;", whole());
+    text_.line("{} unit = {};", whole(), block_);
   } else {
     text_.line("const int t = threadIdx.x % {};", m_.team);
-    text_.line("{} unit = {}(blockIdx.x) * {} + threadIdx.x / {};", whole(), whole(), m_.teams(),
+    text_.line("{} unit = {}({}) * {} + threadIdx.x / {};", whole(), whole(), block_, m_.teams(),
                m_.team);
     if (m_.team > 1) {
       const std::string bits = m_.team == 32 ? "0xffffffffu"

@@ -12,10 +12,16 @@
 
 namespace ricci::cuda {
 
+/// What the function of a part is called until it has a name.
+inline constexpr const char* PartName = "this_part";
+
 class KernelPrinter {
  public:
   KernelPrinter(const loop::Kernel& kernel, std::string name);
   KernelText run();
+  /// As a function of one block of several kernels': its number is the last parameter. The text is
+  /// without what it uses.
+  KernelText run_as_part();
 
  private:
   using Access = loop::Access;
@@ -24,6 +30,7 @@ class KernelPrinter {
   using Stage = loop::Stage;
 
   // kernel_printer.cpp: the frame
+  void print_all();
   void print_signature();
   void print_points();
   void print_tiles();
@@ -107,6 +114,7 @@ class KernelPrinter {
   KernelText out_;
   Text text_;
   std::vector<bool> varies_;  // from lane to lane, by register
+  const char* block_ = "blockIdx.x";
   bool in_lanes_ = false;
   bool in_elements_ = false;
   bool loops_ = false;                 // over rows, for lack of room for all of them

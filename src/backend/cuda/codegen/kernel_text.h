@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "ricci/compiler/loop/kernel.h"
@@ -42,6 +43,12 @@ struct Fault {
 };
 
 [[nodiscard]] KernelText print_kernel(const loop::Kernel& kernel, const std::string& name);
+/// Several that have nothing to do with each other as one: the blocks of one behind those of the
+/// other, and so their pointers. All must have as many threads, and `can_run_together`.
+[[nodiscard]] KernelText print_together(std::span<const loop::Kernel* const> kernels,
+                                        const std::string& name);
+/// Does a kernel need nothing that is one for all of a launch?
+[[nodiscard]] bool can_run_together(const KernelText& text);
 /// Results that the plan wants zeroed are zero before the launch.
 [[nodiscard]] KernelText print_loop(const loop::WrittenLoop& loop, const std::string& name);
 /// How many operands and results a loop's kernel has pointers for: as far as its plan names them.

@@ -38,8 +38,18 @@ inline constexpr int Complex64 = 5;
 inline constexpr int BHalf = 14;
 inline constexpr int Compute32 = 68;  // cublasComputeType_t
 inline constexpr int Compute64 = 70;
+inline constexpr int ComputeTf32 = 77;
 inline constexpr int TransposeA = 3;  // cublasLtMatmulDescAttributes_t
 inline constexpr int TransposeB = 4;
+inline constexpr int EpilogueKind = 7;
+inline constexpr int BiasPointer = 8;
+inline constexpr int AuxPointer = 11;
+inline constexpr int AuxLeading = 12;
+inline constexpr std::uint32_t EpilogueNone = 1;  // cublasLtEpilogue_t, which are put together
+inline constexpr std::uint32_t EpilogueRelu = 2;
+inline constexpr std::uint32_t EpilogueBias = 4;
+inline constexpr std::uint32_t EpilogueGelu = 32;
+inline constexpr std::uint32_t EpilogueAux = 128;
 inline constexpr int BatchCount = 5;  // cublasLtMatrixLayoutAttribute_t
 inline constexpr int BatchStride = 6;
 inline constexpr int MaxWorkspace = 1;  // cublasLtMatmulPreferenceAttributes_t
@@ -69,6 +79,9 @@ inline constexpr int AlignmentD = 8;
   F(choose, "cublasLtMatmulAlgoGetHeuristic",                                                   \
     (CublasHandle handle, MatmulDesc desc, MatrixLayout a, MatrixLayout b, MatrixLayout c,      \
      MatrixLayout d, Preference preference, int wanted, MatmulChoice* choices, int* found))     \
+  F(check, "cublasLtMatmulAlgoCheck",                                                           \
+    (CublasHandle handle, MatmulDesc desc, MatrixLayout a, MatrixLayout b, MatrixLayout c,      \
+     MatrixLayout d, const MatmulAlgorithm* algorithm, MatmulChoice* choice))                   \
   F(multiply, "cublasLtMatmul",                                                                 \
     (CublasHandle handle, MatmulDesc desc, const void* alpha, Address a, MatrixLayout a_layout, \
      Address b, MatrixLayout b_layout, const void* beta, Address c, MatrixLayout c_layout,      \

@@ -31,7 +31,7 @@ using NvrtcProgram = struct _nvrtcProgram*;
   F(ptx_size, "nvrtcGetPTXSize", (NvrtcProgram program, std::size_t* size))                        \
   F(ptx, "nvrtcGetPTX", (NvrtcProgram program, char* code))
 
-struct Compiler {
+struct NvrtcLibrary {
 #define RICCI_NVRTC_MEMBER(member, exported, parameters) int(*member) parameters = nullptr;
   RICCI_NVRTC(RICCI_NVRTC_MEMBER)
 #undef RICCI_NVRTC_MEMBER
@@ -43,7 +43,7 @@ struct Compiler {
   std::vector<int> architectures;  // 90 for sm_90, ascending; none: it does not say
 };
 
-const char* find_all(const Library& library, Compiler& compiler) {
+const char* find_all(const Library& library, NvrtcLibrary& compiler) {
 #define RICCI_NVRTC_FIND(member, exported, parameters)                           \
   compiler.member = reinterpret_cast<int(*) parameters>(library.find(exported)); \
   if (compiler.member == nullptr) return exported;
@@ -52,7 +52,7 @@ const char* find_all(const Library& library, Compiler& compiler) {
   return nullptr;
 }
 
-void ask_architectures(const Library& library, Compiler& c) {
+void ask_architectures(const Library& library, NvrtcLibrary& c) {
   c.arch_count = reinterpret_cast<int (*)(int*)>(library.find("nvrtcGetNumSupportedArchs"));
   c.archs = reinterpret_cast<int (*)(int*)>(library.find("nvrtcGetSupportedArchs"));
   int count = 0;
@@ -64,9 +64,9 @@ void ask_architectures(const Library& library, Compiler& c) {
   std::ranges::sort(c.architectures);
 }
 
-Compiler load_compiler() {
+NvrtcLibrary load_compiler() {
   constexpr int Oldest = 12;
-  Compiler c;
+  NvrtcLibrary c;
   const int driver = loaded_driver().version;
   const std::vector<std::string> names = toolkit_names("libnvrtc.so", driver);
   int major = 0;
@@ -93,8 +93,8 @@ Compiler load_compiler() {
   return c;
 }
 
-const Compiler& compiler() {
-  static const Compiler loaded = load_compiler();
+const NvrtcLibrary& compiler() {
+  static const NvrtcLibrary loaded = load_compiler();
   return loaded;
 }
 
@@ -128,6 +128,7 @@ struct Source {
 
 const std::string& why_no_compiler() { return compiler().why_not; }
 const std::string& compiler_version() { return compiler().version_text; }
+std::span<const int> compiler_architectures() { return compiler().architectures; }
 
 std::optional<CodeTarget> code_target(int capability, std::span<const int> known) {
   if (known.empty() || std::ranges::binary_search(known, capability)) {
@@ -153,7 +154,7 @@ std::string_view compiler_options() {
 
 std::vector<char> compile_source(const std::string& text, const std::string& architecture,
                                  CodeForm form) {
-  const Compiler& c = compiler();
+  const NvrtcLibrary& c = compiler();
   if (!c.why_not.empty()) throw UserError(ErrorCode::UnsupportedOnBackend, c.why_not);
   const Source source(text);
   const std::string target = "--gpu-architecture=" + architecture;

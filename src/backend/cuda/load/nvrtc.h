@@ -15,6 +15,8 @@ namespace ricci::cuda {
 [[nodiscard]] const std::string& why_no_compiler();
 /// `13.0`; empty without a compiler.
 [[nodiscard]] const std::string& compiler_version();
+/// What it makes code for, ascending, 90 for sm_90; empty where it does not say.
+[[nodiscard]] std::span<const int> compiler_architectures();
 
 /// What a kernel is compiled to.
 enum class CodeForm : unsigned char { Cubin, Ptx };

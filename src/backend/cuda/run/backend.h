@@ -22,8 +22,7 @@ class Backend final : public device::Backend {
   [[nodiscard]] std::unique_ptr<device::Executable> compile(
       std::shared_ptr<const Program> program,
       const device::CompileSettings& settings = {}) const override;
-  /// `cuda`: its kernels as CUDA C++. `ptx`: as what `machine` (an architecture such as `sm_80`)
-  /// assembles.
+  /// See compiler.h.
   [[nodiscard]] std::string code_text(const Program& program, std::string_view form,
                                       const std::string& machine) const override;
 

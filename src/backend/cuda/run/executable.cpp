@@ -11,61 +11,61 @@
 #include "support/align.h"
 
 namespace ricci::cuda {
-namespace {
-
-constexpr double NeverCaptured = std::numeric_limits<double>::infinity();
-constexpr std::int64_t VectorBytes = 16;  // what kernels read at a time
-constexpr const char* KernelName = "kernel";
-constexpr const char* LoopName = "loop";
-
-bool can_fault(const loop::Kernel& kernel) {
-  const auto checked = [](const loop::Access& access) {
-    return std::ranges::any_of(access.terms, [](const loop::Term& t) { return !t.clamp; });
-  };
-  bool any = std::ranges::any_of(kernel.code, loop::is_partial);
-  loop::for_each_access(kernel, [&](const loop::Access& access) { any = any || checked(access); });
-  return any;
-}
-
-}  // namespace
-
 /// Texts of all kernels of a program and its bodies, and where their code goes.
 struct Executable::Texts {
   struct Slot {
     std::vector<ReadyLaunch>* in = nullptr;
     std::size_t index = 0;
   };
-  std::vector<std::unique_ptr<KernelText>> texts;
+  std::vector<KernelText> texts;
   std::vector<Slot> slots;
 };
 
-Executable::Executable(std::shared_ptr<const Program> program, const Gpu& gpu, Memory& memory)
-    : program_(std::move(program)), gpu_(gpu), memory_(memory), steps_(program_->steps.size()) {}
+Executable::Executable(const PlannedProgram& planned, const Gpu& gpu, Memory& memory)
+    : program_(planned.shared_program()),
+      gpu_(gpu),
+      memory_(memory),
+      steps_(program_->steps.size()),
+      needs_(planned.needs()) {}
 
-Executable::Executable(std::shared_ptr<const Program> program, const Gpu& gpu, Memory& memory,
-                       ThreadPool& pool, const CodeFolder& folder)
-    : Executable(std::move(program), gpu, memory) {
+Executable::Executable(std::shared_ptr<const Program> program, const Means& means,
+                       const CodeMaker& maker)
+    : program_(std::move(program)),
+      gpu_(*means.gpu),
+      memory_(*means.memory),
+      steps_(program_->steps.size()) {
   gpu_.use();
-  prepare(pool, folder);
-}
-
-void Executable::prepare(ThreadPool& pool, const CodeFolder& folder) {
+  PlannedProgram planned(program_, means);
+  needs_ = planned.needs();
   Texts texts;
-  collect(texts, origins_);
+  take(planned, texts, origins_);
   std::vector<const KernelText*> all;
-  for (const auto& text : texts.texts) all.push_back(text.get());
-  const auto codes = compile_all(gpu_, all, pool, folder);
+  for (const KernelText& text : texts.texts) all.push_back(&text);
+  const auto codes = maker(gpu_, all);
   for (std::size_t i = 0; i < codes.size(); ++i) {
     (*texts.slots[i].in)[texts.slots[i].index].code = codes[i];
   }
 }
 
-void Executable::collect(Texts& texts, Origins& origins) {
+void Executable::take(PlannedProgram& planned, Texts& texts, Origins& origins) {
   place_constants();
-  for (const Buffer& b : program_->buffers) {
-    if (b.role == Buffer::Role::Seed) needs_.seed = true;
+  const auto take_all = [&](std::vector<PlannedLaunch>& from, std::vector<ReadyLaunch>& to) {
+    for (PlannedLaunch& launch : from) add_launch(texts, to, std::move(launch), origins);
+  };
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+    PlannedProgram::PlannedStep& step = planned.steps()[s];
+    Ready& ready = steps_[s];
+    take_all(step.launches, ready.launches);
+    take_all(step.before, ready.before);
+    take_all(step.after, ready.after);
+    ready.plan = std::move(step.plan);
+    const auto* call = std::get_if<CallStep>(&program_->steps[s].what);
+    if (call != nullptr && !ready.plan) ready.host_call.emplace(*program_, *call);
+    for (const auto& body : step.bodies) {
+      ready.bodies.emplace_back(new Executable(*body, gpu_, memory_));
+      ready.bodies.back()->take(*body, texts, origins);
+    }
   }
-  for (std::size_t s = 0; s < steps_.size(); ++s) collect_step(s, texts, origins);
 }
 
 void Executable::place_constants() {
@@ -74,134 +74,42 @@ void Executable::place_constants() {
     const Buffer& buffer = program_->buffers[b];
     if (buffer.role != Buffer::Role::Constant) continue;
     constants_[b] = device::Array(memory_, buffer.bytes());
-    needs_.constant_bytes += aligned(buffer.bytes(), ArrayAlignment);
     constants_[b].copy_in(buffer.constant.data());
   }
 }
 
-void Executable::add_launch(Texts& texts, std::vector<ReadyLaunch>& to, KernelText text,
-                            const Origin& origin, Origins& origins) {
-  check_internal(text.blocks <= std::numeric_limits<std::int32_t>::max(),
-                 "a kernel has more blocks than a launch can");
-  needs_.scratch_bytes = std::max(needs_.scratch_bytes, text.scratch_bytes);
-  needs_.nodes += 1;
+void Executable::add_launch(Texts& texts, std::vector<ReadyLaunch>& to, PlannedLaunch launch,
+                            Origins& origins) {
+  const KernelText& text = launch.text;
   to.push_back({.code = nullptr,
                 .blocks = static_cast<unsigned>(text.blocks),
                 .threads = static_cast<unsigned>(text.threads),
                 .shared = static_cast<unsigned>(text.shared_bytes),
                 .origin = static_cast<unsigned>(origins.size()),
-                .pointers = text.pointers});
-  origins.push_back(&origin);
+                .pointers = text.pointers,
+                .members = std::move(launch.members)});
+  origins.push_back(launch.origin);
   texts.slots.push_back({&to, to.size() - 1});
-  texts.texts.push_back(std::make_unique<KernelText>(std::move(text)));
-}
-
-void Executable::collect_step(std::size_t s, Texts& texts, Origins& origins) {
-  const Step& step = program_->steps[s];
-  Ready& ready = steps_[s];
-  const auto add_kernel = [&](std::vector<ReadyLaunch>& to, const Launch& launch) {
-    const loop::Kernel& kernel = program_->kernels[launch.kernel];
-    needs_.can_fault = needs_.can_fault || can_fault(kernel);
-    add_launch(texts, to, print_kernel(kernel, KernelName), launch.from, origins);
-  };
-  if (const auto* kernels = std::get_if<KernelStep>(&step.what)) {
-    for (const Launch& launch : kernels->launches) add_kernel(ready.launches, launch);
-  } else if (const auto* loop = std::get_if<LoopStep>(&step.what)) {
-    add_launch(texts, ready.launches, print_loop(loop->loop, LoopName), step, origins);
-    needs_.nodes += static_cast<double>(loop->loop.plan.zeroed.size());
-  } else if (const auto* call = std::get_if<CallStep>(&step.what)) {
-    if (call->before) add_kernel(ready.before, *call->before);
-    if (call->after) add_kernel(ready.after, *call->after);
-    ready.plan = plan_call(*program_, *call, &gpu_);
-    if (!ready.plan) {
-      ready.host_call.emplace(*program_, *call);
-      needs_.nodes = NeverCaptured;
-      return;
-    }
-    for (const auto& part : ready.plan->parts) {
-      needs_.nodes += 1;
-      if (const auto* launch = std::get_if<CallLaunch>(&part)) {
-        add_launch(texts, ready.launches, launch->text, step, origins);
-      }
-    }
-    needs_.scratch_bytes = std::max(needs_.scratch_bytes, ready.plan->scratch_bytes);
-    needs_.can_fault = needs_.can_fault || ready.plan->can_fault;
-  } else {
-    const auto& control = std::get<ControlStep>(step.what);
-    for (const auto& [role, program] : control.bodies) {
-      std::unique_ptr<Executable> body(new Executable(program, gpu_, memory_));
-      body->collect(texts, origins);
-      ready.bodies.push_back(std::move(body));
-    }
-    count_control(control, ready);
-  }
-}
-
-void Executable::count_control(const ControlStep& control, const Ready& ready) {
-  needs_.spare_bytes += device::control_spare_bytes(control);
-  double inside = 0;
-  for (const auto& body : ready.bodies) {
-    needs_.scratch_bytes = std::max(needs_.scratch_bytes, body->needs_.scratch_bytes);
-    needs_.spare_bytes += body->needs_.spare_bytes + body->bytes_of(body->aligned_copies(control));
-    needs_.constant_bytes += body->needs_.constant_bytes;
-    needs_.seed = needs_.seed || body->needs_.seed;
-    needs_.can_fault = needs_.can_fault || body->needs_.can_fault;
-    inside += body->needs_.nodes;
-  }
-  const auto* plan = std::get_if<loop::LoopPlan>(&control.how);
-  if (plan == nullptr || plan->conditional || !plan->most_trips) {
-    needs_.nodes = NeverCaptured;
-    return;
-  }
-  const auto copies = static_cast<double>(plan->body_inputs() + plan->body_outputs());
-  needs_.nodes += static_cast<double>(*plan->most_trips) * (inside + copies) + copies;
+  texts.texts.push_back(std::move(launch.text));
 }
 
 std::int64_t Executable::context_bytes() const {
   return aligned(program_->arena_bytes, ArrayAlignment) + scratch_bytes();
 }
 
-// The seed and the fault are arrays of their own.
-std::int64_t Executable::scratch_bytes() const {
-  return aligned(needs_.scratch_bytes, ArrayAlignment) + needs_.spare_bytes + 2 * ArrayAlignment;
-}
+std::int64_t Executable::scratch_bytes() const { return context_extra_bytes(needs_); }
 
 std::int64_t Executable::workspace_bytes() const { return context_bytes() + needs_.constant_bytes; }
 
-// Of a body: operands of control steps lie where views of them begin, and rows behind each other.
-std::vector<AlignedCopy> Executable::aligned_copies(const ControlStep& control) const {
-  const bool odd_views = std::ranges::any_of(control.operands, [](const BufferView& v) {
-    return v.layout.offset * size_of(v.type.dtype) % VectorBytes != 0;
-  });
-  std::vector<AlignedCopy> copies;
-  const auto add = [&](BufferId b, bool is_output, bool odd) {
-    const std::int64_t bytes = program_->buffers[static_cast<std::size_t>(b)].bytes();
-    if (bytes == 0 || (!odd && bytes % VectorBytes == 0)) return;
-    copies.push_back({b, is_output, nullptr});
-  };
-  for (const BufferId b : program_->inputs) add(b, false, odd_views);
-  for (const BufferId b : program_->outputs) add(b, true, false);
-  return copies;
-}
-
-std::int64_t Executable::bytes_of(std::span<const AlignedCopy> copies) const {
-  std::int64_t total = 0;
-  for (const AlignedCopy& copy : copies) {
-    const Buffer& buffer = program_->buffers[static_cast<std::size_t>(copy.buffer)];
-    total += aligned(buffer.bytes(), ArrayAlignment);
-  }
-  return total;
-}
-
 void Executable::align_body(const ControlStep& control, const Executable& body,
                             Frame& frame) const {
-  frame.aligned = body.aligned_copies(control);
+  frame.aligned = aligned_copies(control, body.program());
   if (frame.aligned.empty()) return;
-  frame.aligned_memory = device::Array(memory_, body.bytes_of(frame.aligned));
+  frame.aligned_memory = device::Array(memory_, bytes_of(body.program(), frame.aligned));
   std::byte* next = frame.aligned_memory.data();
   for (AlignedCopy& copy : frame.aligned) {
     copy.at = next;
-    next += body.bytes_of(std::span(&copy, 1));
+    next += bytes_of(body.program(), std::span(&copy, 1));
   }
 }
 
@@ -360,11 +268,7 @@ void Executable::finish(device::Context& given) const {
 }
 
 std::string_view Executable::served_by(std::size_t step) const {
-  const Step& s = program_->steps[step];
-  if (std::holds_alternative<KernelStep>(s.what)) return "kernel";
-  if (std::holds_alternative<LoopStep>(s.what)) return "loop";
-  if (!std::holds_alternative<CallStep>(s.what)) return "control";
-  return steps_[step].plan ? steps_[step].plan->how : "host call";
+  return cuda::served_by(program_->steps[step], steps_[step].plan);
 }
 
 const Executable* Executable::body(std::size_t step, std::size_t body) const {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,18 +16,11 @@
 
 #include "backend/cuda/run/code.h"
 #include "backend/cuda/run/memory.h"
-#include "backend/cuda/structured/call_plan.h"
+#include "backend/cuda/run/planned_program.h"
 #include "device/control.h"
 #include "device/reference_call.h"
 
 namespace ricci::cuda {
-
-/// A body's input or output that may lie where kernels cannot read it: they want 16 bytes.
-struct AlignedCopy {
-  BufferId buffer = -1;
-  bool is_output = false;
-  std::byte* at = nullptr;
-};
 
 /// The buffers of one program in one context.
 struct Frame {
@@ -78,11 +72,14 @@ class Context final : public device::Context {
   bool never_capture = false;  ///< it was tried, and the driver cannot
 };
 
+/// Gives the code of kernels, one per text, in order.
+using CodeMaker = std::function<std::vector<std::shared_ptr<const LoadedKernel>>(
+    const Gpu& gpu, std::span<const KernelText* const> texts)>;
+
 class Executable final : public device::Executable {
  public:
-  /// `gpu`, `memory` and `pool` must outlive it.
-  Executable(std::shared_ptr<const Program> program, const Gpu& gpu, Memory& memory,
-             ThreadPool& pool, const CodeFolder& folder);
+  /// The GPU and the memory of `means` must outlive it.
+  Executable(std::shared_ptr<const Program> program, const Means& means, const CodeMaker& maker);
 
   [[nodiscard]] const Program& program() const noexcept override { return *program_; }
   [[nodiscard]] std::int64_t context_bytes() const override;
@@ -108,6 +105,7 @@ class Executable final : public device::Executable {
     unsigned shared = 0;
     unsigned origin = 0;
     std::size_t pointers = 0;
+    std::vector<std::size_t> members = {};  // of a step of kernels: its launches that it does
   };
   /// What a step needs besides the program's own description of it.
   struct Ready {
@@ -118,31 +116,18 @@ class Executable final : public device::Executable {
     std::optional<device::ReferenceCall> host_call = {};
     std::vector<std::unique_ptr<Executable>> bodies = {};
   };
-  /// What a run takes, bodies included.
-  struct Needs {
-    std::int64_t scratch_bytes = 0;
-    std::int64_t spare_bytes = 0;  ///< of loops and branches: unwanted results, aligned copies
-    std::int64_t constant_bytes = 0;
-    double nodes = 0;  ///< of a graph; infinite where the host takes part
-    bool seed = false;
-    bool can_fault = false;
-  };
   struct Texts;
   using Origins = std::vector<const Origin*>;
 
-  Executable(std::shared_ptr<const Program> program, const Gpu& gpu, Memory& memory);
-  void prepare(ThreadPool& pool, const CodeFolder& folder);
-  void collect(Texts& texts, Origins& origins);
-  void collect_step(std::size_t step, Texts& texts, Origins& origins);
-  void add_launch(Texts& texts, std::vector<ReadyLaunch>& to, KernelText text, const Origin& origin,
+  /// Of a body.
+  Executable(const PlannedProgram& planned, const Gpu& gpu, Memory& memory);
+  void take(PlannedProgram& planned, Texts& texts, Origins& origins);
+  void add_launch(Texts& texts, std::vector<ReadyLaunch>& to, PlannedLaunch launch,
                   Origins& origins);
   void place_constants();
-  void count_control(const ControlStep& control, const Ready& ready);
 
   [[nodiscard]] Frame make_frame(std::byte* arena, std::byte* seed) const;
   void align_body(const ControlStep& control, const Executable& body, Frame& frame) const;
-  [[nodiscard]] std::vector<AlignedCopy> aligned_copies(const ControlStep& control) const;
-  [[nodiscard]] std::int64_t bytes_of(std::span<const AlignedCopy> copies) const;
   void begin(Context& context, const device::RunArguments& arguments) const;
   bool set_buffers(Context& context, const device::RunArguments& arguments) const;
   void enqueue(Context& context, const device::RunArguments& arguments) const;

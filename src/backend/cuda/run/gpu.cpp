@@ -12,8 +12,6 @@
 namespace ricci::cuda {
 namespace {
 
-constexpr int OldestMajor = 8;  // Ampere: bf16, 96 KiB of shared memory a block
-
 struct Capability {
   int major = 0;
   int minor = 0;
@@ -40,9 +38,9 @@ std::string why_not() {
   if (!loaded.why_not.empty()) return loaded.why_not;
   try {
     const Capability c = capability(loaded.driver);
-    if (c.major < OldestMajor) {
-      return fmt::format("the GPU has compute capability {}.{}, at least {}.0 is needed", c.major,
-                         c.minor, OldestMajor);
+    if (c.number() < OldestCapability) {
+      return fmt::format("the GPU has compute capability {}.{}, at least {}.{} is needed", c.major,
+                         c.minor, OldestCapability / 10, OldestCapability % 10);
     }
     if (why_no_compiler().empty() && !code_target(c.number())) {
       return fmt::format("NVRTC {} compiles nothing for a GPU of compute capability {}.{}",

@@ -59,6 +59,9 @@ class Gpu {
   std::int32_t shared_bytes_ = 0;
 };
 
+/// Compute capability 8.0, Ampere: bf16, 96 KiB of shared memory a block.
+inline constexpr int OldestCapability = 80;
+
 /// Why programs cannot run on a GPU here; empty when they can.
 [[nodiscard]] std::string why_not();
 

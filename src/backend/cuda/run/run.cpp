@@ -79,8 +79,8 @@ void Runner::run_step(const Executable& e, std::size_t s, Frame& frame) {
   const Step& step = e.program_->steps[s];
   const Executable::Ready& ready = e.steps_[s];
   if (const auto* kernels = std::get_if<KernelStep>(&step.what)) {
-    for (std::size_t l = 0; l < kernels->launches.size(); ++l) {
-      launch_kernel(*e.program_, ready.launches[l], kernels->launches[l], frame);
+    for (const Executable::ReadyLaunch& l : ready.launches) {
+      launch_kernels(*e.program_, l, *kernels, frame);
     }
   } else if (std::holds_alternative<CallStep>(step.what)) {
     call(e, s, frame);
@@ -109,6 +109,18 @@ void Runner::launch_kernel(const Program& program, const Executable::ReadyLaunch
   launch(ready, kernel_pointers(program.kernels[l.kernel], l, frame.buffers));
 }
 
+void Runner::launch_kernels(const Program& program, const Executable::ReadyLaunch& ready,
+                            const KernelStep& step, const Frame& frame) {
+  std::vector<std::byte*> all;
+  for (const std::size_t l : ready.members) {
+    const Launch& launch = step.launches[l];
+    const std::vector<std::byte*> its =
+        kernel_pointers(program.kernels[launch.kernel], launch, frame.buffers);
+    all.insert(all.end(), its.begin(), its.end());
+  }
+  launch(ready, all);
+}
+
 void Runner::loop(const Executable::ReadyLaunch& ready, const LoopStep& step, const Frame& frame) {
   for (const std::int32_t r : step.loop.plan.zeroed) {
     const BufferView& view = step.results[static_cast<std::size_t>(r)];
@@ -129,7 +141,7 @@ void Runner::call(const Executable& e, std::size_t s, const Frame& frame) {
   } else {
     host_call(e, s, frame);
   }
-  if (call.after) launch_kernel(*e.program_, ready.after[0], *call.after, frame);
+  if (!ready.after.empty()) launch_kernel(*e.program_, ready.after[0], *call.after, frame);
 }
 
 void Runner::run_plan(const Executable::Ready& ready, const CallStep& call, const Frame& frame) {
@@ -143,6 +155,9 @@ void Runner::run_plan(const Executable::Ready& ready, const CallStep& call, cons
     std::byte* base = context_.scratch.data();
     if (place.in == Place::In::Operand) base = operands[place.index];
     if (place.in == Place::In::Result) base = results[place.index];
+    if (place.in == Place::In::After) {
+      base = frame.buffers[static_cast<std::size_t>(call.after->buffers[place.index])];
+    }
     return base == nullptr ? nullptr : base + place.offset;
   };
   std::size_t launched = 0;
@@ -161,8 +176,12 @@ void Runner::run_plan(const Executable::Ready& ready, const CallStep& call, cons
                     "copy an array");
     } else {
       const auto& p = std::get<LibraryProduct>(part);
+      const auto maybe = [&](const std::optional<Place>& place) {
+        return place ? address(at(*place)) : Address{0};
+      };
       p.how->enqueue({address(at(p.a)), address(at(p.b)), address(at(p.c)),
-                      address(at(p.workspace)), context_.stream});
+                      address(at(p.workspace)), context_.stream, maybe(p.bias), maybe(p.added),
+                      maybe(p.inner)});
     }
   }
 }

@@ -20,6 +20,8 @@ class Runner {
   void launch(const Executable::ReadyLaunch& ready, std::span<std::byte* const> pointers);
   void launch_kernel(const Program& program, const Executable::ReadyLaunch& ready,
                      const Launch& launch, const Frame& frame);
+  void launch_kernels(const Program& program, const Executable::ReadyLaunch& ready,
+                      const KernelStep& step, const Frame& frame);
   void loop(const Executable::ReadyLaunch& ready, const LoopStep& step, const Frame& frame);
   void call(const Executable& executable, std::size_t step, const Frame& frame);
   void run_plan(const Executable::Ready& ready, const CallStep& call, const Frame& frame);

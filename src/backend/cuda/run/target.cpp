@@ -17,6 +17,10 @@ class GpuTarget final : public schedule::Target {
   }
   [[nodiscard]] const schedule::KernelShape& kernel_shape() const override { return shape_; }
   [[nodiscard]] std::int64_t alignment() const override { return ArrayAlignment; }
+  // The library adds, and applies functions, before it stores.
+  [[nodiscard]] bool runs_kernel_behind(const loop::Call& call) const override {
+    return std::holds_alternative<loop::MatrixProduct>(call);
+  }
   // The flag has to be copied back before the host can go on.
   [[nodiscard]] bool branches_wait() const override { return true; }
   [[nodiscard]] bool gains_company(const loop::Kernel& /*kernel*/) const override { return false; }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "backend/cuda/codegen/expression.h"
+#include "backend/cuda/structured/attention_text.h"
 #include "backend/cuda/structured/roles.h"
 
 namespace ricci::cuda {
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::int64_t WidestHead = 128;
 constexpr std::int64_t RowThreads = 128;
+constexpr std::int64_t Tile = 16;
 
 struct Sizes {
   DType dtype = DType::F32;  // of q, k, v
@@ -29,52 +31,11 @@ struct Sizes {
   }
 };
 
-std::string allowed_text(const loop::Attention& a, DType mask) {
-  switch (a.mask.kind) {
-    case MaskKind::Kind::Causal: return "j <= i + KEYS - QUERIES";
-    case MaskKind::Kind::SlidingWindow:
-      return fmt::format("j <= i + KEYS - QUERIES && j >= i + KEYS - QUERIES - {}LL",
-                         a.mask.window);
-    case MaskKind::Kind::Custom:
-      return fmt::format("H({}) >= H(0.5)", from_stored(mask, "mask[MASK_AT]"));
-    case MaskKind::Kind::None:
-    case MaskKind::Kind::Bias: break;
-  }
-  return "true";
-}
-
-std::string place_text(std::string_view name, const loop::HeadStrides& s) {
-  return fmt::format("#define {}(b, s, h) ((b) * {}LL + (s) * {}LL + (h) * {}LL)\n", name, s.batch,
-                     s.position, s.head);
-}
-
-// What all kernels begin with. `score` gives Z and the slope of the cap from a plain product.
+// What all kernels begin with.
 std::string common(const loop::Attention& a, const Sizes& s, DType mask) {
-  const auto& m = a.mask_strides;
-  std::string out =
-      fmt::format("typedef {} H;\ntypedef {} T;\n#define BATCH {}LL\n#define HEADS {}LL\n#define "
-                  "KV_HEADS {}LL\n"
-                  "#define QUERIES {}LL\n#define KEYS {}LL\n#define WIDTH {}\n"
-                  "#define VALUE_WIDTH {}\n#define LANES {}\n#define PART {}\n"
-                  "#define MASK_AT (b * {}LL + h * {}LL + i * {}LL + j * {}LL)\n#define TILE 16\n",
-                  held_type(s.sum), stored_type(s.dtype), a.batch, a.heads, a.kv_heads, a.queries,
-                  a.keys, a.width, a.value_width, s.lanes, s.part, m[0], m[1], m[2], m[3]);
-  out += place_text("Q_AT", a.q) + place_text("K_AT", a.k) + place_text("V_AT", a.v) +
-         place_text("OUT_AT", a.out);
-  out += fmt::format("#define ALLOWED ({})\n", allowed_text(a, mask));
-  out += fmt::format("__device__ inline H read(const T* at) {{ return {}; }}\n",
-                     from_stored(s.dtype, "(*at)"));
-  out +=
-      fmt::format("__device__ inline H bent(H r, H& slope) {{\n  slope = 1;\n  r *= H({:.17g});\n",
-                  a.scale.value);
-  if (a.cap.value != 0) {
-    out += fmt::format("  const H t = tanh(r / H({0:.17g}));\n  r = H({0:.17g}) * t;\n"
-                       "  slope = 1 - t * t;\n",
-                       a.cap.value);
-  }
-  out += R"(  return r;
-}
-// Of the lanes of a row.
+  std::string out = attention_names(a, {s.dtype, s.sum, mask, RowThreads / s.lanes, Tile});
+  out += fmt::format("#define LANES {}\n#define PART {}\n", s.lanes, s.part);
+  return out + R"(// Of the lanes of a row.
 __device__ inline H together(H x) {
 #pragma unroll
   for (int step = LANES / 2; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
@@ -95,32 +56,6 @@ __device__ inline void read_tile(H (*tile)[LANES * PART], const T* from, i64 fir
   }
 }
 )";
-  const bool bias = a.mask.kind == MaskKind::Kind::Bias;
-  out += fmt::format("#define BIAS (z += {})\n",
-                     bias ? "H(" + from_stored(mask, "mask[MASK_AT]") + ")" : "H(0)");
-  // Keys that a tile of queries sees: none of the others is read.
-  const bool late =
-      a.mask.kind == MaskKind::Kind::Causal || a.mask.kind == MaskKind::Kind::SlidingWindow;
-  const std::string rows = fmt::format("{}LL", RowThreads / s.lanes);
-  out += fmt::format(
-      "#define KEYS_BEGIN ({})\n#define KEYS_END ({})\n",
-      a.mask.kind == MaskKind::Kind::SlidingWindow
-          ? fmt::format("first + KEYS - QUERIES - {0}LL > 0 ? (first + KEYS - QUERIES - {0}LL) / "
-                        "TILE * TILE : 0LL",
-                        a.mask.window)
-          : "0LL",
-      late ? fmt::format(
-                 "first + {0} + KEYS - QUERIES < KEYS ? first + {0} + KEYS - QUERIES : KEYS", rows)
-           : "KEYS");
-  out += fmt::format(
-      "#define QUERIES_BEGIN ({})\n#define QUERIES_END ({})\n",
-      late ? "first + QUERIES - KEYS > 0 ? (first + QUERIES - KEYS) / TILE * TILE : 0LL" : "0LL",
-      a.mask.kind == MaskKind::Kind::SlidingWindow
-          ? fmt::format("first + {0} + {1}LL + QUERIES - KEYS < QUERIES ? first + {0} + {1}LL + "
-                        "QUERIES - KEYS : QUERIES",
-                        rows, a.mask.window)
-          : "QUERIES");
-  return out;
 }
 
 // A block has rows of one head.
@@ -346,8 +281,79 @@ std::int64_t blocks_for(std::int64_t heads, std::int64_t rows, const Sizes& s) {
   return heads * ((rows + per_block - 1) / per_block);
 }
 
-bool is_wanted(const CallStep& step, std::size_t r) {
-  return r < step.results.size() && step.results[r].buffer >= 0;
+// What kernels of all passes are given.
+struct Inputs {
+  AttentionArrays arrays;
+  std::vector<Parameter> parameters;
+  std::string names;
+};
+
+Inputs inputs_of(PlanBuilder& builder, const loop::Attention& a, const Sizes& s) {
+  const auto mask_at = static_cast<std::size_t>(std::max<std::int64_t>(a.mask_operand, 0));
+  const DType mask = builder.dtype(mask_at);
+  Inputs in;
+  AttentionArrays& x = in.arrays;
+  x.q = builder.row_major(0);
+  x.k = builder.row_major(1);
+  x.v = builder.row_major(2);
+  // Without a mask any array stands for it: nothing reads it. So for what else is missing.
+  x.mask = a.mask_operand >= 0 ? builder.row_major(mask_at) : x.q;
+  x.lse = x.q;
+  in.parameters = {
+      {x.q, s.dtype, "q"}, {x.k, s.dtype, "k"}, {x.v, s.dtype, "v"}, {x.mask, mask, "mask"}};
+  if (a.pass == loop::Pass::Backward) {
+    x.dy = builder.row_major(3);
+    if (a.lse_operand >= 0) x.lse = builder.row_major(static_cast<std::size_t>(a.lse_operand));
+    in.parameters.push_back({x.dy, builder.dtype(3), "dy"});
+  }
+  in.names = common(a, s, mask) + stored_as("STORED_Y", s.dtype);
+  return in;
+}
+
+void plan_forward(PlanBuilder& builder, const loop::Attention& a, const Sizes& s, Inputs in) {
+  const CallStep& step = builder.step();
+  const DType lse = step.results.size() > 1 ? step.results[1].type.dtype : s.sum;
+  in.parameters.push_back({result(0), s.dtype, "out", true});
+  in.parameters.push_back({result(step.results.size() > 1 ? 1 : 0), lse, "lse", true});
+  builder.launch(blocks_for(a.batch * a.heads, a.queries, s), RowThreads, in.parameters,
+                 std::string(OwnQuery) + "  " + std::string(ForwardCode),
+                 in.names + stored_as("STORED_LSE", lse));
+}
+
+void plan_backward(PlanBuilder& builder, const loop::Attention& a, const Sizes& s, const Inputs& in,
+                   Place rows) {
+  const CallStep& step = builder.step();
+  const bool known = a.lse_operand >= 0;
+  const DType lse =
+      builder.dtype(static_cast<std::size_t>(std::max<std::int64_t>(a.lse_operand, 0)));
+  std::vector<Parameter> first = in.parameters;
+  first.push_back({in.arrays.lse, lse, "lse"});
+  first.push_back({rows, s.sum, "rows", true});
+  first.push_back({result(0), s.dtype, "dq", true});
+  builder.launch(blocks_for(a.batch * a.heads, a.queries, s), RowThreads, first,
+                 std::string(OwnQuery) + "  " + std::string(RowsCode),
+                 in.names + fmt::format("#define KNOWN {}\n#define KNOWN_LSE H({})\n", known,
+                                        known ? from_stored(lse, "lse[number]") : "0"));
+  if (!is_wanted(step, 1) && !is_wanted(step, 2)) return;
+  std::vector<Parameter> second = in.parameters;
+  second.push_back({rows, s.sum, "rows"});
+  second.push_back({result(1), s.dtype, "dk", true});
+  second.push_back({result(2), s.dtype, "dv", true});
+  builder.launch(blocks_for(a.batch * a.kv_heads, a.keys, s), RowThreads, second, ColumnsCode,
+                 in.names);
+}
+
+void plan_bias_gradient(PlanBuilder& builder, const Sizes& s, Inputs in, Place rows) {
+  const BufferView& bias = builder.step().results[3];
+  const StaticDims d = bias.type.static_dims();
+  in.parameters.push_back({rows, s.sum, "rows"});
+  in.parameters.push_back({result(3), bias.type.dtype, "dbias", true});
+  builder.for_each(
+      *bias.type.numel(), in.parameters,
+      "const i64 e = i;\n    {\n    " + std::string(BiasCode) + "\n    }",
+      in.names + fmt::format("#define D0 {}LL\n#define D1 {}LL\n#define D2 {}LL\n"
+                             "#define D3 {}LL\n#define STORED_BIAS ({})\n",
+                             d[0], d[1], d[2], d[3], to_stored(bias.type.dtype, "sum")));
 }
 
 }  // namespace
@@ -360,65 +366,20 @@ bool serves_attention(const loop::Attention& a, std::span<const Type> operands) 
 }
 
 void plan_attention(PlanBuilder& builder, const loop::Attention& a) {
-  const CallStep& step = builder.step();
   const Sizes s(a, builder.dtype(0));
-  const bool masked = a.mask_operand >= 0;
-  const auto mask_at = static_cast<std::size_t>(std::max<std::int64_t>(a.mask_operand, 0));
-  const DType mask = builder.dtype(mask_at);
-  const std::string begin = common(a, s, mask);
-  const Place q = builder.row_major(0);
-  const Place k = builder.row_major(1);
-  const Place v = builder.row_major(2);
-  // Without a mask any array stands for it: nothing reads it.
-  const Place m = masked ? builder.row_major(mask_at) : q;
-  const auto stored = [](std::string_view name, DType dtype) {
-    return fmt::format("#define {} ({})\n", name, to_stored(dtype, "y"));
-  };
-  std::vector<Parameter> in = {
-      {q, s.dtype, "q"}, {k, s.dtype, "k"}, {v, s.dtype, "v"}, {m, mask, "mask"}};
+  const bool tensors = has_tensor_attention(a, s.dtype);
+  Inputs in = inputs_of(builder, a, s);
   if (a.pass == loop::Pass::Forward) {
-    const DType lse = step.results.size() > 1 ? step.results[1].type.dtype : s.sum;
-    in.push_back({result(0), s.dtype, "out", true});
-    in.push_back({result(step.results.size() > 1 ? 1 : 0), lse, "lse", true});
-    builder.launch(blocks_for(a.batch * a.heads, a.queries, s), RowThreads, in,
-                   std::string(OwnQuery) + "  " + std::string(ForwardCode),
-                   begin + stored("STORED_Y", s.dtype) + stored("STORED_LSE", lse));
-    return;
+    if (tensors) return plan_tensor_forward(builder, a, in.arrays);
+    return plan_forward(builder, a, s, std::move(in));
   }
-  const bool known = a.lse_operand >= 0;
-  const auto lse_at = static_cast<std::size_t>(std::max<std::int64_t>(a.lse_operand, 0));
-  const DType lse = builder.dtype(lse_at);
-  const Place dy = builder.row_major(3);
-  const Place lses = known ? builder.row_major(lse_at) : q;
   const Place rows = builder.reserve(2 * a.batch * a.heads * a.queries * size_of(s.sum));
-  in.push_back({dy, builder.dtype(3), "dy"});
-  const std::string names =
-      begin + stored("STORED_Y", s.dtype) + fmt::format("#define SCALE {:.17g}\n", a.scale.value);
-  std::vector<Parameter> first = in;
-  first.push_back({lses, lse, "lse"});
-  first.push_back({rows, s.sum, "rows", true});
-  first.push_back({result(0), s.dtype, "dq", true});
-  builder.launch(blocks_for(a.batch * a.heads, a.queries, s), RowThreads, first,
-                 std::string(OwnQuery) + "  " + std::string(RowsCode),
-                 names + fmt::format("#define KNOWN {}\n#define KNOWN_LSE H({})\n", known,
-                                     known ? from_stored(lse, "lse[number]") : "0"));
-  in.push_back({rows, s.sum, "rows"});
-  if (is_wanted(step, 1) || is_wanted(step, 2)) {
-    std::vector<Parameter> second = in;
-    second.push_back({result(1), s.dtype, "dk", true});
-    second.push_back({result(2), s.dtype, "dv", true});
-    builder.launch(blocks_for(a.batch * a.kv_heads, a.keys, s), RowThreads, second, ColumnsCode,
-                   names);
+  if (tensors) {
+    plan_tensor_backward(builder, a, in.arrays, rows);
+  } else {
+    plan_backward(builder, a, s, in, rows);
   }
-  if (!is_wanted(step, 3)) return;
-  const BufferView& bias = step.results[3];
-  const StaticDims d = bias.type.static_dims();
-  in.push_back({result(3), bias.type.dtype, "dbias", true});
-  builder.for_each(*bias.type.numel(), in,
-                   "const i64 e = i;\n    {\n    " + std::string(BiasCode) + "\n    }",
-                   names + fmt::format("#define D0 {}LL\n#define D1 {}LL\n#define D2 {}LL\n"
-                                       "#define D3 {}LL\n#define STORED_BIAS ({})\n",
-                                       d[0], d[1], d[2], d[3], to_stored(bias.type.dtype, "sum")));
+  if (is_wanted(builder.step(), 3)) plan_bias_gradient(builder, s, std::move(in), rows);
 }
 
 }  // namespace ricci::cuda

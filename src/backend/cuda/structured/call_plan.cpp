@@ -42,9 +42,10 @@ struct Serving {
 
 struct Planning {
   PlanBuilder& builder;
-  const Gpu* gpu;
+  const Program& program;
+  const Means& means;
 
-  void operator()(const loop::MatrixProduct& r) const { plan_product(builder, r, gpu); }
+  void operator()(const loop::MatrixProduct& r) const { plan_product(builder, program, r, means); }
   void operator()(const loop::Convolution& r) const { plan_convolution(builder, r); }
   void operator()(const loop::Pooling& r) const { plan_pooling(builder, r); }
   void operator()(const loop::Attention& r) const { plan_attention(builder, r); }
@@ -65,13 +66,14 @@ bool serves(const loop::Call& call, std::span<const Type> operands) {
   return std::visit(Serving{operands}, call);
 }
 
-std::optional<CallPlan> plan_call(const Program& program, const CallStep& step, const Gpu* gpu) {
+std::optional<CallPlan> plan_call(const Program& program, const CallStep& step,
+                                  const Means& means) {
   std::vector<Type> types;
   for (const BufferView& v : step.operands) types.push_back(v.type);
   if (!serves(step.call, types)) return std::nullopt;
   PlanBuilder builder(step);
   if (device::gives_nothing(program, step)) return std::move(builder.plan);
-  std::visit(Planning{builder, gpu}, step.call);
+  std::visit(Planning{builder, program, means}, step.call);
   return std::move(builder.plan);
 }
 

@@ -13,7 +13,9 @@
 #include "ricci/compiler/schedule/program.h"
 
 #include "backend/cuda/codegen/kernel_text.h"
+#include "backend/cuda/run/code.h"
 #include "backend/cuda/run/gpu.h"
+#include "backend/cuda/run/memory.h"
 
 namespace ricci::cuda {
 
@@ -23,6 +25,7 @@ struct Place {
     Operand,
     Result,
     Scratch,
+    After,   ///< the buffer of an argument of the kernel behind the call
     Number,  ///< nowhere: the parameter is a number
   };
   In in = In::Operand;
@@ -34,6 +37,9 @@ struct Place {
 }
 [[nodiscard]] inline Place result(std::size_t r, std::int64_t offset = 0) {
   return {Place::In::Result, r, offset};
+}
+[[nodiscard]] inline Place after(std::int32_t argument, std::int64_t offset = 0) {
+  return {Place::In::After, static_cast<std::size_t>(argument), offset};
 }
 [[nodiscard]] inline Place scratch(std::int64_t offset) { return {Place::In::Scratch, 0, offset}; }
 
@@ -65,6 +71,9 @@ struct LibraryProduct {
   Place b;
   Place c;
   Place workspace;
+  std::optional<Place> bias = {};
+  std::optional<Place> added = {};
+  std::optional<Place> inner = {};
 };
 
 struct CallPlan {
@@ -72,12 +81,22 @@ struct CallPlan {
   std::int64_t scratch_bytes = 0;
   std::string_view how = "kernel";  ///< in reports
   bool can_fault = false;
+  bool has_after = false;  ///< what the call's kernel behind it does is done with the call
+};
+
+/// What plans may use beside kernels.
+struct Means {
+  const Gpu* gpu = nullptr;  ///< null: there is none here, and what is planned does not run
+  bool library = false;      ///< of a GPU elsewhere: cuBLASLt is taken to be where it runs
+  bool tf32 = false;         ///< products of f32 may be in tf32
+  Memory* memory = nullptr;  ///< where products may be tried; null: they are not
+  const CodeFolder* folder = nullptr;  ///< where the fastest of them are kept
 };
 
 /// Does the GPU have a kernel for a call on operands of these types?
 [[nodiscard]] bool serves(const loop::Call& call, std::span<const Type> operands);
-/// Nothing for what is served by the host. `gpu` may be null: then no library is used.
+/// Nothing for what is served by the host.
 [[nodiscard]] std::optional<CallPlan> plan_call(const Program& program, const CallStep& step,
-                                                const Gpu* gpu);
+                                                const Means& means = {});
 
 }  // namespace ricci::cuda

@@ -3,12 +3,18 @@
 #include <complex>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "ricci/support/error.h"
+
+#include "backend/cuda/structured/product_choice.h"
+#include "backend/cuda/structured/product_trial.h"
 
 namespace ricci::cuda {
 namespace {
 
 constexpr std::uint64_t MostWorkspace = 32 << 20;  // what its documentation wants for Hopper
+constexpr int MostProposals = 8;
 
 struct LibraryTypes {
   int stored = cublas::Real32;
@@ -16,14 +22,14 @@ struct LibraryTypes {
   int compute = cublas::Compute32;
 };
 
-LibraryTypes types_of(DType dtype) {
+LibraryTypes types_of(DType dtype, bool tf32) {
   switch (dtype) {
     case DType::F64: return {cublas::Real64, cublas::Real64, cublas::Compute64};
     case DType::F16: return {cublas::Half, cublas::Real32, cublas::Compute32};
     case DType::BF16: return {cublas::BHalf, cublas::Real32, cublas::Compute32};
     case DType::C64: return {cublas::Complex32, cublas::Complex32, cublas::Compute32};
     case DType::C128: return {cublas::Complex64, cublas::Complex64, cublas::Compute64};
-    default: return {};
+    default: return {.compute = tf32 ? cublas::ComputeTf32 : cublas::Compute32};
   }
 }
 
@@ -34,13 +40,14 @@ void require_library(int status, const char* doing) {
   }
 }
 
-OwnedLayout layout_of(const LibraryTypes& types, std::int64_t rows, std::int64_t columns,
-                      const LibraryMatrix& m, std::int64_t batch) {
+OwnedLayout layout_of(DType dtype, std::int64_t rows, std::int64_t columns, const LibraryMatrix& m,
+                      std::int64_t batch) {
   const Cublas& library = cublas_library();
   MatrixLayout made = nullptr;
-  require_library(library.layout_create(&made, types.stored, static_cast<std::uint64_t>(rows),
-                                        static_cast<std::uint64_t>(columns), m.leading),
-                  "describe a matrix");
+  require_library(
+      library.layout_create(&made, types_of(dtype, false).stored, static_cast<std::uint64_t>(rows),
+                            static_cast<std::uint64_t>(columns), m.leading),
+      "describe a matrix");
   OwnedLayout layout(made);
   const auto count = static_cast<std::int32_t>(batch);
   require_library(library.layout_set(layout.get(), cublas::BatchCount, &count, sizeof count),
@@ -65,32 +72,70 @@ const void* scale_number(DType dtype, bool one) {
   }
 }
 
+std::uint32_t epilogue_number(const LibraryEpilogue& e) {
+  std::uint32_t number = 0;
+  if (e.bias) number |= cublas::EpilogueBias;
+  if (e.function == Epilogue::Function::Relu) number |= cublas::EpilogueRelu;
+  if (e.function == Epilogue::Function::Gelu) number |= cublas::EpilogueGelu;
+  if (e.inner) number |= cublas::EpilogueAux;
+  return number == 0 ? cublas::EpilogueNone : number;
+}
+
+template <class T>
+void set(MatmulDesc desc, int attribute, const T& value) {
+  require_library(cublas_library().desc_set(desc, attribute, &value, sizeof value),
+                  "describe a product");
+}
+
+std::string text_of(const LibraryMatrix& m) {
+  return fmt::format("{}{} {} {}", m.transposed ? "t" : "", m.leading, m.batch, m.alignment);
+}
+
 }  // namespace
 
 bool has_library_product(DType dtype) { return is_float(dtype) || is_complex(dtype); }
 
+std::string LibraryShape::text() const {
+  return fmt::format("{} {}x{}x{} of {} -> {}{}: {}, {}, {}; {}{}", batch, rows, depth, columns,
+                     name(dtype), name(result), tf32 ? " tf32" : "", text_of(a), text_of(b),
+                     text_of(c), epilogue_number(epilogue), epilogue.added ? " added" : "");
+}
+
 Multiplication::Multiplication(const Gpu& gpu, const LibraryShape& s)
-    : handle_(gpu.cublas()), dtype_(s.dtype) {
-  const Cublas& library = cublas_library();
-  const LibraryTypes types = types_of(s.dtype);
-  MatmulDesc desc = nullptr;
-  require_library(library.desc_create(&desc, types.compute, types.scale), "describe a product");
-  desc_.reset(desc);
-  const std::int32_t first_transposed = s.b.transposed ? 1 : 0;
-  const std::int32_t second_transposed = s.a.transposed ? 1 : 0;
-  require_library(
-      library.desc_set(desc, cublas::TransposeA, &first_transposed, sizeof(std::int32_t)),
-      "describe a product");
-  require_library(
-      library.desc_set(desc, cublas::TransposeB, &second_transposed, sizeof(std::int32_t)),
-      "describe a product");
-  const auto shaped = [&](std::int64_t rows, std::int64_t columns, const LibraryMatrix& m) {
-    return m.transposed ? layout_of(types, columns, rows, m, s.batch)
-                        : layout_of(types, rows, columns, m, s.batch);
+    : gpu_(gpu), handle_(gpu.cublas()), shape_(s), desc_(describe()) {
+  const auto shaped = [&](DType dtype, std::int64_t rows, std::int64_t columns,
+                          const LibraryMatrix& m) {
+    return m.transposed ? layout_of(dtype, columns, rows, m, s.batch)
+                        : layout_of(dtype, rows, columns, m, s.batch);
   };
-  first_ = shaped(s.columns, s.depth, s.b);
-  second_ = shaped(s.depth, s.rows, s.a);
-  result_ = shaped(s.columns, s.rows, s.c);
+  first_ = shaped(s.dtype, s.columns, s.depth, s.b);
+  second_ = shaped(s.dtype, s.depth, s.rows, s.a);
+  result_ = shaped(s.result, s.columns, s.rows, s.c);
+}
+
+OwnedDesc Multiplication::describe() const {
+  const LibraryTypes types = types_of(shape_.dtype, shape_.tf32);
+  MatmulDesc made = nullptr;
+  require_library(cublas_library().desc_create(&made, types.compute, types.scale),
+                  "describe a product");
+  OwnedDesc desc(made);
+  set(made, cublas::TransposeA, std::int32_t{shape_.b.transposed});
+  set(made, cublas::TransposeB, std::int32_t{shape_.a.transposed});
+  const LibraryEpilogue& e = shape_.epilogue;
+  if (e == LibraryEpilogue{}) return desc;
+  set(made, cublas::EpilogueKind, epilogue_number(e));
+  // Proposals are made for addresses that are somewhere; each run says where.
+  constexpr Address Somewhere = 1 << 12;
+  if (e.bias) set(made, cublas::BiasPointer, Somewhere);
+  if (e.inner) {
+    set(made, cublas::AuxPointer, Somewhere);
+    set(made, cublas::AuxLeading, shape_.columns);
+  }
+  return desc;
+}
+
+std::vector<MatmulChoice> Multiplication::proposals() const {
+  const Cublas& library = cublas_library();
   Preference made = nullptr;
   require_library(library.preference_create(&made), "say what it prefers");
   const OwnedPreference preference(made);
@@ -99,30 +144,77 @@ Multiplication::Multiplication(const Gpu& gpu, const LibraryShape& s)
                     "say what it prefers");
   };
   prefer(cublas::MaxWorkspace, MostWorkspace);
-  prefer(cublas::AlignmentA, static_cast<std::uint32_t>(s.b.alignment));
-  prefer(cublas::AlignmentB, static_cast<std::uint32_t>(s.a.alignment));
-  prefer(cublas::AlignmentC, static_cast<std::uint32_t>(s.c.alignment));
-  prefer(cublas::AlignmentD, static_cast<std::uint32_t>(s.c.alignment));
+  prefer(cublas::AlignmentA, static_cast<std::uint32_t>(shape_.b.alignment));
+  prefer(cublas::AlignmentB, static_cast<std::uint32_t>(shape_.a.alignment));
+  prefer(cublas::AlignmentC, static_cast<std::uint32_t>(shape_.c.alignment));
+  prefer(cublas::AlignmentD, static_cast<std::uint32_t>(shape_.c.alignment));
+  std::vector<MatmulChoice> choices(MostProposals);
   int count = 0;
-  const int status = library.choose(handle_, desc, first_.get(), second_.get(), result_.get(),
-                                    result_.get(), made, 1, &choice_, &count);
-  found_ = status == 0 && count == 1 && choice_.state == 0;
+  if (library.choose(handle_, desc_.get(), first_.get(), second_.get(), result_.get(),
+                     result_.get(), made, MostProposals, choices.data(), &count) != 0) {
+    return {};
+  }
+  choices.resize(static_cast<std::size_t>(count));
+  std::erase_if(choices, [](const MatmulChoice& c) { return c.state != 0; });
+  return choices;
 }
 
-std::shared_ptr<const Multiplication> Multiplication::make(const Gpu& gpu,
+bool Multiplication::accepts(const MatmulChoice& choice) const {
+  MatmulChoice checked{};
+  return choice.workspace <= MostWorkspace &&
+         cublas_library().check(handle_, desc_.get(), first_.get(), second_.get(), result_.get(),
+                                result_.get(), &choice.algorithm, &checked) == 0 &&
+         checked.state == 0 && checked.workspace <= choice.workspace;
+}
+
+// What is known of a shape holds for all of the process: the same program has the same bits.
+bool Multiplication::choose(const Means& means) {
+  const std::string key = choice_key(gpu_, shape_.text());
+  const bool can_try = means.memory != nullptr;
+  if (const auto known = known_choice(key, means.folder)) {
+    choice_ = known->choice;
+    if (!known->is_right) return false;
+    if (known->of_this_process || accepts(choice_)) return true;
+  }
+  std::vector<MatmulChoice> all = proposals();
+  if (all.empty()) return false;
+  choice_ = all.front();
+  const bool keeps = means.folder != nullptr && !means.folder->path.empty();
+  const bool measures = can_try && keeps && all.size() > 1;
+  bool is_right = true;
+  if (measures || shape_.epilogue.applies()) {
+    if (!can_try) return false;
+    ProductTrial trial(*this, *means.memory, all);
+    if (!trial.has_room()) return !shape_.epilogue.applies();
+    if (measures) choice_ = trial.fastest();
+    is_right = !shape_.epilogue.applies() || trial.is_right(choice_);
+  }
+  keep_choice(key, {choice_, is_right, true}, measures ? means.folder : nullptr);
+  return is_right;
+}
+
+std::shared_ptr<const Multiplication> Multiplication::make(const Means& means,
                                                            const LibraryShape& shape) {
-  if (!has_library_product(shape.dtype) || gpu.cublas() == nullptr) return nullptr;
-  std::shared_ptr<Multiplication> made(new Multiplication(gpu, shape));
-  return made->found_ ? made : nullptr;
+  if (!has_library_product(shape.dtype) || means.gpu->cublas() == nullptr) return nullptr;
+  std::shared_ptr<Multiplication> made(new Multiplication(*means.gpu, shape));
+  return made->choose(means) ? made : nullptr;
 }
 
 void Multiplication::enqueue(const Arrays& at) const {
-  require_library(
-      cublas_library().multiply(handle_, desc_.get(), scale_number(dtype_, true), at.b,
-                                first_.get(), at.a, second_.get(), scale_number(dtype_, false),
-                                at.c, result_.get(), at.c, result_.get(), &choice_.algorithm,
-                                at.workspace, choice_.workspace, at.stream),
-      "multiply");
+  const LibraryEpilogue& e = shape_.epilogue;
+  OwnedDesc own;
+  if (e.bias || e.inner) {
+    own = describe();
+    if (e.bias) set(own.get(), cublas::BiasPointer, at.bias);
+    if (e.inner) set(own.get(), cublas::AuxPointer, at.inner);
+  }
+  const Address added = e.added ? at.added : at.c;
+  require_library(cublas_library().multiply(
+                      handle_, own ? own.get() : desc_.get(), scale_number(shape_.dtype, true),
+                      at.b, first_.get(), at.a, second_.get(), scale_number(shape_.dtype, e.added),
+                      added, result_.get(), at.c, result_.get(), &choice_.algorithm, at.workspace,
+                      choice_.workspace, at.stream),
+                  "multiply");
 }
 
 }  // namespace ricci::cuda

@@ -1,13 +1,18 @@
-// A matrix product as cuBLASLt is asked for it: its description and the algorithm it proposes,
-// which depends on the shape alone.
+// A matrix product as cuBLASLt is asked for it: its description, what is done with the result
+// before it is stored, and the algorithm, which is the one it proposes for the shape or, where it
+// can be kept, the fastest of several.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "ricci/type/dtype.h"
 
 #include "backend/cuda/run/gpu.h"
+#include "backend/cuda/structured/call_plan.h"
+#include "backend/cuda/structured/epilogue.h"
 
 namespace ricci::cuda {
 
@@ -17,6 +22,17 @@ struct LibraryMatrix {
   std::int64_t leading = 1;
   std::int64_t batch = 0;
   std::int64_t alignment = 16;  ///< in bytes
+  bool operator==(const LibraryMatrix&) const = default;
+};
+
+/// What is done with a result before it is stored, see Epilogue.
+struct LibraryEpilogue {
+  Epilogue::Function function = Epilogue::Function::None;
+  bool bias = false;
+  bool added = false;
+  bool inner = false;
+  [[nodiscard]] bool applies() const { return function != Epilogue::Function::None; }
+  bool operator==(const LibraryEpilogue&) const = default;
 };
 
 /// c [rows, columns] = a [rows, depth] b [depth, columns], all row-major where not transposed.
@@ -28,7 +44,12 @@ struct LibraryShape {
   std::int64_t batch = 1;
   LibraryMatrix a;
   LibraryMatrix b;
-  LibraryMatrix c;  ///< never transposed
+  LibraryMatrix c;            ///< never transposed
+  DType result = DType::F32;  ///< of c, and of what the epilogue reads and writes
+  bool tf32 = false;          ///< f32 may be rounded to tf32 before it is multiplied
+  LibraryEpilogue epilogue = {};
+
+  [[nodiscard]] std::string text() const;
 };
 
 [[nodiscard]] bool has_library_product(DType dtype);
@@ -45,8 +66,9 @@ using OwnedPreference = std::unique_ptr<cublasLtMatmulPreferenceOpaque, GivesBac
 
 class Multiplication {
  public:
-  /// Null when the library has nothing for it, or there is no library.
-  [[nodiscard]] static std::shared_ptr<const Multiplication> make(const Gpu& gpu,
+  /// Null where the library has none, there is no library, or what it applies to the result is not
+  /// what it says: that is tried once for every shape.
+  [[nodiscard]] static std::shared_ptr<const Multiplication> make(const Means& means,
                                                                   const LibraryShape& shape);
   [[nodiscard]] std::int64_t workspace_bytes() const {
     return static_cast<std::int64_t>(choice_.workspace);
@@ -58,21 +80,31 @@ class Multiplication {
     Address c = 0;
     Address workspace = 0;
     Stream stream = nullptr;
+    Address bias = 0;
+    Address added = 0;
+    Address inner = 0;
   };
   void enqueue(const Arrays& arrays) const;
 
  private:
+  friend class ProductTrial;
   Multiplication(const Gpu& gpu, const LibraryShape& shape);
+  [[nodiscard]] OwnedDesc describe() const;
+  [[nodiscard]] std::vector<MatmulChoice> proposals() const;
+  /// Can it be done in this way?
+  [[nodiscard]] bool accepts(const MatmulChoice& choice) const;
+  [[nodiscard]] bool choose(const Means& means);
 
+  const Gpu& gpu_;
   CublasHandle handle_;
-  DType dtype_;
-  OwnedDesc desc_;
+  LibraryShape shape_;
+  OwnedDesc
+      desc_;  // with an epilogue: without its addresses, which each run gives to one of its own
   // The library's matrices are column-major: there cᵀ = bᵀ aᵀ.
   OwnedLayout first_;
   OwnedLayout second_;
   OwnedLayout result_;
   MatmulChoice choice_{};
-  bool found_ = false;
 };
 
 }  // namespace ricci::cuda

@@ -2,7 +2,9 @@
 // elsewhere.
 #include <algorithm>
 #include <cstdlib>
+#include <mutex>
 #include <numeric>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -10,6 +12,7 @@
 #include "backend/cuda/structured/cublas_product.h"
 #include "backend/cuda/structured/roles.h"
 #include "backend/cuda/structured/tiles.h"
+#include "support/fork.h"
 
 namespace ricci::cuda {
 namespace {
@@ -131,7 +134,24 @@ std::vector<Starts> outer_starts(const ProductShape& s) {
   return out;
 }
 
-bool plan_library(PlanBuilder& builder, const ProductShape& s, const Gpu& gpu) {
+// How reports name a product of the library. They are few, and kept.
+std::string_view name_of(const LibraryShape& s, const std::optional<Epilogue>& epilogue) {
+  static ForkMutex mutex;
+  static auto* const names = new std::set<std::string>;
+  std::string name = s.tf32 ? "cublaslt tf32" : "cublaslt";
+  const std::string behind = epilogue ? words_for(*epilogue) : std::string();
+  if (!behind.empty()) name += " " + behind;
+  const std::lock_guard lock(mutex);
+  return *names->insert(std::move(name)).first;
+}
+
+// Products as they lie, if the library takes them; the alignment of each in all calls.
+struct LibraryCalls {
+  LibraryShape shape;
+  std::vector<Starts> starts;
+};
+
+std::optional<LibraryCalls> library_calls(const ProductShape& s, const CallStep& step) {
   constexpr std::int64_t MostCalls = 64;
   constexpr std::int64_t MostBatch = 1 << 30;
   std::int64_t calls = 1;
@@ -140,27 +160,83 @@ bool plan_library(PlanBuilder& builder, const ProductShape& s, const Gpu& gpu) {
   const auto a = library_matrix(s.a, s.rows, s.depth);
   const auto b = library_matrix(s.b, s.depth, s.columns);
   const auto c = library_matrix(s.c, s.rows, s.columns);
-  if (calls > MostCalls || batch > MostBatch || !a || !b || !c || c->transposed) return false;
-  LibraryShape shape{s.dtype, s.rows, s.depth, s.columns, batch, *a, *b, *c};
+  const bool takes = has_library_product(s.dtype) && calls <= MostCalls && batch <= MostBatch;
+  if (!takes || !a || !b || !c || c->transposed) return std::nullopt;
+  LibraryCalls out{{s.dtype, s.rows, s.depth, s.columns, batch, *a, *b, *c, s.dtype},
+                   outer_starts(s)};
+  LibraryShape& shape = out.shape;
   const std::int64_t size = size_of(s.dtype);
-  const std::vector<Starts> starts = outer_starts(s);
-  const CallStep& step = builder.step();
   shape.a.alignment = alignment_of(step.operands[0].layout.offset * size);
   shape.b.alignment = alignment_of(step.operands[1].layout.offset * size);
   shape.c.alignment = alignment_of(0);
-  for (const Starts& at : starts) {
+  for (const Starts& at : out.starts) {
     shape.a.alignment = std::gcd(shape.a.alignment, at.a * size);
     shape.b.alignment = std::gcd(shape.b.alignment, at.b * size);
     shape.c.alignment = std::gcd(shape.c.alignment, at.c * size);
   }
-  const auto how = Multiplication::make(gpu, shape);
-  if (how == nullptr) return false;
+  return out;
+}
+
+// The shape with what the kernel behind the call does; nothing where the library does not.
+std::optional<LibraryShape> with_epilogue(const LibraryCalls& calls, const Epilogue& e) {
+  constexpr std::int64_t Aligned = 16;  // bytes; of what is stored beside the result also 8 numbers
+  LibraryShape shape = calls.shape;
+  const std::int64_t size = size_of(e.dtype);
+  const bool dense = shape.c.leading == shape.columns &&
+                     (shape.batch == 1 || shape.c.batch == shape.rows * shape.columns);
+  const bool small = e.dtype == DType::F32 || e.dtype == DType::F16 || e.dtype == DType::BF16;
+  const bool applies = e.function != Epilogue::Function::None;
+  if (calls.starts.size() != 1 || !dense || !small || e.bias_offset * size % Aligned != 0) {
+    return std::nullopt;
+  }
+  if (applies && e.bias < 0 && e.added < 0) return std::nullopt;  // it could not be tried
+  if (e.inner >= 0 && (shape.columns % 8 != 0 || shape.batch != 1)) return std::nullopt;
+  shape.result = e.dtype;
+  shape.epilogue = {e.function, e.bias >= 0, e.added >= 0, e.inner >= 0};
+  return shape;
+}
+
+// One call that does what the kernel behind the product does too.
+bool plan_with_epilogue(PlanBuilder& builder, const Program& program, const LibraryCalls& calls,
+                        const Means& means) {
+  const std::optional<Epilogue> e = epilogue_of(program, builder.step());
+  const std::optional<LibraryShape> shape = e ? with_epilogue(calls, *e) : std::nullopt;
+  if (!shape) return false;
+  if (means.gpu != nullptr) {
+    const auto how = Multiplication::make(means, *shape);
+    if (how == nullptr) return false;
+    const auto maybe = [&](std::int32_t argument, std::int64_t offset) {
+      return argument < 0 ? std::nullopt : std::optional<Place>(after(argument, offset));
+    };
+    builder.plan.parts.emplace_back(LibraryProduct{
+        how, operand(0), operand(1), after(e->result), builder.reserve(how->workspace_bytes()),
+        maybe(e->bias, e->bias_offset * size_of(e->dtype)), maybe(e->added, 0),
+        maybe(e->inner, 0)});
+  }
+  builder.plan.how = name_of(*shape, e);
+  builder.plan.has_after = true;
+  return true;
+}
+
+bool plan_library(PlanBuilder& builder, const Program& program, const ProductShape& s,
+                  const Means& means) {
+  std::optional<LibraryCalls> calls = library_calls(s, builder.step());
+  if (!calls) return false;
+  calls->shape.tf32 = means.tf32 && s.dtype == DType::F32;
+  if (plan_with_epilogue(builder, program, *calls, means)) return true;
+  builder.plan.how = name_of(calls->shape, std::nullopt);
+  if (means.gpu == nullptr) return true;
+  const auto how = Multiplication::make(means, calls->shape);
+  if (how == nullptr) {
+    builder.plan.how = CallPlan().how;
+    return false;
+  }
+  const std::int64_t size = size_of(s.dtype);
   const Place workspace = builder.reserve(how->workspace_bytes());
-  for (const Starts& at : starts) {
+  for (const Starts& at : calls->starts) {
     builder.plan.parts.emplace_back(LibraryProduct{
         how, operand(0, at.a * size), operand(1, at.b * size), result(0, at.c * size), workspace});
   }
-  builder.plan.how = "cublaslt";
   return true;
 }
 
@@ -204,15 +280,17 @@ void plan_tiles(PlanBuilder& builder, const ProductShape& s) {
 
 }  // namespace
 
-void plan_product(PlanBuilder& builder, const loop::MatrixProduct& product, const Gpu* gpu) {
+void plan_product(PlanBuilder& builder, const Program& program, const loop::MatrixProduct& product,
+                  const Means& means) {
   if (product.depth == 0) {
     builder.zeros(result(0), bytes_of(builder.step().results[0]));
     return;
   }
   ProductShape shape = shape_of(product, builder.step());
   fold(shape);
-  if (gpu != nullptr && plan_library(builder, shape, *gpu)) return;
-  if (gpu != nullptr && has_library_product(shape.dtype) && gpu->cublas() == nullptr) {
+  const bool has_library = means.gpu != nullptr || means.library;
+  if (has_library && plan_library(builder, program, shape, means)) return;
+  if (means.gpu != nullptr && has_library_product(shape.dtype) && means.gpu->cublas() == nullptr) {
     builder.plan.how = kernel_without_library();
   }
   plan_tiles(builder, shape);

@@ -1,0 +1,43 @@
+// What all kernels for attention begin with: sizes, places, which keys a query sees, and what
+// becomes of a plain product of the two.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "backend/cuda/structured/plan_builder.h"
+
+namespace ricci::cuda {
+
+struct AttentionText {
+  DType dtype = DType::F32;  ///< of q, k, v
+  DType sum = DType::F32;
+  DType mask = DType::F32;
+  std::int64_t rows = 1;   ///< a block has so many queries, or keys
+  std::int64_t tile = 16;  ///< and goes through the others by so many
+};
+[[nodiscard]] std::string attention_names(const loop::Attention& a, const AttentionText& text);
+
+/// `#define STORED_Y …`: y as it is stored.
+[[nodiscard]] std::string stored_as(std::string_view name, DType dtype);
+
+[[nodiscard]] inline bool is_wanted(const CallStep& step, std::size_t r) {
+  return r < step.results.size() && step.results[r].buffer >= 0;
+}
+
+/// Operands as kernels read them.
+struct AttentionArrays {
+  Place q, k, v, mask, dy, lse;
+};
+
+/// Does attention of this type and size go through tensor cores?
+[[nodiscard]] bool has_tensor_attention(const loop::Attention& a, DType dtype);
+/// The forward pass.
+void plan_tensor_forward(PlanBuilder& builder, const loop::Attention& a,
+                         const AttentionArrays& arrays);
+/// The gradients of q, k and v. `rows` has room for the lse of every query and for the mean that
+/// its gradient needs.
+void plan_tensor_backward(PlanBuilder& builder, const loop::Attention& a,
+                          const AttentionArrays& arrays, Place rows);
+
+}  // namespace ricci::cuda

@@ -1,0 +1,210 @@
+// Attention through tensor cores, on an emulated GPU whose fragments lie as the PTX manual says,
+// against the reference: every mask, heads of many widths, grouped heads, lengths no tile divides,
+// and keys that are infinite where nobody may see them. In a process of its own.
+#include <limits>
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "ricci/build/attention.h"
+#include "ricci/build/build.h"
+#include "ricci/build/shape.h"
+#include "ricci/transform/grad.h"
+
+#include "backend/cuda/load/nvrtc.h"
+#include "backend/cuda/run/planned_program.h"
+#include "backend/cuda/run/target.h"
+#include "runtime/models.h"
+#include "support/compare.h"
+#include "support/cuda_run.h"
+#include "support/emulated_gpu.h"
+
+namespace ricci::testing {
+namespace {
+
+struct Heads {
+  const char* name = "";
+  MaskKind mask = {};
+  std::int64_t queries = 20;
+  std::int64_t keys = 20;
+  std::int64_t heads = 2;
+  std::int64_t kv_heads = 2;
+  std::int64_t width = 16;
+  std::int64_t value_width = 16;
+  std::optional<double> cap = {};
+};
+
+const std::vector<Heads>& all_heads() {
+  static const std::vector<Heads> all = {
+      {.name = "plain"},
+      {.name = "long", .queries = 70, .keys = 100, .width = 64, .value_width = 64},
+      {.name = "narrow", .queries = 17, .keys = 33, .width = 5, .value_width = 3},
+      {.name = "wide",
+       .queries = 16,
+       .keys = 40,
+       .heads = 1,
+       .kv_heads = 1,
+       .width = 128,
+       .value_width = 128},
+      {.name = "odd_width", .width = 40, .value_width = 72},
+      {.name = "grouped", .heads = 4, .kv_heads = 2, .width = 24, .value_width = 24},
+      {.name = "causal",
+       .mask = MaskKind::causal(),
+       .queries = 70,
+       .keys = 70,
+       .width = 32,
+       .value_width = 32},
+      {.name = "causal_with_past", .mask = MaskKind::causal(), .queries = 20, .keys = 90},
+      {.name = "window", .mask = MaskKind::sliding_window(9), .queries = 80, .keys = 100},
+      {.name = "custom", .mask = MaskKind::custom(), .queries = 18, .keys = 70},
+      {.name = "bias", .mask = MaskKind::bias(), .queries = 18, .keys = 35},
+      {.name = "capped", .queries = 18, .keys = 35, .cap = 2.0},
+  };
+  return all;
+}
+
+// With `gradient` those of q, k, v, and of the bias where there is one.
+Graph attention_graph(const Heads& h, DType dtype, bool gradient) {
+  Graph g(h.name);
+  const auto input = [&](const char* name, std::int64_t rows, std::int64_t width) {
+    return g.input(name, Type(dtype, {2, rows, width}));
+  };
+  const Value q = input("q", h.queries, h.heads * h.width);
+  const Value k = input("k", h.keys, h.kv_heads * h.width);
+  const Value v = input("v", h.keys, h.kv_heads * h.value_width);
+  op::Attention attrs{.num_heads = h.heads, .head_dim = h.width, .mask_kind = h.mask};
+  if (h.cap) attrs.attn_logit_softcap = Real(*h.cap);
+  if (h.kv_heads != h.heads) attrs.num_kv_heads = h.kv_heads;
+  Value mask;
+  std::vector<ValueRef> wrt = {"q", "k", "v"};
+  if (h.mask.kind == MaskKind::Kind::Custom) mask = g.input("mask", Type(dtype, {2, h.keys}));
+  if (h.mask.kind == MaskKind::Kind::Bias) {
+    mask = g.input("bias", Type(dtype, {1, h.heads, h.queries, h.keys}));
+    wrt.emplace_back("bias");
+  }
+  const Value y = attention_with_value_width(q, k, v, attrs, h.value_width, mask);
+  if (!gradient) {
+    g.set_outputs({y});
+    return g;
+  }
+  const Value weights = g.input("weights", Type(dtype, {2, h.queries, h.heads * h.value_width}));
+  const Value loss =
+      reduce(cast(y * weights, {.to = DType::F32}), {.op = ReduceKind::Sum, .axes = {0, 1, 2}});
+  g.set_outputs({loss});
+  return grad(g, wrt).graph;
+}
+
+// Texts of all kernels that calls are served with.
+std::vector<std::string> call_texts(const Graph& g) {
+  const cuda::PlannedProgram planned(
+      std::make_shared<const Program>(make_program(g, {.target = &cuda::target()})), {});
+  std::vector<std::string> texts;
+  for (const auto& step : planned.steps()) {
+    if (!step.plan) continue;
+    for (const cuda::PlannedLaunch& l : step.launches) texts.push_back(l.text.text);
+  }
+  return texts;
+}
+
+TEST(BackendCudaAttention, OfSmallFloatsGoesThroughTensorCores) {
+  const Heads plain;
+  // A gradient may have the forward pass before it.
+  const auto uses_tensors = [&](DType dtype, bool gradient) {
+    for (const std::string& text : call_texts(attention_graph(plain, dtype, gradient))) {
+      const bool is_gradient = text.find("* __restrict__ dq") != std::string::npos;
+      if (is_gradient == gradient && text.find("mma.sync") != std::string::npos) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(uses_tensors(DType::BF16, false));
+  EXPECT_TRUE(uses_tensors(DType::BF16, true));
+  EXPECT_TRUE(uses_tensors(DType::F16, false));
+  EXPECT_FALSE(uses_tensors(DType::F16, true));
+  EXPECT_FALSE(uses_tensors(DType::F32, false));
+}
+
+TEST(BackendCudaAttention, CompilesForEveryGpuThatHasThem) {
+  if (!cuda::why_no_compiler().empty()) GTEST_SKIP() << cuda::why_no_compiler();
+  for (const Heads& h : all_heads()) {
+    for (const bool gradient : {false, true}) {
+      for (const std::string& text : call_texts(attention_graph(h, DType::BF16, gradient))) {
+        for (const char* architecture : {"sm_80", "sm_90"}) {
+          EXPECT_FALSE(cuda::compile_source(text, architecture).empty()) << h.name;
+        }
+      }
+    }
+  }
+}
+
+TEST(BackendCudaAttention, AgreesOnAnEmulatedGpu) {
+  if (const std::string why = why_no_emulated_gpu(); !why.empty()) GTEST_SKIP() << why;
+  const EmulatedRun run = run_with_emulated_gpu("*BackendEmulatedAttention*", false);
+  EXPECT_EQ(run.status, 0) << run.log;
+  EXPECT_EQ(run.log.find("SKIPPED"), std::string::npos) << run.log;
+  EXPECT_NE(run.log.find("KeysThatNobodySeesMayBeAnything"), std::string::npos) << run.log;
+}
+
+class BackendEmulatedAttention : public ::testing::TestWithParam<Heads> {
+ protected:
+  void SetUp() override {
+    if (emulated_folder() == nullptr) {
+      GTEST_SKIP() << "run by BackendCudaAttention.AgreesOnAnEmulatedGpu";
+    }
+  }
+};
+
+void expect_as_the_reference(const Graph& g, const Feeds& feeds) {
+  const std::vector<Tensor> actual = run_on_cuda(g, feeds);
+  const std::vector<Tensor> expected = interpret(g, feeds);
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_TRUE(close(actual[i], expected[i])) << g.name() << ", output " << i;
+  }
+}
+
+TEST_P(BackendEmulatedAttention, IsThatOfTheReference) {
+  const Graph g = attention_graph(GetParam(), DType::BF16, false);
+  expect_as_the_reference(g, random_feeds(g));
+}
+
+TEST_P(BackendEmulatedAttention, HasTheGradientsOfTheReference) {
+  const Graph g = attention_graph(GetParam(), DType::BF16, true);
+  expect_as_the_reference(g, random_feeds(g));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BackendEmulatedAttention, ::testing::ValuesIn(all_heads()),
+                         [](const auto& heads) { return std::string(heads.param.name); });
+
+class BackendEmulatedAttentionEdges : public BackendEmulatedAttention {};
+
+TEST_P(BackendEmulatedAttentionEdges, AreThoseOfTheReferenceInF16) {
+  const Graph g = attention_graph(GetParam(), DType::F16, false);
+  expect_as_the_reference(g, random_feeds(g));
+}
+
+// A weight of zero takes nothing of a value that is infinite, or none.
+TEST_P(BackendEmulatedAttentionEdges, KeysThatNobodySeesMayBeAnything) {
+  for (const bool gradient : {false, true}) {
+    const Graph g = attention_graph(GetParam(), DType::BF16, gradient);
+    Feeds feeds = random_feeds(g);
+    for (const char* name : {"k", "v"}) {
+      std::vector<double> values = feeds.at(name).numbers<double>();
+      const std::size_t row = values.size() / 2 / static_cast<std::size_t>(GetParam().keys);
+      for (std::size_t e = 0; e < row; ++e) {  // the last key of the first batch
+        values[values.size() / 2 - 1 - e] = e % 2 == 0 ? std::numeric_limits<double>::infinity()
+                                                       : std::numeric_limits<double>::quiet_NaN();
+      }
+      feeds.at(name) = Tensor::from_numbers<double>(feeds.at(name).type(), values);
+    }
+    expect_as_the_reference(g, feeds);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    BackendEmulatedAttention, BackendEmulatedAttentionEdges,
+    ::testing::Values(Heads{
+        .name = "causal", .mask = MaskKind::causal(), .queries = 34, .keys = 34}),
+    [](const auto& heads) { return std::string(heads.param.name); });
+
+}  // namespace
+}  // namespace ricci::testing
