@@ -56,14 +56,20 @@ class FusedRebuild {
 }  // namespace
 
 PassResult make_fusions(const Graph& graph, std::string_view pass, const FindFusions& find) {
-  const ChangedBodies bodies(graph, [&](const Graph& body) -> Change {
+  // What is dead reads nothing: neither what was so before nor what is joined here.
+  Changes changes(graph);
+  changes.apply(drop_dead_code(graph));
+  const Graph& live = changes.graph();
+  const ChangedBodies bodies(live, [&](const Graph& body) -> Change {
     PassResult inner = make_fusions(body, pass, find);
     if (!inner.changed) return std::nullopt;
     return inner;
   });
-  const std::vector<Fusion> fusions = find(graph);
+  const std::vector<Fusion> fusions = find(live);
   if (fusions.empty() && !bodies.any()) return unchanged(graph);
-  return FusedRebuild(graph, fusions, bodies, pass).run();
+  changes.apply(FusedRebuild(live, fusions, bodies, pass).run());
+  changes.apply(drop_dead_code(changes.graph()));
+  return or_unchanged(graph, changes.take());
 }
 
 bool is_binary_node(const Node& node, BinaryKind kind) {

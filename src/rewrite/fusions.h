@@ -23,8 +23,9 @@ struct Fusion {
 /// All places of one pattern in a graph. No two may give one value.
 using FindFusions = std::function<std::vector<Fusion>(const Graph&)>;
 
-/// A graph with its fusions made, bodies included; those that were joined are dead. Leaves come
-/// first, in their order, so that a param that is declared late can be read early.
+/// A graph with its fusions made, bodies included, and without dead code: doing it again changes
+/// nothing. Leaves come first, in their order, so that a param that is declared late can be read
+/// early.
 [[nodiscard]] PassResult make_fusions(const Graph& graph, std::string_view pass,
                                       const FindFusions& find);
 

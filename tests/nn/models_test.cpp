@@ -221,7 +221,7 @@ TEST(NnModels, AnEncoderDecoderLearnsToTurnTextsAround) {
       },
       AdamW{.learning_rate = 1e-2});
   double loss = 0;
-  for (std::int64_t i = 0; i < 150; ++i) {
+  for (std::int64_t i = 0; i < 400; ++i) {
     const Array text = randint(Key(static_cast<std::uint64_t>(i)), {16, 4}, 0, 7);
     loss = train(Pair{text, flip(text, 1)}).item();
   }

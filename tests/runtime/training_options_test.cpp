@@ -147,8 +147,11 @@ TEST(RuntimeTrainingOptions, GradientsAreClippedByValue) {
 
 TEST(RuntimeTrainingOptions, AccumulatedStepsAreOneLargeBatch) {
   for (const bool scaled : {false, true}) {
-    for (const Optimizer& optimizer : all_optimizers()) {
+    for (Optimizer optimizer : all_optimizers()) {
       SCOPED_TRACE(std::string(name(optimizer)) + (scaled ? " scaled" : ""));
+      // A side longer than the other has directions without a gradient, whose bases are as the last
+      // bits of a sum have them.
+      if (auto* soap = std::get_if<Soap>(&optimizer)) soap->longest_side = 3;
       TrainingOptions options{.optimizer = optimizer, .clip_norm = 0.1, .ema = 0.9};
       if (scaled) options.loss_scaling = LossScaling{.initial = 16, .interval = 4};
       // Sophia's estimate is made of the last batch; here its Hessian has no part yet.
@@ -162,7 +165,9 @@ TEST(RuntimeTrainingOptions, AccumulatedStepsAreOneLargeBatch) {
           const Tensor before = parts.param("w1");
           batches.push_back(data(10 * i + k, 8, DType::F64));
           (void)parts.step(batches.back());
-          EXPECT_EQ(same(before, parts.param("w1")), k < 2);
+          // The first step of Soap only takes bases.
+          const bool moves = k == 2 && (i > 0 || !std::holds_alternative<Soap>(optimizer));
+          EXPECT_EQ(same(before, parts.param("w1")), !moves);
         }
         EXPECT_EQ(parts.steps(), static_cast<std::int64_t>(i + 1));
         (void)whole.step(together(batches, DType::F64));

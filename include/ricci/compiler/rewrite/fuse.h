@@ -12,7 +12,8 @@ namespace ricci {
 /// Products with a bias along their columns, and the function of the sum where nothing else reads
 /// it, as `fused_matmul_bias_act`.
 ///   Before: any well-formed graph.
-///   After: what was joined is dead; so it is after all passes of this header.
+///   After: what was joined is gone, and so is dead code; so it is after all passes of this header
+///   that join a pattern.
 [[nodiscard]] PassResult fuse_matmul_bias_act(const Graph& graph);
 
 /// Residual sums of one shape, with a bias or without, and the `layer_norm` along the last axis

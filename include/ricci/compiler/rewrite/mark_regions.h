@@ -14,20 +14,20 @@ inline constexpr RegionLimits UsualRegionLimits{.max_steps = 32, .max_inputs = 1
 /// Makes regions of element-wise functions, casts, comparisons and selections: a node joins the one
 /// node that reads it. Single nodes are left alone.
 ///   Before: any well-formed graph.
-///   After: what was joined is dead; no region has more steps or inputs than the limits say.
+///   After: what was joined is gone, and so is dead code; no region has more steps or inputs than the limits say.
 [[nodiscard]] PassResult mark_elementwise_regions(const Graph& graph,
                                                   const RegionLimits& limits = UsualRegionLimits);
 
 /// Makes transform regions of chains of resizes, crops, flips and transposes in which each is read
 /// by the next one only and one is a resize.
 ///   Before: any well-formed graph.
-///   After: what was joined is dead.
+///   After: what was joined is gone, and so is dead code.
 [[nodiscard]] PassResult mark_transform_regions(const Graph& graph);
 
 /// Where an element-wise region, or a function of one value, is what alone reads a nearest resize,
 /// makes a transform region of both, which reads the smaller image. Its first input is that image.
 ///   Before: any well-formed graph.
-///   After: what was joined is dead.
+///   After: what was joined is gone, and so is dead code.
 [[nodiscard]] PassResult fuse_region_prologue(const Graph& graph);
 
 }  // namespace ricci
