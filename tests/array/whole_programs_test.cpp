@@ -2,6 +2,10 @@
 // and give what JAX gives (make_whole_programs_reference.py).
 #include "array/whole_programs.h"
 
+// Lambdas take what they capture under the same names, as people write them.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+
 namespace ricci {
 namespace {
 
@@ -285,3 +289,5 @@ TEST(ArrayPrograms, RayMarching) {
 
 }  // namespace
 }  // namespace ricci
+
+#pragma GCC diagnostic pop
