@@ -137,17 +137,29 @@ Array Array::sum(Here where) const { return ricci::sum(*this, {}, false, where);
 Array Array::sum(std::int64_t axis, Here where) const {
   return ricci::sum(*this, axis, false, where);
 }
+Array Array::sum(std::int64_t axis, bool keep_dims, Here where) const {
+  return ricci::sum(*this, axis, keep_dims, where);
+}
 Array Array::mean(Here where) const { return ricci::mean(*this, {}, false, where); }
 Array Array::mean(std::int64_t axis, Here where) const {
   return ricci::mean(*this, axis, false, where);
+}
+Array Array::mean(std::int64_t axis, bool keep_dims, Here where) const {
+  return ricci::mean(*this, axis, keep_dims, where);
 }
 Array Array::max(Here where) const { return ricci::amax(*this, {}, false, where); }
 Array Array::max(std::int64_t axis, Here where) const {
   return ricci::amax(*this, axis, false, where);
 }
+Array Array::max(std::int64_t axis, bool keep_dims, Here where) const {
+  return ricci::amax(*this, axis, keep_dims, where);
+}
 Array Array::min(Here where) const { return ricci::amin(*this, {}, false, where); }
 Array Array::min(std::int64_t axis, Here where) const {
   return ricci::amin(*this, axis, false, where);
+}
+Array Array::min(std::int64_t axis, bool keep_dims, Here where) const {
+  return ricci::amin(*this, axis, keep_dims, where);
 }
 Array Array::argmax(std::int64_t axis, Here where) const {
   return ricci::argmax(*this, axis, false, where);

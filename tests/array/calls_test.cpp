@@ -114,6 +114,14 @@ TEST(ArrayCalls, WhatIsMadeOfNumbersIsANumber) {
   EXPECT_THROW((void)(arange(3) * factor), UserError);
 }
 
+TEST(ArrayCalls, MethodsKeepAxes) {
+  const Array x = reshape(arange(6, {.dtype = DType::F32}), {2, 3});
+  EXPECT_EQ((x - x.mean(1, true)).to_vector(), (Numbers{-1, 0, 1, -1, 0, 1}));
+  EXPECT_EQ(x.sum(0, true).shape(), (Dims{1, 3}));
+  EXPECT_EQ(x.max(-1, true).to_vector(), (Numbers{2, 5}));
+  EXPECT_EQ(x.min(1, false).shape(), (Dims{2}));
+}
+
 TEST(ArrayCalls, RowsAreGoneThrough) {
   const Array x = reshape(arange(6), {3, 2});
   Numbers sums;

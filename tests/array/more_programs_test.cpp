@@ -4,6 +4,10 @@
 
 #include "array/whole_programs.h"
 
+// Lambdas take what they capture under the same names, as people write them.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+
 namespace ricci {
 namespace {
 
@@ -358,3 +362,5 @@ TEST(ArrayPrograms, BranchesPullbacksThreads) {
 
 }  // namespace
 }  // namespace ricci
+
+#pragma GCC diagnostic pop

@@ -2,6 +2,10 @@
 // and give what JAX gives (make_whole_programs_reference.py).
 #include "array/whole_programs.h"
 
+// Lambdas take what they capture under the same names, as people write them.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+
 namespace ricci {
 namespace {
 
@@ -94,8 +98,8 @@ TEST(ArrayPrograms, LearningToLearn) {
     return fori_loop(
         0, 3,
         [&](Array, Net m) {
-          Net g = grad(loss)(m, x, y);
-          return tree_map([](Array p, Array g) { return p - 0.1 * g; }, m, g);
+          Net d = grad(loss)(m, x, y);
+          return tree_map([](Array p, Array q) { return p - 0.1 * q; }, m, d);
         },
         n);
   };
@@ -120,27 +124,27 @@ TEST(ArrayPrograms, RulesInsideScans) {
   Array w = array({{0.5, -0.3, 0.2}, {0.1, 0.4, -0.6}, {-0.2, 0.3, 0.7}});
   Array xs = reshape(sin(arange(12, {.dtype = float32})), {4, 3});
   auto rnn = [&](Array w) {
-    auto [h, ys] = scan(zeros({3}), xs, [&](Array h, Array x) {
+    auto [last, ys] = scan(zeros({3}), xs, [&](Array h, Array x) {
       h = soft(matmul(h, w) + x);
       return carry_and(h, sum(h * h));
     });
-    return sum(ys) + sum(h);
+    return sum(ys) + sum(last);
   };
   program.check("f", rnn(w));
   program.check("g", grad(rnn)(w));
   program.check("hvp", hvp([&](Array w) {
-                  auto [h, ys] = scan(zeros({3}), xs, [&](Array h, Array x) {
+                  auto [last, ys] = scan(zeros({3}), xs, [&](Array h, Array x) {
                     h = tanh(matmul(h, w) + x);
                     return carry_and(h, sum(h * h));
                   });
-                  return sum(ys) + sum(h);
+                  return sum(ys) + sum(last);
                 })(w, ones_like(w)));
   // reverse over reverse through the custom rule: derivative of the rule
   program.check("hvp_rr", grad([&](Array w) { return sum(grad(rnn)(w) * cos(w)); })(w));
   // vmap of grad of scan, with per-example xs captured by closure of the mapped argument
   Array xb = reshape(cos(arange(24, {.dtype = float32})), {2, 4, 3});
   auto per = [&](Array w, Array xs) {
-    auto [h, ys] = scan(zeros({3}), xs, [&](Array h, Array x) {
+    auto [last, ys] = scan(zeros({3}), xs, [&](Array h, Array x) {
       h = soft(matmul(h, w) + x);
       return carry_and(h, h);
     });
@@ -285,3 +289,5 @@ TEST(ArrayPrograms, RayMarching) {
 
 }  // namespace
 }  // namespace ricci
+
+#pragma GCC diagnostic pop

@@ -169,12 +169,16 @@ class Array {
   // What NumPy and PyTorch have as methods; the functions of the same names take more options.
   [[nodiscard]] Array sum(Here where = Here::current()) const;
   [[nodiscard]] Array sum(std::int64_t axis, Here where = Here::current()) const;
+  [[nodiscard]] Array sum(std::int64_t axis, bool keep_dims, Here where = Here::current()) const;
   [[nodiscard]] Array mean(Here where = Here::current()) const;
   [[nodiscard]] Array mean(std::int64_t axis, Here where = Here::current()) const;
+  [[nodiscard]] Array mean(std::int64_t axis, bool keep_dims, Here where = Here::current()) const;
   [[nodiscard]] Array max(Here where = Here::current()) const;
   [[nodiscard]] Array max(std::int64_t axis, Here where = Here::current()) const;
+  [[nodiscard]] Array max(std::int64_t axis, bool keep_dims, Here where = Here::current()) const;
   [[nodiscard]] Array min(Here where = Here::current()) const;
   [[nodiscard]] Array min(std::int64_t axis, Here where = Here::current()) const;
+  [[nodiscard]] Array min(std::int64_t axis, bool keep_dims, Here where = Here::current()) const;
   [[nodiscard]] Array argmax(std::int64_t axis = -1, Here where = Here::current()) const;
   [[nodiscard]] Array argmin(std::int64_t axis = -1, Here where = Here::current()) const;
   [[nodiscard]] Array reshape(const Dims& shape, Here where = Here::current()) const;

@@ -272,8 +272,8 @@ template <class T>
 struct RaveledTree {
   struct Unravel {
     T like;
-    [[nodiscard]] T operator()(const Array& flat) const {
-      return with_leaves(like, detail::cut_into(flat, leaves(like)));
+    [[nodiscard]] T operator()(const Array& elements) const {
+      return with_leaves(like, detail::cut_into(elements, leaves(like)));
     }
   };
   Array flat;
