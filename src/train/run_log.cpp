@@ -200,6 +200,12 @@ void take(RunRecord& run, LogLine l) {
 }  // namespace
 
 RunRecord read_run_log(const std::string& path) {
+  // Reading a pipe in place of it would wait for someone to write one.
+  if (is_there(path) && !is_plain_file(path)) {
+    throw UserError(ErrorCode::File,
+                    fmt::format("'{}' is no log of a run: it is no plain file", path),
+                    "name a folder that `ricci train` has written");
+  }
   const std::vector<std::byte> bytes = read_file(path);
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   RunRecord run;

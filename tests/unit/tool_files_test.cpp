@@ -68,7 +68,7 @@ TEST(ToolFiles, OutputThatCannotBeWrittenIsAnError) {
     const std::string status = scratch.file("status");
     const auto unread = run_redirected(
         "{ sleep 0.2; ", arguments,
-        "; echo $? >'" + status + "'; } | true; test \"$(cat '" + status + "')\" = 1 #");
+        "; echo $? >'" + status + "'; } | true; test \"$(cat '" + status + "')\" = 1");
     EXPECT_EQ(unread.status, 0) << arguments << testing::read_text(status);
   }
 }

@@ -286,7 +286,8 @@ TEST(ToolTrain, PipesInFoldersAreNotWaitedFor) {
   ASSERT_EQ(::mkfifo((run + "/log.jsonl").c_str(), 0600), 0);
   const ToolRun resumed = run_tool("train --resume " + run + " --steps 8");
   EXPECT_EQ(resumed.status, 1);
-  EXPECT_TRUE(has(resumed.err, "cannot open the log")) << resumed.err;
+  EXPECT_TRUE(has(resumed.err, "it is no plain file")) << resumed.err;
+  EXPECT_TRUE(has(run_tool("report " + run).err, "it is no plain file"));
 }
 
 TEST(ToolTrain, FlagsGoBeforeTheFile) {
