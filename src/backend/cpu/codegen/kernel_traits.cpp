@@ -74,6 +74,8 @@ bool fits_lanes(const Kernel& kernel, std::int64_t row) {
 
 int short_rows_for(const Kernel& kernel, const TargetInfo& target) {
   constexpr std::int64_t LongestCombined = 8;
+  constexpr std::int64_t LongestOfMuchWork = 15;  // longer rows are read one by one, which costs
+  constexpr std::int64_t MuchWork = 10;           // for an element
   constexpr std::int64_t LongestMoved = 6;        // sorting the lanes out takes the square of it
   constexpr std::int64_t MostWork = 512;
   if (is_short_kernel(kernel) || !kernel.accumulators.empty() || kernel.kept != kernel.outer ||
@@ -81,9 +83,12 @@ int short_rows_for(const Kernel& kernel, const TargetInfo& target) {
     return 0;
   }
   const std::int64_t row = kernel.row_elements();
-  if (row < 2 || row > (kernel.reductions.empty() ? LongestMoved : LongestCombined)) return 0;
-  std::int64_t work = 0;
-  for (const Instr& i : kernel.code) work += loop::weight(i) * (i.per_element ? row : 1);
+  std::int64_t once = 0;
+  std::int64_t each = 0;
+  for (const Instr& i : kernel.code) (i.per_element ? each : once) += loop::weight(i);
+  const std::int64_t combined = each < MuchWork ? LongestCombined : LongestOfMuchWork;
+  if (row < 2 || row > (kernel.reductions.empty() ? LongestMoved : combined)) return 0;
+  const std::int64_t work = once + row * each;
   int lanes = target.vector_bits / 32;
   for (const loop::Stage& stage : kernel.stages) {
     lanes = std::min(lanes, lanes_for(kernel, stage, target));
