@@ -86,6 +86,30 @@ std::int64_t natural_row(const Item& item, const KernelShape& shape) {
       .value_or(row);
 }
 
+// Elements at the end that every read walks as if they were one axis.
+std::int64_t run_of(const Item& item) {
+  std::vector<const loop::Layout*> walked;
+  for (const Seen& seen : item.reads) {
+    if (const auto* sequence = std::get_if<Sequence>(&seen)) walked.push_back(&sequence->layout);
+    const auto* stored = std::get_if<Stored>(&seen);
+    if (stored == nullptr) continue;
+    walked.push_back(&stored->layout);
+    for (const loop::Bound& b : stored->bounds) walked.push_back(&b.place);
+  }
+  std::int64_t run = 1;
+  std::size_t inner = item.dims.size();
+  for (std::size_t d = item.dims.size(); d-- > 0;) {
+    if (item.dims[d] == 1) continue;
+    const bool joint = std::ranges::all_of(walked, [&](const loop::Layout* l) {
+      return run == 1 || l->strides[d] == l->strides[inner] * item.dims[inner];
+    });
+    if (!joint) break;
+    run *= item.dims[d];
+    inner = d;
+  }
+  return run;
+}
+
 Walk walk_of(const Item& item) {
   if (item.kind != Item::Kind::Running) return Walk::Any;
   return item.from_end ? Walk::Backward : Walk::Forward;
@@ -133,7 +157,18 @@ class Fuser {
     Intervals accumulated;
     Reach reach = Reach::Row;
     Walk walk = Walk::Any;
+    std::int64_t run = 0;
   };
+
+  // What sums down long rows would walk them in pieces of a few elements with what sees them as
+  // many short ones, which are quick only on their own: they do not go together.
+  [[nodiscard]] bool breaks_up(std::int64_t a, std::int64_t b, const Intervals& accumulated,
+                               std::int64_t elements) const {
+    constexpr std::int64_t Few = 4096;
+    const KernelShape& shape = options_.shape;
+    return !accumulated.empty() && elements > Few && std::min(a, b) < shape.short_row &&
+           std::max(a, b) >= shape.shortest_wide_row;
+  }
 
   void place(std::size_t i) {
     const Item& item = items_.items[i];
@@ -193,7 +228,7 @@ class Fuser {
       why = "the kernel would be too large";
       return std::nullopt;
     }
-    Joined state{g.row, g.boundaries, g.accumulated, Reach::Row, g.walk};
+    Joined state{g.row, g.boundaries, g.accumulated, Reach::Row, g.walk, g.run};
     const std::int64_t count = element_count(item.dims);
     const bool running = item.kind == Item::Kind::Running;
     if (item.kind == Item::Kind::Reduction || running) {
@@ -228,6 +263,14 @@ class Fuser {
       return std::nullopt;
     }
     state.boundaries = std::move(*all);
+    if (count == g.elements) {
+      const std::int64_t run = run_of(item);
+      if (breaks_up(g.run, run, state.accumulated, g.elements)) {
+        why = "its rows are shorter than those that are summed";
+        return std::nullopt;
+      }
+      state.run = std::min(g.run, run);
+    }
     return state;
   }
 
@@ -287,6 +330,7 @@ class Fuser {
     group.boundaries = state.boundaries;
     group.accumulated = state.accumulated;
     group.walk = state.walk;
+    group.run = state.run;
     fusion_.group_of[i] = g;
     fusion_.reach[i] = state.reach;
   }
@@ -300,6 +344,7 @@ class Fuser {
     if (!group.call) {
       group.elements = element_count(item.dims);
       group.boundaries = boundaries_of(item.dims, 1);
+      group.run = run_of(item);
     }
     if (item.kind == Item::Kind::Reduction) {
       const auto plan = with_row(item, natural_row(item, options_.shape));
@@ -357,6 +402,8 @@ class Fuser {
       }
     }
     const Intervals accumulated = big.accumulated.empty() ? small.accumulated : big.accumulated;
+    const std::int64_t run = unit == 1 ? std::min(big.run, small.run) : big.run;
+    if (unit == 1 && breaks_up(big.run, small.run, accumulated, big.elements)) return false;
     const Walk walk = big.walk == Walk::Any ? small.walk : big.walk;
     const std::int64_t elements = big.elements;
     Group& into = fusion_.groups[a];
@@ -371,6 +418,7 @@ class Fuser {
     into.boundaries = std::move(*all);
     into.accumulated = accumulated;
     into.walk = walk;
+    into.run = run;
     ancestry_.merge(a, b);
     return true;
   }

@@ -130,6 +130,28 @@ TEST(BackendScatterLoops, ManyOfBothAreCalls) {
 }
 
 // Indices of few bits, where rows have numbers of more.
+// Rows of a few elements are written out, each width for itself.
+TEST(BackendScatterLoops, RowsOfFewElementsOfAnyNumber) {
+  for (const DType dtype : {DType::F32, DType::F64, DType::BF16, DType::I32, DType::C64}) {
+    for (std::int64_t width = 1; width <= 10; ++width) {
+      SCOPED_TRACE(fmt::format("{} {}", name(dtype), width));
+      Graph g("widths");
+      const Value x = g.input("x", {dtype, {37, width}});
+      const Value u = g.input("u", {dtype, {301, width}});
+      const Value i = g.input("i", {DType::I32, {301}});
+      std::vector<Value> out{scatter_add(u, i, {.out_dim = 37})};
+      for (const ScatterKind kind : {ScatterKind::Set, ScatterKind::Add, ScatterKind::Mul}) {
+        out.push_back(scatter(x, u, i, {.kind = kind}));
+      }
+      if (!is_complex(dtype)) out.push_back(scatter(x, u, i, {.kind = ScatterKind::Max}));
+      g.set_outputs(out);
+      expect_agreement_everywhere(g, {{"x", random_tensor(3, x.type())},
+                                      {"u", random_tensor(4, u.type())},
+                                      {"i", indices_below(5, i.type(), 37)}});
+    }
+  }
+}
+
 TEST(BackendScatterLoops, IndicesOfEveryDtype) {
   for (const DType index : {DType::I8, DType::U8, DType::I16, DType::I64}) {
     const Scatters s = scatters(DType::F32, index, 300, 1);

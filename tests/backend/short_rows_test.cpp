@@ -58,6 +58,20 @@ TEST(BackendShortRows, RowsOfEveryLengthAreCombined) {
   }
 }
 
+TEST(BackendShortRows, LongerOnesOfMuchWorkAreCombined) {
+  for (const DType dtype : {DType::F32, DType::F64, DType::BF16}) {
+    for (const std::int64_t row : {9, 10, 11, 13, 15, 16, 17}) {
+      SCOPED_TRACE(fmt::format("{} rows of {}", name(dtype), row));
+      Graph g("rows");
+      const Value x = g.input("x", {dtype, {1203, row}});
+      const Value y = g.input("y", {dtype, {1203, row}});
+      g.set_outputs({log_sum_exp(x, last_axis(x)), sum(mul(y, exp(x)), last_axis(x), true),
+                     reduce_max(tanh(sub(x, y)), last_axis(x))});
+      expect_agreement(g, {x, y});
+    }
+  }
+}
+
 TEST(BackendShortRows, LogicalReductionsSeeTruth) {
   Graph g("truth");
   const Value x = g.input("x", f32({3001, 5}));
@@ -143,6 +157,21 @@ TEST(BackendShortRows, StridesOfEitherSignAreReadAsVectors) {
       expect_agreement(g, {x});
     }
   }
+}
+
+// Few columns are summed as long rows, which what goes through short ones beside them leaves whole.
+TEST(BackendShortRows, SumsDownThemKeepTheirLongRows) {
+  Graph g("beside");
+  const Value x = g.input("x", f32({8000, 5}));
+  const Value y = g.input("y", f32({8000, 5}));
+  const Value row = g.input("r", f32({5}));
+  const Value column = g.input("c", f32({8000, 1}));
+  g.set_outputs({mul(x, row), sum(mul(x, y), {0}), sum(mul(add(x, y), column), {0})});
+  for (const loop::Kernel& k : make_program(g).kernels) {
+    const bool large = k.rows() * k.row_elements() > 4096;
+    EXPECT_TRUE(!large || k.accumulators.empty() || k.extents.back() >= 32) << to_string(k);
+  }
+  expect_agreement(g, {x, y, row, column});
 }
 
 }  // namespace

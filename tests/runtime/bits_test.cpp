@@ -87,6 +87,14 @@ Tiled rows() {
   return {"kernel", std::move(g)};
 }
 
+// Few rows that are read across the order of memory.
+Tiled crossed() {
+  Graph g("crossed");
+  const Value x = g.input("x", f32({50021, 19}));
+  g.set_outputs({exp(transpose(x, {.perm = {1, 0}}))});
+  return {"kernel", std::move(g)};
+}
+
 // Columns are added up in chunks, and these one to the other.
 Tiled columns(DType dtype) {
   Graph g(fmt::format("columns_{}", name(dtype)));
@@ -196,6 +204,7 @@ std::vector<Tiled> tiled_programs() {
   std::vector<Tiled> all;
   all.push_back(element_wise());
   all.push_back(rows());
+  all.push_back(crossed());
   for (const DType d : {DType::F32, DType::F64, DType::BF16}) all.push_back(columns(d));
   all.push_back(everything_and_middle_axis());
   for (const bool a : {false, true}) {

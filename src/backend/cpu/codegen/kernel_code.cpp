@@ -11,6 +11,7 @@
 #include "ricci/support/error.h"
 
 #include "backend/cpu/codegen/kernel_emitter.h"
+#include "backend/cpu/run/tiling.h"
 #include "op/kinds.h"
 #include "support/fork.h"
 #include "support/phases.h"
@@ -51,7 +52,7 @@ void KernelEmitter::run() {
   }
   first_ = range_field(0);
   last_ = range_field(1);
-  if (short_rows_ == 0) crossed_ = crossed_loads(k_, target_);
+  if (short_rows_ == 0) find_crossed();
   if (k_.flat) {
     emit_row(number(0), number(0));
   } else if (short_rows_ > 0) {
@@ -68,6 +69,18 @@ void KernelEmitter::run() {
     close(rows);
   }
   b_.CreateRetVoid();
+}
+
+void KernelEmitter::find_crossed() {
+  std::vector<Reg> crossed = crossed_loads(k_);
+  if (crossed.empty()) return;
+  if (reads_squares(k_, target_)) {
+    crossed_ = std::move(crossed);
+    return;
+  }
+  // Whoever has the first part of the columns does all of them.
+  Value* has_first = b_.CreateICmpEQ(range_field(2), number(0));
+  last_ = b_.CreateSelect(has_first, last_, first_);
 }
 
 KernelEmitter::Loop KernelEmitter::open(Value* from, Value* to, std::int64_t step,

@@ -13,9 +13,6 @@
 
 namespace ricci::cpu {
 
-/// Too little work for unrolled loops to pay for compiling them.
-[[nodiscard]] bool is_short_kernel(const loop::Kernel& kernel);
-
 /// How many lanes suit a stage: as many as fill a register with its widest floats.
 [[nodiscard]] int lanes_for(const loop::Kernel& kernel, const loop::Stage& stage,
                             const TargetInfo& target);
@@ -33,10 +30,9 @@ namespace ricci::cpu {
 
 /// Elements that lie so far apart are read as whole vectors and sorted out.
 [[nodiscard]] bool is_narrow_stride(std::int64_t stride, DType dtype);
-/// Loads whose neighbours in memory are in the rows beside theirs, which are read in squares; none
-/// where rows run one after the other.
-[[nodiscard]] std::vector<loop::Reg> crossed_loads(const loop::Kernel& kernel,
-                                                   const TargetInfo& target);
+/// Are crossed loads read in squares? Where vectors are too short for that, rows run one after the
+/// other.
+[[nodiscard]] bool reads_squares(const loop::Kernel& kernel, const TargetInfo& target);
 
 /// Kernels that differ only in what their code does not depend on (their name, how many columns
 /// they have) share a key.

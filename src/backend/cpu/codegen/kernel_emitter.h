@@ -137,6 +137,7 @@ class KernelEmitter {
   void flush_stores(Value* column);
 
   // Squares.
+  void find_crossed();
   void emit_squares();
   struct Square {
     Value* row = nullptr;      ///< its first, among those of the last kept axis

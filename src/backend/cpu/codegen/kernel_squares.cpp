@@ -13,9 +13,9 @@ using llvm::BasicBlock;
 using llvm::Value;
 
 void KernelEmitter::emit_squares() {
-  constexpr std::int64_t ColumnsAtATime = 256;
+  constexpr std::int64_t ColumnsAtATime = 64;
   const std::size_t across = k_.kept - 1;
-  Value* columns = number(k_.extents.back());
+  Value* columns = range_field(3);
   lane_count_ = lanes_for(k_, k_.stages.back(), target_);
   unroll_ = 1;
   indices_.assign(k_.extents.size(), nullptr);
@@ -29,7 +29,7 @@ void KernelEmitter::emit_squares() {
   const auto least = [&](Value* a, Value* b) {
     return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
   };
-  Loop parts = open(number(0), columns, ColumnsAtATime, "part");
+  Loop parts = open(range_field(2), columns, ColumnsAtATime, "part");
   Value* end = least(b_.CreateAdd(parts.index, number(ColumnsAtATime)), columns);
   in_groups(k_.extents[across], across, Groups::Any, [&](Value* row, Value* rows) {
     Loop squares = open(parts.index, end, lane_count_, "square");

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "backend/cpu/codegen/kernel_code.h"
+#include "backend/cpu/run/tiling.h"
 
 namespace ricci::cpu {
 namespace {
@@ -73,16 +74,21 @@ bool fits_lanes(const Kernel& kernel, std::int64_t row) {
 
 int short_rows_for(const Kernel& kernel, const TargetInfo& target) {
   constexpr std::int64_t LongestCombined = 8;
-  constexpr std::int64_t LongestMoved = 6;  // sorting the lanes out takes the square of it
+  constexpr std::int64_t LongestOfMuchWork = 15;  // longer rows are read one by one, which costs
+  constexpr std::int64_t MuchWork = 10;           // for an element
+  constexpr std::int64_t LongestMoved = 6;        // sorting the lanes out takes the square of it
   constexpr std::int64_t MostWork = 512;
   if (is_short_kernel(kernel) || !kernel.accumulators.empty() || kernel.kept != kernel.outer ||
       kernel.kept == 0 || draws_numbers(kernel)) {
     return 0;
   }
   const std::int64_t row = kernel.row_elements();
-  if (row < 2 || row > (kernel.reductions.empty() ? LongestMoved : LongestCombined)) return 0;
-  std::int64_t work = 0;
-  for (const Instr& i : kernel.code) work += loop::weight(i) * (i.per_element ? row : 1);
+  std::int64_t once = 0;
+  std::int64_t each = 0;
+  for (const Instr& i : kernel.code) (i.per_element ? each : once) += loop::weight(i);
+  const std::int64_t combined = each < MuchWork ? LongestCombined : LongestOfMuchWork;
+  if (row < 2 || row > (kernel.reductions.empty() ? LongestMoved : combined)) return 0;
+  const std::int64_t work = once + row * each;
   int lanes = target.vector_bits / 32;
   for (const loop::Stage& stage : kernel.stages) {
     lanes = std::min(lanes, lanes_for(kernel, stage, target));
@@ -104,38 +110,8 @@ Kernel with_rows_in_lanes(const Kernel& kernel) {
   return out;
 }
 
-std::vector<Reg> crossed_loads(const Kernel& kernel, const TargetInfo& target) {
-  constexpr std::int64_t FewRows = 8;
-  if (is_short_kernel(kernel) || !kernel.accumulators.empty() || !kernel.reductions.empty() ||
-      kernel.kept == 0 || kernel.kept != kernel.outer ||
-      kernel.outer + 1 != kernel.extents.size() || kernel.stages.empty()) {
-    return {};
-  }
-  const std::size_t last = kernel.outer;
-  if (kernel.extents[last] < FewRows || kernel.extents[last - 1] < FewRows) return {};
-  // Before the elements there may be what is computed once a row, of which nothing is stored.
-  for (const loop::Stage& stage : kernel.stages) {
-    const bool at_end = &stage == &kernel.stages.back();
-    if (stage.per_element != at_end || (!at_end && !stage.stores.empty())) return {};
-  }
-  if (lanes_for(kernel, kernel.stages.back(), target) < 4) return {};
-  std::vector<Reg> found;
-  for (const Reg r : kernel.stages.back().code) {
-    const Instr& i = kernel.code[static_cast<std::size_t>(r)];
-    if (i.code != Code::Load) continue;
-    const auto role = kernel.arguments[static_cast<std::size_t>(i.access.argument)].role;
-    if (role != loop::ArgumentRole::In) return {};
-    if (is_complex(i.dtype) || !i.access.terms.empty() || !i.access.guards.empty()) continue;
-    if (i.access.strides[last - 1] == 1 && std::abs(i.access.strides[last]) > NarrowStride) {
-      found.push_back(r);
-    }
-  }
-  return found;
-}
-
-bool is_short_kernel(const Kernel& kernel) {
-  constexpr std::int64_t FewElements = 4096;
-  return kernel.rows() * kernel.row_elements() <= FewElements;
+bool reads_squares(const Kernel& kernel, const TargetInfo& target) {
+  return lanes_for(kernel, kernel.stages.back(), target) >= 4;
 }
 
 // How many lanes suit a stage: as many as fill a register with its widest floats.

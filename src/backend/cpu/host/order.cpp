@@ -183,6 +183,23 @@ std::int64_t extreme_position(const T* x, std::int64_t count, bool largest) {
   }
 }
 
+// The same of few elements, which are looked at one after the other.
+constexpr std::int64_t ShortRow = 16;
+template <class T>
+std::int64_t first_extreme(const T* x, std::int64_t count, bool largest) {
+  using N = std::conditional_t<is_any_float<T>, Number<T>, T>;
+  N best = load_as<N>(x);
+  std::int64_t where = 0;
+  for (std::int64_t i = 1; i < count; ++i) {
+    const N v = load_as<N>(x + i);
+    // Bitwise, so that the loop has no branches.
+    const bool better = (best == best) & ((v != v) | (largest ? v > best : v < best));
+    best = better ? v : best;
+    where = better ? i : where;
+  }
+  return where;
+}
+
 class ArgReduce {
  public:
   ArgReduce(const HostArguments& call, Scratch& scratch) : call_(call), x_(call, 0, scratch) {}
@@ -196,9 +213,7 @@ class ArgReduce {
         parallel_for(call_.pool, s.outer * s.inner, grain_for(s.size),
                      [&](std::int64_t begin, std::int64_t end) {
                        if (s.inner == 1) {
-                         for (std::int64_t i = begin; i < end; ++i) {
-                           give(i, extreme_position(x_.as<T>() + i * s.size, s.size, largest));
-                         }
+                         search_rows<T>(s.size, largest, begin, end);
                        } else {
                          search_columns<T>(s, largest, begin, end);
                        }
@@ -208,8 +223,19 @@ class ArgReduce {
   }
 
  private:
-  void give(std::int64_t at, std::int64_t position) const {
-    write_numbers(call_.results[0], at, 1, &position);
+  template <class T>
+  void search_rows(std::int64_t size, bool largest, std::int64_t begin, std::int64_t end) const {
+    constexpr std::int64_t Rows = 64;
+    std::array<std::int64_t, Rows> where;
+    for (std::int64_t first = begin; first < end; first += Rows) {
+      const std::int64_t rows = std::min(Rows, end - first);
+      const T* x = x_.as<T>() + first * size;
+      for (std::int64_t r = 0; r < rows; ++r, x += size) {
+        where[static_cast<std::size_t>(r)] =
+            size <= ShortRow ? first_extreme(x, size, largest) : extreme_position(x, size, largest);
+      }
+      write_numbers(call_.results[0], first, rows, where.data());
+    }
   }
 
   // Rows [begin, end), which lie beside each other: as many at a time as one slab holds.

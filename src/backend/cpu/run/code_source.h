@@ -14,8 +14,8 @@
 namespace ricci::cpu {
 
 /// What a tile is to do: rows (or, of a flat kernel, elements) [first, last), and of the rows
-/// accumulated over
-/// [inner_first, inner_last). Accumulated results go to place `slot` and the ones after it.
+/// accumulated over, or of the columns where loads are crossed, [inner_first, inner_last).
+/// Accumulated results go to place `slot` and the ones after it.
 struct TileRange {
   std::int64_t first = 0;
   std::int64_t last = 0;

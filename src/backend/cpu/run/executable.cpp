@@ -47,6 +47,7 @@ struct Executable::ReadyLaunch {
   std::vector<std::int64_t> locals;  ///< where each local argument lies in a tile's room
   std::int64_t local_bytes = 0;
   std::size_t first_argument = 0;  ///< among those of the frame
+  TileRange one_part;              ///< of any rows, which a call that it is attached to chooses
 };
 
 /// Launches that run at the same time.
@@ -116,6 +117,7 @@ Executable::~Executable() = default;
 
 Executable::ReadyLaunch Executable::prepare(const Launch& launch, const KernelCode& code) {
   ReadyLaunch ready{.code = code};
+  ready.one_part = range_of_rows(program_->kernels[launch.kernel], 0, 0);
   ready.locals = local_offsets(program_->kernels[launch.kernel], ready.local_bytes);
   if (ready.local_bytes > 0) {
     thread_bytes_ = std::max(thread_bytes_, thread_scratch_bytes(ready.local_bytes));
@@ -333,8 +335,10 @@ class Runner {
     }
     void run(std::int64_t first, std::int64_t last) const override {
       const Executable::ReadyLaunch& ready = ready_.launches[0];
-      run_tile(ready, launch_, {.first = first / row_, .last = last / row_},
-               frame_.arguments.data() + ready.first_argument);
+      TileRange range = ready.one_part;
+      range.first = first / row_;
+      range.last = last / row_;
+      run_tile(ready, launch_, range, frame_.arguments.data() + ready.first_argument);
     }
     void run_all() const override { runner_.run_launches(ready_, {&launch_, 1}, frame_, what_); }
 
