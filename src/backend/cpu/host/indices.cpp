@@ -1,9 +1,12 @@
 #include "backend/cpu/host/indices.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
 #include <fmt/format.h>
+
+#include "backend/cpu/host/simd.h"
 
 namespace ricci::cpu {
 namespace {
@@ -29,6 +32,17 @@ void require_exact(const HostArguments& call, std::size_t k) {
       });
 }
 
+bool in_range(const std::int64_t* indices, std::int64_t count, std::int64_t limit) {
+  bool outside = false;
+  vectorised([&]() RICCI_INLINE {
+    for (std::int64_t i = 0; i < count; ++i) {
+      outside |= indices[i] < 0;
+      outside |= indices[i] >= limit;
+    }
+  });
+  return !outside;
+}
+
 }  // namespace
 
 std::int64_t exact_integer(const HostArguments& call, std::size_t k) {
@@ -36,19 +50,27 @@ std::int64_t exact_integer(const HostArguments& call, std::size_t k) {
   return read_integer(call.operands[k]);
 }
 
+// In blocks that are checked while they are in the nearest cache.
 void IndexOperand::read(std::int64_t limit) const {
+  constexpr std::int64_t Block = 2048;
   require_exact(call_, operand_);
-  numbers_.pack(call_.pool);
   const std::int64_t* indices = data();
   parallel_for(call_.pool, count_of(call_.operands[operand_].dims), grain_for(1),
                [&](std::int64_t begin, std::int64_t end) {
-                 for (std::int64_t i = begin; i < end; ++i) {
-                   if (indices[i] >= 0 && indices[i] < limit) continue;
-                   call_.fail(ErrorCode::IndexOutOfRange,
-                              fmt::format("index {} is outside [0, {})", indices[i], limit),
-                              "negative indices do not count from the end");
+                 for (std::int64_t at = begin; at < end; at += Block) {
+                   const std::int64_t last = std::min(end, at + Block);
+                   numbers_.pack(at, last);
+                   if (!in_range(indices + at, last - at, limit)) fail(indices + at, limit);
                  }
                });
+}
+
+// Tells of the first of some indices that is out of range.
+void IndexOperand::fail(const std::int64_t* indices, std::int64_t limit) const {
+  while (*indices >= 0 && *indices < limit) ++indices;
+  call_.fail(ErrorCode::IndexOutOfRange,
+             fmt::format("index {} is outside [0, {})", *indices, limit),
+             "negative indices do not count from the end");
 }
 
 }  // namespace ricci::cpu
