@@ -19,6 +19,9 @@
 #include "rule/conv_parts.h"
 #include "rule/conv_taps.h"
 #include "schedule/calls.h"
+#include "schedule/extremes_by_loops.h"
+#include "schedule/flat_concats.h"
+#include "schedule/light_values.h"
 #include "schedule/lower_for.h"
 #include "schedule/predicate.h"
 #include "schedule/scatter_loops.h"
@@ -191,8 +194,8 @@ Change expand_unclaimed(const Graph& graph, const ProgramOptions& options) {
     }
     const auto* reduce = node.op.as<op::Reduce>();
     return (reduce != nullptr && is_by_others(reduce->op)) || node.op.is<op::StopGradient>() ||
-           schedule::is_scatter(node.op) || rule::is_by_taps(node) || rule::is_by_parts(in, node) ||
-           must_expand(in, node, options);
+           schedule::is_scatter(node.op) || (options.fuse && node.op.is<op::ArgReduce>()) ||
+           rule::is_by_taps(node) || rule::is_by_parts(in, node) || must_expand(in, node, options);
   };
   return replace_where(graph, "prepare_for_device", concerns,
                        [&](const NodeVisit& v) -> NewResults {
@@ -203,6 +206,9 @@ Change expand_unclaimed(const Graph& graph, const ProgramOptions& options) {
                          if (schedule::is_scatter(v.node.op)) {
                            NewResults loops = schedule::scatter_by_loops(v, target_of(options));
                            if (loops) return loops;
+                         }
+                         if (v.node.op.is<op::ArgReduce>()) {
+                           return schedule::extremes_by_loops(v);
                          }
                          if (NewResults parts = rule::windows_by_parts(v.node, v.operands)) {
                            return parts;
@@ -305,6 +311,8 @@ Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
   while (changes.apply(schedule::predicate_branches(changes.graph(), target_of(options)))) {
   }
   if (options.fuse) {
+    changes.apply(schedule::flat_concats(changes.graph()));
+    changes.apply(schedule::light_values(changes.graph()));
     changes.apply(schedule::views_first(changes.graph()));
     changes.apply(schedule::widen_sums(changes.graph(), target_of(options).kernel_shape()));
   }

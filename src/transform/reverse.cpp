@@ -8,6 +8,7 @@
 #include "ricci/op/table.h"
 #include "ricci/transform/error.h"
 
+#include "rewrite/changes.h"
 #include "rule/control/influence.h"
 #include "transform/bodies.h"
 #include "transform/expand_active.h"
@@ -35,6 +36,16 @@ Provenance gradient_of(const Node& node) {
   return p;
 }
 
+// What is computed twice would be differentiated twice, and each cotangent be carried back to where
+// both come from on its own. A value that is asked for counts for itself: then nothing is merged.
+PassResult merged(PassResult prepared, const std::vector<ValueId>& wrt) {
+  const auto is_leaf = [&](ValueId v) { return prepared.graph.node(v.node).is_leaf(); };
+  if (!std::ranges::all_of(wrt, is_leaf)) return prepared;
+  Change change = merge_common(prepared.graph);
+  if (!change) return prepared;
+  return {std::move(change->graph), prepared.map.then(change->map), true};
+}
+
 }  // namespace
 
 Reverse::Reverse(const Graph& forward, const std::vector<ValueId>& wrt,
@@ -42,6 +53,9 @@ Reverse::Reverse(const Graph& forward, const std::vector<ValueId>& wrt,
                  const std::vector<ValueId>& residuals)
     : wrt_(wrt), bodies_(body_transforms(saving)) {
   PassResult prepared = expand_for_vjp(forward, wrt, seeded);
+  std::vector<ValueId> asked_for = wrt;
+  for (ValueId& v : asked_for) v = prepared.map(v).value();
+  prepared = merged(std::move(prepared), asked_for);
   prepared_ = std::move(prepared.graph);
   to_prepared_ = std::move(prepared.map);
   for (ValueId& v : wrt_) v = to_prepared_(v).value();

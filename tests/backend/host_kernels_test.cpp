@@ -190,7 +190,13 @@ Cases large_cases() {
        .in = {T({90, 300}), Index({300}, 9)},
        .op = {1, 9},
        .dtypes = dtypes::floats | dtypes::ints | dtypes::complexes},
-      {.name = "narrow", .in = {T({20, 300, 3}), Index({300}, 400)}, .op = {1, 400}}});
+      {.name = "narrow", .in = {T({20, 300, 3}), Index({300}, 400)}, .op = {1, 400}},
+      // Parts of the updates have sums of their own: eight, and two for each of three slabs.
+      {.name = "parts",
+       .in = {T({140001}), Index({140001}, 11)},
+       .op = {0, 13},
+       .dtypes = dtypes::floats | dtypes::ints},
+      {.name = "slabs_in_parts", .in = {T({3, 20000, 2}), Index({20000}, 70)}, .op = {1, 70}}});
   add(std::vector<CaseOf<op::Scatter>>{
       {.name = "dense",
        .in = {T({5, 130}), T({300, 130}), Index({300}, 5)},

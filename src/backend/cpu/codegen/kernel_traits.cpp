@@ -77,7 +77,7 @@ int short_rows_for(const Kernel& kernel, const TargetInfo& target) {
   constexpr std::int64_t LongestOfMuchWork = 15;  // longer rows are read one by one, which costs
   constexpr std::int64_t MuchWork = 10;           // for an element
   constexpr std::int64_t LongestMoved = 6;        // sorting the lanes out takes the square of it
-  constexpr std::int64_t MostWork = 512;
+  constexpr std::int64_t MostWork = 1024;
   if (is_short_kernel(kernel) || !kernel.accumulators.empty() || kernel.kept != kernel.outer ||
       kernel.kept == 0 || draws_numbers(kernel)) {
     return 0;

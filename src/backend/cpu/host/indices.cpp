@@ -32,22 +32,15 @@ void require_exact(const HostArguments& call, std::size_t k) {
       });
 }
 
-// The first index that is not in [0, limit), or null. Looked for in blocks, in which nobody asks
-// after each of them.
-const std::int64_t* first_outside(const std::int64_t* indices, std::int64_t count,
-                                  std::int64_t limit) {
-  constexpr std::int64_t Block = 512;
-  const auto is_outside = [limit](std::int64_t i) { return (i < 0) | (i >= limit); };
-  for (std::int64_t first = 0; first < count; first += Block) {
-    const std::int64_t* const begin = indices + first;
-    const std::int64_t* const end = begin + std::min(Block, count - first);
-    std::int64_t outside = 0;
-    vectorised([&]() RICCI_INLINE {
-      for (const std::int64_t* i = begin; i != end; ++i) outside |= is_outside(*i);
-    });
-    if (outside != 0) return std::find_if(begin, end, is_outside);
-  }
-  return nullptr;
+bool in_range(const std::int64_t* indices, std::int64_t count, std::int64_t limit) {
+  bool outside = false;
+  vectorised([&]() RICCI_INLINE {
+    for (std::int64_t i = 0; i < count; ++i) {
+      outside |= indices[i] < 0;
+      outside |= indices[i] >= limit;
+    }
+  });
+  return !outside;
 }
 
 }  // namespace
@@ -57,19 +50,27 @@ std::int64_t exact_integer(const HostArguments& call, std::size_t k) {
   return read_integer(call.operands[k]);
 }
 
+// In blocks that are checked while they are in the nearest cache.
 void IndexOperand::read(std::int64_t limit) const {
+  constexpr std::int64_t Block = 2048;
   require_exact(call_, operand_);
-  numbers_.pack(call_.pool);
   const std::int64_t* indices = data();
   parallel_for(call_.pool, count_of(call_.operands[operand_].dims), grain_for(1),
                [&](std::int64_t begin, std::int64_t end) {
-                 const std::int64_t* const wrong =
-                     first_outside(indices + begin, end - begin, limit);
-                 if (wrong == nullptr) return;
-                 call_.fail(ErrorCode::IndexOutOfRange,
-                            fmt::format("index {} is outside [0, {})", *wrong, limit),
-                            "negative indices do not count from the end");
+                 for (std::int64_t at = begin; at < end; at += Block) {
+                   const std::int64_t last = std::min(end, at + Block);
+                   numbers_.pack(at, last);
+                   if (!in_range(indices + at, last - at, limit)) fail(indices + at, limit);
+                 }
                });
+}
+
+// Tells of the first of some indices that is out of range.
+void IndexOperand::fail(const std::int64_t* indices, std::int64_t limit) const {
+  while (*indices >= 0 && *indices < limit) ++indices;
+  call_.fail(ErrorCode::IndexOutOfRange,
+             fmt::format("index {} is outside [0, {})", *indices, limit),
+             "negative indices do not count from the end");
 }
 
 }  // namespace ricci::cpu

@@ -19,6 +19,8 @@ class IndexOperand {
   [[nodiscard]] const std::int64_t* data() const { return numbers_.data(); }
 
  private:
+  [[noreturn]] void fail(const std::int64_t* indices, std::int64_t limit) const;
+
   const HostArguments& call_;
   std::size_t operand_;
   NumberOperand<std::int64_t> numbers_;

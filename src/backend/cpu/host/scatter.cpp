@@ -13,6 +13,23 @@
 namespace ricci::cpu {
 namespace {
 
+// out[c] = Σ_i rows[order[i]][c], starting from 0.
+template <class T>
+void add_rows(T* out, const T* rows, std::int64_t row_size, const std::int64_t* order,
+              std::int64_t count, std::int64_t width) {
+  const T* first = rows + order[0] * row_size;
+  const T* second = rows + order[1] * row_size;
+  vectorised([&]() RICCI_INLINE {
+    for (std::int64_t c = 0; c < width; ++c) {
+      out[c] = add_wrapping(add_wrapping(T{}, first[c]), second[c]);
+    }
+    for (std::int64_t i = 2; i < count; ++i) {
+      const T* row = rows + order[i] * row_size;
+      for (std::int64_t c = 0; c < width; ++c) out[c] = add_wrapping(out[c], row[c]);
+    }
+  });
+}
+
 // out[c] = Σ_i rows[order[i]][c] for `count` rows. Long sums are made of blocks.
 template <class T>
 void sum_rows(T* out, const T* rows, std::int64_t row_size, const std::int64_t* order,
@@ -27,6 +44,10 @@ void sum_rows(T* out, const T* rows, std::int64_t row_size, const std::int64_t* 
       out[c] = element_cast<T>(add_wrapping(N{}, element_cast<N>(row[c])));
     }
     return;
+  }
+  // A few rows of the numbers they are summed in are added where the result is.
+  if constexpr (std::is_same_v<N, T>) {
+    if (count <= Block) return add_rows(out, rows, row_size, order, count, width);
   }
   for (std::int64_t at = 0; at < width; at += Columns) {
     const std::int64_t columns = std::min(Columns, width - at);
@@ -67,6 +88,7 @@ std::int64_t wide_bytes(const ArrayView& result) {
 class ScatterRows {
   // Rows of a few elements: to find what is added to each costs more than to add it.
   static constexpr std::int64_t Few = 8;
+  static constexpr std::int64_t RowsAhead = 8;
 
  public:
   ScatterRows(const HostArguments& call, Scratch& scratch)
@@ -74,17 +96,20 @@ class ScatterRows {
         split_(call.as<loop::Scatter>().out),
         empty_(count_of(call.results[0].dims) == 0),
         count_(call.as<loop::Scatter>().added),
-        indices_(call, 1, scratch),
-        updates_(call, 0, scratch),
         narrow_(!empty_ && split_.inner <= Few),
+        repeated_(narrow_ && is_one_element(call.operands[0])),
+        parts_(narrow_ ? parts_of_slab() : 1),
+        indices_(call, 1, scratch),
         starts_(scratch.take<std::int64_t>(empty_ || narrow_ ? 0 : split_.size + 1)),
         order_(scratch.take<std::int64_t>(narrow_ ? 0 : count_)),
-        sums_(scratch.take<std::byte>(narrow_ ? wide_bytes(call.results[0]) : 0)) {}
+        sums_(scratch.take<std::byte>(narrow_ ? wide_bytes(call.results[0]) * parts_ : 0)) {
+    if (!repeated_) updates_.emplace(call, 0, scratch);
+  }
 
   void run() const {
     indices_.read(split_.size);
     if (empty_) return;
-    updates_.pack(call_.pool);
+    if (updates_) updates_->pack(call_.pool);
     if (!narrow_) sort_by_row();
     with_element_type(call_.results[0].dtype, [&]<class T>() {
       if constexpr (!std::is_same_v<T, bool>) narrow_ ? write_slabs<T>() : write_rows<T>();
@@ -92,30 +117,73 @@ class ScatterRows {
   }
 
  private:
-  // All rows of an o at once, in numbers wide enough for any number of updates.
+  static bool is_one_element(const ArrayView& v) {
+    for (std::size_t a = 0; a < v.dims.size(); ++a) {
+      if (v.dims[a] != 1 && v.strides[a] != 0) return false;
+    }
+    return true;
+  }
+
+  // Into how many parts the updates of an o are cut, each with sums of its own: many, where there
+  // are few o, but the sums stay few beside the updates.
+  [[nodiscard]] std::int64_t parts_of_slab() const {
+    constexpr std::int64_t MostParts = 8;
+    constexpr std::int64_t UpdatesPerPart = 1 << 14;
+    constexpr std::int64_t UpdatesPerSum = 2;
+    const std::int64_t wanted = MostParts / std::max<std::int64_t>(split_.outer, 1);
+    const std::int64_t worth =
+        std::min(count_ * split_.inner / UpdatesPerPart, count_ / (UpdatesPerSum * split_.size));
+    return std::clamp<std::int64_t>(worth, 1, std::max<std::int64_t>(wanted, 1));
+  }
+
+  // All rows of an o at once, in numbers wide enough for any number of updates; then the parts of
+  // each are added up in their order.
   template <class T>
   void write_slabs() const {
     using N = Wide<T>;
     const std::int64_t size = split_.size * split_.inner;
-    const std::int64_t added = count_ * split_.inner;
-    auto* const all = reinterpret_cast<N*>(sums_);
-    parallel_for(call_.pool, split_.outer, grain_for(size + added),
+    const std::int64_t all = split_.outer * size;
+    auto* const sums = reinterpret_cast<N*>(sums_);
+    const std::int64_t each = (count_ + parts_ - 1) / parts_;
+    parallel_for(call_.pool, split_.outer * parts_, grain_for(size + each * split_.inner),
                  [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t o = begin; o < end; ++o) {
-                     N* const sums = all + o * size;
-                     std::fill_n(sums, size, N{});
-                     add_slab(sums, updates_.template as<T>() + o * added);
-                     write_numbers(call_.results[0], o * size, size, sums);
+                   for (std::int64_t i = begin; i < end; ++i) {
+                     const std::int64_t part = i % parts_;
+                     const std::int64_t o = i / parts_;
+                     N* const own = sums + part * all + o * size;
+                     std::fill_n(own, size, N{});
+                     add_slab<N, T>(own, o, std::min(count_, part * each),
+                                    std::min(count_, (part + 1) * each));
+                     if (parts_ == 1) write_numbers(call_.results[0], o * size, size, own);
                    }
                  });
+    if (parts_ == 1) return;
+    parallel_for(call_.pool, all, grain_for(parts_), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t part = 1; part < parts_; ++part) {
+        const N* const more = sums + part * all;
+        for (std::int64_t i = begin; i < end; ++i) sums[i] = add_wrapping(sums[i], more[i]);
+      }
+      write_numbers(call_.results[0], begin, end - begin, sums + begin);
+    });
   }
 
+  // The updates [begin, end) of an o.
   template <class N, class T>
-  void add_slab(N* sums, const T* updates) const {
+  void add_slab(N* sums, std::int64_t o, std::int64_t begin, std::int64_t end) const {
     const std::int64_t* const indices = indices_.data();
+    if (begin == end) return;
     with_width<Few>(split_.inner, [&]<std::int64_t Width>() {
       vectorised([&]() RICCI_INLINE {
-        for (std::int64_t k = 0; k < count_; ++k) {
+        if (repeated_) {
+          const auto update = element_cast<N>(*call_.operands[0].as<T>());
+          for (std::int64_t k = begin; k < end; ++k) {
+            N* const row = sums + indices[k] * Width;
+            for (std::int64_t t = 0; t < Width; ++t) row[t] = add_wrapping(row[t], update);
+          }
+          return;
+        }
+        const T* const updates = updates_->template as<T>() + o * count_ * Width;
+        for (std::int64_t k = begin; k < end; ++k) {
           N* const row = sums + indices[k] * Width;
           const T* const update = updates + k * Width;
           for (std::int64_t t = 0; t < Width; ++t) {
@@ -169,12 +237,26 @@ class ScatterRows {
       T* const to = out + first_of(i);
       if (added > 0) {
         const T* updates =
-            updates_.template as<T>() + row / split_.size * count_ * split_.inner + first;
+            updates_->template as<T>() + row / split_.size * count_ * split_.inner + first;
+        const std::int64_t ahead = std::min(count_, starts_[r + 1] + RowsAhead);
+        for (std::int64_t k = starts_[r] + RowsAhead; k < ahead; ++k) {
+          prefetch(updates + order_[k] * split_.inner, length);
+        }
         sum_rows(to, updates, split_.inner, order_ + starts_[r], added, length);
       } else if (!few) {
         zero(to, to + length);
       }
     }
+  }
+
+  // Rows that are added soon lie anywhere: what is asked for now is there by then.
+  template <class T>
+  static void prefetch(const T* row, std::int64_t length) {
+    constexpr std::int64_t Line = 64;
+    constexpr std::int64_t MostBytes = 8 * Line;
+    const auto* bytes = reinterpret_cast<const char*>(row);
+    const std::int64_t count = std::min(length * static_cast<std::int64_t>(sizeof(T)), MostBytes);
+    for (std::int64_t at = 0; at < count; at += Line) __builtin_prefetch(bytes + at);
   }
 
   template <class T>
@@ -186,9 +268,11 @@ class ScatterRows {
   AxisSplit split_;
   bool empty_;  ///< rows without elements, of which there may be any number
   std::int64_t count_;
-  IndexOperand indices_;
-  DenseOperand updates_;
   bool narrow_;
+  bool repeated_;  ///< narrow, and all updates are one element
+  std::int64_t parts_;
+  IndexOperand indices_;
+  std::optional<DenseOperand> updates_;
   std::int64_t* starts_;
   std::int64_t* order_;
   std::byte* sums_;
@@ -222,6 +306,7 @@ class ScatterEach {
     constexpr std::int64_t Columns = 64;
     if (to_.inner == 1 && to_.size <= LongestLine) return scatter_lines<T>();
     auto* sums = reinterpret_cast<N*>(sums_);
+    if (to_.inner == 1) return scatter_long_lines<T>(sums);
     const std::int64_t blocks = (to_.inner + Columns - 1) / Columns;
     parallel_for(call_.pool, to_.outer * blocks, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
@@ -263,6 +348,18 @@ class ScatterEach {
                        }
                      }
                    });
+                 });
+  }
+
+  template <class T, class N>
+  void scatter_long_lines(N* sums) const {
+    parallel_for(call_.pool, to_.outer, grain_for(to_.size + from_.size),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t o = begin; o < end; ++o) {
+                     add_line(updates_.as<T>(), o, sums + o * to_.size);
+                   }
+                   write_numbers(call_.results[0], begin * to_.size, (end - begin) * to_.size,
+                                 sums + begin * to_.size);
                  });
   }
 

@@ -91,6 +91,10 @@ class NumberOperand {
   void pack(ThreadPool& pool) const {
     if (copied_) pack_numbers(from_, copy_, pool);
   }
+  /// Elements [begin, end) alone.
+  void pack(std::int64_t begin, std::int64_t end) const {
+    if (copied_) read_numbers(from_, begin, end - begin, copy_ + begin);
+  }
   [[nodiscard]] const N* data() const { return copied_ ? copy_ : from_.as<const N>(); }
 
  private:
