@@ -6,8 +6,8 @@
 # ricci_bench_cuda: the workloads on a GPU, from bench/cuda.
 
 file(GLOB workload_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/workloads/*.cpp")
-find_package(nlohmann_json REQUIRED)
 if(RICCI_BACKEND_CUDA)
+  find_package(nlohmann_json REQUIRED)
   file(GLOB cuda_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/cuda/*.cpp")
   add_executable(ricci_bench_cuda ${cuda_sources} ${workload_sources})
   ricci_target(ricci_bench_cuda)
@@ -22,6 +22,7 @@ if(NOT RICCI_BACKEND_CPU) # what the others measure
 endif()
 
 find_package(benchmark REQUIRED)
+find_package(nlohmann_json REQUIRED)
 
 file(GLOB_RECURSE ir_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/ir/*.cpp")
 add_executable(ricci_bench_ir ${ir_sources})

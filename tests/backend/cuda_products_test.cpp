@@ -182,10 +182,10 @@ TEST_F(BackendEmulatedProducts, AreThoseOfTheReference) {
 }
 
 TEST_F(BackendEmulatedProducts, DoWhatTheKernelBehindThemDoes) {
-  const CompiledGraph once = compile(layer_graph({}), cuda_device());
   for (const DType dtype : {DType::F32, DType::F16, DType::BF16}) {
     for (const Behind behind : {Behind::Nothing, Behind::Relu, Behind::Gelu, Behind::ExactGelu}) {
       for (int which = 0; which < 8; ++which) {
+        if (dtype == DType::F16 && which != 1) continue;  // as bf16
         Layer l{.dtype = dtype, .behind = behind};
         l.bias = (which & 1) != 0;
         l.added = (which & 2) != 0;

@@ -464,7 +464,7 @@ void plan_tensor_forward(PlanBuilder& builder, const loop::Attention& a,
   // Without a second result its pointer is that of the first.
   if (!has_lse) code += "  lse = nullptr;\n";
   builder.launch(tensor_blocks(a.batch * a.heads, a.queries), TensorThreads, in,
-                 code + "  " + std::string(ForwardTensors), names);
+                 fmt::format("{}  {}", code, ForwardTensors), names);
 }
 
 void plan_tensor_backward(PlanBuilder& builder, const loop::Attention& a,
@@ -484,7 +484,7 @@ void plan_tensor_backward(PlanBuilder& builder, const loop::Attention& a,
   first.push_back({rows, DType::F32, "rows", true});
   first.push_back({result(0), dtype, "dq", true});
   builder.launch(tensor_blocks(a.batch * a.heads, a.queries), TensorThreads, first,
-                 std::string(OwnQueries) + "  " + std::string(RowsTensors),
+                 fmt::format("{}  {}", OwnQueries, RowsTensors),
                  fmt::format("#define KNOWN {}\n#define KNOWN_LSE H({})\n", known,
                              known ? from_stored(lse, "lse[number]") : "0") +
                      names);

@@ -120,7 +120,7 @@ class Reader {
   }
 
   [[nodiscard]] static std::optional<Summed> sum(const std::optional<Summed>& a,
-                                               const std::optional<Summed>& b) {
+                                                 const std::optional<Summed>& b) {
     if (!a || !b) return std::nullopt;
     const bool plain =
         a->function == Epilogue::Function::None && b->function == Epilogue::Function::None;
@@ -129,9 +129,9 @@ class Reader {
     if (!plain || both) return std::nullopt;
     const Summed& has_bias = a->bias >= 0 ? *a : *b;
     return Summed{.product = a->product || b->product,
-                .bias = has_bias.bias,
-                .bias_offset = has_bias.bias_offset,
-                .added = std::max(a->added, b->added)};
+                  .bias = has_bias.bias,
+                  .bias_offset = has_bias.bias_offset,
+                  .added = std::max(a->added, b->added)};
   }
 
   [[nodiscard]] std::optional<Summed> applied(const Instr& i) const {
