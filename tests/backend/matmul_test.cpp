@@ -356,6 +356,26 @@ TEST(BackendMatmulTiles, LargerShapesAreCutAndStayRight) {
   }
 }
 
+// Few rows and a transposed matrix: these rows are turned, not the matrix.
+TEST(BackendMatmulTiles, FewRowsMeetATransposedMatrix) {
+  for (const std::int64_t m : {5, 8, 31, 33, 64}) {
+    for (const Order a : {Order::Rows, Order::Gaps, Order::Reversed}) {
+      check<float>({.m = m, .n = 131, .k = 563, .a = a, .b = Order::Columns});
+      check<double>({.batch = {3}, .m = m, .n = 140, .k = 133, .a = a, .b = Order::Columns});
+      check<float>({.batch = {3},
+                    .m = m,
+                    .n = 140,
+                    .k = 133,
+                    .a = a,
+                    .b = Order::Columns,
+                    .c = Order::Gaps,
+                    .a_shared = {true}});
+    }
+    check<std::int64_t>({.m = m, .n = 300, .k = 131, .b = Order::Columns});
+    check<float>({.m = m, .n = 300, .k = 131, .b = Order::Columns, .accumulate = true});
+  }
+}
+
 // Several tiles down and across, and more than one block of the depth, at sizes no strip divides.
 TEST(BackendMatmulTiles, ManyTilesAndBlocksOfTheDepthStayRight) {
   for (const Order a : {Order::Rows, Order::Columns}) {
@@ -517,6 +537,29 @@ TEST(BackendVectorKernels, ProductsAreRightInEveryTable) {
             }
             ASSERT_EQ(c[static_cast<std::size_t>(i * n + j)], sum) << kernels->name << i << j;
           }
+        }
+      }
+    }
+  }
+}
+
+TEST(BackendVectorKernels, MatricesAreTurnedInEveryTable) {
+  for (const VectorKernels* kernels : {&vector_base::kernels, &vector_kernels()}) {
+    for (const auto& [rows, columns, width] : std::vector<std::array<std::int64_t, 3>>{
+             {1, 1, 1}, {16, 16, 16}, {33, 50, 48}, {64, 17, 64}, {5, 40, 5}}) {
+      const std::int64_t from_row = columns + 3;
+      const std::int64_t to_row = width + 1;
+      std::vector<float> from(static_cast<std::size_t>(rows * from_row));
+      for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i + 1);
+      std::vector<float> to(static_cast<std::size_t>(columns * to_row), -1.0F);
+      kernels->f32.panels.turn(from.data(), from_row, rows, columns, to.data(), to_row, width);
+      for (std::int64_t k = 0; k < columns; ++k) {
+        for (std::int64_t j = 0; j < to_row; ++j) {
+          const float expected = j >= width  ? -1.0F  // not touched
+                                 : j >= rows ? 0.0F
+                                             : from[static_cast<std::size_t>(j * from_row + k)];
+          ASSERT_EQ(to[static_cast<std::size_t>(k * to_row + j)], expected)
+              << kernels->name << " " << k << " " << j;
         }
       }
     }
