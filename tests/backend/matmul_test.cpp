@@ -1,10 +1,8 @@
 #include "backend/cpu/structured/matmul.h"
 
 #include <array>
-#include <bit>
 #include <cmath>
 #include <complex>
-#include <limits>
 #include <random>
 #include <vector>
 
