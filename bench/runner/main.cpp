@@ -7,6 +7,7 @@
 //    "transforms": [["grad", ["x", "w"]]]}
 //   {"cmd": "time", "reps": 5, "inner": 1}
 //   {"cmd": "outputs", "path": "outputs.npz"}
+//   {"cmd": "text", "workload": "mlp_train"}        its program, as `ricci bench` reads it
 //   {"cmd": "bandwidth"}        {"cmd": "list"}        {"cmd": "compile_gpt2", "layers": 12}
 //
 // `time` and `outputs` are about the workload prepared last. An answer to a request that cannot be
@@ -19,6 +20,8 @@
 #include <vector>
 
 #include <nlohmann/json.hpp>
+
+#include "ricci/ir/text.h"
 
 #include "runner/bandwidth.h"
 #include "runner/executor.h"
@@ -37,6 +40,7 @@ class Server {
   json answer(const json& request) {
     const std::string command = request.at("cmd");
     if (command == "list") return list();
+    if (command == "text") return text(request);
     if (command == "feeds") return feeds(request);
     if (command == "prepare") return prepare(request);
     if (command == "types_of_text") return types_of_text(request);
@@ -80,6 +84,10 @@ class Server {
     json names = json::array();
     for (const WorkloadEntry& entry : all_workloads()) names.push_back(entry.name);
     return {{"workloads", names}};
+  }
+
+  static json text(const json& request) {
+    return {{"text", print(entry_of(request).build(scale_of(request)).graph)}};
   }
 
   static json feeds(const json& request) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "ricci/build/spectrum.h"
 #include "ricci/compiler/schedule/verify.h"
 #include "ricci/runtime/compiled_graph.h"
 #include "ricci/runtime/device.h"
@@ -266,6 +267,46 @@ TEST(BackendAttached, WhatComesBeforeAConvolution) {
       g.set_outputs({relu(y)});
       expect_same_bits(g, 1, 1);
     }
+  }
+}
+
+// Windows, and what becomes of spectra: lengths that are transformed in registers, as columns side
+// by side, in passes and by a convolution; rows that are of no use to tiles, and along other axes.
+TEST(BackendAttached, WindowsAndSpectra) {
+  for (const auto& [length, lines] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+           {512, 150}, {16, 300}, {100, 70}, {1009, 5}, {4096, 9}, {20000, 9}, {30000, 2}}) {
+    for (const DType dtype : {DType::F32, DType::F64, DType::BF16}) {
+      Graph g(fmt::format("window_{}_{}_{}", name(dtype), length, lines));
+      const Value x = g.input("x", {dtype, {3, lines, length}});
+      const Value bins = rfft(x * g.param("w", {dtype, {length}}));
+      g.set_outputs({dtype == DType::BF16 ? bins : bins * conjugate(bins)});
+      expect_same_bits(g, dtype == DType::BF16 ? 0 : 1, 1);
+    }
+    Graph g(fmt::format("complex_{}_{}", length, lines));
+    const Value z = g.input("z", {DType::C64, {lines, length}});
+    g.set_outputs({fft(z * g.param("w", {DType::C64, {length}})) * 0.5});
+    expect_same_bits(g, 1, 1);
+  }
+  Graph g("frames");
+  const Value frames = frame(g.input("x", f32({2, 4000})), {.frame_len = 256, .hop = 64});
+  g.set_outputs({rfft(frames * g.param("w", f32({256}))), frames * g.param("v", f32({256}))});
+  expect_same_bits(g, 0, 1);
+}
+
+// What is made in a thread's own room is looked at all the same.
+TEST(BackendAttached, InfinitiesBeforeATransformAreFound) {
+  Graph g("window");
+  const Value x = g.input("x", f32({40, 64}));
+  g.set_outputs({rfft(log(x))});
+  const CompiledGraph f = compile(g);
+  ASSERT_EQ(attached(f.program(), &CallStep::before), 1U);
+  const Feeds ones = {{"x", Tensor::splat(f32({40, 64}), 1)}};
+  EXPECT_NO_THROW((void)f.run(ones, {.check_finite = true}));
+  try {
+    (void)f.run({{"x", Tensor::zeros(f32({40, 64}))}}, {.check_finite = true});
+    FAIL() << "the logarithm of 0 passed";
+  } catch (const UserError& e) {
+    EXPECT_TRUE(e.diagnostic().message.starts_with("log makes an infinity")) << e.what();
   }
 }
 

@@ -226,5 +226,44 @@ TEST(BackendLargeEigenproblems, RepeatedClusteredAndSeparateValues) {
   }
 }
 
+// Large matrices are made bidiagonal, and their vectors turned back by all threads: square ones,
+// higher and wider ones; with a rank that is not full, repeated values, and nothing but zeros.
+TEST(BackendLargeSingularValues, AnyRankAndShapeOnAnyThreads) {
+  if (!has_device("cpu")) GTEST_SKIP() << "there is no CPU back end";
+  for (const auto& [rows, columns] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+           {130, 130}, {97, 180}, {180, 97}, {70, 211}, {211, 70}}) {
+    for (const DType dtype : {DType::F32, DType::F64}) {
+      SCOPED_TRACE(fmt::format("{} {} by {}", name(dtype), rows, columns));
+      const std::int64_t count = rows * columns;
+      const std::vector<double> noise = random_tensor(3, f64({count}), -1, 1).numbers<double>();
+      std::vector<double> numbers(static_cast<std::size_t>(4 * count), 0.0);  // the last: zeros
+      for (std::int64_t i = 0; i < count; ++i) {
+        const auto at = [&](std::int64_t which) -> double& {
+          return numbers[static_cast<std::size_t>(which * count + i)];
+        };
+        const auto row = static_cast<std::size_t>(i / columns);
+        const auto column = static_cast<std::size_t>(i % columns);
+        at(0) = noise[static_cast<std::size_t>(i)];
+        at(1) = noise[row] * noise[500 + column];
+        at(2) = row == column ? 2 : 0;
+      }
+      const Type type{dtype, {4, rows, columns}};
+      Graph g;
+      const Value a = g.input("a", type);
+      const auto [u, s, vh] = svd(a);
+      g.set_outputs(
+          {u, s, vh, matmul(u * as_row(s), vh) - a, excess(u), excess(conjugate_transposed(vh))});
+      const Feeds feeds = {{"a", Tensor::from_numbers<double>(type, numbers)}};
+      const std::vector<Tensor> one = compile(g, Device::cpu(1)).run(feeds);
+      const double tolerance = dtype == DType::F64 ? 2e-12 : 2e-4;
+      for (const std::size_t rest : {3, 4, 5}) EXPECT_LE(largest(one[rest]), tolerance) << rest;
+      for (const int threads : {2, 3}) {
+        const std::vector<Tensor> more = compile(g, Device::cpu(threads)).run(feeds);
+        for (const std::size_t r : {0, 1, 2}) EXPECT_TRUE(more[r].identical(one[r])) << threads;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ricci::testing

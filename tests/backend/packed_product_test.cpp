@@ -110,6 +110,27 @@ TEST(BackendPackedProduct, ExpertsOfManyBlocksAgreeOnAnyThreads) {
 }
 
 // Rounded to 8 bits: the same integers whether they are multiplied as such or as floats.
+// So many rows that the weight is decoded more than once, and numbers of them that fill no vector.
+TEST(BackendPackedProduct, ManyRowsAgreeOnAnyThreads) {
+  for (const DType dtype : {DType::F32, DType::F64}) {
+    for (const auto& [rows, n] :
+         std::vector<std::pair<std::int64_t, std::int64_t>>{{9, 64}, {70, 131}, {541, 67}}) {
+      SCOPED_TRACE(fmt::format("{} rows {} n {}", name(dtype), rows, n));
+      const Tensor w = packed(quant::Format::Q4K, 768, n);
+      Graph g("packed");
+      const Type x{dtype, {rows, 768}};
+      g.set_outputs({dequant_matmul(g.input("x", x), g.param("w", w.type()), {.scheme = "q4_k"})});
+      const Feeds feeds = {{"x", random_tensor(1, x)}, {"w", w}};
+      expect_agreement_everywhere(g, feeds);
+      if (!has_device("cpu")) continue;
+      const Tensor one = compile(g, Device::cpu(1)).run(feeds)[0];
+      for (const int threads : {2, 3, 8}) {
+        EXPECT_TRUE(compile(g, Device::cpu(threads)).run(feeds)[0].identical(one)) << threads;
+      }
+    }
+  }
+}
+
 TEST(BackendPackedProduct, ActivationsInInt8Agree) {
   for (const quant::FormatInfo& f : quant::all_formats()) {
     if (f.block_length == 1) continue;

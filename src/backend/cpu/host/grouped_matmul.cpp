@@ -143,8 +143,10 @@ class Room {
   void provide_for(const Routing& routing, const F& shape_for) {
     const std::int64_t most = routing.products();
     if (most == 0) return;
-    // Methods change up to a few rows; from there on a product takes the more the larger it is.
+    // Methods change up to a few rows, and where rows are no longer turned; from there on a product
+    // takes the more the larger it is.
     constexpr std::int64_t LastChange = 33;
+    include(shape_for(std::min(most, MatmulPlan::TurnedRows)));
     for (std::int64_t n = 1; n <= std::min(most, LastChange); ++n) include(shape_for(n));
     for (std::int64_t n = LastChange; n < most; n *= 2) include(shape_for(n));
     include(shape_for(most));

@@ -50,6 +50,13 @@ extern "C" {
   void prefix##gemm_(const char* transa, const char* transb, const blasint* m, const blasint* n,   \
                      const blasint* k, const T* alpha, const T* a, const blasint* lda, const T* b, \
                      const blasint* ldb, const T* beta, T* c, const blasint* ldc);                 \
+  void prefix##geqrf_(const blasint* rows, const blasint* columns, T* a, const blasint* lda,       \
+                      T* tau, T* work, const blasint* lwork, blasint* info);                       \
+  void prefix##gebrd_(const blasint* rows, const blasint* columns, T* a, const blasint* lda, T* d, \
+                      T* e, T* tauq, T* taup, T* work, const blasint* lwork, blasint* info);       \
+  void prefix##bdsdc_(const char* uplo, const char* compq, const blasint* n, T* d, T* e, T* u,     \
+                      const blasint* ldu, T* vt, const blasint* ldvt, T* q, blasint* iq, T* work,  \
+                      blasint* iwork, blasint* info);                                              \
   void prefix##gesdd_(const char* jobz, const blasint* rows, const blasint* columns, T* a,         \
                       const blasint* lda, T* s, T* u, const blasint* ldu, T* vt,                   \
                       const blasint* ldvt, T* work, const blasint* lwork, blasint* iwork,          \

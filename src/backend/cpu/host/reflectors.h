@@ -9,23 +9,36 @@
 
 namespace ricci::cpu {
 
-/// z becomes Q z, both column by column, Q = H₀ H₁ … of a tridiagonal reduction's lower triangle:
-/// H_j = 1 - τ_j v_j v_jᵀ, v_j is 0 up to row j, 1 in the next, and below the diagonal of a behind.
-/// Reflectors are applied in blocks, H_j … H_{j+b-1} = 1 - V T Vᵀ.
+/// Where reflectors are kept and what they change. H_j = 1 - τ_j v_j v_jᵀ; v_j is 0 up to row
+/// j + shift, where it is 1; number r of it behind that is at j·step + r·stride.
+struct ReflectorShape {
+  std::int64_t rows = 0;   ///< of z, and numbers of a v
+  std::int64_t count = 0;  ///< reflectors, of which the last changes a row at least
+  std::int64_t shift = 0;
+  std::int64_t step = 0;
+  std::int64_t stride = 1;
+  std::int64_t columns = 0;  ///< of z
+  std::int64_t z_row = 1;    ///< from one row of z to the next, and from column to column
+  std::int64_t z_column = 0;
+};
+
+/// z becomes Q z, Q = H₀ H₁ …. Reflectors are applied in blocks, H_j … H_{j+b-1} = 1 - V T Vᵀ.
 template <class F>
 class Reflectors {
  public:
-  Reflectors(std::int64_t n, Scratch& scratch) : n_(n) {
-    const std::int64_t last = (n_ - 2) / Block * Block;
+  Reflectors(const ReflectorShape& shape, Scratch& scratch) : shape_(shape) {
+    const std::int64_t last = (shape.count - 1) / Block * Block;
     std::int64_t bytes = 0;
-    for (std::int64_t first = last; first >= 0; first -= Block) {
-      blocks_.emplace_back(n_, first);
-      bytes = std::max(
-          {bytes, blocks_.back().onto.scratch_bytes(), blocks_.back().back.scratch_bytes()});
+    for (std::int64_t first = last; first >= 0 && shape.count > 0; first -= Block) {
+      const Step& s = blocks_.emplace_back(shape, first);
+      for (const MatmulPlan* plan : {&s.among, &s.combined, &s.onto, &s.back}) {
+        bytes = std::max(bytes, plan->scratch_bytes());
+        thread_bytes_ = std::max(thread_bytes_, plan->thread_bytes());
+      }
     }
-    v_ = scratch.take<F>(n_ * Block);
-    y_ = scratch.take<F>(n_ * Block);
-    w_ = scratch.take<F>(n_ * Block);
+    v_ = scratch.take<F>(shape.rows * Block);
+    y_ = scratch.take<F>(shape.rows * Block);
+    w_ = scratch.take<F>(shape.columns * Block);
     t_ = scratch.take<F>(Block * Block);
     gram_ = scratch.take<F>(Block * Block);
     matmul_ = scratch.take<std::byte>(bytes);
@@ -40,7 +53,7 @@ class Reflectors {
       s.among.run(pool, v_, v_, gram_, matmul_);
       combine(s.count, tau + s.first);
       s.combined.run(pool, v_, t_, y_, matmul_);
-      F* rows = z + s.first + 1;
+      F* rows = z + (s.first + shape_.shift) * shape_.z_row;
       s.onto.run(pool, v_, rows, w_, matmul_);
       s.back.run(pool, y_, w_, rows, matmul_);
     }
@@ -58,10 +71,10 @@ class Reflectors {
     MatmulPlan onto;      ///< w = Vᵀ z
     MatmulPlan back;      ///< z += y w
 
-    Step(std::int64_t n, std::int64_t f)
+    Step(const ReflectorShape& q, std::int64_t f)
         : first(f),
-          count(std::min(Block, n - 1 - f)),
-          rows(n - 1 - f),
+          count(std::min(Block, q.count - f)),
+          rows(q.rows - q.shift - f),
           among({.dtype = dtype_of<F>,
                  .m = count,
                  .n = count,
@@ -74,50 +87,52 @@ class Reflectors {
                     .n = count,
                     .k = count,
                     .a = {.row = count, .column = 1},
-                    .b = {.row = count, .column = 1},
+                    .b = {.row = 1, .column = count},
                     .c = {.row = count, .column = 1}}),
           onto({.dtype = dtype_of<F>,
                 .m = count,
-                .n = n,
+                .n = q.columns,
                 .k = rows,
                 .a = {.row = 1, .column = count},
-                .b = {.row = 1, .column = n},
-                .c = {.row = n, .column = 1}}),
+                .b = {.row = q.z_row, .column = q.z_column},
+                .c = {.row = q.columns, .column = 1}}),
           back({.dtype = dtype_of<F>,
                 .m = rows,
-                .n = n,
+                .n = q.columns,
                 .k = count,
                 .a = {.row = count, .column = 1},
-                .b = {.row = n, .column = 1},
-                .c = {.row = 1, .column = n},
+                .b = {.row = q.columns, .column = 1},
+                .c = {.row = q.z_row, .column = q.z_column},
                 .accumulate = true}) {}
   };
 
   // V, row by row.
   void gather(const Step& s, const F* a) const {
     for (std::int64_t c = 0; c < s.count; ++c) {
-      const F* column = a + (s.first + c) * n_ + s.first + 1;
+      const F* from = a + (s.first + c) * shape_.step + (s.first + shape_.shift) * shape_.stride;
       for (std::int64_t r = 0; r < s.rows; ++r) {
-        v_[r * s.count + c] = r < c ? F(0) : r == c ? F(1) : column[r];
+        v_[r * s.count + c] = r < c ? F(0) : r == c ? F(1) : from[r * shape_.stride];
       }
     }
   }
 
   // -T, with T upper triangular, column after column:
   //   T[i, i] = τ_i, T[:i, i] = -τ_i T[:i, :i] (Vᵀ v_i)[:i]
+  // Columns lie one behind the other, so that each is added to the next in vectors.
   void combine(std::int64_t n, const F* tau) const {
     std::fill(t_, t_ + n * n, F(0));
     for (std::int64_t i = 0; i < n; ++i) {
-      t_[i * n + i] = -tau[i];
-      for (std::int64_t p = 0; p < i; ++p) {
-        F sum(0);
-        for (std::int64_t q = p; q < i; ++q) sum += t_[p * n + q] * gram_[q * n + i];
-        t_[p * n + i] = -tau[i] * sum;
+      F* column = t_ + i * n;
+      for (std::int64_t q = 0; q < i; ++q) {
+        const F* before = t_ + q * n;
+        const F factor = -tau[i] * gram_[q * n + i];
+        for (std::int64_t p = 0; p <= q; ++p) column[p] += before[p] * factor;
       }
+      column[i] = -tau[i];
     }
   }
 
-  std::int64_t n_;
+  ReflectorShape shape_;
   std::vector<Step> blocks_;
   std::int64_t thread_bytes_ = 0;
   F* v_ = nullptr;

@@ -57,7 +57,11 @@ class EighKernel {
         real_work_(scratch.take<R>(real_size_)),
         integers_(scratch.take<blasint>(integers_size_)) {
     if constexpr (!Complex) {
-      if (is_large()) reflectors_.emplace(n_, scratch);
+      if (!is_large()) return;
+      reflectors_.emplace(
+          ReflectorShape{
+              .rows = n_, .count = n_ - 1, .shift = 1, .step = n_, .columns = n_, .z_column = n_},
+          scratch);
     }
   }
 
@@ -183,37 +187,99 @@ class SvdKernel {
         s_(scratch.take<R>(m_.tiles() * k_)),
         work_(scratch.take<F>(work_size_)),
         real_work_(scratch.take<R>(Complex ? real_size() : 0)),
-        integers_(scratch.take<blasint>(8 * k_)) {}
+        integers_(scratch.take<blasint>(8 * k_)) {
+    if constexpr (!Complex) {
+      if (is_large()) plan_reflectors(scratch);
+    }
+  }
+
+  [[nodiscard]] std::int64_t thread_bytes() const {
+    std::int64_t bytes = 0;
+    for (const auto* part : {&left_, &right_, &outer_}) {
+      if (*part) bytes = std::max(bytes, (*part)->thread_bytes());
+    }
+    return bytes;
+  }
 
   void run() const {
     if (k_ == 0) return;
-    m_.for_each([&](std::int64_t b, std::int64_t tile) {
-      F* a = a_ + tile * m_.size();
-      F* u = u_ + tile * m_.rows() * k_;
-      F* vh = vh_ + tile * k_ * m_.columns();
-      R* s = s_ + tile * k_;
-      if (!m_.read(b, a) || !decompose(a, u, s, vh)) {
-        m_.write_nan(0, b, m_.rows() * k_);
-        m_.write_nan(1, b, k_);
-        m_.write_nan(2, b, k_ * m_.columns());
-        return;
-      }
-      m_.write(1, b, k_, s);
-      if (!has_vectors()) return;
-      for (std::int64_t k = 0; k < k_; ++k) turn(u, vh, k);
-      m_.write(0, b, m_.rows() * k_, u);
-      m_.write(2, b, k_ * m_.columns(), vh);
-    });
+    if (left_ && has_vectors()) {  // the pool works on one matrix at a time
+      for (std::int64_t b = 0; b < m_.count(); ++b) run_one(b, 0);
+      return;
+    }
+    m_.for_each([&](std::int64_t b, std::int64_t tile) { run_one(b, tile); });
   }
 
  private:
   [[nodiscard]] bool has_vectors() const { return m_.wants(0) || m_.wants(2); }
+  [[nodiscard]] std::int64_t longer() const { return std::max(m_.rows(), m_.columns()); }
+  // Whoever asks for room does not know yet which results are wanted.
+  [[nodiscard]] bool is_large() const { return k_ > SmallMatrix; }
+  // Long thin matrices become triangles first.
+  [[nodiscard]] bool is_thin() const { return longer() >= 2 * k_; }
   [[nodiscard]] std::int64_t real_size() const {
-    const std::int64_t longer = std::max(m_.rows(), m_.columns());
-    return std::max(5 * k_ * k_ + 7 * k_, 2 * longer * k_ + 2 * k_ * k_ + k_);
+    return std::max(5 * k_ * k_ + 7 * k_, 2 * longer() * k_ + 2 * k_ * k_ + k_);
+  }
+
+  // The reduction leaves an upper bidiagonal matrix of one that has no more columns than rows, as
+  // the library sees it, and a lower one of others.
+  void plan_reflectors(Scratch& scratch) {
+    const std::int64_t rows = m_.columns();
+    const std::int64_t columns = m_.rows();
+    const std::int64_t own_rows = is_thin() ? k_ : rows;
+    const std::int64_t own_columns = is_thin() ? k_ : columns;
+    const std::int64_t lower = own_rows < own_columns ? 1 : 0;
+    left_.emplace(ReflectorShape{.rows = own_rows,
+                                 .count = k_ - lower,
+                                 .shift = lower,
+                                 .step = own_rows,
+                                 .columns = k_,
+                                 .z_column = rows},
+                  scratch);
+    right_.emplace(ReflectorShape{.rows = own_columns,
+                                  .count = k_ - 1 + lower,
+                                  .shift = 1 - lower,
+                                  .step = 1,
+                                  .stride = own_rows,
+                                  .columns = k_,
+                                  .z_row = k_,
+                                  .z_column = 1},
+                   scratch);
+    if (!is_thin()) return;
+    triangle_ = scratch.take<F>(k_ * k_);
+    const bool high = rows > columns;
+    outer_.emplace(ReflectorShape{.rows = longer(),
+                                  .count = k_,
+                                  .step = high ? rows : 1,
+                                  .stride = high ? 1 : rows,
+                                  .columns = k_,
+                                  .z_row = high ? 1 : k_,
+                                  .z_column = high ? rows : 1},
+                   scratch);
+  }
+
+  void run_one(std::int64_t b, std::int64_t tile) const {
+    F* a = a_ + tile * m_.size();
+    F* u = u_ + tile * m_.rows() * k_;
+    F* vh = vh_ + tile * k_ * m_.columns();
+    R* s = s_ + tile * k_;
+    if (!m_.read(b, a) || !decompose(a, u, s, vh)) {
+      m_.write_nan(0, b, m_.rows() * k_);
+      m_.write_nan(1, b, k_);
+      m_.write_nan(2, b, k_ * m_.columns());
+      return;
+    }
+    m_.write(1, b, k_, s);
+    if (!has_vectors()) return;
+    turn(u, vh);
+    m_.write(0, b, m_.rows() * k_, u);
+    m_.write(2, b, k_ * m_.columns(), vh);
   }
 
   bool decompose(F* a, F* u, R* s, F* vh) const {
+    if constexpr (!Complex) {
+      if (left_ && has_vectors()) return decompose_large(a, u, s, vh);
+    }
     const blasint rows = m_.counted(m_.columns());
     const blasint columns = m_.counted(m_.rows());
     const blasint kept = m_.counted(k_);
@@ -232,13 +298,100 @@ class SvdKernel {
     return info == 0;
   }
 
-  // Column k of u such that its phase is the one that is agreed on, and row k of vh the other way.
-  void turn(F* u, F* vh, std::int64_t k) const {
-    const F by = phase_of(u + k, m_.rows(), k_);
-    if (by == F(1)) return;
-    for (std::int64_t i = 0; i < m_.rows(); ++i) u[i * k_ + k] *= conjugate_of(by);
-    F* row = vh + k * m_.columns();
-    for (std::int64_t j = 0; j < m_.columns(); ++j) row[j] *= by;
+  // The same in its parts: to a bidiagonal matrix, its vectors, and those turned back by the pool.
+  bool decompose_large(F* a, F* u, F* s, F* vh) const {
+    const blasint rows = m_.counted(m_.columns());
+    const blasint columns = m_.counted(m_.rows());
+    const blasint kept = m_.counted(k_);
+    F* off_diagonal = work_;
+    F* left_tau = off_diagonal + k_;
+    F* right_tau = left_tau + k_;
+    F* outer_tau = right_tau + k_;
+    F* rest = outer_tau + k_;
+    const blasint work = m_.counted(work_size_ - 4 * k_);
+    for (std::int64_t k = 0; k < k_; ++k) {
+      std::fill_n(vh + k * m_.columns() + k_, m_.columns() - k_, F(0));
+    }
+    std::fill_n(u + k_ * k_, (m_.rows() - k_) * k_, F(0));
+    const bool thin = is_thin();
+    const blasint own_rows = thin ? kept : rows;
+    const blasint own_columns = thin ? kept : columns;
+    blasint info = 0;
+    {
+      const auto lock = alone();
+      if (thin && !make_triangle(a, outer_tau, rest, work)) return false;
+      F* own = thin ? triangle_ : a;
+      RICCI_BY_NUMBER(F, gebrd)
+      (&own_rows, &own_columns, own, &own_rows, s, off_diagonal, left_tau, right_tau, rest, &work,
+       &info);
+      if (info != 0) return false;
+      const char* side = own_rows < own_columns ? "L" : "U";
+      F* none = nullptr;
+      blasint* no_integers = nullptr;
+      RICCI_BY_NUMBER(F, bdsdc)
+      (side, "I", &kept, s, off_diagonal, vh, &rows, u, &kept, none, no_integers, rest, integers_,
+       &info);
+      if (info != 0) return false;
+    }
+    left_->apply(thin ? triangle_ : a, left_tau, vh, m_.pool());
+    right_->apply(thin ? triangle_ : a, right_tau, u, m_.pool());
+    if (thin) outer_->apply(a, outer_tau, rows > columns ? vh : u, m_.pool());
+    return true;
+  }
+
+  // a = Q R, or L Q, as the library sees it; the triangle goes to a place of its own.
+  bool make_triangle(F* a, F* tau, F* work, blasint size) const {
+    const blasint rows = m_.counted(m_.columns());
+    const blasint columns = m_.counted(m_.rows());
+    const bool high = rows > columns;
+    blasint info = 0;
+    if (high) {
+      RICCI_BY_NUMBER(F, geqrf)(&rows, &columns, a, &rows, tau, work, &size, &info);
+    } else {
+      RICCI_BY_NUMBER(F, gelqf)(&rows, &columns, a, &rows, tau, work, &size, &info);
+    }
+    for (std::int64_t j = 0; j < k_; ++j) {
+      for (std::int64_t i = 0; i < k_; ++i) {
+        const bool kept = high ? i <= j : i >= j;
+        triangle_[i + j * k_] = kept ? a[i + j * rows] : F(0);
+      }
+    }
+    return info == 0;
+  }
+
+  // Columns of u such that their phases are those that are agreed on, and rows of vh the other way.
+  // u is gone through row by row, a few columns at a time.
+  void turn(F* u, F* vh) const {
+    constexpr std::int64_t Few = 64;
+    for (std::int64_t k = 0; k < k_; k += Few) {
+      const std::int64_t count = std::min(Few, k_ - k);
+      R largest[Few] = {};
+      F by[Few];
+      std::fill_n(by, Few, F(1));
+      for (std::int64_t i = 0; i < m_.rows(); ++i) {
+        const F* row = u + i * k_ + k;
+        for (std::int64_t c = 0; c < count; ++c) {
+          const R size = std::abs(row[c]);
+          largest[c] = size > largest[c] ? size : largest[c];
+        }
+      }
+      for (std::int64_t i = m_.rows(); i-- > 0;) {
+        const F* row = u + i * k_ + k;
+        for (std::int64_t c = 0; c < count; ++c) {
+          by[c] = std::abs(row[c]) > R(0.75) * largest[c] ? row[c] : by[c];
+        }
+      }
+      for (std::int64_t c = 0; c < count; ++c) {
+        by[c] /= std::abs(by[c]);
+        F* row = vh + (k + c) * m_.columns();
+        for (std::int64_t j = 0; j < m_.columns(); ++j) row[j] *= by[c];
+        by[c] = conjugate_of(by[c]);
+      }
+      for (std::int64_t i = 0; i < m_.rows(); ++i) {
+        F* row = u + i * k_ + k;
+        for (std::int64_t c = 0; c < count; ++c) row[c] *= by[c];
+      }
+    }
   }
 
   MatrixCall<F> m_;
@@ -251,20 +404,15 @@ class SvdKernel {
   F* work_;
   R* real_work_;
   blasint* integers_;
+  std::optional<Reflectors<R>> left_ = {};
+  std::optional<Reflectors<R>> right_ = {};
+  std::optional<Reflectors<R>> outer_ = {};  ///< of what makes a triangle
+  F* triangle_ = nullptr;
 };
 
 }  // namespace
 
-HostKernel eigh_kernel() noexcept {
-  HostKernel kernel = kernel_chosen_by<EighKernel, ByMatrix>();
-  kernel.thread_bytes = [](const HostArguments& call) {
-    return ByMatrix(call, [&]<class F>() {
-      Scratch scratch;
-      return EighKernel<F>(call, scratch).thread_bytes();
-    });
-  };
-  return kernel;
-}
+HostKernel eigh_kernel() noexcept { return kernel_chosen_by<EighKernel, ByMatrix>(); }
 HostKernel svd_kernel() noexcept { return kernel_chosen_by<SvdKernel, ByMatrix>(); }
 
 }  // namespace ricci::cpu

@@ -12,6 +12,8 @@
 
 #include "backend/cpu/host/lapack.h"
 #include "backend/cpu/host/parallel.h"
+#include "backend/cpu/structured/matmul.h"
+#include "support/align.h"
 
 namespace ricci::cpu {
 
@@ -114,16 +116,24 @@ class TridiagonalVectors {
       d[start - 1] -= std::abs(e[start - 1]);
       d[start] -= std::abs(e[start - 1]);
     }
+    std::vector<blasint> starts;
     start = 0;
     for (const blasint size : sizes) {
-      blasint info = 0;
-      F* corner = q + std::int64_t{start} * n_ + start;
-      RICCI_BY_NUMBER(F, steqr)("I", &size, d + start, e + start, corner, &n_, z_, &info);
-      if (info != 0) return false;
-      for (blasint i = 0; i < size; ++i) order_[start + i] = i + 1;
+      starts.push_back(start);
       start += size;
     }
-    return true;
+    std::atomic<bool> found = true;
+    parallel_for(pool_, std::ssize(sizes), 1, [&](std::int64_t part, std::int64_t) {
+      const blasint size = sizes[static_cast<std::size_t>(part)];
+      const std::int64_t at = starts[static_cast<std::size_t>(part)];
+      blasint info = 0;
+      F* work = q2_ + 2 * at;
+      RICCI_BY_NUMBER(F, steqr)
+      ("I", &size, d + at, e + at, q + at * n_ + at, &n_, work, &info);
+      if (info != 0) found = false;
+      for (blasint i = 0; i < size; ++i) order_[at + i] = i + 1;
+    });
+    return found;
   }
 
   // Two parts, the first of n1, and the element between them become one of n.
@@ -213,17 +223,23 @@ class TridiagonalVectors {
     const blasint n12 = kinds_[0] + kinds_[1];
     const blasint n23 = kinds_[1] + kinds_[2];
     const auto part = [&](blasint rows, blasint inner, const F* left, const F* right, F* to) {
-      for (std::int64_t j = 0; j < k; ++j) {
-        std::copy(right + j * n_, right + j * n_ + inner, s_ + j * inner);
-      }
-      if (inner == 0) {
-        for (std::int64_t j = 0; j < k; ++j) std::fill_n(to + j * n_, rows, F(0));
-        return;
-      }
-      const F one = 1;
-      const F zero = 0;
-      RICCI_BY_NUMBER(F, gemm)
-      ("N", "N", &rows, &k, &inner, &one, left, &rows, s_, &inner, &zero, to, &n_);
+      parallel_for(pool_, k, grain_for(inner + rows), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t j = begin; j < end; ++j) {
+          std::copy(right + j * n_, right + j * n_ + inner, s_ + j * inner);
+          if (inner == 0) std::fill_n(to + j * n_, rows, F(0));
+        }
+      });
+      if (inner == 0 || rows == 0) return;
+      const MatmulPlan plan({.dtype = dtype_of<F>,
+                             .m = rows,
+                             .n = k,
+                             .k = inner,
+                             .a = {.row = 1, .column = rows},
+                             .b = {.row = 1, .column = inner},
+                             .c = {.row = 1, .column = n_}});
+      const auto lines = static_cast<std::size_t>(plan.scratch_bytes() / CacheLine + 1);
+      if (room_.size() < lines) room_.resize(lines);
+      plan.run(pool_, left, s_, to, room_.data());
     };
     part(n2, n23, q2_ + std::int64_t{n1} * n12, q + kinds_[0], q + n1);
     part(n1, n12, q2_, q, q);
@@ -258,6 +274,10 @@ class TridiagonalVectors {
   blasint* grouped_;
   blasint* deflated_;
   blasint* kinds_;
+  struct alignas(CacheLine) Line {
+    std::byte bytes[CacheLine];
+  };
+  std::vector<Line> room_;  ///< for products
 };
 
 }  // namespace ricci::cpu

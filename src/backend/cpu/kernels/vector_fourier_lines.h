@@ -71,19 +71,6 @@ inline void store_pairs(T* to, ComplexLanes<T> z, std::int64_t count) {
   if (numbers > N) store_some(to + N, b, numbers - N);
 }
 
-template <class T>
-inline Lanes<T> load_count(const T* from, std::int64_t count) {
-  return count == LaneCount<T> ? load(from) : load_some(from, static_cast<int>(count));
-}
-template <class T>
-inline void store_count(T* to, Lanes<T> v, std::int64_t count) {
-  if (count == LaneCount<T>) {
-    store(to, v);
-  } else {
-    store_some(to, v, static_cast<int>(count));
-  }
-}
-
 // Rows become columns: each round deals two halves of the vectors in turns.
 template <class T>
 inline void transpose_lanes(Lanes<T>* v) {

@@ -46,6 +46,7 @@ struct PanelKernels {
   std::int64_t strip_elements = 0;  ///< of A; a further `slack` may be written behind the last
   std::int64_t slack = 0;
   std::int64_t columns = 0;  ///< of B in a strip, which takes columns · depth elements
+  std::int64_t lanes = 0;    ///< of a vector
   std::int64_t depth = 0;    ///< the most a block has
   /// Strips of A [rows, depth] or B [depth, columns], read with any strides.
   void (*pack_rows)(const T* a, std::int64_t row, std::int64_t column, std::int64_t rows,
@@ -53,6 +54,9 @@ struct PanelKernels {
   void (*pack_columns)(const T* b, std::int64_t row, std::int64_t column, std::int64_t columns,
                        std::int64_t depth, T* to) = nullptr;
   void (*multiply)(const Panels<T>&) = nullptr;
+  /// to[k, j] = from[j, k] for j < rows, k < columns; 0 for j from there up to `width`.
+  void (*turn)(const T* from, std::int64_t from_row, std::int64_t rows, std::int64_t columns, T* to,
+               std::int64_t to_row, std::int64_t width) = nullptr;
 };
 
 /// Matrices of a batch; strides in numbers, of any sign, 0 to repeat.

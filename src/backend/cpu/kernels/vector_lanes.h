@@ -82,6 +82,20 @@ inline void store_some(T* to, Lanes<T> v, int count) {
 #endif
 }
 
+/// The same where all of them is the usual number.
+template <class T>
+inline Lanes<T> load_count(const T* from, std::int64_t count) {
+  return count == LaneCount<T> ? load(from) : load_some(from, static_cast<int>(count));
+}
+template <class T>
+inline void store_count(T* to, Lanes<T> v, std::int64_t count) {
+  if (count == LaneCount<T>) {
+    store(to, v);
+  } else {
+    store_some(to, v, static_cast<int>(count));
+  }
+}
+
 #if RICCI_VECTOR_BYTES == 64 && defined(__AVX512F__)
 // Squares of floats are turned by pieces of four: what goes from row to row is left to the loads,
 // and only the numbers within a piece to the unit that shuffles, of which there is one.

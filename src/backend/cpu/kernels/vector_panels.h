@@ -121,6 +121,35 @@ void pack_transposed_strip(const T* b, std::int64_t column, std::int64_t depth, 
   }
 }
 
+// A transpose, square by square.
+template <class T>
+void turn_matrix(const T* from, std::int64_t from_row, std::int64_t rows, std::int64_t columns,
+                 T* to, std::int64_t to_row, std::int64_t width) {
+  constexpr int N = LaneCount<T>;
+  for (std::int64_t k = 0; k < columns; k += N) {
+    const std::int64_t across = columns - k < N ? columns - k : N;
+    for (std::int64_t j = 0; j < width; j += N) {
+      const std::int64_t down = width - j < N ? width - j : N;
+      const T* at = from + j * from_row + k;
+      T* out = to + k * to_row + j;
+      Lanes<T> square[N];
+      if (across == N && down == N && rows - j >= N) {
+#pragma GCC unroll 16
+        for (int i = 0; i < N; ++i) square[i] = load(at + i * from_row);
+        transpose<N / 2, T>(square);
+#pragma GCC unroll 16
+        for (int i = 0; i < N; ++i) store(out + i * to_row, square[i]);
+        continue;
+      }
+      for (int i = 0; i < N; ++i) {
+        square[i] = j + i < rows ? load_count(at + i * from_row, across) : Lanes<T>{};
+      }
+      transpose<N / 2, T>(square);
+      for (int i = 0; i < across; ++i) store_count(out + i * to_row, square[i], down);
+    }
+  }
+}
+
 // Strips of B whose rows have their numbers behind each other: row by row, so that memory is read
 // in order.
 template <class T, int Strips>
@@ -292,10 +321,12 @@ constexpr ProductKernels<T> product_kernels() {
                      .strip_elements = RowBlock * StripRow<T>,
                      .slack = LaneCount<T>,
                      .columns = StripColumns<T>,
+                     .lanes = LaneCount<T>,
                      .depth = PanelDepth<T>,
                      .pack_rows = pack_rows<T>,
                      .pack_columns = pack_columns<T>,
-                     .multiply = panel_product<T>}};
+                     .multiply = panel_product<T>,
+                     .turn = turn_matrix<T>}};
 }
 
 }  // namespace

@@ -26,6 +26,11 @@ class Attached {
   virtual ~Attached() = default;
   /// For elements [first, last): whole rows of the attached kernel.
   virtual void run(std::int64_t first, std::int64_t last) const = 0;
+  /// The same of what is attached before a call: into `room` where only the call reads what it
+  /// makes (`AttachedKernels::passed_on`), so that it never goes through memory. Gives where
+  /// element `first` lies.
+  [[nodiscard]] virtual const std::byte* run_into(std::int64_t first, std::int64_t last,
+                                                  std::byte* room) const = 0;
   /// For all of them, on all threads.
   virtual void run_all() const = 0;
 };
@@ -59,6 +64,7 @@ class CallKernel {
 struct AttachedKernels {
   const loop::Kernel* before = nullptr;
   const loop::Kernel* after = nullptr;
+  bool passed_on = false;  ///< what `before` makes is read by the call alone
 };
 
 /// The best kernel there is for a call of a program; there always is one. The program's registry

@@ -1,6 +1,7 @@
 #include "backend/cpu/run/executable.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -13,6 +14,7 @@
 #include "backend/cpu/run/tiling.h"
 #include "backend/cpu/structured/thread_scratch.h"
 #include "device/faults.h"
+#include "schedule/step_buffers.h"
 #include "support/align.h"
 #include "support/phases.h"
 #include "support/stop_flag.h"
@@ -23,6 +25,19 @@ namespace {
 
 // For loops of runs that nobody can stop.
 constexpr StopFlag NeverStop{false};
+
+// Arguments of a kernel that may be given another place in every part.
+constexpr std::size_t MostPassedOn = 16;
+
+// How often each buffer is read or written.
+std::vector<std::int32_t> uses_of_buffers(const Program& program) {
+  std::vector<std::int32_t> uses(program.buffers.size(), 0);
+  const auto count = [&](BufferId b, bool) {
+    if (b >= 0) ++uses[static_cast<std::size_t>(b)];
+  };
+  for (const Step& step : program.steps) schedule::for_uses(program, step, count);
+  return uses;
+}
 
 // Local arguments lie one behind the other in the tile's room, behind the pointers to all.
 std::vector<std::int64_t> local_offsets(const loop::Kernel& k, std::int64_t& total) {
@@ -65,6 +80,7 @@ struct Executable::Ready {
   ReadyLaunches kernels;
   // Call, and what is attached to it.
   std::unique_ptr<CallKernel> call;
+  bool passes_on = false;  ///< what runs before it makes what it alone reads
   ReadyLaunches before;
   ReadyLaunches after;
   LoopCode loop;
@@ -76,6 +92,7 @@ Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code,
     : program_(std::move(program)), pool_(pool) {
   const std::vector<KernelCode> kernels = code.kernels(program_->kernels);
   const Phase phase("steps");
+  const std::vector<std::int32_t> uses = uses_of_buffers(*program_);
   for (const Step& step : program_->steps) {
     throw_if_stopped();
     Ready ready;
@@ -86,6 +103,11 @@ Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code,
       if (call->before) {
         ready.before = prepare({&*call->before, 1}, kernels);
         attached.before = &program_->kernels[call->before->kernel];
+        const auto made = static_cast<std::size_t>(call->operands[0].buffer);
+        ready.passes_on = uses[made] == 2 && ready.before.launches[0].local_bytes == 0 &&
+                          program_->buffers[made].role == Buffer::Role::Temporary &&
+                          call->before->buffers.size() <= MostPassedOn;
+        attached.passed_on = ready.passes_on;
       }
       if (call->after) {
         ready.after = prepare({&*call->after, 1}, kernels);
@@ -335,20 +357,50 @@ class Runner {
     }
     void run(std::int64_t first, std::int64_t last) const override {
       const Executable::ReadyLaunch& ready = ready_.launches[0];
-      TileRange range = ready.one_part;
-      range.first = first / row_;
-      range.last = last / row_;
-      run_tile(ready, launch_, range, frame_.arguments.data() + ready.first_argument);
+      run_tile(ready, launch_, part_of(ready, first, last),
+               frame_.arguments.data() + ready.first_argument);
+    }
+    /// `made` is what it makes, for a call alone; it is only passed on while nobody else looks.
+    void pass_on(const BufferView& made) {
+      array_ = frame_.buffers[static_cast<std::size_t>(made.buffer)];
+      element_ = size_of(made.type.dtype);
+      if (runner_.arguments_.observer == nullptr) passed_on_ = made.buffer;
+    }
+    const std::byte* run_into(std::int64_t first, std::int64_t last,
+                              std::byte* room) const override {
+      if (passed_on_ < 0) {
+        run(first, last);
+        return array_ + first * element_;
+      }
+      const Executable::ReadyLaunch& ready = ready_.launches[0];
+      const auto given = std::span(frame_.arguments).subspan(ready.first_argument);
+      std::array<void*, MostPassedOn> own{};
+      for (std::size_t a = 0; a < launch_.buffers.size(); ++a) {
+        own[a] = launch_.buffers[a] == passed_on_ ? room - first * element_ : given[a];
+      }
+      run_tile(ready, launch_, part_of(ready, first, last), own.data());
+      return room;
     }
     void run_all() const override { runner_.run_launches(ready_, {&launch_, 1}, frame_, what_); }
 
    private:
+    [[nodiscard]] TileRange part_of(const Executable::ReadyLaunch& ready, std::int64_t first,
+                                    std::int64_t last) const {
+      TileRange range = ready.one_part;
+      range.first = first / row_;
+      range.last = last / row_;
+      return range;
+    }
+
     Runner& runner_;
     const Executable::ReadyLaunches& ready_;
     const Launch& launch_;
     Frame& frame_;
     const Step& what_;
     std::int64_t row_ = 1;
+    const std::byte* array_ = nullptr;  ///< of what is made before a call
+    std::int64_t element_ = 0;
+    BufferId passed_on_ = -1;
   };
 
   static std::byte* first_element(const BufferView& v, const Frame& frame) {
@@ -379,7 +431,10 @@ class Runner {
       const CallArguments given{operands, results, pool_, arguments_.seed, context_.scratch()};
       std::optional<AttachedLaunch> before;
       std::optional<AttachedLaunch> after;
-      if (step.before) before.emplace(*this, ready.before, *step.before, *e.program_, frame, what);
+      if (step.before) {
+        before.emplace(*this, ready.before, *step.before, *e.program_, frame, what);
+        if (ready.passes_on) before->pass_on(step.operands[0]);
+      }
       if (step.after) after.emplace(*this, ready.after, *step.after, *e.program_, frame, what);
       ready.call->run_with(given, {before ? &*before : nullptr, after ? &*after : nullptr});
     } catch (const std::exception&) {

@@ -332,29 +332,52 @@ class AttentionCall final : public RowMajorCall {
 template <class T>
 class FourierCall final : public RowMajorCall {
  public:
-  FourierCall(const CallStep& step, const loop::FourierTransform& role)
+  FourierCall(const CallStep& step, const loop::FourierTransform& role,
+              const AttachedKernels& attached)
       : RowMajorCall(step),
         plan_(role),
         from_(step.operands[0].type.dtype),
         to_(step.results[0].type.dtype),
         operands_(is_small_float(from_) ? *step.operands[0].type.numel() : 0),
-        results_(is_small_float(to_) ? *step.results[0].type.numel() : 0) {}
+        results_(is_small_float(to_) ? *step.results[0].type.numel() : 0) {
+    const auto line_for = [&](const loop::Kernel* kernel, const BufferView& v) {
+      if (kernel == nullptr || !plan_.tells_lines() || role.batch == 0) return std::int64_t{0};
+      const std::int64_t line = *v.type.numel() / role.batch;
+      return has_whole_rows(*kernel, line) ? line : 0;
+    };
+    if (operands_ == 0) line_before_ = line_for(attached.before, step.operands[0]);
+    if (line_before_ != 0 && attached.passed_on) plan_.make_room_for_lines();
+    if (results_ == 0) line_after_ = line_for(attached.after, step.results[0]);
+  }
   [[nodiscard]] std::string_view how() const override { return "fourier"; }
   [[nodiscard]] std::int64_t thread_bytes() const override { return plan_.thread_bytes(); }
 
  private:
   void run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
                 std::span<std::byte* const> out, std::byte* scratch,
-                const RunWith&) const override {
+                const RunWith& attached) const override {
     std::byte* wide_in = scratch;
     std::byte* wide_out = wide_in + bytes_of(operands_);
     auto* room = reinterpret_cast<T*>(wide_out + bytes_of(results_));
     const T* x = reinterpret_cast<const T*>(operands_ > 0 ? wide_in : in[0]);
     T* y = reinterpret_cast<T*>(results_ > 0 ? wide_out : out[0]);
     if (operands_ > 0) widen(in[0], reinterpret_cast<float*>(wide_in));
-    plan_.run(pool, x, y, room);
+    LineHooks hooks;
+    if (const Attached* before = attached.before; before != nullptr) {
+      hooks.before = [this, before](std::int64_t first, std::int64_t last, std::byte* lines) {
+        return before->run_into(first * line_before_, last * line_before_, lines);
+      };
+    }
+    if (const Attached* after = attached.after; after != nullptr) {
+      hooks.done = [this, after](std::int64_t first, std::int64_t last) {
+        after->run(first * line_after_, last * line_after_);
+      };
+    }
+    plan_.run(pool, x, y, room, hooks);
     if (results_ > 0) narrow(reinterpret_cast<const float*>(wide_out), out[0]);
   }
+  [[nodiscard]] bool runs_before() const override { return line_before_ != 0; }
+  [[nodiscard]] bool runs_after() const override { return line_after_ != 0; }
   void widen(const std::byte* x, float* to) const {
     const VectorKernels& k = vector_kernels();
     const auto* from = reinterpret_cast<const std::uint16_t*>(x);
@@ -377,6 +400,9 @@ class FourierCall final : public RowMajorCall {
   DType to_;
   std::int64_t operands_;  ///< that are widened
   std::int64_t results_;   ///< that are rounded
+  // Elements of a line, when what is attached can run on lines.
+  std::int64_t line_before_ = 0;
+  std::int64_t line_after_ = 0;
 };
 
 }  // namespace
@@ -392,9 +418,9 @@ std::unique_ptr<CallKernel> make_plan_call(const Program& program, const CallSte
   if (const auto* fourier = std::get_if<loop::FourierTransform>(&step.call)) {
     const DType dtype = step.operands[0].type.dtype;
     if (dtype == DType::F64 || dtype == DType::C128) {
-      return std::make_unique<FourierCall<double>>(step, *fourier);
+      return std::make_unique<FourierCall<double>>(step, *fourier, attached);
     }
-    return std::make_unique<FourierCall<float>>(step, *fourier);
+    return std::make_unique<FourierCall<float>>(step, *fourier, attached);
   }
   const auto* attention = std::get_if<loop::Attention>(&step.call);
   if (attention != nullptr && step.operands[0].type.dtype == DType::F32) {

@@ -20,7 +20,9 @@ class Processor final : public schedule::Target {
   // Their operands and results are large, and what is in the nearest cache is used there.
   [[nodiscard]] bool runs_in_parts(const loop::Call& call) const override {
     const auto* conv = std::get_if<loop::Convolution>(&call);
+    const auto* fourier = std::get_if<loop::FourierTransform>(&call);
     return std::holds_alternative<loop::MatrixProduct>(call) ||
+           (fourier != nullptr && fourier->inner == 1) ||
            (conv != nullptr && conv->of != loop::Convolution::Of::WeightGradient);
   }
 

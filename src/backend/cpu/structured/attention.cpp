@@ -25,14 +25,9 @@ std::int64_t rounded_up(std::int64_t n) {
   return (n + AlignedFloats - 1) / AlignedFloats * AlignedFloats;
 }
 
-// Blocks with long sides are worth packing.
-constexpr std::int64_t PackedSize = 48;
-
-void multiply(const Product<float>& p) {
-  const ProductKernels<float>& kernels = vector_kernels().f32;
-  if (std::min({p.m, p.n, p.k}) < PackedSize) return kernels.blocks(p);
-  kernels.packed(p);
-}
+// Blocks of keys and queries are in the nearest caches already: copying them into the order of
+// packed products costs a fifth more than it gains.
+void multiply(const Product<float>& p) { vector_kernels().f32.blocks(p); }
 
 std::int64_t forward_tile(const loop::Attention& a) {
   return rounded_up((a.width + a.value_width + KeyBlock) * QueryBlock);
@@ -81,13 +76,10 @@ AttentionPlan::Block AttentionPlan::block(std::int64_t batch, std::int64_t head,
 // Transposed to [width, QueryBlock]; lanes without a query are 0.
 void AttentionPlan::pack_rows(const float* rows, const loop::HeadStrides& at, std::int64_t width,
                               const Block& b, float factor, float* packed) {
-  if (b.count < QueryBlock) std::fill_n(packed, width * QueryBlock, 0.0F);
-  const float* from = rows + at.at(b.batch, b.first, b.head);
-  for (std::int64_t d = 0; d < width; ++d) {
-    for (std::int64_t i = 0; i < b.count; ++i) {
-      packed[d * QueryBlock + i] = from[i * at.position + d] * factor;
-    }
-  }
+  vector_kernels().f32.panels.turn(rows + at.at(b.batch, b.first, b.head), at.position, b.count,
+                                   width, packed, QueryBlock, QueryBlock);
+  if (factor == 1.0F) return;
+  for (std::int64_t i = 0; i < width * QueryBlock; ++i) packed[i] *= factor;
 }
 
 void AttentionPlan::mask_scores(const AttentionOperands& in, const Block& b, std::int64_t key,

@@ -149,26 +149,68 @@ T* FourierPlan<T>::own_room() const {
 }
 
 template <class T>
-void FourierPlan<T>::run(ThreadPool& pool, const T* in, T* out, T* scratch) const {
-  if (short_) return run_short(pool, in, out);
+void FourierPlan<T>::run(ThreadPool& pool, const T* in, T* out, T* scratch,
+                         const LineHooks& hooks) const {
+  if (short_) return run_short(pool, in, out, hooks);
   if (turned_) return run_turned(pool, in, out, scratch);
+  if (rows_ && role_.inner == 1) return run_line_columns(pool, in, out, hooks);
   if (rows_) return run_columns(pool, in, out);
-  run_lines(pool, in, out, scratch);
+  run_lines(pool, in, out, scratch, hooks);
+}
+
+// Lines that are transformed at the same time.
+template <class T>
+std::int64_t FourierPlan<T>::lines_together() const {
+  if (short_) return short_->together();
+  return rows_ ? kernels_.lanes : 1;
 }
 
 template <class T>
-void FourierPlan<T>::run_short(ThreadPool& pool, const T* in, T* out) const {
-  const std::int64_t together = short_->together();
-  const std::int64_t groups = (role_.batch + together - 1) / together;
-  const std::int64_t per_tile = std::max<std::int64_t>(1, TileWork / (n_ * together));
-  pool.run((groups + per_tile - 1) / per_tile, [&](std::int64_t tile) {
+std::int64_t FourierPlan<T>::lines_in_tile() const {
+  const std::int64_t together = lines_together();
+  return std::max<std::int64_t>(1, TileWork / std::max<std::int64_t>(1, n_ * together)) * together;
+}
+
+template <class T>
+std::int64_t FourierPlan<T>::lines_at() const {
+  return lines_room_ == 0 ? thread_ : whole_lines(thread_);
+}
+
+template <class T>
+void FourierPlan<T>::make_room_for_lines() {
+  lines_room_ = std::min(lines_in_tile(), role_.batch) * in_;
+}
+
+// Calls f(first, last, lines) for tiles of lines.
+template <class T>
+template <class F>
+void FourierPlan<T>::run_tiles(ThreadPool& pool, const T* in, const LineHooks& hooks,
+                               const F& f) const {
+  const std::int64_t per_tile = lines_in_tile();
+  pool.run((role_.batch + per_tile - 1) / per_tile, [&](std::int64_t tile) {
+    const std::int64_t first = tile * per_tile;
+    const std::int64_t last = std::min(role_.batch, first + per_tile);
+    const T* lines = in + first * in_;
+    if (hooks.before) {
+      std::byte* room =
+          lines_room_ == 0 ? nullptr : reinterpret_cast<std::byte*>(own_room() + lines_at());
+      lines = reinterpret_cast<const T*>(hooks.before(first, last, room));
+    }
+    f(first, last, lines);
+    if (hooks.done) hooks.done(first, last);
+  });
+}
+
+template <class T>
+void FourierPlan<T>::run_short(ThreadPool& pool, const T* in, T* out,
+                               const LineHooks& hooks) const {
+  const std::int64_t together = lines_together();
+  run_tiles(pool, in, hooks, [&](std::int64_t begin, std::int64_t end, const T* lines) {
     T* room = thread_ == 0 ? nullptr : own_room();
     T* z = room + whole_lines(short_->room());
-    const std::int64_t end = std::min(groups, (tile + 1) * per_tile);
-    for (std::int64_t i = tile * per_tile; i < end; ++i) {
-      const std::int64_t first = i * together;
-      run_short_group(in + first * in_, out + first * out_, std::min(together, role_.batch - first),
-                      z, room);
+    for (std::int64_t first = begin; first < end; first += together) {
+      run_short_group(lines + (first - begin) * in_, out + first * out_,
+                      std::min(together, end - first), z, room);
     }
   });
 }
@@ -209,31 +251,42 @@ void FourierPlan<T>::run_turned(ThreadPool& pool, const T* in, T* out, T* scratc
   exchange_axes(pool, role_, result_shape(role_), true, to, out);
 }
 
-// Columns are inner elements, or lines of a batch.
+// Columns are inner elements.
 template <class T>
 void FourierPlan<T>::run_columns(ThreadPool& pool, const T* in, T* out) const {
   const std::int64_t lanes = kernels_.lanes;
-  const bool by_lines = role_.inner == 1;
-  const std::int64_t columns = by_lines ? role_.batch : role_.inner;
-  const std::int64_t groups = by_lines ? 1 : role_.batch;
+  const std::int64_t columns = role_.inner;
   const std::int64_t blocks = (columns + lanes - 1) / lanes;
+  const std::int64_t all = role_.batch * blocks;
   const std::int64_t per_tile = std::max<std::int64_t>(1, TileWork / (n_ * lanes));
-  const std::int64_t in_column = by_lines ? in_ : operand_shape(role_).reals;
-  const std::int64_t out_column = by_lines ? out_ : result_shape(role_).reals;
-  pool.run((groups * blocks + per_tile - 1) / per_tile, [&](std::int64_t tile) {
+  pool.run((all + per_tile - 1) / per_tile, [&](std::int64_t tile) {
     T* a = own_room();
     T* b = a + thread_ / 2;
-    const std::int64_t end = std::min(groups * blocks, (tile + 1) * per_tile);
+    const std::int64_t end = std::min(all, (tile + 1) * per_tile);
     for (std::int64_t i = tile * per_tile; i < end; ++i) {
       const std::int64_t group = i / blocks;
       const std::int64_t first = i % blocks * lanes;
-      const T* from = in + group * in_ * role_.inner + first * in_column;
-      T* to = out + group * out_ * role_.inner + first * out_column;
-      const std::int64_t count = std::min(lanes, columns - first);
-      if (by_lines) {
-        prefetch(to, count * out_, true);
-        prefetch(from + count * in_, std::min(lanes, columns - first - count) * in_, false);
-      }
+      run_tile(in + group * in_ * columns + first * operand_shape(role_).reals,
+               out + group * out_ * columns + first * result_shape(role_).reals,
+               std::min(lanes, columns - first), a, b);
+    }
+  });
+}
+
+// Columns are lines of the batch.
+template <class T>
+void FourierPlan<T>::run_line_columns(ThreadPool& pool, const T* in, T* out,
+                                      const LineHooks& hooks) const {
+  const std::int64_t lanes = kernels_.lanes;
+  run_tiles(pool, in, hooks, [&](std::int64_t begin, std::int64_t end, const T* lines) {
+    T* a = own_room();
+    T* b = a + thread_ / 2;
+    for (std::int64_t first = begin; first < end; first += lanes) {
+      const std::int64_t count = std::min(lanes, end - first);
+      const T* from = lines + (first - begin) * in_;
+      T* to = out + first * out_;
+      prefetch(to, count * out_, true);
+      prefetch(from + count * in_, std::min(lanes, end - first - count) * in_, false);
       run_tile(from, to, count, a, b);
     }
   });
@@ -303,7 +356,8 @@ void FourierPlan<T>::mirror_rows(const T* b, T* a) const {
 }
 
 template <class T>
-void FourierPlan<T>::run_lines(ThreadPool& pool, const T* in, T* out, T* scratch) const {
+void FourierPlan<T>::run_lines(ThreadPool& pool, const T* in, T* out, T* scratch,
+                               const LineHooks& hooks) const {
   if (shares_lines_) {
     const auto each = [&](std::int64_t count, const auto& f) { pool.run(count, f); };
     for (std::int64_t i = 0; i < role_.batch; ++i) {
@@ -314,13 +368,11 @@ void FourierPlan<T>::run_lines(ThreadPool& pool, const T* in, T* out, T* scratch
   const auto in_turn = [](std::int64_t count, const auto& f) {
     for (std::int64_t i = 0; i < count; ++i) f(i);
   };
-  const std::int64_t per_tile = std::max<std::int64_t>(1, TileWork / n_);
-  pool.run((role_.batch + per_tile - 1) / per_tile, [&](std::int64_t tile) {
+  run_tiles(pool, in, hooks, [&](std::int64_t begin, std::int64_t end, const T* lines) {
     T* own = own_room();
     T* shared = own + whole_lines(line_->thread_room());
-    const std::int64_t end = std::min(role_.batch, (tile + 1) * per_tile);
-    for (std::int64_t i = tile * per_tile; i < end; ++i) {
-      run_line(in_turn, in + i * in_, out + i * out_, shared, [&] { return own; });
+    for (std::int64_t i = begin; i < end; ++i) {
+      run_line(in_turn, lines + (i - begin) * in_, out + i * out_, shared, [&] { return own; });
     }
   });
 }

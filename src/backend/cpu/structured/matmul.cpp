@@ -50,7 +50,17 @@ void MatmulPlan::multiply(const MatmulTile& t, const Side& a, const R* a_data, c
     case Method::Small:
     case Method::Blocks: break;
   }
-  kernels.blocks(p);
+  if (!turned_) return kernels.blocks(p);
+  // What is read of the turned operand stays in the nearest caches.
+  constexpr std::int64_t NearDepth = 256;
+  for (std::int64_t k = 0; k < k_; k += NearDepth) {
+    Product<R> part = p;
+    part.k = std::min(NearDepth, k_ - k);
+    part.a += k * part.a_column;
+    part.b += k * part.b_row;
+    part.accumulate = accumulate || k > 0;
+    kernels.blocks(part);
+  }
 }
 
 template <class R>
@@ -119,6 +129,11 @@ void MatmulPlan::run_matrix(const MatmulTile& t, std::int64_t batch, const void*
     multiply<R>(t, a_, x + 2 * a_.plane, b_, y_imaginary, z, n_, true);
     multiply<R>(t, a_, x, b_, y_imaginary, z + plane, n_, false);
     multiply<R>(t, a_, x + a_.plane, b_, y, z + plane, n_, true);
+  }
+  if (turned_) {
+    return product_kernels<R>().panels.turn(z, n_, t.row1 - t.row0, t.column1 - t.column0,
+                                            static_cast<R*>(c) + c_first, c_.column,
+                                            t.row1 - t.row0);
   }
   const MatrixAt at{t.row1 - t.row0, t.column1 - t.column0, c_.row, c_.column};
   scatter<R>(c_dtype_, z, n_, plane, element(c_dtype_, c, c_first), at, accumulate_);
@@ -215,12 +230,24 @@ void MatmulPlan::copy_part(const Side& side, std::int64_t part, const void* from
     target += copy % batch_[i] * side.to.batch[i];
     copy /= batch_[i];
   }
+  if (turned_) {
+    return turn_part<R>(first, static_cast<const R*>(from) + source,
+                        in_scratch<R>(scratch, side.offset) + target);
+  }
   const std::int64_t row_step = by_columns ? side.from.column : side.from.row;
   const MatrixAt at{std::min(RowsPerCopy, stored_rows - first), stored_columns, row_step,
                     by_columns ? side.from.row : side.from.column};
   gather<R>(dtype_, element(dtype_, from, source + first * row_step), at,
             in_scratch<R>(scratch, side.offset) + target + first * stored_columns, stored_columns,
             side.plane, &side == &a_);
+}
+
+// Rows of the turned operand, from `first` on.
+template <class R>
+void MatmulPlan::turn_part(std::int64_t first, const R* from, R* to) const {
+  product_kernels<R>().panels.turn(from + first, b_.from.column, b_.columns,
+                                   std::min(RowsPerCopy, b_.rows - first), to + first * b_.columns,
+                                   b_.columns, b_.columns);
 }
 
 void MatmulPlan::prepare_tile(std::int64_t tile, const void* a, const void* b,

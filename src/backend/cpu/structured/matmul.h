@@ -56,6 +56,9 @@ struct MatmulTile {
 
 class MatmulPlan {
  public:
+  /// Up to so many rows of a may be turned, so that a transposed b is read as it lies.
+  static constexpr std::int64_t TurnedRows = 64;
+
   explicit MatmulPlan(MatmulShape shape);
 
   [[nodiscard]] std::int64_t scratch_bytes() const noexcept { return scratch_bytes_; }
@@ -120,10 +123,12 @@ class MatmulPlan {
   void fold_batches();
   void join_batches();
   [[nodiscard]] bool is_tiny() const;
+  [[nodiscard]] bool turns_a() const;
   void swap_sides();
   void choose_method();
   void choose_tiles();
   void plan_copy(Side& side, std::int64_t planes);
+  void plan_turn(Side& side);
   void plan_panels();
   [[nodiscard]] std::int64_t offset_of(const MatmulLayout& layout, std::int64_t batch) const;
   [[nodiscard]] MatmulTile inner_tile(std::int64_t index) const noexcept;
@@ -139,6 +144,8 @@ class MatmulPlan {
   template <class R>
   void run_matrix(const MatmulTile& t, std::int64_t batch, const void* a, const void* b, void* c,
                   void* scratch) const;
+  template <class R>
+  void turn_part(std::int64_t first, const R* from, R* to) const;
   template <class R>
   void run_tiny(const MatmulTile& t, const void* a, const void* b, void* c) const;
   template <class R>
@@ -164,6 +171,7 @@ class MatmulPlan {
   bool accumulate_;
   bool whole_rows_;
   bool swapped_ = false;       ///< computes cᵀ = bᵀ aᵀ
+  bool turned_ = false;        ///< so, because a is smaller to turn than b is to pack
   bool c_in_scratch_ = false;  ///< computed there, then stored
   std::int64_t c_offset_ = 0;
   std::int64_t scratch_bytes_ = 0;

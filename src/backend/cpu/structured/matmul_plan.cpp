@@ -97,7 +97,12 @@ MatmulPlan::MatmulPlan(MatmulShape s)
   tidy(b_.from, k_, n_);
   tidy(c_, m_, n_);
   const bool columns_adjoin = c_.row == 1 && c_.column != 1;
-  if (columns_adjoin || (n_ <= FewRows && m_ > FewRows)) swap_sides();
+  if (turns_a()) {
+    swap_sides();
+    turned_ = true;
+  } else if (columns_adjoin || (n_ <= FewRows && m_ > FewRows)) {
+    swap_sides();
+  }
   choose_method();
   choose_tiles();
   if (method_ == Method::Panels) plan_panels();
@@ -151,6 +156,14 @@ bool MatmulPlan::is_tiny() const {
          !batch_.empty() && batch_.back() >= FewestTogether;
 }
 
+// A transposed B that few rows of A meet: bᵀ aᵀ reads it as it lies, and A is small.
+bool MatmulPlan::turns_a() const {
+  const bool lies_so = b_.from.row == 1 && b_.from.column >= k_ && b_.from.column != 1 &&
+                       a_.from.column == 1 && c_.column == 1 && m_ > 0;
+  return lies_so && native_ && !accumulate_ && !whole_rows_ && c_dtype_ == dtype_ && m_ > FewRows &&
+         m_ <= TurnedRows && std::min(n_, k_) >= std::max(2 * m_, SmallSize + 1);
+}
+
 void MatmulPlan::swap_sides() {
   swapped_ = true;
   std::swap(m_, n_);
@@ -179,6 +192,13 @@ void MatmulPlan::plan_copy(Side& side, std::int64_t planes) {
       checked_add(scratch_bytes_, aligned(checked_mul(elements, size_of_arithmetic(dtype_))));
 }
 
+// Row by row, whatever order it has: [batches, rows, columns].
+void MatmulPlan::plan_turn(Side& side) {
+  plan_copy(side, 1);
+  side.to.row = side.columns;
+  side.to.column = 1;
+}
+
 void MatmulPlan::choose_method() {
   if (m_ == 0 || n_ == 0 || batches_ == 0 || k_ == 0) return;
   if (is_tiny()) {
@@ -190,10 +210,11 @@ void MatmulPlan::choose_method() {
     method_ = Method::Small;
     return;
   }
+  if (turned_) plan_turn(b_);
   if (!native_) plan_copy(a_, complex_ ? 3 : 1);
   if (!native_) plan_copy(b_, complex_ ? 2 : 1);
   const MatmulLayout& b = b_.layout();
-  method_ = Method::Panels;
+  method_ = turned_ ? Method::Blocks : Method::Panels;
   const std::int64_t bytes = k_ * n_ * size_of_arithmetic(dtype_);
   const bool near =
       (m_ <= NearRows && bytes <= NearBytes) || (k_ <= NearestDepth && bytes <= NearestBytes);
