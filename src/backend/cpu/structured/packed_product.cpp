@@ -24,12 +24,6 @@ const ProductKernels<T>& sums_in() {
   }
 }
 
-// Of x, turned: rows that go with one decoding of the weight, and the depth that is turned at once.
-constexpr std::int64_t RowsPerDecoding = 512;
-constexpr std::int64_t TurnedDepth = 512;
-// The depth of a product of them: what it reads of x stays in the nearest cache.
-constexpr std::int64_t NearDepth = 128;
-
 // Rows of a piece that lie whole pages apart would compete for the same lines of the cache.
 constexpr std::int64_t RowGap = 16;
 
@@ -57,10 +51,11 @@ PackedProductPlan<T>::PackedProductPlan(const PackedShape& shape)
   const std::int64_t unit =
       shape.scheme.is_packed() ? quant::info(shape.scheme.format).block_length : 1;
   const PanelKernels<T>& p = sums_in<T>().panels;
-  if (is_turned()) {
+  if (panels_ && along_rows_) {
     width_ = p.columns;
-    chunk_ = whole_units(2 * NearDepth, unit);
-    row_blocks_ = (shape.rows + RowsPerDecoding - 1) / RowsPerDecoding;
+    chunk_ = p.depth;  // whole blocks, with room in the second cache
+    while (chunk_ % unit != 0) chunk_ += p.depth;
+    chunk_ *= std::max<std::int64_t>(1, 4 * p.depth / chunk_);
   } else if (panels_) {
     // Enough of each row to read memory in runs, where that leaves enough tiles.
     const std::int64_t strips = std::clamp<std::int64_t>(shape.columns() / (16 * p.columns), 1, 4);
@@ -83,12 +78,9 @@ PackedProductPlan<T>::PackedProductPlan(const PackedShape& shape)
   const std::int64_t blocks = (shape.depth() + p.depth - 1) / p.depth;
   if (direct_) scratch_bytes_ = aligned(shape.rows * (shape.depth() / 16 + 1) * Size);
   if (panels_) scratch_bytes_ = aligned(blocks * strip_room_ * Size);
-  if (is_turned())
-    scratch_bytes_ = aligned(shape.depth() * whole_units(shape.rows, p.lanes) * Size);
   stride_ = along_rows_ ? chunk_ + RowGap : width_;
   piece_ = (along_rows_ ? width_ : chunk_) * stride_;
-  std::int64_t strip = panels_ ? whole_units(width_, p.columns) * p.depth : 0;
-  if (is_turned()) strip = width_ * whole_units(std::min(shape.rows, RowsPerDecoding), p.lanes);
+  const std::int64_t strip = panels_ ? whole_units(width_, p.columns) * p.depth : 0;
   thread_bytes_ = (piece_ + strip) * Size;
   // Weights are floats before they are anything else.
   if (sizeof(T) != sizeof(float)) thread_bytes_ += std::max(width_, chunk_) * 4;
@@ -98,17 +90,13 @@ template <class T>
 std::int64_t PackedProductPlan<T>::orders() const {
   if (tiles() == 0 || shape_.depth() == 0) return 0;
   if (direct_) return along_rows_ ? shape_.rows : 0;
-  if (is_turned()) {
-    const std::int64_t strip = sums_in<T>().panels.columns;
-    return (shape_.rows + strip - 1) / strip * ((shape_.depth() + TurnedDepth - 1) / TurnedDepth);
-  }
   const std::int64_t block = sums_in<T>().panels.depth;
   return panels_ ? (shape_.depth() + block - 1) / block : 0;
 }
 
 template <class T>
 std::int64_t PackedProductPlan<T>::tiles() const {
-  return shape_.rows == 0 ? 0 : (shape_.columns() + width_ - 1) / width_ * row_blocks_;
+  return shape_.rows == 0 ? 0 : (shape_.columns() + width_ - 1) / width_;
 }
 
 template <class T>
@@ -120,7 +108,6 @@ void PackedProductPlan<T>::order(std::int64_t part, const T* x, T* to) const {
       return vector_kernels().packed.sum_sixteens(row, depth, to + part * (depth / 16));
     }
   }
-  if (is_turned()) return turn_rows(part, x, to);
   const PanelKernels<T>& p = sums_in<T>().panels;
   const std::int64_t k = part * p.depth;
   p.pack_rows(x + k, depth, 1, shape_.rows, std::min(p.depth, depth - k), to + part * strip_room_);
@@ -130,17 +117,15 @@ template <class T>
 void PackedProductPlan<T>::run_part(std::int64_t tile, const T* x, const StoredWeight& weight, T* y,
                                     const T* ordered) const {
   if (shape_.depth() == 0) {
-    const std::int64_t first = tile / row_blocks_ * width_;
-    for (std::int64_t m = tile % row_blocks_; m < shape_.rows; m += row_blocks_) {
-      std::fill_n(y + m * shape_.columns() + first, std::min(width_, shape_.columns() - first),
-                  T(0));
+    const std::int64_t columns = std::min(width_, shape_.columns() - tile * width_);
+    for (std::int64_t m = 0; m < shape_.rows; ++m) {
+      std::fill_n(y + m * shape_.columns() + tile * width_, columns, T(0));
     }
     return;
   }
   if constexpr (std::is_same_v<T, float>) {
     if (direct_) return run_direct(tile, x, weight, y, ordered);
   }
-  if (is_turned()) return run_turned(tile, weight, y, ordered);
   run_tile(tile, x, weight, y, ordered);
 }
 
@@ -252,61 +237,6 @@ void PackedProductPlan<T>::run_tile(std::int64_t tile, const T* x, const StoredW
   }
 }
 
-// Strips of rows become [depth, rows], one strip behind the other; the last has whole vectors.
-template <class T>
-void PackedProductPlan<T>::turn_rows(std::int64_t part, const T* x, T* to) const {
-  const PanelKernels<T>& p = sums_in<T>().panels;
-  const std::int64_t depth = shape_.depth();
-  const std::int64_t parts = (depth + TurnedDepth - 1) / TurnedDepth;
-  const std::int64_t first = part / parts * p.columns;
-  const std::int64_t k = part % parts * TurnedDepth;
-  const std::int64_t rows = std::min(p.columns, shape_.rows - first);
-  const std::int64_t width = whole_units(rows, p.lanes);
-  p.turn(x + first * depth + k, depth, rows, std::min(TurnedDepth, depth - k),
-         to + first * depth + k * width, width, width);
-}
-
-template <class T>
-void PackedProductPlan<T>::run_turned(std::int64_t tile, const StoredWeight& weight, T* y,
-                                      const T* turned_x) const {
-  auto* piece = reinterpret_cast<T*>(thread_scratch(thread_bytes_));
-  T* sums = piece + piece_;  // [columns of y, rows of the block]
-  Tile t{.column0 = tile / row_blocks_ * width_, .piece = piece};
-  t.column1 = std::min(shape_.columns(), t.column0 + width_);
-  const std::int64_t row0 = tile % row_blocks_ * RowsPerDecoding;
-  const std::int64_t row1 = std::min(shape_.rows, row0 + RowsPerDecoding);
-  for (t.k0 = 0; t.k0 < shape_.depth(); t.k0 = t.k1) {
-    t.k1 = std::min(shape_.depth(), t.k0 + chunk_);
-    decode(t, weight, piece);
-    multiply_turned(t, row0, row1, turned_x, sums);
-  }
-  const PanelKernels<T>& p = sums_in<T>().panels;
-  p.turn(sums, whole_units(row1 - row0, p.lanes), t.column1 - t.column0, row1 - row0,
-         y + row0 * shape_.columns() + t.column0, shape_.columns(), t.column1 - t.column0);
-}
-
-template <class T>
-void PackedProductPlan<T>::multiply_turned(const Tile& t, std::int64_t row0, std::int64_t row1,
-                                           const T* turned_x, T* sums) const {
-  const PanelKernels<T>& p = sums_in<T>().panels;
-  for (std::int64_t k = t.k0; k < t.k1; k += NearDepth) {
-    for (std::int64_t first = row0; first < row1; first += p.columns) {
-      const std::int64_t width = whole_units(std::min(p.columns, row1 - first), p.lanes);
-      sums_in<T>().blocks({.m = t.column1 - t.column0,
-                           .n = width,
-                           .k = std::min(NearDepth, t.k1 - k),
-                           .a = t.piece + (k - t.k0),
-                           .a_row = stride_,
-                           .a_column = 1,
-                           .b = turned_x + first * shape_.depth() + k * width,
-                           .b_row = width,
-                           .c = sums + (first - row0),
-                           .c_row = whole_units(row1 - row0, p.lanes),
-                           .accumulate = k > 0});
-    }
-  }
-}
-
 template <class T>
 void PackedProductPlan<T>::multiply_few(const Tile& t, const T* x, T* y) const {
   const ProductKernels<T>& kernels = sums_in<T>();
@@ -336,7 +266,9 @@ void PackedProductPlan<T>::multiply_panels(const Tile& t, const T* packed_x, T* 
     const std::int64_t depth = std::min(p.depth, t.k1 - k);
     const std::int64_t from = k - t.k0;
     const bool in_strips = has_strips(t);
-    if (!in_strips) {
+    if (along_rows_) {
+      p.pack_columns(t.piece + from, 1, stride_, columns, depth, strip);
+    } else if (!in_strips) {
       p.pack_columns(t.piece + from * stride_, stride_, 1, columns, depth, strip);
     }
     p.multiply({.m = shape_.rows,

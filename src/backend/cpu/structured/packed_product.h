@@ -1,6 +1,5 @@
 // Rows times a weight in few bits, or times its transpose. A piece of the weight is decoded into a
-// thread's own room, multiplied with all rows, and forgotten: the decoded matrix is nowhere. Where
-// sums run along the rows of what is stored, pieces are used as they are decoded: yᵀ = Ŵᵀ xᵀ.
+// thread's own room, multiplied with all rows, and forgotten: the decoded matrix is nowhere.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +47,6 @@ class PackedProductPlan {
 
  private:
   struct Tile;
-  [[nodiscard]] bool is_turned() const { return panels_ && along_rows_; }
   // Parts of x that are brought into order, and of the product.
   [[nodiscard]] std::int64_t orders() const;
   [[nodiscard]] std::int64_t tiles() const;
@@ -62,23 +60,18 @@ class PackedProductPlan {
                 const T* packed_x) const;
   void run_direct(std::int64_t tile, const float* x, const StoredWeight& weight, float* y,
                   const float* sums) const;
-  void turn_rows(std::int64_t part, const T* x, T* to) const;
-  void run_turned(std::int64_t tile, const StoredWeight& weight, T* y, const T* turned_x) const;
-  void multiply_turned(const Tile& t, std::int64_t row0, std::int64_t row1, const T* turned_x,
-                       T* sums) const;
   void multiply_few(const Tile& t, const T* x, T* y) const;
   void multiply_panels(const Tile& t, const T* packed_x, T* y) const;
 
   PackedShape shape_;
-  bool along_rows_;              ///< sums run along the rows of the stored matrix
-  bool panels_;                  ///< enough rows for packed products
-  bool direct_ = false;          ///< few rows that need no piece of the weight in memory
-  std::int64_t width_;           ///< columns of y in a tile
-  std::int64_t chunk_;           ///< depth that is decoded at once
-  std::int64_t stride_;          ///< from row to row of the piece that is decoded
-  std::int64_t piece_;           ///< its elements
-  std::int64_t strip_room_;      ///< elements of x, packed, for one block of the depth
-  std::int64_t row_blocks_ = 1;  ///< of x, each of which decodes the weight for itself
+  bool along_rows_;          ///< sums run along the rows of the stored matrix
+  bool panels_;              ///< enough rows for packed products
+  bool direct_ = false;      ///< few rows that need no piece of the weight in memory
+  std::int64_t width_;       ///< columns of y in a tile
+  std::int64_t chunk_;       ///< depth that is decoded at once
+  std::int64_t stride_;      ///< from row to row of the piece that is decoded
+  std::int64_t piece_;       ///< its elements
+  std::int64_t strip_room_;  ///< elements of x, packed, for one block of the depth
   std::int64_t scratch_bytes_ = 0;
   std::int64_t thread_bytes_ = 0;
 };
