@@ -1,12 +1,9 @@
 #include "backend/cpu/host/indices.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 
 #include <fmt/format.h>
-
-#include "backend/cpu/host/simd.h"
 
 namespace ricci::cpu {
 namespace {
@@ -32,24 +29,6 @@ void require_exact(const HostArguments& call, std::size_t k) {
       });
 }
 
-// The first index that is not in [0, limit), or null. Looked for in blocks, in which nobody asks
-// after each of them.
-const std::int64_t* first_outside(const std::int64_t* indices, std::int64_t count,
-                                  std::int64_t limit) {
-  constexpr std::int64_t Block = 512;
-  const auto is_outside = [limit](std::int64_t i) { return (i < 0) | (i >= limit); };
-  for (std::int64_t first = 0; first < count; first += Block) {
-    const std::int64_t* const begin = indices + first;
-    const std::int64_t* const end = begin + std::min(Block, count - first);
-    std::int64_t outside = 0;
-    vectorised([&]() RICCI_INLINE {
-      for (const std::int64_t* i = begin; i != end; ++i) outside |= is_outside(*i);
-    });
-    if (outside != 0) return std::find_if(begin, end, is_outside);
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 std::int64_t exact_integer(const HostArguments& call, std::size_t k) {
@@ -63,12 +42,12 @@ void IndexOperand::read(std::int64_t limit) const {
   const std::int64_t* indices = data();
   parallel_for(call_.pool, count_of(call_.operands[operand_].dims), grain_for(1),
                [&](std::int64_t begin, std::int64_t end) {
-                 const std::int64_t* const wrong =
-                     first_outside(indices + begin, end - begin, limit);
-                 if (wrong == nullptr) return;
-                 call_.fail(ErrorCode::IndexOutOfRange,
-                            fmt::format("index {} is outside [0, {})", *wrong, limit),
-                            "negative indices do not count from the end");
+                 for (std::int64_t i = begin; i < end; ++i) {
+                   if (indices[i] >= 0 && indices[i] < limit) continue;
+                   call_.fail(ErrorCode::IndexOutOfRange,
+                              fmt::format("index {} is outside [0, {})", indices[i], limit),
+                              "negative indices do not count from the end");
+                 }
                });
 }
 

@@ -112,18 +112,13 @@ class ScatterRows {
 
   template <class N, class T>
   void add_slab(N* sums, const T* updates) const {
-    const std::int64_t* const indices = indices_.data();
-    with_width<Few>(split_.inner, [&]<std::int64_t Width>() {
-      vectorised([&]() RICCI_INLINE {
-        for (std::int64_t k = 0; k < count_; ++k) {
-          N* const row = sums + indices[k] * Width;
-          const T* const update = updates + k * Width;
-          for (std::int64_t t = 0; t < Width; ++t) {
-            row[t] = add_wrapping(row[t], element_cast<N>(update[t]));
-          }
-        }
-      });
-    });
+    const std::int64_t width = split_.inner;
+    for (std::int64_t k = 0; k < count_; ++k) {
+      N* const row = sums + indices_.data()[k] * width;
+      for (std::int64_t t = 0; t < width; ++t) {
+        row[t] = add_wrapping(row[t], element_cast<N>(updates[k * width + t]));
+      }
+    }
   }
 
   // order_[starts_[r] … starts_[r + 1]) are the k with indices[k] = r, ascending.
