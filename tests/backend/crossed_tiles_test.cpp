@@ -20,7 +20,7 @@ namespace {
 // Few rows that are long are work for many tiles: each has some of the columns.
 TEST(BackendCrossedTiles, FewRowsAreCutInColumns) {
   for (const auto& [rows, columns] :
-       {std::pair{8, 70001}, std::pair{17, 40000}, std::pair{40, 20011}, std::pair{130, 4099}}) {
+       {std::pair{12, 50001}, std::pair{17, 40000}, std::pair{40, 20011}, std::pair{130, 4099}}) {
     SCOPED_TRACE(fmt::format("[{}, {}]", rows, columns));
     Graph g("few");
     const Value x = g.input("x", f32({columns, rows}));
@@ -40,7 +40,7 @@ TEST(BackendCrossedTiles, FewRowsAreCutInColumns) {
 // Every element is in one tile, and squares of whole vectors are left whole.
 TEST(BackendCrossedTiles, TilesCoverRowsAndColumns) {
   for (const auto& [rows, columns] :
-       {std::pair{8, 70001}, std::pair{17, 40000}, std::pair{2048, 300}, std::pair{130, 4099}}) {
+       {std::pair{12, 50001}, std::pair{17, 40000}, std::pair{2048, 300}, std::pair{130, 4099}}) {
     Graph g("tiles");
     const Value x = g.input("x", f32({columns, rows}));
     g.set_outputs({transpose(x, {.perm = {1, 0}})});

@@ -170,28 +170,31 @@ class ScatterRows {
   // The updates [begin, end) of an o.
   template <class N, class T>
   void add_slab(N* sums, std::int64_t o, std::int64_t begin, std::int64_t end) const {
+    const std::int64_t width = split_.inner;
     const std::int64_t* const indices = indices_.data();
     if (begin == end) return;
-    with_width<Few>(split_.inner, [&]<std::int64_t Width>() {
-      vectorised([&]() RICCI_INLINE {
-        if (repeated_) {
-          const auto update = element_cast<N>(*call_.operands[0].as<T>());
-          for (std::int64_t k = begin; k < end; ++k) {
-            N* const row = sums + indices[k] * Width;
-            for (std::int64_t t = 0; t < Width; ++t) row[t] = add_wrapping(row[t], update);
-          }
-          return;
-        }
-        const T* const updates = updates_->template as<T>() + o * count_ * Width;
-        for (std::int64_t k = begin; k < end; ++k) {
-          N* const row = sums + indices[k] * Width;
-          const T* const update = updates + k * Width;
-          for (std::int64_t t = 0; t < Width; ++t) {
-            row[t] = add_wrapping(row[t], element_cast<N>(update[t]));
-          }
-        }
-      });
-    });
+    if (repeated_) {
+      const auto update = element_cast<N>(*call_.operands[0].as<T>());
+      for (std::int64_t k = begin; k < end; ++k) {
+        N* const row = sums + indices[k] * width;
+        for (std::int64_t t = 0; t < width; ++t) row[t] = add_wrapping(row[t], update);
+      }
+      return;
+    }
+    const T* const updates = updates_->template as<T>() + o * count_ * width;
+    if (width == 1) {
+      for (std::int64_t k = begin; k < end; ++k) {
+        N& sum = sums[indices[k]];
+        sum = add_wrapping(sum, element_cast<N>(updates[k]));
+      }
+      return;
+    }
+    for (std::int64_t k = begin; k < end; ++k) {
+      N* const row = sums + indices[k] * width;
+      for (std::int64_t t = 0; t < width; ++t) {
+        row[t] = add_wrapping(row[t], element_cast<N>(updates[k * width + t]));
+      }
+    }
   }
 
   // order_[starts_[r] … starts_[r + 1]) are the k with indices[k] = r, ascending.

@@ -122,18 +122,14 @@ class ScatterInto {
     parallel_for(call_.pool, all, grain_for(1), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) numbers[i] = element_cast<N>(x_.as<T>()[i]);
     });
-    const std::int64_t* const indices = indices_.data();
-    with_width<Few>(role_.out.inner, [&]<std::int64_t Width>() {
-      vectorised([&]() RICCI_INLINE {
-        const T* update = updates_.as<T>();
-        for (std::int64_t k = 0; k < role_.updates; ++k, update += Width) {
-          N* const row = numbers + indices[k] * Width;
-          for (std::int64_t c = 0; c < Width; ++c) {
-            row[c] = combined<Kind>(row[c], element_cast<N>(update[c]));
-          }
-        }
-      });
-    });
+    const std::int64_t width = role_.out.inner;
+    const T* update = updates_.as<T>();
+    for (std::int64_t k = 0; k < role_.updates; ++k) {
+      N* const row = numbers + indices_.data()[k] * width;
+      for (std::int64_t c = 0; c < width; ++c) {
+        row[c] = combined<Kind>(row[c], element_cast<N>(*update++));
+      }
+    }
     T* const out = call_.results[0].as<T>();
     parallel_for(call_.pool, all, grain_for(1), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) out[i] = element_cast<T>(numbers[i]);

@@ -4,8 +4,6 @@
 //   vectorised([&]() RICCI_INLINE { for (…) y[i] += x[i]; });
 #pragma once
 
-#include <cstdint>
-
 #define RICCI_INLINE __attribute__((always_inline))
 
 namespace ricci::cpu {
@@ -39,15 +37,5 @@ void vectorised(const F& f) {
 }
 
 #endif
-
-/// Calls `f.template operator()<Width>()` with a width of 1 to Most as a constant: loops over so
-/// few are written out.
-template <std::int64_t Most, class F>
-void with_width(std::int64_t width, const F& f) {
-  if constexpr (Most > 0) {
-    if (width == Most) return f.template operator()<Most>();
-    with_width<Most - 1>(width, f);
-  }
-}
 
 }  // namespace ricci::cpu
