@@ -50,7 +50,7 @@ std::int64_t kept_back(const RunSettings& s, std::int64_t count, bool only_test)
 // Any bytes are a text; those of arrays and folders of images are meant for other kinds.
 void require_text(const RunSettings& s) {
   const bool arrays = s.data.ends_with(".npz") || s.data.ends_with(".npy");
-  if (!arrays && !fs::is_directory(s.data)) return;
+  if (!arrays && !is_folder(s.data)) return;
   throw UserError(
       ErrorCode::File, fmt::format("'{}' is no text", s.data),
       fmt::format("{} reads a text, or tokens in a file that ends in .bin; cnn, mlp and "
