@@ -59,7 +59,7 @@ bench-ops: setup ## build for release and measure every op and its gradient agai
 	cmake --build --preset release -j $(JOBS) --target ricci_bench_runner
 	python3 bench/ops/survey.py $(BENCH_FLAGS)
 
-bench-programs: setup ## the same for forty programs of the kind people write
+bench-programs: setup ## the same for seventy programs of the kind people write
 	cmake --preset release
 	cmake --build --preset release -j $(JOBS) --target ricci_bench_runner
 	python3 bench/ops/survey.py --set programs $(BENCH_FLAGS)

@@ -4,6 +4,8 @@
 
 #include "ricci/support/error.h"
 
+#include "loop/guards.h"
+
 namespace ricci::loop {
 namespace {
 
@@ -28,19 +30,6 @@ bool one_zone(const Kernel& kernel, std::size_t axis) {
 // A guard that moves by one with the outer axis holds for all of the inner one or for none.
 bool counts_runs(const Guard& g, std::size_t axis) {
   return g.strides[axis] == 0 && g.strides[axis - 1] == 1;
-}
-
-bool joins(const Guard& g, std::size_t axis, std::int64_t extent) {
-  return g.strides[axis - 1] == g.strides[axis] * extent || counts_runs(g, axis);
-}
-
-// Counts elements where it counted runs of them.
-void count_elements(Guard& g, std::size_t axis, std::int64_t extent) {
-  if (!counts_runs(g, axis)) return;
-  for (std::int64_t& s : g.strides) s *= extent;
-  g.offset *= extent;
-  g.limit *= extent;
-  g.strides[axis] = 1;
 }
 
 // In arguments that are the same memory.
@@ -98,6 +87,19 @@ std::int64_t Kernel::accumulated_rows() const { return product(extents, kept, ou
 std::int64_t Kernel::rows() const { return product(extents, 0, outer); }
 std::int64_t Kernel::row_elements() const { return product(extents, outer, extents.size()); }
 
+bool joins_axes(const Guard& guard, std::size_t axis, std::int64_t extent) {
+  return guard.strides[axis - 1] == guard.strides[axis] * extent || counts_runs(guard, axis);
+}
+
+// Counts elements where it counted runs of them.
+void write_for_joined(Guard& guard, std::size_t axis, std::int64_t extent) {
+  if (!counts_runs(guard, axis)) return;
+  for (std::int64_t& s : guard.strides) s *= extent;
+  guard.offset *= extent;
+  guard.limit *= extent;
+  guard.strides[axis] = 1;
+}
+
 void coalesce(Kernel& kernel) {
   for (std::size_t axis = kernel.extents.size(); axis-- > 0;) {
     if (kernel.extents[axis] == 1) drop_axis(kernel, axis);
@@ -109,11 +111,11 @@ void coalesce(Kernel& kernel) {
     bool joint = true;
     for_each_access(kernel, [&](const Access& access) {
       joint = joint && access.strides[outer] == access.strides[axis] * extent;
-      for (const Guard& g : access.guards) joint = joint && joins(g, axis, extent);
+      for (const Guard& g : access.guards) joint = joint && joins_axes(g, axis, extent);
     });
     if (!joint) continue;
     for_each_access(kernel, [&](Access& access) {
-      for (Guard& g : access.guards) count_elements(g, axis, extent);
+      for (Guard& g : access.guards) write_for_joined(g, axis, extent);
     });
     kernel.extents[outer] *= extent;
     for_each_strides(kernel, [&](auto& strides) { strides[outer] = strides[axis]; });

@@ -6,6 +6,7 @@
 
 #include "ricci/support/error.h"
 
+#include "loop/guards.h"
 #include "schedule/ancestry.h"
 #include "schedule/lower_for.h"
 
@@ -86,26 +87,43 @@ std::int64_t natural_row(const Item& item, const KernelShape& shape) {
       .value_or(row);
 }
 
-// Elements at the end that every read walks as if they were one axis.
+// Elements at the end that every read walks as if they were one axis, as kernels join them.
 std::int64_t run_of(const Item& item) {
-  std::vector<const loop::Layout*> walked;
+  std::vector<std::size_t> axes;
+  for (std::size_t d = 0; d < item.dims.size(); ++d) {
+    if (item.dims[d] != 1) axes.push_back(d);
+  }
+  if (axes.empty()) return 1;
+  const auto strides_of = [&](const loop::Layout& layout) {
+    std::vector<std::int64_t> strides;
+    for (const std::size_t d : axes) strides.push_back(layout.strides[d]);
+    return strides;
+  };
+  std::vector<std::vector<std::int64_t>> walked;
+  std::vector<loop::Guard> guards;
   for (const Seen& seen : item.reads) {
-    if (const auto* sequence = std::get_if<Sequence>(&seen)) walked.push_back(&sequence->layout);
+    if (const auto* sequence = std::get_if<Sequence>(&seen)) {
+      walked.push_back(strides_of(sequence->layout));
+    }
     const auto* stored = std::get_if<Stored>(&seen);
     if (stored == nullptr) continue;
-    walked.push_back(&stored->layout);
-    for (const loop::Bound& b : stored->bounds) walked.push_back(&b.place);
+    walked.push_back(strides_of(stored->layout));
+    for (const loop::Bound& b : stored->bounds) {
+      guards.push_back({b.place.offset, strides_of(b.place), b.limit});
+    }
   }
-  std::int64_t run = 1;
-  std::size_t inner = item.dims.size();
-  for (std::size_t d = item.dims.size(); d-- > 0;) {
-    if (item.dims[d] == 1) continue;
-    const bool joint = std::ranges::all_of(walked, [&](const loop::Layout* l) {
-      return run == 1 || l->strides[d] == l->strides[inner] * item.dims[inner];
-    });
+  std::int64_t run = item.dims[axes.back()];
+  for (std::size_t a = axes.size() - 1; a > 0; --a) {
+    const bool joint =
+        std::ranges::all_of(walked, [&](const auto& s) { return s[a - 1] == s[a] * run; }) &&
+        std::ranges::all_of(guards, [&](const auto& g) { return loop::joins_axes(g, a, run); });
     if (!joint) break;
-    run *= item.dims[d];
-    inner = d;
+    for (auto& s : walked) s[a - 1] = s[a];
+    for (loop::Guard& g : guards) {
+      loop::write_for_joined(g, a, run);
+      g.strides[a - 1] = g.strides[a];
+    }
+    run *= item.dims[axes[a - 1]];
   }
   return run;
 }

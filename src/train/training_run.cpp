@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
@@ -27,7 +26,7 @@ class Running {
       : options_(options), hooks_(hooks), step_(from), profiled_from_(first_profiled(from)) {
     if (options_.folder.empty()) return;
     const std::string path = options_.folder + "/log.jsonl";
-    goes_on_ = std::filesystem::exists(path);
+    goes_on_ = is_there(path);
     if (goes_on_ && from > 0) before_ = seconds_until(path, from);
     log_.emplace(path);
   }

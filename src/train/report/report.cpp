@@ -1,7 +1,5 @@
 #include "ricci/train/report.h"
 
-#include <filesystem>
-
 #include <fmt/format.h>
 
 #include "ricci/support/error.h"
@@ -40,7 +38,7 @@ std::string navigation(std::string_view body) {
 }  // namespace
 
 ReportRun read_report_run(const std::string& folder) {
-  if (!std::filesystem::exists(folder + "/log.jsonl")) {
+  if (!is_there(folder + "/log.jsonl")) {
     throw UserError(ErrorCode::File, fmt::format("'{}' is no folder of a run", folder),
                     "name one that training has made: there is a log.jsonl in it");
   }
@@ -49,7 +47,7 @@ ReportRun read_report_run(const std::string& folder) {
   run.name = run.log.start.name.empty() ? folder : run.log.start.name;
   const auto optional = [&](const char* file, const auto& read) {
     const std::string path = folder + "/" + file;
-    if (!std::filesystem::exists(path)) return;
+    if (!is_there(path)) return;
     try {
       read(path);
     } catch (const UserError& e) {
