@@ -102,6 +102,11 @@ std::pair<Array, Array> histogram(const Array& x, std::int64_t bins,
                              : std::pair{amin(flat, {}, false, where).item(where),
                                          amax(flat, {}, false, where).item(where)};
   }
+  if (!std::isfinite(range->first) || !std::isfinite(range->second)) {
+    detail::refuse(ErrorCode::Attr, "histogram",
+                   fmt::format("'histogram' of numbers from {} to {}", range->first, range->second),
+                   "give the range to be counted", where);
+  }
   if (range->first == range->second) range = {range->first - 0.5, range->second + 0.5};
   const auto [low, high] = *range;
   const DType real = flat.dtype() == DType::F64 ? DType::F64 : DType::F32;
@@ -120,7 +125,13 @@ Array unique(const Array& x, Here where) {
   detail::require_valid(x, "unique", where);
   const Array sorted = sort(reshape(detail::strengthened(x, where), {-1}, where), 0, false, where);
   if (sorted.size() == 0) return sorted;
-  const Array differs = ne(sorted[slice(1, {})], sorted[slice(-1)], where);
+  const Array next = sorted[slice(1, {})];
+  const Array before = sorted[slice(-1)];
+  Array differs = ne(next, before, where);
+  if (is_float(sorted.dtype())) {  // NaN is one of them
+    differs =
+        logical_and(differs, !logical_and(isnan(next, where), isnan(before, where), where), where);
+  }
   const Array first = concat({ones({1}, {.dtype = DType::Bool}, where), differs}, 0, where);
   return take(sorted, nonzero(first, {}, 0, where)[0], 0, where);
 }

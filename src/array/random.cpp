@@ -341,9 +341,18 @@ Array drawn_until_taken(const Key& key, const Array& start, Draw&& draw) {
 
 }  // namespace
 
-Array gamma(const Key& key, const Array& a, const Dims& shape, std::source_location where) {
-  const DType dtype = a.dtype() == DType::F64 ? DType::F64 : DType::F32;
-  const Array shapes = stop_gradient(broadcast_to(cast(a, DType::F64, where), shape, where), where);
+namespace {
+
+DType drawn_in(const Array& parameter) {
+  return parameter.dtype() == DType::F64 ? DType::F64 : DType::F32;
+}
+
+// Logarithms of draws, in f64: of a small a most draws are smaller than any number. NaN where a is
+// negative or no finite number, where no draw would ever be taken.
+Array log_gamma(const Key& key, const Array& a, const Dims& shape, std::source_location where) {
+  const Array given = stop_gradient(broadcast_to(cast(a, DType::F64, where), shape, where), where);
+  const Array valid = logical_and(given >= 0.0, isfinite(given, where), where);
+  const Array shapes = ricci::where(valid, given, 1.0, where);
   // Marsaglia and Tsang (2000), for a + 1 where a is below 1.
   const auto [draws, boost] = split<2>(key, where);
   const Array d = ricci::where(shapes < 1.0, shapes + 1.0, shapes, where) - 1.0 / 3.0;
@@ -358,28 +367,38 @@ Array gamma(const Key& key, const Array& a, const Dims& shape, std::source_locat
     return std::pair{d * v, v > 0.0 && log(u) < bound};
   });
   const Array u = max(uniform(boost, shape, 0, 1, {.dtype = DType::F64}, where), 1e-300, where);
-  const Array lifted = found * pow(u, 1.0 / shapes, where);
-  return cast(ricci::where(shapes < 1.0, lifted, found, where), dtype, where);
+  const Array less = ricci::where(shapes < 1.0, log(u, where) / shapes, 0.0, where);
+  return ricci::where(valid, log(found, where) + less, NAN, where);
+}
+
+}  // namespace
+
+Array gamma(const Key& key, const Array& a, const Dims& shape, std::source_location where) {
+  return cast(exp(log_gamma(key, a, shape, where), where), drawn_in(a), where);
 }
 
 Array beta(const Key& key, const Array& a, const Array& b, const Dims& shape,
            std::source_location where) {
   const auto [ka, kb] = split<2>(key, where);
-  const Array x = gamma(ka, a, shape, where);
-  const Array y = gamma(kb, b, shape, where);
-  return div(x, add(x, y, where), where);
+  const Array x = log_gamma(ka, a, shape, where);
+  const Array y = log_gamma(kb, b, shape, where);
+  const DType dtype = drawn_in(a) == DType::F64 ? DType::F64 : drawn_in(b);
+  return cast(sigmoid(sub(x, y, where), where), dtype, where);
 }
 
 Array dirichlet(const Key& key, const Array& alpha, const Dims& shape, std::source_location where) {
   Dims rows = shape;
   rows.push_back(alpha.dim(0));
-  const Array x = gamma(key, alpha, rows, where);
-  return div(x, sum(x, -1, true, where), where);
+  return cast(softmax(log_gamma(key, alpha, rows, where), -1, where), drawn_in(alpha), where);
 }
 
 Array poisson(const Key& key, const Array& rate, const Dims& shape, std::source_location where) {
-  const Array rates =
+  // What has no place among the numbers of the result, or is no rate, would never be counted.
+  constexpr double Most = 2.1e9;
+  const Array given =
       stop_gradient(broadcast_to(cast(rate, DType::F64, where), shape, where), where);
+  const Array valid = logical_and(given >= 0.0, given <= Most, where);
+  const Array rates = ricci::where(valid, given, 0.0, where);
   const auto [few, many] = split<2>(key, where);
   // Of small rates the steps that fit into it are counted; of large ones Hörmann's transformed
   // rejection (1993).
@@ -416,7 +435,8 @@ Array poisson(const Key& key, const Array& rate, const Dims& shape, std::source_
         weight <= n * log(lam) - lam - lgamma(ricci::where(n >= 0.0, n, 0.0) + 1.0);
     return std::pair{n, (us >= 0.07 && v <= sure) || (possible && likely)};
   });
-  return ricci::where(small, counted, cast(found, DType::I32, where), where);
+  const Array count = ricci::where(small, counted, cast(found, DType::I32, where), where);
+  return ricci::where(valid, count, -1, where);
 }
 
 Array rand(const Dims& shape, std::source_location where) {

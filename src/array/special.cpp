@@ -41,9 +41,10 @@ Array polynomial(const std::array<double, N>& c, const Array& w, Here where) {
   return p;
 }
 
-// The y ≥ 0 of which erfc(y) = c, 0 < c ≤ 1: an approximation (Giles, 2010), and steps of Halley's
-// method. Steps lead the derivative to where the value is.
-Array erfc_inverse(const Array& c, Here where) {
+// The y ≥ 0 of which erfc(y) = c and erf(y) = a, 0 < c = 1 - a ≤ 1: an approximation (Giles, 2010),
+// and steps of Halley's method by the smaller of the two, which says more. Steps lead the
+// derivative to where the value is.
+Array erf_inverse(const Array& a, const Array& c, Here where) {
   constexpr std::array<double, 9> Center = {2.81022636e-08,  3.43273939e-07, -3.5233877e-06,
                                             -4.39150654e-06, 0.00021858087,  -0.00125372503,
                                             -0.00417768164,  0.246640727,    1.50140941};
@@ -54,13 +55,13 @@ Array erfc_inverse(const Array& c, Here where) {
   const Array center = polynomial(Center, w - 2.5, where);
   const Array tail = polynomial(Tail, sqrt(max(w, 5.0, where), where) - 3.0, where);
   // Far out the approximation is none; there the leading term of the asymptotic series is near.
-  Array y = ricci::where(w < 5.0, center, tail, where) * (1.0 - c);
+  Array y = ricci::where(w < 5.0, center, tail, where) * a;
   y = ricci::where(w > 16.0, sqrt(max(w - 0.5 * log(max(w, 1.0, where), where), 1.0, where), where),
                    y, where);
   for (int i = 0; i < 4; ++i) {
     const Array slope =
         exp(neg(square(y, where), where), where) * (2 / std::sqrt(std::numbers::pi));
-    const Array off = (c - erfc(y, where)) / slope;  // y is too small by so much, at first sight
+    const Array off = ricci::where(a < 0.5, erf(y, where) - a, c - erfc(y, where), where) / slope;
     y = y - off / (1.0 + y * off);
   }
   return y;
@@ -89,7 +90,8 @@ Array erfinv(const Array& x, Here where) {
   return in_f64(x, "erfinv", where, [&](const Array& v) {
     const Array a = ricci::where(v < 0.0, neg(v, where), v, where);
     const Array inside = a < 1.0;
-    const Array y = erfc_inverse(1.0 - ricci::where(inside, a, 0.5, where), where);
+    const Array known = ricci::where(inside, a, 0.5, where);
+    const Array y = erf_inverse(known, 1.0 - known, where);
     const Array size =
         ricci::where(inside, y, ricci::where(a == 1.0, wide(INFINITY, where), NAN, where), where);
     return ricci::where(v < 0.0, neg(size, where), size, where);
@@ -145,8 +147,8 @@ Array ndtri(const Array& p, Here where) {
     const Array inside = logical_and(v > 0.0, v < 1.0, where);
     const Array q = ricci::where(inside, v, 0.5, where);
     const Array low = q < 0.5;
-    const Array y =
-        erfc_inverse(2.0 * ricci::where(low, q, 1.0 - q, where), where) * std::sqrt(2.0);
+    const Array c = 2.0 * ricci::where(low, q, 1.0 - q, where);
+    const Array y = erf_inverse(1.0 - c, c, where) * std::sqrt(2.0);
     const Array outside = ricci::where(
         v == 0.0, -INFINITY, ricci::where(v == 1.0, wide(INFINITY, where), NAN, where), where);
     return ricci::where(inside, ricci::where(low, neg(y, where), y, where), outside, where);

@@ -1,6 +1,7 @@
 #include "ricci/array/spectra.h"
 
 #include <numbers>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -82,6 +83,20 @@ Axes all_axes(const Array& x, const Axes& axes) {
   return out;
 }
 
+// The axes but the last, and that.
+std::pair<Axes, std::int64_t> last_apart(const Array& x, const Axes& axes, std::string_view what,
+                                         Here where) {
+  detail::require_valid(x, what, where);
+  Axes all = all_axes(x, axes);
+  if (all.empty()) {
+    detail::refuse(ErrorCode::Attr, "axis", fmt::format("'{}' of a number", what),
+                   "it has no axis to transform", where);
+  }
+  const std::int64_t last = all.back().value;
+  all.pop_back();
+  return {std::move(all), last};
+}
+
 Array over_axes(const Array& x, const Axes& axes, bool inverse, Here where) {
   Array out = as_complex(x, inverse ? "ifftn" : "fftn", where);
   for (const Axis a : all_axes(out, axes)) {
@@ -146,16 +161,12 @@ Array ifftn(const Array& x, const Axes& axes, Here where) {
   return over_axes(x, axes, true, where);
 }
 Array rfft2(const Array& x, const Axes& axes, Here where) {
-  Axes all = all_axes(x, axes);
-  const std::int64_t last = all.back().value;
-  all.pop_back();
+  auto [all, last] = last_apart(x, axes, "rfft2", where);
   const Array half = rfft(x, {.n = {}, .axis = last, .norm = FftNorm::Forward}, where);
   return all.empty() ? half : over_axes(half, all, false, where);
 }
 Array irfft2(const Array& x, std::optional<std::int64_t> n, const Axes& axes, Here where) {
-  Axes all = all_axes(x, axes);
-  const std::int64_t last = all.back().value;
-  all.pop_back();
+  auto [all, last] = last_apart(x, axes, "irfft2", where);
   const Array half = all.empty() ? x : over_axes(x, all, true, where);
   return irfft(half, {.n = n, .axis = last, .norm = FftNorm::Forward}, where);
 }
@@ -182,17 +193,21 @@ Array angle(const Array& x, Here where) {
   return atan2(imag(z, where), real(z, where), where);
 }
 
-Array convolve(const Array& a, const Array& b, ConvolveMode mode, Here where) {
-  Array x = a;
-  Array w = b;
-  detail::unify("convolve", x, w, where);
+namespace {
+
+// Two vectors of one dtype.
+void unify_vectors(std::string_view what, Array& x, Array& w, Here where) {
+  detail::unify(what, x, w, where);
   if (x.rank() != 1 || w.rank() != 1 || x.size() == 0 || w.size() == 0) {
     detail::refuse(
-        ErrorCode::Shape, "convolve",
-        fmt::format("'convolve' of {} and {}", x.type().to_string(), w.type().to_string()),
+        ErrorCode::Shape, std::string(what),
+        fmt::format("'{}' of {} and {}", what, x.type().to_string(), w.type().to_string()),
         "both are vectors of one number or more; conv1d takes batches and channels", where);
   }
-  if (x.size() < w.size()) std::swap(x, w);
+}
+
+// out[i] = Σ_j x[i + j - before]·w[j], w no longer than x.
+Array slid(const Array& x, const Array& w, ConvolveMode mode, Here where) {
   const std::int64_t k = w.size();
   const std::int64_t before = mode == ConvolveMode::Full   ? k - 1
                               : mode == ConvolveMode::Same ? k / 2
@@ -202,13 +217,26 @@ Array convolve(const Array& a, const Array& b, ConvolveMode mode, Here where) {
                                                           : 0;
   const Array padded = pad(x, {{before, after}}, cast(array(0), x.dtype(), where), where);
   const Array image = reshape(padded, {1, 1, -1}, where);
-  const Array kernel = reshape(flip(w, 0, where), {1, 1, -1}, where);
+  const Array kernel = reshape(w, {1, 1, -1}, where);
   return reshape(conv1d(image, kernel, {}, where), {-1}, where);
+}
+
+}  // namespace
+
+Array convolve(const Array& a, const Array& b, ConvolveMode mode, Here where) {
+  Array x = a;
+  Array w = b;
+  unify_vectors("convolve", x, w, where);
+  if (x.size() < w.size()) std::swap(x, w);
+  return slid(x, flip(w, 0, where), mode, where);
 }
 Array correlate(const Array& a, const Array& b, ConvolveMode mode, Here where) {
   detail::require_valid(b, "correlate", where);
-  const Array out = convolve(a, flip(conj(b, where), 0, where), mode, where);
-  return out;
+  Array x = a;
+  Array w = conj(b, where);
+  unify_vectors("correlate", x, w, where);
+  if (x.size() >= w.size()) return slid(x, w, mode, where);
+  return flip(slid(w, x, mode, where), 0, where);
 }
 
 Array hanning(std::int64_t n, Here where) { return cosine_window(n, 0.5, 0.5, 0, where); }

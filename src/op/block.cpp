@@ -66,7 +66,7 @@ Dim require_gated(const InferContext& in, std::string_view label, const Dim& wid
   return require_matrix(in, label, down, "down_w", inner);
 }
 
-// All operands in [first, count) have one floating dtype, but for `skipped`.
+// All operands have one floating dtype, but for `skipped`.
 void require_one_float(const InferContext& in, std::string_view label,
                        std::initializer_list<std::size_t> skipped) {
   for (std::size_t k = 0; k < in.operands.size(); ++k) {

@@ -1,5 +1,4 @@
-// Products with what is done to their results: dense layers, gated linear units, attention between
-// its projections.
+// Products with what is done to their results: dense layers and gated linear units.
 #include <algorithm>
 #include <optional>
 

@@ -34,12 +34,13 @@ class Tree {
     const Node& node = uses_.graph().node(id);
     std::vector<RegionOperand> operands;
     ++planned_;
+    open_ += node.operands.size();
     for (const ValueId v : node.operands) {
       const Node& from = uses_.node(v);
+      --open_;
       const bool room =
           std::cmp_less(planned_, limits_.max_steps) &&
-          std::cmp_less_equal(inputs_.size() + node.operands.size() + from.operands.size(),
-                              limits_.max_inputs);
+          std::cmp_less_equal(inputs_.size() + open_ + from.operands.size(), limits_.max_inputs);
       operands.push_back(room && uses_.once(v) && joins_(from) ? take(v.node) : input(v));
     }
     nodes_.push_back(id);
@@ -65,6 +66,7 @@ class Tree {
   const std::function<bool(const Node&)>& joins_;
   const RegionLimits& limits_;
   std::int64_t planned_ = 0;
+  std::size_t open_ = 0;  ///< operands of nodes taken that are yet to be looked at
   std::vector<NodeId> nodes_;
   std::vector<std::vector<RegionOperand>> operands_;
   std::vector<ValueId> inputs_;

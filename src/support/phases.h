@@ -25,7 +25,7 @@ struct PhaseTime {
   double own_seconds = 0;  ///< without its parts
 };
 
-/// Listens to the phases of every thread while it lives. One log listens at a time: the newest.
+/// Listens to the phases of every thread while it lives, or until a newer one listens.
 class PhaseLog {
  public:
   PhaseLog();

@@ -123,7 +123,8 @@ RunProgress::RunProgress(std::FILE* out, double every)
 RunProgress::~RunProgress() { finish(); }
 
 void RunProgress::update(std::int64_t step, std::int64_t steps, double done, double loss) {
-  const bool first = state_.step == 0;
+  const bool first = !began_;
+  began_ = true;
   if (first) {  // what compiling takes says nothing of the steps
     first_step_ = step;
     start_ = Clock::now();

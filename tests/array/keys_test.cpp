@@ -111,6 +111,29 @@ TEST(ArrayDistributions, HaveTheirMoments) {
   }
 }
 
+// Parameters that are none end in NaN or -1, not in a loop without end.
+TEST(ArrayDistributions, HaveNoDrawsOfWhatIsNoParameter) {
+  const Array odd = array({NAN, INFINITY, -1.0, 0.0, 2.0});
+  const Array g = gamma(Key(1), odd, {5});
+  EXPECT_EQ(isnan(g).to_vector(), (Numbers{1, 1, 1, 0, 0})) << g;
+  EXPECT_EQ(g[3].item(), 0);
+  const Array n = poisson(Key(2), concat({odd, array({3e9})}, 0), {6});
+  EXPECT_EQ(n[slice(0, 4)].to_vector(), (Numbers{-1, -1, -1, 0})) << n;
+  EXPECT_GE(n[4].item(), 0);
+  EXPECT_EQ(n[5].item(), -1);
+  EXPECT_TRUE(std::isnan(beta(Key(3), NAN, 1.0, {}).item()));
+}
+
+TEST(ArrayDistributions, OfSmallParametersAreAtTheEnds) {
+  const Array b = beta(Key(1), 0.01, 0.01, {20000});
+  EXPECT_FALSE(any(isnan(b)).item());
+  EXPECT_NEAR(mean(b).item(), 0.5, 0.02);
+  EXPECT_NEAR(var(b).item(), 0.25 / 1.02, 0.01);
+  const Array d = dirichlet(Key(2), array({1e-3, 1e-3, 2e-3}), {20000});
+  EXPECT_TRUE(allclose(sum(d, 1), ones({20000})));
+  EXPECT_TRUE(allclose(mean(d, 0), array({0.25, 0.25, 0.5}), 0, 0.02));
+}
+
 TEST(ArrayDistributions, Choices) {
   const Array all = choice(Key(1), 10, {10}, {.replace = false});
   EXPECT_EQ(sort(all).to_vector(), (Numbers{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));

@@ -287,6 +287,18 @@ TEST(BackendAttached, WindowsAndSpectra) {
     g.set_outputs({fft(z * g.param("w", {DType::C64, {length}})) * 0.5});
     expect_same_bits(g, 1, 1);
   }
+  for (const std::int64_t length : {16, 100, 512, 1009, 4096, 20000}) {
+    // What others want as well is kept.
+    Graph g(fmt::format("shared_{}", length));
+    const Value y = g.input("x", f32({9, length})) * g.param("w", f32({length}));
+    const Value bins = rfft(y);
+    g.set_outputs({bins, y});
+    expect_same_bits(g, 0, 1);
+    g.set_outputs({y, bins});
+    expect_same_bits(g, 0, 1);
+    g.set_outputs({bins, matmul(y, g.param("v", f32({length, 3})))});
+    expect_same_bits(g, 0, 1);
+  }
   Graph g("frames");
   const Value frames = frame(g.input("x", f32({2, 4000})), {.frame_len = 256, .hop = 64});
   g.set_outputs({rfft(frames * g.param("w", f32({256}))), frames * g.param("v", f32({256}))});

@@ -261,6 +261,22 @@ TEST(RewritePatterns, ElementwiseTreesBecomeRegions) {
   EXPECT_FALSE(clip_elementwise_regions(out, UsualRegionLimits).changed);
 }
 
+// Chains of many arrays become regions of as many as there may be, whichever way they lean.
+TEST(RewritePatterns, RegionsOfChainsHaveNoMoreInputsThanTheyMay) {
+  for (const bool left : {true, false}) {
+    Graph g("chain");
+    Value total = g.input("x", f64({8}));
+    for (int i = 0; i < 40; ++i) {
+      const Value more = g.input(fmt::format("x{}", i), f64({8}));
+      total = left ? total * more : more * total;
+    }
+    g.set_outputs({total});
+    const Graph out = fused(g, [](const Graph& graph) { return mark_elementwise_regions(graph); });
+    EXPECT_GE(count(out, "elementwise_region"), 2U) << print(out);
+    EXPECT_FALSE(clip_elementwise_regions(out, UsualRegionLimits).changed) << print(out);
+  }
+}
+
 TEST(RewritePatterns, ResizesJoinWhatReadsThem) {
   Graph g("image");
   const Value x = g.input("x", f64({1, 2, 4, 6}));

@@ -234,18 +234,23 @@ void add_serve(CLI::App& app, Action& action) {
       ->type_name("N")
       ->check(check_whole<std::int64_t>)
       ->check(CLI::PositiveNumber);
-  command
-      ->add_option("--checkpoint", options->checkpoint,
-                   "of a run: best, last or a file (default best)")
-      ->type_name("WHICH");
+  auto* checkpoint = command
+                         ->add_option("--checkpoint", options->checkpoint,
+                                      "of a run: best, last or a file (default best)")
+                         ->type_name("WHICH");
   command->add_option("--weights-in", options->weights, "keep weights in few bits: q8_0, q4_k, …")
       ->type_name("SCHEME");
   command->add_flag("--int8-activations", options->int8_activations,
                     "round what these are multiplied with to 8 bits: faster, less exact");
-  command->callback([options, &action] {
-    action = [options] {
+  command->callback([options, checkpoint, &action] {
+    action = [options, chosen = checkpoint->count() > 0] {
       require_compiler(options->device);
       if (is_run(options->source.file)) return serve_run(*options);
+      if (chosen) {
+        throw UserError(ErrorCode::Refused,
+                        fmt::format("'{}' has no checkpoints to choose from", options->source.file),
+                        "leave out --checkpoint, or name the folder of a run");
+      }
       if (is_model(options->source.file)) return serve_model(*options);
       serve_program(*options);
     };

@@ -164,7 +164,7 @@ void say_end(const RunSettings& s, const RunFolder& folder, const RunEnd& end) {
 
 template <class TaskOf>
 void train_task(const TaskOf& task, const RunSettings& s, const RunFolder& folder,
-                const std::string& device) {
+                const std::string& device, RunProgress& progress) {
   using Model = typename TaskOf::ModelType;
   using Batch = typename TaskOf::BatchType;
   const auto seed = static_cast<std::uint64_t>(s.seed);
@@ -175,7 +175,6 @@ void train_task(const TaskOf& task, const RunSettings& s, const RunFolder& folde
   if (task.is_text) task.tokenizer.save(folder.file("tokenizer.json"));
   write_graph(task.model, task.data.train.take(s.batch).all(), folder);
 
-  RunProgress progress;
   TrainingRunOptions run_with = run_options(s, folder, device, progress);
   run_with.examples = task.examples;
   TrainingRun run(trainer, batches, std::move(run_with));
@@ -200,7 +199,8 @@ void require_a_batch(std::int64_t examples, std::int64_t batch) {
       "make --batch smaller, or give it more data");
 }
 
-// The settings of a run that begins or goes on. Where it does not get on, a run keeps those it had.
+// The settings of a run that begins or goes on. A run that takes no step with them keeps those it
+// had.
 class WrittenSettings {
  public:
   WrittenSettings(const RunFolder& folder, const RunSettings& s, bool goes_on)
@@ -208,8 +208,12 @@ class WrittenSettings {
     if (goes_on) before_ = read_file(path_);
     write_file(path_, to_toml(s));
   }
-  void take_back() {
-    if (before_) write_file(path_, *before_);
+  void take_back() const noexcept {
+    try {
+      if (before_) write_file(path_, *before_);
+    } catch (const std::exception&) {
+      // What went wrong first is what is told.
+    }
   }
 
  private:
@@ -230,14 +234,16 @@ void run_train(const TrainCommand& command) {
   with_task(s, planned, false, [&](const auto& task) {
     require_a_batch(task.data.train.size(), s.batch);
     const RunFolder folder = goes_on ? planned : new_run_folder(planned.path);
-    WrittenSettings written(folder, s, goes_on);
+    const WrittenSettings written(folder, s, goes_on);
+    RunProgress progress;
     fmt::print("{}{}", nn::summary(task.model),
                fmt::format("{} in {}\n", goes_on ? "goes on" : "trains", folder.path));
     std::fflush(stdout);
     try {
-      train_task(task, s, folder, fmt::format("{}, {} threads", device.name(), device.threads()));
-    } catch (const UserError& e) {
-      if (e.code() != ErrorCode::Stopped) written.take_back();
+      train_task(task, s, folder, fmt::format("{}, {} threads", device.name(), device.threads()),
+                 progress);
+    } catch (const std::exception&) {
+      if (!progress.began()) written.take_back();
       throw;
     }
   });

@@ -48,7 +48,9 @@ class Keys : public Key {
  public:
   using Key::Key;
 
-  [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(words().size()); }
+  [[nodiscard]] std::size_t size() const {
+    return static_cast<std::size_t>(words().dim(0).value());
+  }
   [[nodiscard]] Key operator[](std::int64_t i) const { return Key(words()[i]); }
   operator std::vector<Key>() const;  // NOLINT: the same one by one
 
@@ -171,7 +173,8 @@ struct ChoiceOptions {
 [[nodiscard]] Array multivariate_normal(
     const Key& key, const Array& mean, const Array& cov, const Dims& shape = {},
     std::source_location where = std::source_location::current());
-/// Of density x^(a - 1) e^-x / Γ(a), a spread over the shape. No derivative passes by a.
+/// Of density x^(a - 1) e^-x / Γ(a), a spread over the shape; 0 where a is 0, NaN where it is
+/// negative or no finite number. No derivative passes by a.
 [[nodiscard]] Array gamma(const Key& key, const Array& a, const Dims& shape,
                           std::source_location where = std::source_location::current());
 /// Within (0, 1), of density proportional to x^(a - 1) (1 - x)^(b - 1).
@@ -180,7 +183,8 @@ struct ChoiceOptions {
 /// Shares [shape…, n] that add up to 1, by concentrations [n].
 [[nodiscard]] Array dirichlet(const Key& key, const Array& alpha, const Dims& shape = {},
                               std::source_location where = std::source_location::current());
-/// How often something happens that does so `rate` times on average, i32.
+/// How often something happens that does so `rate` times on average, i32; -1 where the rate is no
+/// number from 0 to 2.1·10⁹.
 [[nodiscard]] Array poisson(const Key& key, const Array& rate, const Dims& shape,
                             std::source_location where = std::source_location::current());
 

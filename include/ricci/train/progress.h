@@ -48,6 +48,8 @@ class RunProgress {
 
   /// After each step, counted from 1: how much of the run is done, and the step's loss.
   void update(std::int64_t step, std::int64_t steps, double done, double loss);
+  /// Was there a step?
+  [[nodiscard]] bool began() const noexcept { return began_; }
   /// A line of its own, above the bar.
   void say(const std::string& line);
   /// Shows the last step and ends the line.
@@ -60,6 +62,7 @@ class RunProgress {
 
   std::FILE* out_;
   bool terminal_ = false;
+  bool began_ = false;
   bool colour_ = false;
   bool on_line_ = false;  // something is drawn on the current line
   Clock::duration every_;

@@ -22,8 +22,6 @@ bool is_lone_integer(const Instr& i) {
          std::ranges::all_of(i.access.strides, [](std::int64_t s) { return s == 0; });
 }
 
-constexpr std::int64_t NarrowStride = 8;
-
 bool draws_numbers(const Kernel& kernel) {
   return std::ranges::any_of(kernel.code, [](const Instr& i) { return i.code == Code::Random; });
 }
@@ -64,7 +62,7 @@ bool suits_lanes(const Kernel& kernel, std::size_t axis) {
 
 bool is_narrow_stride(std::int64_t stride, DType dtype) {
   if (is_complex(dtype)) return false;
-  return stride == -1 || (std::abs(stride) >= 2 && std::abs(stride) <= NarrowStride);
+  return stride == -1 || (std::abs(stride) >= 2 && std::abs(stride) <= NearStride);
 }
 
 bool fits_lanes(const Kernel& kernel, std::int64_t row) {

@@ -123,6 +123,8 @@ class TridiagonalVectors {
       start += size;
     }
     std::atomic<bool> found = true;
+    // The one routine that runs on several threads at a time: it only rotates and exchanges
+    // columns, for which the library keeps no buffers.
     parallel_for(pool_, std::ssize(sizes), 1, [&](std::int64_t part, std::int64_t) {
       const blasint size = sizes[static_cast<std::size_t>(part)];
       const std::int64_t at = starts[static_cast<std::size_t>(part)];

@@ -360,11 +360,12 @@ class Runner {
       run_tile(ready, launch_, part_of(ready, first, last),
                frame_.arguments.data() + ready.first_argument);
     }
-    /// `made` is what it makes, for a call alone; it is only passed on while nobody else looks.
-    void pass_on(const BufferView& made) {
+    /// `made` is what it makes before a call. What the call alone reads is only passed on, while
+    /// nobody else looks.
+    void makes(const BufferView& made, bool for_call_alone) {
       array_ = frame_.buffers[static_cast<std::size_t>(made.buffer)];
       element_ = size_of(made.type.dtype);
-      if (runner_.arguments_.observer == nullptr) passed_on_ = made.buffer;
+      if (for_call_alone && runner_.arguments_.observer == nullptr) passed_on_ = made.buffer;
     }
     const std::byte* run_into(std::int64_t first, std::int64_t last,
                               std::byte* room) const override {
@@ -433,7 +434,7 @@ class Runner {
       std::optional<AttachedLaunch> after;
       if (step.before) {
         before.emplace(*this, ready.before, *step.before, *e.program_, frame, what);
-        if (ready.passes_on) before->pass_on(step.operands[0]);
+        before->makes(step.operands[0], ready.passes_on);
       }
       if (step.after) after.emplace(*this, ready.after, *step.after, *e.program_, frame, what);
       ready.call->run_with(given, {before ? &*before : nullptr, after ? &*after : nullptr});

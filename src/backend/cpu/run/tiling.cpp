@@ -54,7 +54,6 @@ bool is_short_kernel(const loop::Kernel& kernel) {
 
 std::vector<loop::Reg> crossed_loads(const loop::Kernel& kernel) {
   constexpr std::int64_t FewRows = 8;
-  constexpr std::int64_t NearStride = 8;  // as near as that, vectors share what they read
   if (is_short_kernel(kernel) || !kernel.accumulators.empty() || !kernel.reductions.empty() ||
       kernel.kept == 0 || kernel.kept != kernel.outer ||
       kernel.outer + 1 != kernel.extents.size() || kernel.stages.empty()) {

@@ -13,6 +13,8 @@ namespace ricci::cpu {
 
 /// Too few elements for code that is long.
 [[nodiscard]] bool is_short_kernel(const loop::Kernel& kernel);
+/// Strides in elements as near as these share vectors: they are read a few lines at a time.
+inline constexpr std::int64_t NearStride = 8;
 /// Loads whose neighbours in memory lie along the last kept axis, not along the row. Where there
 /// are some, a tile is a part of the columns too, in `inner_first` and `inner_last`: what one row
 /// reads of a cache line is left for the rows after it.
