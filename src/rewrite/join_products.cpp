@@ -62,7 +62,7 @@ struct Joined {
 class Search {
  public:
   Search(const op::Scan& op, const Node& node, const Graph& body)
-      : op_(op), node_(node), body_(body), layout_(op), uses_(body.use_counts()) {
+      : node_(node), body_(body), layout_(op), uses_(body.use_counts()) {
     std::size_t input = 0;
     for (const NodeId id : body.inputs()) input_of_[id] = input++;
     for (NodeId id = 0; id < body.size(); ++id) same_.push_back(is_same(id));
@@ -221,7 +221,6 @@ class Search {
     out_.sums.push_back({k, *terms});
   }
 
-  const op::Scan& op_;
   const Node& node_;
   const Graph& body_;
   ScanLayout layout_;
