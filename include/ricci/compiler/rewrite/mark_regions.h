@@ -14,7 +14,8 @@ inline constexpr RegionLimits UsualRegionLimits{.max_steps = 32, .max_inputs = 1
 /// Makes regions of element-wise functions, casts, comparisons and selections: a node joins the one
 /// node that reads it. Single nodes are left alone.
 ///   Before: any well-formed graph.
-///   After: what was joined is gone, and so is dead code; no region has more steps or inputs than the limits say.
+///   After: what was joined is gone, and so is dead code; no region has more steps or inputs than
+///   the limits say.
 [[nodiscard]] PassResult mark_elementwise_regions(const Graph& graph,
                                                   const RegionLimits& limits = UsualRegionLimits);
 
