@@ -29,8 +29,8 @@ void NumberCounts::reach(int exponent) {
     exponent_ = exponent;
     return;
   }
-  constexpr int MostBits = 40;  // more than bins have
-  const int shift = std::min(exponent - exponent_, MostBits);
+  constexpr int MostShift = 40;  // more bits than bins have
+  const int shift = std::min(exponent - exponent_, MostShift);
   std::vector<std::int64_t> wider(size, 0);
   for (std::size_t b = 0; b < size; ++b) {
     // Towards minus infinity, as the bins are counted.

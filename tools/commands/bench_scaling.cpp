@@ -39,8 +39,9 @@ std::string gains(std::vector<StepTimes> alone, const std::vector<StepTimes>& to
   }
   // First where most could be gained: what it takes beyond its share.
   const auto waste = [&](const Gain& g) { return g.after - g.before / threads; };
-  std::ranges::stable_sort(steps,
-                           [&](const Gain& a, const Gain& b) { return waste(a) > waste(b); });
+  std::ranges::sort(steps, [&](const Gain& a, const Gain& b) {
+    return waste(a) != waste(b) ? waste(a) > waste(b) : a.step < b.step;
+  });
   constexpr std::size_t Most = 12;
   if (steps.size() > Most) steps.resize(Most);
   std::string text = fmt::format("{:>6} {:<10}{:>10}{:>10}{:>9}  {}\n", "step", "by", "alone ms",
