@@ -18,12 +18,11 @@
 
 #include "ops/cases.h"
 #include "ops/chosen_cases.h"
+#include "ops/transformed_case.h"
 #include "support/compare.h"
 
 namespace ricci::testing {
 namespace {
-
-using Names = std::vector<std::string>;
 
 // Inputs that can be moved: floating, and not indices held by floats.
 Names movable(const Graph& graph) {
