@@ -212,9 +212,10 @@ TEST(BackendSequences, RoomOfAttentionGrowsWithLengthAlone) {
 // Few different numbers, so that most are equal: zeros of both signs, infinities, NaN.
 Tensor ties(std::uint64_t seed, const Type& type) {
   constexpr double Inf = std::numeric_limits<double>::infinity();
-  constexpr std::array Some = {0.0, -0.0, 1.5, -1.5, Inf, -Inf, std::nan(""), 1e-30, -3.0, 7.0};
+  constexpr double NaN = std::numeric_limits<double>::quiet_NaN();
+  constexpr std::array Some = {0.0, -0.0, 1.5, -1.5, Inf, -Inf, NaN, 1e-30, -3.0, 7.0};
   const auto count = static_cast<std::size_t>(type.numel().value());
-  std::vector<double> numbers = random_numbers(seed, count, 0, Some.size());
+  std::vector<double> numbers = random_numbers(seed, count, 0, static_cast<double>(Some.size()));
   for (double& n : numbers) {
     n = is_float(type.dtype) ? Some[static_cast<std::size_t>(n)] : std::floor(n) - 4;
   }
