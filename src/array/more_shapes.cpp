@@ -47,7 +47,8 @@ Array fitting(const Array& start, std::int64_t size, std::int64_t box, Here wher
                     size > std::numeric_limits<std::int32_t>::max();
   const Array i = cast(start, wide ? DType::I64 : DType::I32, where);
   const Array from_start = ricci::where(lt(i, 0, where), add(i, size, where), i, where);
-  return clip(from_start, 0, size - box, where);
+  // A box that is none is refused by what cuts it out.
+  return clip(from_start, 0, box < 0 ? size : size - box, where);
 }
 
 void require_starts(const Array& x, std::size_t starts, std::string_view what, Here where) {
