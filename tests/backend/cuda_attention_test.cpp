@@ -60,6 +60,12 @@ const std::vector<Heads>& all_heads() {
       {.name = "window", .mask = MaskKind::sliding_window(9), .queries = 80, .keys = 100},
       {.name = "custom", .mask = MaskKind::custom(), .queries = 18, .keys = 70},
       {.name = "bias", .mask = MaskKind::bias(), .queries = 18, .keys = 35},
+      {.name = "many_heads",  // enough for blocks of twice as many rows
+       .mask = MaskKind::causal(),
+       .queries = 70,
+       .keys = 75,
+       .heads = 68,
+       .kv_heads = 34},
       {.name = "capped", .queries = 18, .keys = 35, .cap = 2.0},
   };
   return all;

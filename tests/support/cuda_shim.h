@@ -239,6 +239,36 @@ static inline void host_load_matrices(unsigned* to, const void* row, bool transp
   fibers::wait_for_team(0xffffffffu);
 }
 
+// Copies to shared memory that a thread has begun: nothing is there before it has waited for them.
+namespace copies {
+struct Begun {
+  void* to;
+  const void* from;
+  int bytes;
+  bool real;
+};
+static Begun begun[fibers::Most][1024];
+static int count[fibers::Most];
+}  // namespace copies
+
+static inline void host_begin_copy(void* to, const void* from, int bytes, bool real) {
+  int& count = copies::count[threadIdx.x];
+  if ((size_t)to % bytes != 0 || (size_t)from % bytes != 0 || count == 1024) abort();
+  copies::begun[threadIdx.x][count++] = {to, from, bytes, real};
+}
+static inline void host_end_copies() {
+  int& count = copies::count[threadIdx.x];
+  for (int n = 0; n < count; ++n) {
+    const copies::Begun& copy = copies::begun[threadIdx.x][n];
+    if (copy.real) {
+      memcpy(copy.to, copy.from, (size_t)copy.bytes);
+    } else {
+      memset(copy.to, 0, (size_t)copy.bytes);
+    }
+  }
+  count = 0;
+}
+
 template <class To, class From>
 static inline To same_bits(From from) {
   To to;

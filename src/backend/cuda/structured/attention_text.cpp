@@ -52,16 +52,34 @@ std::string bounds_text(const loop::Attention& a, std::int64_t tile_rows) {
   return out;
 }
 
+// Do queries [i, i2] see all of the keys [j, j2], or none of them?
+std::string ranges_text(const loop::Attention& a) {
+  std::string all = "true", none = "false";
+  const bool sliding = a.mask.kind == MaskKind::Kind::SlidingWindow;
+  if (a.mask.kind == MaskKind::Kind::Custom) all = "false";
+  if (sliding || a.mask.kind == MaskKind::Kind::Causal) {
+    all = "(j2) <= (i) + KEYS - QUERIES";
+    none = "(j) > (i2) + KEYS - QUERIES";
+  }
+  if (sliding) {
+    all += fmt::format(" && (j) >= (i2) + KEYS - QUERIES - {}LL", a.mask.window);
+    none += fmt::format(" || (j2) < (i) + KEYS - QUERIES - {}LL", a.mask.window);
+  }
+  return fmt::format(
+      "#define ALL_ALLOWED(i, i2, j, j2) ({})\n#define NONE_ALLOWED(i, i2, j, j2) ({})\n", all,
+      none);
+}
+
 }  // namespace
 
 std::string attention_names(const loop::Attention& a, const AttentionText& t) {
   const auto& m = a.mask_strides;
   std::string out = fmt::format(
       "typedef {} H;\ntypedef {} T;\n#define BATCH {}LL\n#define HEADS {}LL\n#define KV_HEADS "
-      "{}LL\n#define QUERIES {}LL\n#define KEYS {}LL\n#define WIDTH {}\n#define VALUE_WIDTH {}\n"
+      "{}LL\n#define QUERIES {}{}\n#define KEYS {}{}\n#define WIDTH {}\n#define VALUE_WIDTH {}\n"
       "#define MASK_AT (b * {}LL + h * {}LL + i * {}LL + j * {}LL)\n#define TILE {}\n",
-      held_type(t.sum), stored_type(t.dtype), a.batch, a.heads, a.kv_heads, a.queries, a.keys,
-      a.width, a.value_width, m[0], m[1], m[2], m[3], t.tile);
+      held_type(t.sum), stored_type(t.dtype), a.batch, a.heads, a.kv_heads, a.queries,
+      t.size_suffix, a.keys, t.size_suffix, a.width, a.value_width, m[0], m[1], m[2], m[3], t.tile);
   out += place_text("Q_AT", a.q) + place_text("K_AT", a.k) + place_text("V_AT", a.v) +
          place_text("OUT_AT", a.out);
   out += fmt::format("#define SCALE {:.17g}\n", a.scale.value);
@@ -81,7 +99,7 @@ std::string attention_names(const loop::Attention& a, const AttentionText& t) {
   const bool bias = a.mask.kind == MaskKind::Kind::Bias;
   out += fmt::format("#define BIAS (z += {})\n",
                      bias ? "H(" + from_stored(t.mask, "mask[MASK_AT]") + ")" : "H(0)");
-  return out + bounds_text(a, t.rows);
+  return out + bounds_text(a, t.rows) + ranges_text(a);
 }
 
 std::string stored_as(std::string_view name, DType dtype) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "backend/cuda/structured/plan_builder.h"
 
@@ -13,8 +14,9 @@ struct AttentionText {
   DType dtype = DType::F32;  ///< of q, k, v
   DType sum = DType::F32;
   DType mask = DType::F32;
-  std::int64_t rows = 1;   ///< a block has so many queries, or keys
-  std::int64_t tile = 16;  ///< and goes through the others by so many
+  std::int64_t rows = 1;                ///< a block has so many queries, or keys
+  std::int64_t tile = 16;               ///< and goes through the others by so many
+  std::string_view size_suffix = "LL";  ///< of how many queries and keys there are
 };
 [[nodiscard]] std::string attention_names(const loop::Attention& a, const AttentionText& text);
 
