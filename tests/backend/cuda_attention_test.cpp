@@ -2,9 +2,11 @@
 // against the reference: every mask, heads of many widths, grouped heads, lengths no tile divides,
 // and keys that are infinite where nobody may see them. In a process of its own.
 #include <cstdlib>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -176,13 +178,17 @@ void expect_as_the_reference(const Graph& g, const Feeds& feeds) {
 }
 
 TEST_P(BackendEmulatedAttention, IsThatOfTheReference) {
-  const Graph g = attention_graph(GetParam(), DType::BF16, false);
-  expect_as_the_reference(g, random_feeds(g));
+  for (const DType dtype : {DType::BF16, DType::F32}) {
+    const Graph g = attention_graph(GetParam(), dtype, false);
+    expect_as_the_reference(g, random_feeds(g));
+  }
 }
 
 TEST_P(BackendEmulatedAttention, HasTheGradientsOfTheReference) {
-  const Graph g = attention_graph(GetParam(), DType::BF16, true);
-  expect_as_the_reference(g, random_feeds(g));
+  for (const DType dtype : {DType::BF16, DType::F32}) {
+    const Graph g = attention_graph(GetParam(), dtype, true);
+    expect_as_the_reference(g, random_feeds(g));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, BackendEmulatedAttention, ::testing::ValuesIn(all_heads()),
@@ -191,14 +197,17 @@ INSTANTIATE_TEST_SUITE_P(All, BackendEmulatedAttention, ::testing::ValuesIn(all_
 class BackendEmulatedAttentionEdges : public BackendEmulatedAttention {};
 
 TEST_P(BackendEmulatedAttentionEdges, AreThoseOfTheReferenceInF16) {
-  const Graph g = attention_graph(GetParam(), DType::F16, false);
-  expect_as_the_reference(g, random_feeds(g));
+  for (const bool gradient : {false, true}) {
+    const Graph g = attention_graph(GetParam(), DType::F16, gradient);
+    expect_as_the_reference(g, random_feeds(g));
+  }
 }
 
 // A weight of zero takes nothing of a value that is infinite, or none.
 TEST_P(BackendEmulatedAttentionEdges, KeysThatNobodySeesMayBeAnything) {
-  for (const bool gradient : {false, true}) {
-    const Graph g = attention_graph(GetParam(), DType::BF16, gradient);
+  for (const auto& [dtype, gradient] : std::initializer_list<std::pair<DType, bool>>{
+           {DType::BF16, false}, {DType::BF16, true}, {DType::F32, false}, {DType::F32, true}}) {
+    const Graph g = attention_graph(GetParam(), dtype, gradient);
     Feeds feeds = random_feeds(g);
     for (const char* name : {"k", "v"}) {
       std::vector<double> values = feeds.at(name).numbers<double>();

@@ -367,15 +367,15 @@ bool serves_attention(const loop::Attention& a, std::span<const Type> operands) 
 
 void plan_attention(PlanBuilder& builder, const loop::Attention& a) {
   const Sizes s(a, builder.dtype(0));
-  const bool tensors = has_tensor_attention(a, s.dtype);
+  const bool tiles = has_tiles(a, s.dtype);
   Inputs in = inputs_of(builder, a, s);
   if (a.pass == loop::Pass::Forward) {
-    if (tensors) return plan_tensor_forward(builder, a, in.arrays);
+    if (tiles) return plan_forward_tiles(builder, a, in.arrays);
     return plan_forward(builder, a, s, std::move(in));
   }
   const Place rows = builder.reserve(2 * a.batch * a.heads * a.queries * size_of(s.sum));
-  if (tensors) {
-    plan_tensor_backward(builder, a, in.arrays, rows);
+  if (tiles) {
+    plan_backward_tiles(builder, a, in.arrays, rows);
   } else {
     plan_backward(builder, a, s, in, rows);
   }

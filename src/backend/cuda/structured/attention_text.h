@@ -32,14 +32,14 @@ struct AttentionArrays {
   Place q, k, v, mask, dy, lse;
 };
 
-/// Does attention of this type and size go through tensor cores?
-[[nodiscard]] bool has_tensor_attention(const loop::Attention& a, DType dtype);
+/// Is attention of this type and size computed in tiles?
+[[nodiscard]] bool has_tiles(const loop::Attention& a, DType dtype);
 /// The forward pass.
-void plan_tensor_forward(PlanBuilder& builder, const loop::Attention& a,
-                         const AttentionArrays& arrays);
+void plan_forward_tiles(PlanBuilder& builder, const loop::Attention& a,
+                        const AttentionArrays& arrays);
 /// The gradients of q, k and v. `rows` has room for the lse of every query and for the mean that
 /// its gradient needs.
-void plan_tensor_backward(PlanBuilder& builder, const loop::Attention& a,
-                          const AttentionArrays& arrays, Place rows);
+void plan_backward_tiles(PlanBuilder& builder, const loop::Attention& a,
+                         const AttentionArrays& arrays, Place rows);
 
 }  // namespace ricci::cuda

@@ -1,9 +1,9 @@
-// The forward pass of attention on tensor cores: the keys come in tiles, whose values are on their
-// way while scores are computed, and the next keys while values are added.
+// The forward pass of attention: the keys come in tiles, whose values are on their way while scores
+// are computed, and the next keys while values are added.
 #include <fmt/format.h>
 
 #include "backend/cuda/codegen/expression.h"
-#include "backend/cuda/structured/attention_tensor.h"
+#include "backend/cuda/structured/attention_tiles.h"
 
 namespace ricci::cuda {
 namespace {
@@ -18,8 +18,8 @@ constexpr std::string_view OwnQueries =
   const int first = part * ROWS, low = first + warp * 16 * GROUPS, high = low + 16 * GROUPS - 1;
   const int begin = int(KEYS_BEGIN), end = int(KEYS_END);
   extern __shared__ __align__(16) unsigned char shared_memory[];
-  T* const queries = (T*)shared_memory;
-  const T* const own = queries + warp * 16 * GROUPS * (DEPTH + 8);
+  S* const queries = (S*)shared_memory;
+  const S* const own = queries + warp * 16 * GROUPS * (DEPTH + PAD);
   const auto query_at = [&](i64 i) { return Q_AT(b, i, h); };
   const auto key_at = [&](i64 j) { return K_AT(b, j, kv); };
   const auto value_at = [&](i64 j) { return V_AT(b, j, kv); };
@@ -79,8 +79,9 @@ constexpr std::string_view Mask = R"(
             })";
 
 // $WEIGH and $MASK stand for the texts above.
-constexpr std::string_view ForwardTensors =
-    R"(T *const keys = queries + ROWS * (DEPTH + 8), *const values = keys + TILE * (DEPTH + 8);
+constexpr std::string_view ForwardTiles =
+    R"(S *const keys = queries + ROWS * (DEPTH + PAD), *const values = keys + TILE * (DEPTH + PAD);
+  S* const room = values + TILE * (VALUE_DEPTH + PAD);
   float sums[GROUPS][VALUE_DEPTH / 8][4], largest[GROUPS][2], total[GROUPS][2];
   for (bool with_care = false;; with_care = true) {
     clear<VALUE_DEPTH>(sums);
@@ -110,7 +111,7 @@ constexpr std::string_view ForwardTensors =
       if (with_care) {
         add_rows_with_care<VALUE_DEPTH>(sums, s, values);
       } else {
-        add_rows<VALUE_DEPTH>(sums, s, values);
+        add_rows<VALUE_DEPTH>(sums, s, values, room);
       }
     }
     if (with_care || !__syncthreads_or(has_none<VALUE_DEPTH>(sums))) break;
@@ -164,37 +165,43 @@ std::string with(std::string text, std::string_view name, std::string_view words
 
 std::string_view own_queries() { return OwnQueries; }
 
-void plan_tensor_pass(PlanBuilder& builder, const loop::Attention& a, const AttentionArrays& arrays,
-                      const ForwardResults& to) {
+void plan_tile_pass(PlanBuilder& builder, const loop::Attention& a, const AttentionArrays& arrays,
+                    const ForwardResults& to) {
   const std::int64_t heads = a.batch * a.heads;
-  const AttentionBlock block{.groups = tensor_groups(heads, a.queries)};
-  std::vector<Parameter> in = tensor_inputs(builder, a, arrays);
+  const DType dtype = builder.dtype(0);
+  const std::int64_t depth = tile_depth(a.width);
+  const std::int64_t value_depth = tile_depth(a.value_width);
+  const AttentionNeeds needs{
+      .sums = value_depth, .own = depth, .other = depth + value_depth, .overlaps = false};
+  const AttentionBlock block =
+      attention_block(dtype, multiplies_with_tensors(dtype, a.pass), heads, a.queries, needs);
+  std::vector<Parameter> in = tile_inputs(builder, a, arrays);
   if (to.gradient) {
     in.push_back({arrays.dy, builder.dtype(3), "dy"});
   } else {
-    in.push_back({to.out, builder.dtype(0), "out", true});
+    in.push_back({to.out, dtype, "out", true});
   }
   in.push_back({to.lse, to.lse_dtype, "lse", true});
   std::string code(OwnQueries);
   // Without a second result its pointer is that of the first.
   if (!to.has_lse) code += "  lse = nullptr;\n";
   code += "  ";
-  code += with(with(with(std::string(ForwardTensors), "$MASK", Mask), "$WEIGH", Weigh), "$RESULT",
+  code += with(with(with(std::string(ForwardTiles), "$MASK", Mask), "$WEIGH", Weigh), "$RESULT",
                to.gradient ? Beginnings : Results);
-  builder.launch(tensor_blocks(heads, a.queries, block), AttentionBlock::threads, in, code,
-                 tensor_names(builder, a, arrays, block) + stored_as("STORED_LSE", to.lse_dtype),
-                 tensor_bytes(a, block.rows() + block.tile, block.tile));
+  builder.launch(tile_blocks(heads, a.queries, block), AttentionBlock::threads, in, code,
+                 tile_names(builder, a, arrays, block) + stored_as("STORED_LSE", to.lse_dtype),
+                 shared_bytes(block, needs));
 }
 
-void plan_tensor_forward(PlanBuilder& builder, const loop::Attention& a,
-                         const AttentionArrays& arrays) {
+void plan_forward_tiles(PlanBuilder& builder, const loop::Attention& a,
+                        const AttentionArrays& arrays) {
   const CallStep& step = builder.step();
   const bool has_lse = step.results.size() > 1;
-  plan_tensor_pass(builder, a, arrays,
-                   {.out = result(0),
-                    .lse = result(has_lse ? 1 : 0),
-                    .has_lse = has_lse,
-                    .lse_dtype = has_lse ? step.results[1].type.dtype : DType::F32});
+  plan_tile_pass(builder, a, arrays,
+                 {.out = result(0),
+                  .lse = result(has_lse ? 1 : 0),
+                  .has_lse = has_lse,
+                  .lse_dtype = has_lse ? step.results[1].type.dtype : DType::F32});
 }
 
 }  // namespace ricci::cuda

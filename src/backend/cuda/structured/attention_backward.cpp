@@ -1,12 +1,10 @@
-// The gradients of attention on tensor cores. First a forward pass finds, for every query, the lse
+// The gradients of attention in tiles. First a forward pass finds, for every query, the lse
 // and Σ P dP; then queries collect their gradient over keys, and keys theirs, and that of their
 // values, over queries. Tiles of the other side are read while the one before is computed with.
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "backend/cuda/codegen/expression.h"
-#include "backend/cuda/structured/attention_tensor.h"
+#include "backend/cuda/structured/attention_tiles.h"
 
 namespace ricci::cuda {
 namespace {
@@ -34,15 +32,16 @@ constexpr std::string_view Element = R"(
             d *= slope;
 #endif)";
 
-constexpr std::string_view RowsTensors =
-    R"(T* const given = queries + ROWS * (DEPTH + 8);
-  T* const tiles = given + ROWS * (VALUE_DEPTH + 8);
-  constexpr int Room = TILE * (DEPTH + 8 + VALUE_DEPTH + 8);
-  const T* const own_given = given + warp * 16 * GROUPS * (VALUE_DEPTH + 8);
+constexpr std::string_view RowsTiles =
+    R"(S* const given = queries + ROWS * (DEPTH + PAD);
+  S* const tiles = given + ROWS * (VALUE_DEPTH + PAD);
+  constexpr int Room = TILE * (DEPTH + PAD + VALUE_DEPTH + PAD);
+  S* const room = tiles + COPIES * Room;
+  const S* const own_given = given + warp * 16 * GROUPS * (VALUE_DEPTH + PAD);
   const auto given_at = [&](i64 i) { return OUT_AT(b, i, h); };
   const auto begin_tile = [&](int j0, int which) {
     begin_rows<TILE, DEPTH, K_WHOLE>(tiles + which * Room, k, j0, KEYS, WIDTH, key_at);
-    begin_rows<TILE, VALUE_DEPTH, V_WHOLE>(tiles + which * Room + TILE * (DEPTH + 8), v, j0, KEYS, VALUE_WIDTH, value_at);
+    begin_rows<TILE, VALUE_DEPTH, V_WHOLE>(tiles + which * Room + TILE * (DEPTH + PAD), v, j0, KEYS, VALUE_WIDTH, value_at);
   };
   begin_rows<ROWS, DEPTH, Q_WHOLE>(queries, q, first, QUERIES, WIDTH, query_at);
   begin_rows<ROWS, VALUE_DEPTH, DY_WHOLE>(given, dy, first, QUERIES, VALUE_WIDTH, given_at);
@@ -60,17 +59,21 @@ constexpr std::string_view RowsTensors =
   for (bool with_care = false;; with_care = true) {
     clear<DEPTH>(sums);
     __syncthreads();
-    if (begin < end) begin_tile(begin, 0);
+    if (COPIES == 2 && begin < end) begin_tile(begin, 0);
     int which = 0;
-    for (int j0 = begin; j0 < end; j0 += TILE, which ^= 1) {
+    for (int j0 = begin; j0 < end; j0 += TILE, which ^= COPIES - 1) {
+      if (COPIES == 1) {
+        __syncthreads();
+        begin_tile(j0, 0);
+      }
       arrived();
       __syncthreads();
-      if (j0 + TILE < end) begin_tile(j0 + TILE, which ^ 1);
+      if (COPIES == 2 && j0 + TILE < end) begin_tile(j0 + TILE, which ^ 1);
       if (NONE_ALLOWED(low, high, j0, j0 + TILE - 1)) continue;
-      const T* const keys = tiles + which * Room;
+      const S* const keys = tiles + which * Room;
       Scores s, dp;
       multiply_rows<DEPTH>(s, own, keys);
-      multiply_rows<VALUE_DEPTH>(dp, own_given, keys + TILE * (DEPTH + 8));
+      multiply_rows<VALUE_DEPTH>(dp, own_given, keys + TILE * (DEPTH + PAD));
       const bool whole = PLAIN && j0 + TILE <= KEYS && (ALL_ALLOWED(low, high, j0, j0 + TILE - 1));
 #pragma unroll
       for (int g = 0; g < GROUPS; ++g)
@@ -85,7 +88,7 @@ constexpr std::string_view RowsTensors =
       if (with_care) {
         add_rows_with_care<DEPTH>(sums, s, keys);
       } else {
-        add_rows<DEPTH>(sums, s, keys);
+        add_rows<DEPTH>(sums, s, keys, room);
       }
     }
     if (with_care || !__syncthreads_or(has_none<DEPTH>(sums))) break;
@@ -103,7 +106,7 @@ constexpr std::string_view RowsTensors =
     })";
 
 // Rows of the products are keys, columns queries. First the keys that most queries see.
-constexpr std::string_view ColumnsTensors =
+constexpr std::string_view ColumnsTiles =
     R"(const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int blocks = (KEYS + ROWS - 1) / ROWS, all_heads = int(BATCH * KV_HEADS);
   const int part = ORDERED ? int(blockIdx.x) / all_heads : int(blockIdx.x) % blocks;
@@ -112,12 +115,13 @@ constexpr std::string_view ColumnsTensors =
   const int first = part * ROWS, low = first + warp * 16 * GROUPS, high = low + 16 * GROUPS - 1;
   const int begin = int(QUERIES_BEGIN), end = int(QUERIES_END);
   extern __shared__ __align__(16) unsigned char shared_memory[];
-  T* const keys = (T*)shared_memory;
-  T* const values = keys + ROWS * (DEPTH + 8);
-  T* const tiles = values + ROWS * (VALUE_DEPTH + 8);
-  constexpr int Room = TILE * (DEPTH + 8 + VALUE_DEPTH + 8 + 4);
-  const T* const own = keys + warp * 16 * GROUPS * (DEPTH + 8);
-  const T* const own_values = values + warp * 16 * GROUPS * (VALUE_DEPTH + 8);
+  S* const keys = (S*)shared_memory;
+  S* const values = keys + ROWS * (DEPTH + PAD);
+  S* const tiles = values + ROWS * (VALUE_DEPTH + PAD);
+  constexpr int Room = TILE * (DEPTH + PAD + VALUE_DEPTH + PAD + 8 / sizeof(S));
+  S* const room = tiles + COPIES * Room;
+  const S* const own = keys + warp * 16 * GROUPS * (DEPTH + PAD);
+  const S* const own_values = values + warp * 16 * GROUPS * (VALUE_DEPTH + PAD);
   const auto key_at = [&](i64 j) { return K_AT(b, j, kv); };
   const auto value_at = [&](i64 j) { return V_AT(b, j, kv); };
   // One head after another: a tile's number, and in which copy it is.
@@ -127,13 +131,13 @@ constexpr std::string_view ColumnsTensors =
     const int i0 = begin + number % per_head * TILE;
     const auto query_at = [&](i64 i) { return Q_AT(b, i, h); };
     const auto given_at = [&](i64 i) { return OUT_AT(b, i, h); };
-    T* const to = tiles + which * Room;
+    S* const to = tiles + which * Room;
     begin_rows<TILE, DEPTH, Q_WHOLE>(to, q, i0, QUERIES, WIDTH, query_at);
-    begin_rows<TILE, VALUE_DEPTH, DY_WHOLE>(to + TILE * (DEPTH + 8), dy, i0, QUERIES, VALUE_WIDTH, given_at);
+    begin_rows<TILE, VALUE_DEPTH, DY_WHOLE>(to + TILE * (DEPTH + PAD), dy, i0, QUERIES, VALUE_WIDTH, given_at);
     const float* const from = rows + 2 * ((b * HEADS + h) * QUERIES);
     for (int e = threadIdx.x; e < TILE; e += THREADS) {
       const bool real = i0 + e < QUERIES;
-      begin_copy<8>(to + TILE * (DEPTH + 8 + VALUE_DEPTH + 8) + 4 * e, from + (real ? 2 * (i0 + e) : 0), real);
+      begin_copy<8>(to + TILE * (DEPTH + PAD + VALUE_DEPTH + PAD) + 8 / sizeof(S) * e, from + (real ? 2 * (i0 + e) : 0), real);
     }
   };
   begin_rows<ROWS, DEPTH, K_WHOLE>(keys, k, first, KEYS, WIDTH, key_at);
@@ -143,16 +147,20 @@ constexpr std::string_view ColumnsTensors =
     clear<DEPTH>(d_key);
     clear<VALUE_DEPTH>(d_value);
     __syncthreads();
-    if (count > 0) begin_tile(0, 0);
+    if (COPIES == 2 && count > 0) begin_tile(0, 0);
     for (int number = 0; number < count; ++number) {
+      const int which = number % COPIES, i0 = begin + number % per_head * TILE;
+      if (COPIES == 1) {
+        __syncthreads();
+        begin_tile(number, 0);
+      }
       arrived();
       __syncthreads();
-      const int which = number % 2, i0 = begin + number % per_head * TILE;
-      if (number + 1 < count) begin_tile(number + 1, which ^ 1);
+      if (COPIES == 2 && number + 1 < count) begin_tile(number + 1, which ^ 1);
       if (NONE_ALLOWED(i0, i0 + TILE - 1, low, high)) continue;
-      const T* const queries = tiles + which * Room;
-      const T* const given = queries + TILE * (DEPTH + 8);
-      const Pack<float, 2>* const stats = (const Pack<float, 2>*)(given + TILE * (VALUE_DEPTH + 8));
+      const S* const queries = tiles + which * Room;
+      const S* const given = queries + TILE * (DEPTH + PAD);
+      const Pack<float, 2>* const stats = (const Pack<float, 2>*)(given + TILE * (VALUE_DEPTH + PAD));
       const i64 h = kv * (HEADS / KV_HEADS) + number / per_head;
       Scores s, dp;
       multiply_rows<DEPTH>(s, own, queries);
@@ -177,8 +185,8 @@ constexpr std::string_view ColumnsTensors =
         add_rows_with_care<VALUE_DEPTH>(d_value, s, given);
         add_rows_with_care<DEPTH>(d_key, dp, queries);
       } else {
-        add_rows<VALUE_DEPTH>(d_value, s, given);
-        add_rows<DEPTH>(d_key, dp, queries);
+        add_rows<VALUE_DEPTH>(d_value, s, given, room);
+        add_rows<DEPTH>(d_key, dp, queries, room);
       }
     }
     if (with_care || !__syncthreads_or(has_none<DEPTH>(d_key) || has_none<VALUE_DEPTH>(d_value))) break;
@@ -209,43 +217,38 @@ std::string with_element(std::string_view code) {
   return out.replace(out.find(Name), Name.size(), Element);
 }
 
-// Two tiles of it are there at a time. Heads that are wide leave fewer registers.
-AttentionBlock block_of(const loop::Attention& a, std::int64_t heads, std::int64_t rows) {
-  const bool wide = std::max(a.width, a.value_width) > 64;
-  return {.groups = wide ? 1 : tensor_groups(heads, rows), .tile = 32};
-}
-
-std::int64_t shared_bytes(const loop::Attention& a, const AttentionBlock& block) {
-  const std::int64_t both = block.rows() + 2 * block.tile;
-  constexpr std::int64_t Statistics = 2 * sizeof(float);
-  return tensor_bytes(a, both, both) + 2 * block.tile * Statistics;
-}
-
 }  // namespace
 
-void plan_tensor_backward(PlanBuilder& builder, const loop::Attention& a,
-                          const AttentionArrays& arrays, Place rows) {
+void plan_backward_tiles(PlanBuilder& builder, const loop::Attention& a,
+                         const AttentionArrays& arrays, Place rows) {
   const CallStep& step = builder.step();
   const DType dtype = builder.dtype(0);
-  plan_tensor_pass(builder, a, arrays, {.lse = rows, .gradient = true});
-  std::vector<Parameter> in = tensor_inputs(builder, a, arrays);
+  const bool tensors = multiplies_with_tensors(dtype, a.pass);
+  const std::int64_t depth = tile_depth(a.width);
+  const std::int64_t both = depth + tile_depth(a.value_width);
+  plan_tile_pass(builder, a, arrays, {.lse = rows, .gradient = true});
+  std::vector<Parameter> in = tile_inputs(builder, a, arrays);
   in.push_back({arrays.dy, builder.dtype(3), "dy"});
   in.push_back({rows, DType::F32, "rows"});
   if (is_wanted(step, 0)) {
-    const AttentionBlock block = block_of(a, a.batch * a.heads, a.queries);
+    const AttentionNeeds needs{.sums = depth, .scores = 2, .own = both, .other = both, .tile = 32};
+    const std::int64_t heads = a.batch * a.heads;
+    const AttentionBlock block = attention_block(dtype, tensors, heads, a.queries, needs);
     std::vector<Parameter> first = in;
     first.push_back({result(0), dtype, "dq", true});
-    builder.launch(tensor_blocks(a.batch * a.heads, a.queries, block), AttentionBlock::threads,
-                   first, fmt::format("{}  {}", own_queries(), with_element(RowsTensors)),
-                   tensor_names(builder, a, arrays, block), shared_bytes(a, block));
+    builder.launch(tile_blocks(heads, a.queries, block), AttentionBlock::threads, first,
+                   fmt::format("{}  {}", own_queries(), with_element(RowsTiles)),
+                   tile_names(builder, a, arrays, block), shared_bytes(block, needs));
   }
   if (!is_wanted(step, 1) && !is_wanted(step, 2)) return;
-  const AttentionBlock block = block_of(a, a.batch * a.kv_heads, a.keys);
+  const AttentionNeeds needs{.sums = both, .scores = 2, .own = both, .other = both, .tile = 32};
+  const std::int64_t heads = a.batch * a.kv_heads;
+  const AttentionBlock block = attention_block(dtype, tensors, heads, a.keys, needs);
   in.push_back({result(1), dtype, "dk", true});
   in.push_back({result(2), dtype, "dv", true});
-  builder.launch(tensor_blocks(a.batch * a.kv_heads, a.keys, block), AttentionBlock::threads, in,
-                 with_element(ColumnsTensors), tensor_names(builder, a, arrays, block),
-                 shared_bytes(a, block));
+  builder.launch(tile_blocks(heads, a.keys, block), AttentionBlock::threads, in,
+                 with_element(ColumnsTiles), tile_names(builder, a, arrays, block),
+                 shared_bytes(block, needs));
 }
 
 }  // namespace ricci::cuda

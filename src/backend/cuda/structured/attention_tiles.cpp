@@ -1,0 +1,155 @@
+#include "backend/cuda/structured/attention_tiles.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "backend/cuda/codegen/expression.h"
+
+namespace ricci::cuda {
+namespace {
+
+// May 16 bytes of a head be read at once, and are they read as they are?
+bool reads_whole(const PlanBuilder& builder, const AttentionBlock& block, std::size_t operand,
+                 const Place& place, const loop::HeadStrides& s, std::int64_t width) {
+  const CallStep& step = builder.step();
+  if (!block.tensors && builder.dtype(operand) != DType::F32) return false;
+  const std::int64_t many = 16 / size_of(builder.dtype(operand));
+  const auto whole = [&](std::int64_t n) { return n % many == 0; };
+  const bool lies_well =
+      place.in != Place::In::Operand || whole(step.operands[operand].layout.offset);
+  return lies_well && whole(width) && whole(s.batch) && whole(s.position) && whole(s.head);
+}
+
+bool has_pairs(const loop::HeadStrides& s, std::int64_t width) {
+  return (width | s.batch | s.position | s.head) % 2 == 0;
+}
+
+DType mask_type(const PlanBuilder& builder, const loop::Attention& a) {
+  return builder.dtype(a.mask_operand >= 0 ? static_cast<std::size_t>(a.mask_operand) : 0);
+}
+
+// Rows in shared memory begin in different banks.
+constexpr std::int64_t ApartBytes = 16;
+std::int64_t item_bytes(const AttentionBlock& block) { return block.tensors ? 2 : 4; }
+
+bool has_room(const AttentionBlock& block, const AttentionNeeds& needs) {
+  // What every GPU has for a block, and how many numbers a lane can hold beside all else.
+  constexpr std::int64_t MostShared = 96 * 1024;
+  const std::int64_t most_numbers = block.tensors ? 192 : 160;
+  const std::int64_t numbers = block.groups * (needs.scores * block.tile + needs.sums) / 2;
+  return numbers <= most_numbers && shared_bytes(block, needs) <= MostShared;
+}
+
+// The arrays' names for how they are cut, beside what all kernels for attention begin with.
+std::string block_text(const loop::Attention& a, const AttentionBlock& block, DType dtype) {
+  const bool ordered =
+      a.mask.kind == MaskKind::Kind::Causal || a.mask.kind == MaskKind::Kind::SlidingWindow;
+  const bool plain = a.cap.value == 0 && a.mask.kind != MaskKind::Kind::Bias && a.scale.value > 0;
+  std::string out = fmt::format(
+      "#define LOG2E 1.4426950408889634\n#define GROUPS {}\n#define THREADS {}\n#define ROWS {}\n"
+      "#define COPIES {}\n#define DEPTH {}\n#define VALUE_DEPTH {}\n#define ORDERED {}\n"
+      "#define PLAIN {:d}\n",
+      block.groups, AttentionBlock::threads, block.rows(), block.copies, tile_depth(a.width),
+      tile_depth(a.value_width), ordered, plain);
+  if (a.cap.value != 0) out += fmt::format("#define CAP {:.17g}\n", a.cap.value);
+  out += "// A weight is 2^(STEEP score - …).\n";
+  out += plain ? "#define STEEP float(LOG2E * SCALE)\n" : "#define STEEP 1.0f\n";
+  out += fmt::format("#define PAD {}\n", ApartBytes / item_bytes(block));
+  if (block.tensors) {
+    const bool half = dtype == DType::F16;
+    out += fmt::format(
+        "typedef T S;\n#define SMALL \"{}\"\n#define SMALLER {}\n#define AS_SHARED(x) (x)\n"
+        "#define AS_FLOAT(x) to_float(x)\n#define NOTHING T{{0}}\n",
+        half ? "f16" : "bf16", half ? "to_f16" : "to_bf16");
+  } else {
+    out += fmt::format("typedef float S;\n#define AS_SHARED(x) {}\n#define AS_FLOAT(x) (x)\n"
+                       "#define NOTHING 0.0f\n",
+                       from_stored(dtype, "(x)"));
+  }
+  return out + fmt::format("__device__ inline T as_stored(float y) {{ return {}; }}\n",
+                           to_stored(dtype, "y"));
+}
+
+}  // namespace
+
+std::int64_t tile_depth(std::int64_t width) { return (width + 15) / 16 * 16; }
+
+std::int64_t shared_bytes(const AttentionBlock& block, const AttentionNeeds& needs) {
+  // Of each row: a head or two of them, what keeps rows apart, and two numbers in f32.
+  constexpr std::int64_t Beside = 2 * ApartBytes + 2 * sizeof(float);
+  const std::int64_t item = item_bytes(block);
+  const std::int64_t weights = block.tensors ? 0 : block.rows() * (block.tile * item + ApartBytes);
+  return block.rows() * (needs.own * item + Beside) +
+         block.copies * block.tile * (needs.other * item + Beside) + weights;
+}
+
+AttentionBlock attention_block(DType dtype, bool tensors, std::int64_t heads, std::int64_t rows,
+                               const AttentionNeeds& needs) {
+  constexpr std::int64_t Fewest = 132;  // blocks that keep a large GPU busy
+  AttentionBlock block{.tensors = tensors && dtype != DType::F32};
+  for (const std::int64_t copies : {needs.overlaps ? 2 : 1, 1}) {
+    for (const std::int64_t groups : {2, 1}) {
+      for (const std::int64_t tile : {64, 32, 16}) {
+        block.copies = copies;
+        block.groups = groups;
+        block.tile = tile;
+        const bool few = rows <= block.rows() / 2 || tile_blocks(heads, rows, block) < Fewest;
+        if (tile > needs.tile || (groups > 1 && few)) continue;
+        if (has_room(block, needs)) return block;
+      }
+    }
+  }
+  return block;
+}
+
+std::int64_t tile_blocks(std::int64_t heads, std::int64_t rows, const AttentionBlock& block) {
+  return heads * ((rows + block.rows() - 1) / block.rows());
+}
+
+std::vector<Parameter> tile_inputs(const PlanBuilder& builder, const loop::Attention& a,
+                                   const AttentionArrays& arrays) {
+  const DType dtype = builder.dtype(0);
+  return {{arrays.q, dtype, "q"},
+          {arrays.k, dtype, "k"},
+          {arrays.v, dtype, "v"},
+          {arrays.mask, mask_type(builder, a), "mask"}};
+}
+
+std::string tile_names(const PlanBuilder& builder, const loop::Attention& a,
+                       const AttentionArrays& arrays, const AttentionBlock& block) {
+  const DType dtype = builder.dtype(0);
+  std::string out = attention_names(a, {.dtype = dtype,
+                                        .sum = DType::F32,
+                                        .mask = mask_type(builder, a),
+                                        .rows = block.rows(),
+                                        .tile = block.tile,
+                                        .size_suffix = ""});
+  out += block_text(a, block, dtype);
+  const auto whole = [&](std::size_t operand, const Place& place, const loop::HeadStrides& s,
+                         std::int64_t width) {
+    return reads_whole(builder, block, operand, place, s, width);
+  };
+  out += fmt::format(
+      "#define Q_WHOLE {}\n#define K_WHOLE {}\n#define V_WHOLE {}\n#define Q_PAIRS {}\n"
+      "#define K_PAIRS {}\n#define V_PAIRS {}\n#define OUT_PAIRS {}\n",
+      whole(0, arrays.q, a.q, a.width), whole(1, arrays.k, a.k, a.width),
+      whole(2, arrays.v, a.v, a.value_width), has_pairs(a.q, a.width), has_pairs(a.k, a.width),
+      has_pairs(a.v, a.value_width), has_pairs(a.out, a.value_width));
+  if (a.pass == loop::Pass::Backward) {
+    out += fmt::format("#define DY_WHOLE {}\n", whole(3, arrays.dy, a.out, a.value_width));
+  }
+  return out + attention_fragments(block.tensors);
+}
+
+bool multiplies_with_tensors(DType dtype, loop::Pass pass) {
+  return dtype == DType::BF16 || (dtype == DType::F16 && pass == loop::Pass::Forward);
+}
+
+bool has_tiles(const loop::Attention& a, DType dtype) {
+  constexpr std::int64_t Fewest = 16;     // fewer queries fill no tile
+  constexpr std::int64_t Most = 1 << 30;  // of which numbers of rows are of 32 bits
+  return dtype != DType::F64 && a.queries >= Fewest && std::max(a.queries, a.keys) <= Most;
+}
+
+}  // namespace ricci::cuda
