@@ -68,6 +68,15 @@ const std::vector<Heads>& all_heads() {
        .keys = 75,
        .heads = 68,
        .kv_heads = 34},
+      {.name = "decoding", .queries = 1, .keys = 9},
+      {.name = "decoding_grouped",  // queries of eight heads are rows of a block, keys are split
+       .mask = MaskKind::causal(),
+       .queries = 3,
+       .keys = 700,
+       .heads = 8,
+       .kv_heads = 1,
+       .width = 24,
+       .value_width = 20},
       {.name = "capped", .queries = 18, .keys = 35, .cap = 2.0},
   };
   return all;

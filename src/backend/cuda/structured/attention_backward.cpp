@@ -33,7 +33,9 @@ constexpr std::string_view Element = R"(
 #endif)";
 
 constexpr std::string_view RowsTiles =
-    R"(S* const given = queries + ROWS * (DEPTH + PAD);
+    R"(const i64 h = own_head;
+  const int high = high_query;
+  S* const given = queries + ROWS * (DEPTH + PAD);
   S* const tiles = given + ROWS * (VALUE_DEPTH + PAD);
   constexpr int Room = TILE * (DEPTH + PAD + VALUE_DEPTH + PAD);
   S* const room = tiles + COPIES * Room;
@@ -226,7 +228,7 @@ void plan_backward_tiles(PlanBuilder& builder, const loop::Attention& a,
   const bool tensors = multiplies_with_tensors(dtype, a.pass);
   const std::int64_t depth = tile_depth(a.width);
   const std::int64_t both = depth + tile_depth(a.value_width);
-  plan_tile_pass(builder, a, arrays, {.lse = rows, .gradient = true});
+  plan_tile_pass(builder, a, arrays, {.lse = rows, .given = arrays.dy});
   std::vector<Parameter> in = tile_inputs(builder, a, arrays);
   in.push_back({arrays.dy, builder.dtype(3), "dy"});
   in.push_back({rows, DType::F32, "rows"});

@@ -48,10 +48,11 @@ std::string block_text(const loop::Attention& a, const AttentionBlock& block, DT
   const bool plain = a.cap.value == 0 && a.mask.kind != MaskKind::Kind::Bias && a.scale.value > 0;
   std::string out = fmt::format(
       "#define LOG2E 1.4426950408889634\n#define GROUPS {}\n#define THREADS {}\n#define ROWS {}\n"
-      "#define COPIES {}\n#define DEPTH {}\n#define VALUE_DEPTH {}\n#define ORDERED {}\n"
+      "#define SPLITS {}\n#define TOGETHER {:d}\n#define COPIES {}\n#define DEPTH {}\n#define "
+      "VALUE_DEPTH {}\n#define ORDERED {}\n"
       "#define PLAIN {:d}\n",
-      block.groups, AttentionBlock::threads, block.rows(), block.copies, tile_depth(a.width),
-      tile_depth(a.value_width), ordered, plain);
+      block.groups, AttentionBlock::threads, block.rows(), block.splits, block.together,
+      block.copies, tile_depth(a.width), tile_depth(a.value_width), ordered, plain);
   if (a.cap.value != 0) out += fmt::format("#define CAP {:.17g}\n", a.cap.value);
   out += "// A weight is 2^(STEEP score - …).\n";
   out += plain ? "#define STEEP float(LOG2E * SCALE)\n" : "#define STEEP 1.0f\n";
@@ -146,10 +147,10 @@ bool multiplies_with_tensors(DType dtype, loop::Pass pass) {
   return dtype == DType::BF16 || (dtype == DType::F16 && pass == loop::Pass::Forward);
 }
 
+// Positions are of 32 bits.
 bool has_tiles(const loop::Attention& a, DType dtype) {
-  constexpr std::int64_t Fewest = 16;     // fewer queries fill no tile
-  constexpr std::int64_t Most = 1 << 30;  // of which numbers of rows are of 32 bits
-  return dtype != DType::F64 && a.queries >= Fewest && std::max(a.queries, a.keys) <= Most;
+  constexpr std::int64_t Most = 1 << 30;
+  return dtype != DType::F64 && std::max(a.queries, a.keys) <= Most;
 }
 
 }  // namespace ricci::cuda

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,8 @@ struct AttentionBlock {
   bool tensors = true;      ///< products are those of tensor cores
   std::int64_t groups = 1;  ///< of 16 rows that a warp has
   std::int64_t tile = 64;
+  std::int64_t splits = 1;  ///< of the keys: so many blocks have the same queries
+  bool together = false;    ///< rows are queries of all heads that share keys
   std::int64_t copies = 1;  ///< of a tile: with two, one comes while the other is computed with
 
   [[nodiscard]] std::int64_t rows() const { return groups * 16 * (threads / 32); }
@@ -64,11 +67,11 @@ struct AttentionNeeds {
 
 /// What becomes of the forward pass: results, or what the gradients begin with.
 struct ForwardResults {
-  Place out;  ///< of attention; or, with `gradient`, nothing
-  Place lse;  ///< the lse of every query; or, with `gradient`, pairs of it and Σ P dP
+  Place out;  ///< of attention; with `given` nothing
+  Place lse;  ///< the lse of every query; with `given` pairs of it and Σ P dP
   bool has_lse = true;
   DType lse_dtype = DType::F32;
-  bool gradient = false;
+  std::optional<Place> given = {};  ///< the gradient of `out`
 };
 void plan_tile_pass(PlanBuilder& builder, const loop::Attention& a, const AttentionArrays& arrays,
                     const ForwardResults& to);
