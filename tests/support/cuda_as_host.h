@@ -18,14 +18,14 @@ inline std::string as_host_code(std::string text) {
               "y = host_f16(x.bits);");
   replace_all(text, R"(asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));)",
               "y.bits = host_to_f16(x);");
-  replace_all(text, R"(asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));)",
-              "y.bits = host_to_bf16(x);");
+  replace_all(text, R"(asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(x), "f"(0.0f));)",
+              "pair = unsigned(host_to_bf16(x)) << 16;");
   replace_all(text, R"(asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));)", "y = 1 / x;");
   replace_all(text, R"(asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));)", "y = exp2f(x);");
   replace_all(text, R"(asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));)",
-              "y = larger(a, b);");
+              "y = larger<float>(a, b);");
   replace_all(text, R"(asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));)",
-              "y = smaller(a, b);");
+              "y = smaller<float>(a, b);");
   replace_all(text, "const unsigned at = (unsigned)__cvta_generic_to_shared(row);", "");
   replace_all(
       text,
