@@ -4,6 +4,11 @@
 //   ricci_bench_cuda mlp_train mlp_train:tf32 gpt_train:bf16
 //   ricci_bench_cuda --device lir --small mlp_train      the same elsewhere, for trying it out
 //
+// With --emit FORM it prints what the compiler makes of a workload and runs nothing, which needs no
+// GPU: `report`, `lir`, `cuda` (its kernels as CUDA C++), or `ptx:sm_90` (which needs NVRTC).
+//
+//   ricci_bench_cuda --emit cuda gpt_train:bf16
+//
 // With --serve it answers one JSON request a line, for bench/cuda/run.py:
 //   {"cmd": "about"}   {"cmd": "feeds", "workload": "mlp_train", "path": "feeds.npz"}
 //   {"cmd": "prepare", "workload": "mlp_train:tf32"}   {"cmd": "outputs", "path": "out.npz"}
@@ -18,6 +23,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "ricci/runtime/ahead_of_time.h"
 #include "ricci/runtime/device.h"
 #include "ricci/support/error.h"
 
@@ -32,6 +38,7 @@ struct Settings {
   std::string device = "cuda";
   Scale scale = Scale::Gpu;
   bool serve = false;
+  std::string emit;  ///< a form of compile_text, and behind a colon what machine it is for
   std::vector<std::string> workloads;
 };
 
@@ -45,9 +52,11 @@ Settings settings_of(std::span<char* const> arguments) {
       s.scale = Scale::Small;
     } else if (argument == "--device" && i + 1 < arguments.size()) {
       s.device = arguments[++i];
+    } else if (argument == "--emit" && i + 1 < arguments.size()) {
+      s.emit = arguments[++i];
     } else if (argument.starts_with("--")) {
       throw UserError(ErrorCode::Name, fmt::format("there is no option '{}'", argument),
-                      "those are --device NAME, --small and --serve");
+                      "those are --device NAME, --small, --emit FORM and --serve");
     } else {
       s.workloads.push_back(argument);
     }
@@ -145,7 +154,24 @@ int serve(const Settings& settings, const Device& device) {
   return 0;
 }
 
+int emit(const Settings& settings) {
+  const std::size_t end = settings.emit.find(':');
+  ObjectOptions options{.device = settings.device};
+  if (end != std::string::npos) options.target = settings.emit.substr(end + 1);
+  for (const std::string& name : settings.workloads) {
+    const NamedWorkload named = workload_named(name, settings.scale);
+    options.donations.clear();
+    for (const auto& [output, input] : named.workload.donated) {
+      options.donations.push_back({output, input});
+    }
+    options.tf32_products = named.tf32;
+    std::cout << compile_text(named.workload.graph, settings.emit.substr(0, end), options);
+  }
+  return 0;
+}
+
 int run(const Settings& settings) {
+  if (!settings.emit.empty()) return emit(settings);
   const Device device = Device::named(settings.device);
   if (settings.serve) return serve(settings, device);
   bool failed = false;

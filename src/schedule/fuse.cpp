@@ -155,6 +155,13 @@ std::optional<ReductionPlan> running_with_row(const Item& item, std::int64_t row
   return ReductionPlan{Reach::Row, row, walked_by(item)};
 }
 
+bool reduces_rows(const Item& item, Reach reach) {
+  return item.kind == Item::Kind::Reduction && reach != Reach::Rows;
+}
+bool sums_columns(const Item& item, Reach reach) {
+  return item.kind == Item::Kind::Reduction && reach == Reach::Rows;
+}
+
 class Fuser {
  public:
   Fuser(const Items& items, const FuseOptions& options) : items_(items), options_(options) {}
@@ -186,6 +193,11 @@ class Fuser {
     const KernelShape& shape = options_.shape;
     return !accumulated.empty() && elements > Few && std::min(a, b) < shape.short_row &&
            std::max(a, b) >= shape.shortest_wide_row;
+  }
+
+  [[nodiscard]] bool has_room_for_totals(std::int64_t row, bool reduces_rows,
+                                         bool sums_columns) const {
+    return !reduces_rows || !sums_columns || row <= options_.shape.longest_summed_row;
   }
 
   void place(std::size_t i) {
@@ -264,6 +276,11 @@ class Fuser {
       }
       state.row = plan->row;
       state.reach = plan->reach;
+      if (!has_room_for_totals(plan->row, g.reduces_rows || reduces_rows(item, plan->reach),
+                               g.sums_columns || sums_columns(item, plan->reach))) {
+        why = "its rows are too long to be reduced and summed over at once";
+        return std::nullopt;
+      }
       if (!plan->accumulated.empty()) state.accumulated = plan->accumulated;
       if (running) state.walk = walk_of(item);
     } else if (count != g.elements && (g.row == 0 || count * g.row != g.elements)) {
@@ -349,8 +366,14 @@ class Fuser {
     group.accumulated = state.accumulated;
     group.walk = state.walk;
     group.run = state.run;
+    note_reach(group, items_.items[i], state.reach);
     fusion_.group_of[i] = g;
     fusion_.reach[i] = state.reach;
+  }
+
+  static void note_reach(Group& group, const Item& item, Reach reach) {
+    group.reduces_rows = group.reduces_rows || reduces_rows(item, reach);
+    group.sums_columns = group.sums_columns || sums_columns(item, reach);
   }
 
   std::size_t new_group(std::size_t i) {
@@ -370,6 +393,7 @@ class Fuser {
       group.row = plan->row;
       group.accumulated = plan->accumulated;
       fusion_.reach[i] = plan->reach;
+      note_reach(group, item, plan->reach);
       group.boundaries = joined(group.boundaries, {plan->row}).value();
     }
     if (item.kind == Item::Kind::Running) {
@@ -407,6 +431,9 @@ class Fuser {
         (big.accumulated != small.accumulated || big.walk != small.walk)) {
       return false;
     }
+    const bool reduces_rows = x.reduces_rows || y.reduces_rows;
+    const bool sums_columns = x.sums_columns || y.sums_columns;
+    if (!has_room_for_totals(row, reduces_rows, sums_columns)) return false;
     Boundaries scaled = small.boundaries;
     for (std::int64_t& v : scaled) v *= unit;
     auto all = joined(big.boundaries, scaled);
@@ -433,6 +460,8 @@ class Fuser {
     into.work += gone.work;
     into.elements = elements;
     into.row = row;
+    into.reduces_rows = reduces_rows;
+    into.sums_columns = sums_columns;
     into.boundaries = std::move(*all);
     into.accumulated = accumulated;
     into.walk = walk;

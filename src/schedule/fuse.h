@@ -36,6 +36,8 @@ struct Group {
   std::vector<std::int64_t> boundaries;
   /// Axes summed over rows, as (elements behind the axis, elements with it).
   std::vector<std::pair<std::int64_t, std::int64_t>> accumulated;
+  bool reduces_rows = false;  ///< over the elements of each row
+  bool sums_columns = false;  ///< element by element over rows
   std::int64_t run = 0;       ///< elements at the end of a row that all its reads walk as one axis
   Walk walk = Walk::Any;      ///< not Any: running totals, and no other sums over rows
   std::string apart_because;  ///< why its first item joined none of its operands' groups

@@ -180,16 +180,30 @@ class Builder {
     }
     // What is added up over rows too is rounded when all of it is there.
     const DType dtype = reach == Reach::ElementsAndRows ? widened(it.instr.dtype) : it.instr.dtype;
-    const auto m = static_cast<std::int32_t>(kernel().reductions.size());
-    kernel().reductions.push_back({it.reduce, dtype, value});
-    s.reductions.push_back(m);
-    const Reg r = add({.code = Code::Reduced, .dtype = dtype, .reduction = m}, stage + 1, false);
+    const Reg r = reduced({it.reduce, dtype, value}, stage);
     if (reach == Reach::ElementsAndRows) {
       once_[static_cast<std::size_t>(stage) + 1].accumulators.push_back(accumulator(i, r, false));
       return;
     }
     row_value_[i] = r;
     store(i, r, stage + 1, false);
+  }
+
+  // Nodes that reduce the same value, such as a softmax and its gradient, share one reduction.
+  Reg reduced(const loop::Reduction& red, int stage) {
+    Stage& s = elements_[static_cast<std::size_t>(stage)];
+    for (const std::int32_t m : s.reductions) {
+      const loop::Reduction& known = kernel().reductions[static_cast<std::size_t>(m)];
+      if (known.kind != red.kind || known.dtype != red.dtype || known.value != red.value) continue;
+      const auto r = std::ranges::find_if(kernel().code, [&](const Instr& i) {
+        return i.code == Code::Reduced && i.reduction == m;
+      });
+      return static_cast<Reg>(r - kernel().code.begin());
+    }
+    const auto m = static_cast<std::int32_t>(kernel().reductions.size());
+    kernel().reductions.push_back(red);
+    s.reductions.push_back(m);
+    return add({.code = Code::Reduced, .dtype = red.dtype, .reduction = m}, stage + 1, false);
   }
 
   std::int32_t accumulator(std::size_t i, Reg value, bool per_element) {
@@ -204,7 +218,7 @@ class Builder {
     auto& known = values_[static_cast<std::size_t>(stage)];
     if (const auto found = known.find(i); found != known.end()) return found->second;
     Reg r = loop::NoReg;
-    if (stage == stage_[i] || can_repeat(i)) {
+    if (stage == stage_[i] || can_repeat(i) || is_made_again(i)) {
       r = emit(i, stage, true);
     } else {
       r = kept(i, stage);
@@ -223,12 +237,50 @@ class Builder {
     return simple;
   }
 
+  [[nodiscard]] bool waits_in_memory(std::size_t i) const {
+    return group_.row * size_of(item(i).instr.dtype) > shape_.largest_row_buffer;
+  }
+
+  // A value for which there is no row buffer would be written to memory and read again: that is
+  // worse than some work on what is read, where that takes no more bytes.
+  [[nodiscard]] bool is_made_again(std::size_t i) const {
+    if (used_outside_[static_cast<std::size_t>(item(i).writes[0])] || !waits_in_memory(i)) {
+      return false;
+    }
+    Making making;
+    return add_making(i, making) && making.bytes <= 2 * size_of(item(i).instr.dtype);
+  }
+
+  struct Making {
+    std::int64_t work = 0;   ///< of an element, in units of simple instructions
+    std::int64_t bytes = 0;  ///< of arrays, which are there in every stage
+  };
+  bool add_making(std::size_t i, Making& making) const {
+    constexpr std::int64_t MostWork = 48;
+    const Item& it = item(i);
+    if (it.kind != Item::Kind::Pointwise || it.indirect || it.instr.code == Code::Random) {
+      return false;
+    }
+    making.work += loop::weight(it.instr);
+    return making.work <= MostWork && std::ranges::all_of(it.reads, [&](const Seen& seen) {
+             const auto* stored = std::get_if<Stored>(&seen);
+             if (stored == nullptr) return true;
+             const auto w = local_writer(stored->storage);
+             if (w)
+               return per_row(*w) || item(*w).kind == Item::Kind::Reduction ||
+                      add_making(*w, making);
+             making.bytes +=
+                 size_of(items_.storages[static_cast<std::size_t>(stored->storage)].dtype);
+             return true;
+           });
+  }
+
   // From the array it is stored in anyway, or from a row buffer.
   Reg kept(std::size_t i, int stage) {
     Access place;
     if (used_outside_[static_cast<std::size_t>(item(i).writes[0])]) {
       place = storage_access(i);
-    } else if (group_.row * size_of(item(i).instr.dtype) > shape_.largest_row_buffer) {
+    } else if (waits_in_memory(i)) {
       place = in_memory(i);
     } else {
       place = row_buffer(i);

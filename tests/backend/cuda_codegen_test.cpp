@@ -333,8 +333,9 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// Rows for a thread, a part of a warp, a warp, a block, and too long for registers; columns walked
-// down by one thread and by many; long sums in blocks; packs that fit and others.
+// Rows for a thread, a part of a warp, a warp, a block, several warps that share a chunk of them,
+// and too long for registers; columns walked down by one thread and by many; long sums in blocks;
+// packs that fit and others.
 Pieces pieces_of_shapes() {
   struct Shape {
     const char* dims;
@@ -343,7 +344,7 @@ Pieces pieces_of_shapes() {
   constexpr std::array Shapes = {Shape{"3, 4096", "4096"}, Shape{"2, 20000", "20000"},
                                  Shape{"300, 96", "96"},   Shape{"5, 37", "37"},
                                  Shape{"1500, 3", "3"},    Shape{"1, 1", "1"},
-                                 Shape{"70, 83", "83"}};
+                                 Shape{"70, 83", "83"},    Shape{"3000, 40", "40"}};
   constexpr std::array Bodies = {
       "%y = softmax %x",
       "%y = layer_norm %x, %g, %b",

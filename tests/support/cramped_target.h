@@ -19,6 +19,7 @@ class CrampedTarget final : public schedule::Target {
     shape_.most_work = 128;
     shape_.rows_wait_in_outputs = false;
     shape_.largest_row_buffer = 32;
+    shape_.longest_summed_row = 8;
   }
   [[nodiscard]] bool claims(const loop::Call& /*call*/,
                             std::span<const Type> /*operands*/) const override {

@@ -18,12 +18,12 @@ inline std::string as_host_code(std::string text) {
               "y = host_f16(x.bits);");
   replace_all(text, R"(asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));)",
               "y.bits = host_to_f16(x);");
-  replace_all(text, R"(asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));)",
-              "y.bits = host_to_bf16(x);");
+  replace_all(text, R"(asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(x), "f"(0.0f));)",
+              "pair = unsigned(host_to_bf16(x)) << 16;");
   replace_all(text, R"(asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));)", "y = 1 / x;");
   replace_all(text, R"(asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));)", "y = exp2f(x);");
   replace_all(text, R"(asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));)",
-              "y = larger(a, b);");
+              "y = larger<float>(a, b);");
   replace_all(text, R"(asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));)",
               "y = smaller(a, b);");
   for (const char* what : {"row", "to"}) {
@@ -42,6 +42,8 @@ inline std::string as_host_code(std::string text) {
   replace_all(text, R"(asm volatile("cp.async.wait_all;" ::: "memory");)", "host_end_copies();");
   replace_all(text, R"(asm("cvt.rn." SMALL "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(y), "f"(x));)",
               "pair = unsigned(SMALLER(x).bits) | unsigned(SMALLER(y).bits) << 16;");
+              "y = smaller<float>(a, b);");
+  replace_all(text, "const unsigned at = (unsigned)__cvta_generic_to_shared(row);", "");
   replace_all(
       text,
       R"(asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." SMALL "." SMALL ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));)",

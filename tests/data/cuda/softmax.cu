@@ -37,6 +37,16 @@ template <class T>
 __device__ inline T larger(T a, T b) { return a != a ? a : b != b ? b : a > b ? a : b; }
 template <class T>
 __device__ inline T smaller(T a, T b) { return a != a ? a : b != b ? b : a < b ? a : b; }
+__device__ inline float larger(float a, float b) {
+  float y;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
+__device__ inline float smaller(float a, float b) {
+  float y;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
 
 template <class T>
 __device__ inline T quotient(T a, T b, ricci_fault* fault, unsigned origin) {
@@ -56,17 +66,23 @@ __device__ inline T remainder(T a, T b, ricci_fault* fault, unsigned origin) {
   return b == T(-1) && T(-1) < T(0) ? T(0) : T(a % b);
 }
 
-// a/b for many a: with 1/b, rounded, the quotient's remainder is exact and makes it the rounded
-// one, as long as all stay far from the ends of the range.
-__device__ inline float inverse_of(float b) {
+// a/b for many a, without a branch: with 1/b, rounded, the quotient's remainder makes it the rounded
+// one. Both are scaled where 1/b would not be a normal number; then nothing is lost but what over-
+// or underflows anyway. Quotients that are no numbers, or nearly so, are as they are.
+struct Divisor {
+  float by, inverse, scale, limit;
+};
+__device__ inline Divisor divisor_of(float b) {
   const float size = fabsf(b);
-  return size > 0x1p-30f && size < 0x1p30f ? 1.0f / b : __uint_as_float(0x7fc00000u);
+  const float scale = size < 0x1p-100f ? 0x1p24f : size > 0x1p100f ? 0x1p-24f : 1.0f;
+  const bool is_number = size > 0.0f && size <= 0x1.fffffep127f;
+  return {b * scale, 1.0f / (b * scale), scale, is_number ? 0x1p126f : 0.0f};
 }
-__device__ __noinline__ float divided_slowly(float a, float b) { return a / b; }
-__device__ inline float divided(float a, float b, float inverse) {
-  const float q = a * inverse;
-  if (!(fabsf(q) > 0x1p-70f && fabsf(q) < 0x1p60f)) return divided_slowly(a, b);
-  return fmaf(fmaf(-q, b, a), inverse, q);
+__device__ inline float divided(float a, Divisor d) {
+  const float x = a * d.scale;
+  const float q = x * d.inverse;
+  const float y = fmaf(fmaf(-q, d.by, x), d.inverse, q);
+  return fabsf(q) < d.limit ? y : q;
 }
 
 template <class T>
@@ -81,11 +97,6 @@ struct Sum {
 struct Larger {
   template <class T>
   __device__ T operator()(T a, T b) const { return larger(a, b); }
-  __device__ float operator()(float a, float b) const {
-    float y;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
-    return y;
-  }
 };
 
 template <class T>
@@ -99,15 +110,6 @@ __device__ inline T team_total(unsigned team, F combine, T x) {
 #pragma unroll
   for (int other = Lanes / 2; other > 0; other /= 2) x = combine(x, of_lane(team, x, other));
   return x;
-}
-
-// The same for a block: `parts` has room for what each of its warps has.
-template <int Warps, class F, class T>
-__device__ inline T block_total(T* parts, F combine, T x) {
-  x = team_total<32>(0xffffffffu, combine, x);
-  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
-  __syncthreads();
-  return team_total<Warps>(0xffffffffu, combine, parts[threadIdx.x % Warps]);
 }
 
 // k0
@@ -131,7 +133,12 @@ kernel0(const float* a0, float* a1, void* scratch, ricci_fault* fault, unsigned 
       m0 = Larger()(m0, r0);
     }
   }
-  m0 = block_total<8>(m0_parts, Larger(), m0);
+  m0 = team_total<32>(0xffffffffu, Larger(), m0);
+  if (threadIdx.x % 32 == 0) {
+    m0_parts[threadIdx.x / 32] = m0;
+  }
+  __syncthreads();
+  m0 = team_total<8>(0xffffffffu, Larger(), m0_parts[threadIdx.x % 8]);
   const float r1 = m0;
   float m1 = 0.0f;
   #pragma unroll
@@ -146,16 +153,21 @@ kernel0(const float* a0, float* a1, void* scratch, ricci_fault* fault, unsigned 
       m1 = (m1 + r4);
     }
   }
-  m1 = block_total<8>(m1_parts, Sum(), m1);
+  m1 = team_total<32>(0xffffffffu, Sum(), m1);
+  if (threadIdx.x % 32 == 0) {
+    m1_parts[threadIdx.x / 32] = m1;
+  }
+  __syncthreads();
+  m1 = team_total<8>(0xffffffffu, Sum(), m1_parts[threadIdx.x % 8]);
   const float r5 = m1;
-  const float r5_inverse = inverse_of(r5);
+  const Divisor r5_divisor = divisor_of(r5);
   #pragma unroll
   for (int p = 0; p < 4; ++p) {
     const int e = (p * 256 + t) * 4;
     #pragma unroll
     for (int j = 0; j < 4; ++j) {
       const float r6 = h0[p].at[j];
-      const float r7 = divided(r6, r5, r5_inverse);
+      const float r7 = divided(r6, r5_divisor);
       h0[p].at[j] = r7;
     }
     *(Pack<float, 4>*)(a1 + 4096 * i0 + e) = h0[p];

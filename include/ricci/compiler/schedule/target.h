@@ -35,7 +35,11 @@ struct KernelShape {
   /// Values that wait for a later stage of their row: in the row of an output that is not written
   /// yet, where possible, or else in a row buffer. Where that would be larger, in memory.
   bool rows_wait_in_outputs = true;
+  /// Those that little work makes of arrays that are read anyway are made again instead.
   std::int64_t largest_row_buffer = std::numeric_limits<std::int64_t>::max();  ///< bytes
+  /// Rows of more elements than this are not reduced and summed over, column by column, in one
+  /// kernel: whoever has a row has no room for totals as long as it.
+  std::int64_t longest_summed_row = std::numeric_limits<std::int64_t>::max();
   /// Rows of up to so many elements run side by side, and are put behind each other along an axis
   /// that has at least `many_rows`, where their own has fewer than `few_rows`. 0: none is short.
   std::int64_t short_row = 8;

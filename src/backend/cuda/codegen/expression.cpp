@@ -233,6 +233,10 @@ std::string to_stored(DType dtype, const std::string& x) {
   return dtype == DType::BF16 ? fmt::format("to_bf16({})", x) : x;
 }
 
+std::string cut_to_stored(DType dtype, const std::string& x) {
+  return dtype == DType::BF16 ? fmt::format("cut_to_bf16({})", x) : to_stored(dtype, x);
+}
+
 std::string integer_text(std::int64_t n) {
   if (n == std::numeric_limits<std::int64_t>::min()) return "(-9223372036854775807LL - 1)";
   const bool is_short = n >= std::numeric_limits<std::int32_t>::min() + std::int64_t{1} &&

@@ -17,6 +17,8 @@ namespace ricci::cuda {
 /// What is stored, as a value, and the other way round.
 [[nodiscard]] std::string from_stored(DType dtype, const std::string& x);
 [[nodiscard]] std::string to_stored(DType dtype, const std::string& x);
+/// The same of a number that is one of the dtype's already.
+[[nodiscard]] std::string cut_to_stored(DType dtype, const std::string& x);
 /// A number of a dtype, rounded to it.
 [[nodiscard]] std::string constant_text(DType dtype, const loop::Number& number);
 /// An integer, exactly.

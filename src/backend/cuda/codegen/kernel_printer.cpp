@@ -173,7 +173,9 @@ void KernelPrinter::print_chunk_bounds(const std::string& slot) {
 // The accumulated rows from `first` to `last`, one after another.
 void KernelPrinter::print_row_loop() {
   declare_accumulators();
-  if (m_.strips > 1) {
+  if (is_rows() && m_.strips > 1) {
+    text_.open("for ({0} row = first + {0}(strip); row < last; row += {1})", whole(), m_.strips);
+  } else if (m_.strips > 1) {
     text_.add("#pragma unroll 4");
     text_.open("for ({} row = inside ? first + strip : last; row < last; row += {})", whole(),
                m_.strips);
@@ -187,25 +189,36 @@ void KernelPrinter::print_row_loop() {
   declare_held();
   print_stages();
   end_blocks();
-  if (is_rows() && m_.team > 32) text_.add("__syncthreads();");
+  if (needs_barrier_behind_row()) text_.add("__syncthreads();");
   text_.close();
   join_blocks();
 }
 
+// What a team's warps have found of a row is read before that of the next is written: another
+// reduction of the row, which all wait for, lies between them.
+bool KernelPrinter::needs_barrier_behind_row() const {
+  const auto reducing = std::ranges::count_if(
+      k_.stages, [](const Stage& stage) { return !stage.reductions.empty(); });
+  return is_rows() && m_.team > 32 && reducing == 1;
+}
+
 void KernelPrinter::print_team_place() {
-  if (m_.team == m_.threads) {
+  if (m_.strips > 1) {
+    text_.line("const int t = threadIdx.x % {0}, strip = threadIdx.x / {0};", m_.team);
+    text_.line("{} unit = {};", whole(), block_);
+  } else if (m_.team == m_.threads) {
     text_.add("const int t = threadIdx.x;");
     text_.line("{} unit = {};", whole(), block_);
   } else {
     text_.line("const int t = threadIdx.x % {};", m_.team);
     text_.line("{} unit = {}({}) * {} + threadIdx.x / {};", whole(), whole(), block_, m_.teams(),
                m_.team);
-    if (m_.team > 1) {
-      const std::string bits = m_.team == 32 ? "0xffffffffu"
-                                             : fmt::format("{:#x}u << (threadIdx.x % 32 - t)",
-                                                           (std::uint64_t{1} << m_.team) - 1);
-      text_.line("const unsigned team = {};", bits);
-    }
+  }
+  if (m_.team > 1 && m_.team <= 32 && m_.team < m_.threads) {
+    const std::string bits = m_.team == 32 ? "0xffffffffu"
+                                           : fmt::format("{:#x}u << (threadIdx.x % 32 - t)",
+                                                         (std::uint64_t{1} << m_.team) - 1);
+    text_.line("const unsigned team = {};", bits);
   }
   std::int64_t at = 0;
   const bool shared = out_.shared_bytes != 0;
@@ -249,6 +262,7 @@ void KernelPrinter::print_rows() {
   } else {
     print_chunk_bounds("unit");
     print_row_loop();
+    join_teams();
     write_accumulators("unit");
   }
   if (loops_) {
@@ -416,13 +430,49 @@ void KernelPrinter::join_strips() {
   }
 }
 
+// What the teams of a chunk have found, in the order of their rows' first; one total after the
+// other, for there is not room for all of them.
+void KernelPrinter::join_teams() {
+  if (m_.strips == 1) return;
+  const auto numbers = [&](const loop::Accumulator& acc) {
+    return (m_.strips - 1) * length_of(acc);
+  };
+  std::int64_t bytes = 0;
+  for (const loop::Accumulator& acc : k_.accumulators) {
+    bytes = std::max(bytes, numbers(acc) * size_of(widened(acc.dtype)));
+  }
+  text_.line("__align__(16) __shared__ unsigned char strips_room[{}];", bytes);
+  for (std::size_t n = 0; n < k_.accumulators.size(); ++n) {
+    const loop::Accumulator& acc = k_.accumulators[n];
+    const DType held_in = reduced_in(acc.kind, acc.dtype);
+    const std::string shared = fmt::format("n{}_strips", n);
+    const std::string lane = accumulator_lane(n);
+    const std::string at = !acc.per_element ? "" : m_.lanes > 1 ? " + e + j" : " + e";
+    const std::int64_t length = length_of(acc);
+    text_.line("{0}* const {1} = ({0}*)strips_room;", held_type(held_in), shared);
+    if (n > 0) text_.add("__syncthreads();");
+    text_.open("if (strip != 0{})", acc.per_element ? "" : " && t == 0");
+    for_accumulated(acc, {fmt::format("{}[(strip - 1) * {}{}] = {};", shared, length, at, lane)});
+    text_.close();
+    text_.add("__syncthreads();");
+    text_.open("if (strip == 0)");
+    text_.open("for (int s = 0; s < {}; ++s)", m_.strips - 1);
+    const std::string other = fmt::format("{}[s * {}{}]", shared, length, at);
+    for_accumulated(
+        acc, {fmt::format("{} = {};", lane, combined_text(acc.kind, acc.dtype, lane, other))});
+    text_.close();
+    text_.close();
+  }
+  text_.add("if (strip != 0) return;");
+}
+
 void KernelPrinter::write_accumulators(const std::string& slot) {
   for (std::size_t n = 0; n < k_.accumulators.size(); ++n) {
     const loop::Accumulator& acc = k_.accumulators[n];
     if (acc.running) continue;
     const DType to = argument(acc.argument).dtype;
     const std::string value =
-        to_stored(to, cast_text(reduced_in(acc.kind, acc.dtype), to, accumulator_lane(n)));
+        cut_to_stored(to, cast_text(reduced_in(acc.kind, acc.dtype), to, accumulator_lane(n)));
     if (!acc.per_element) {
       text_.line("if ({}) a{}[{}] = {};", is_first(), acc.argument, slot, value);
       continue;

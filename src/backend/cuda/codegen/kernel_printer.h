@@ -46,6 +46,8 @@ class KernelPrinter {
   void end_blocks();
   void join_blocks();
   void join_strips();
+  void join_teams();
+  [[nodiscard]] bool needs_barrier_behind_row() const;
   void write_accumulators(const std::string& slot);
   void for_accumulated(const loop::Accumulator& acc, const std::vector<std::string>& statements);
   void place_locals();

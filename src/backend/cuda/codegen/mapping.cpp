@@ -125,6 +125,14 @@ std::vector<Held> find_held(const Kernel& k, bool reads_too) {
   return out;
 }
 
+// Do all rows read the same elements?
+bool is_of_all_rows(const Kernel& k, const Access& place) {
+  for (std::size_t a = 0; a < k.outer; ++a) {
+    if (k.extents[a] > 1 && place.strides[a] != 0) return false;
+  }
+  return k.rows() > 1;
+}
+
 // What one element of a row takes of a thread's registers, in bytes.
 std::int64_t held_bytes(const Kernel& k, const std::vector<Held>& held) {
   std::int64_t bytes = 0;
@@ -141,10 +149,33 @@ void share_out(Mapping& m) {
   m.blocks = std::max<std::int64_t>(ceil_div(m.units * m.strips, m.teams()), 1);
 }
 
-// Longer teams where there are few rows, and where a row would take too many registers.
+// How many teams of a block share the rows of a chunk: two blocks then find room on one
+// multiprocessor, as far as can be told from what a thread holds.
+int strips_of_rows(const Kernel& k, const Mapping& m) {
+  constexpr std::int64_t Registers = 64 * 1024;
+  constexpr std::int64_t OtherRegisters = 48;
+  constexpr std::int64_t MostThreads = 512;
+  const std::int64_t held = std::int64_t{m.packs} * m.lanes * held_bytes(k, m.held) / 4;
+  const std::int64_t threads = std::min(Registers / (2 * (held + OtherRegisters)), MostThreads);
+  const std::int64_t rows = k.accumulated_rows() / k.chunks;
+  const std::int64_t wanted = ceil_div(EnoughThreads, m.units * m.team);
+  std::int64_t total = 1;  // bytes of the longest, which all but one leave in shared memory
+  for (const loop::Accumulator& acc : k.accumulators) {
+    const std::int64_t length = acc.per_element ? k.row_elements() : 1;
+    total = std::max(total, length * size_of(widened(acc.dtype)));
+  }
+  const std::int64_t most = std::min(threads / m.team, 1 + MostStaticBytes / total);
+  return static_cast<int>(std::clamp<std::int64_t>(std::min({most, rows / 4, wanted}), 1, most));
+}
+
+// Longer teams where there are few rows, and where a row would take too many registers. A chunk of
+// rows is shared out to several teams instead where each fits in a warp: then none waits for
+// others.
 void map_rows(const Kernel& k, Mapping& m) {
   constexpr std::int64_t MostBytes = 256;  // 64 registers
+  constexpr std::int64_t MostBytesOfWarps = 640;
   constexpr std::int64_t MostPacks = 16;
+  constexpr int Warp = 32;
   m.kind = Mapping::Kind::Rows;
   m.units = k.accumulators.empty() ? k.rows() : k.kept_rows() * k.chunks;
   const std::int64_t row = std::max<std::int64_t>(k.row_elements(), 1);
@@ -155,18 +186,36 @@ void map_rows(const Kernel& k, Mapping& m) {
     return static_cast<int>(
         std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
   };
-  const std::int64_t wanted = row <= 4 ? 1 : ceil_div(vectors, each);
-  m.team = std::min(power(wanted), LongestTeam);
-  while (m.team < LongestTeam && m.team < vectors && m.units * m.team < EnoughThreads) m.team *= 2;
-  if (m.team > 32 && m.team < 64) m.team = 64;
   m.held = find_held(k, true);
-  const auto fits = [&](int team) {
+  const auto fits = [&](int team, std::int64_t most) {
     const std::int64_t packs = ceil_div(vectors, team);
-    const std::int64_t most = team > 512 ? MostBytes / 2 : MostBytes;
     return packs <= MostPacks && packs * m.lanes * held_bytes(k, m.held) <= most;
   };
-  while (m.team < LongestTeam && !fits(m.team)) m.team *= 2;
-  m.packs = fits(m.team) ? static_cast<int>(ceil_div(vectors, m.team)) : 0;
+  const auto fits_team = [&](int team) {
+    return fits(team, team > 512 ? MostBytes / 2 : MostBytes);
+  };
+  // What all rows read alike is near when a row takes all the registers there are.
+  if (!fits_team(LongestTeam)) {
+    std::erase_if(m.held, [&](const Held& h) { return !h.stored && is_of_all_rows(k, h.place); });
+  }
+  const std::int64_t wanted = row <= 4 ? 1 : ceil_div(vectors, each);
+  m.team = std::min(power(wanted), LongestTeam);
+  const bool chunked = !k.accumulators.empty() && m.units * m.team < EnoughThreads &&
+                       std::ranges::none_of(k.accumulators, &loop::Accumulator::running);
+  if (chunked && (m.team <= Warp || fits(Warp, MostBytesOfWarps))) {
+    m.team = std::min(m.team, Warp);
+    m.packs = static_cast<int>(ceil_div(vectors, m.team));
+    if (fits(m.team, MostBytesOfWarps)) m.strips = strips_of_rows(k, m);
+  }
+  if (m.strips > 1) {
+    m.threads = m.team * m.strips;
+    share_out(m);
+    return;
+  }
+  while (m.team < LongestTeam && m.team < vectors && m.units * m.team < EnoughThreads) m.team *= 2;
+  if (m.team > 32 && m.team < 64) m.team = 64;
+  while (m.team < LongestTeam && !fits_team(m.team)) m.team *= 2;
+  m.packs = fits_team(m.team) ? static_cast<int>(ceil_div(vectors, m.team)) : 0;
   if (m.packs == 0) m.held.clear();
   m.threads = m.team > 32 ? m.team : 128;
   share_out(m);

@@ -30,7 +30,8 @@ struct Mapping {
   int threads = 256;        ///< of a block
   int team = 1;             ///< Rows: threads that share a row: a power of two, up to a block
   int lanes = 1;            ///< neighbours along the last axis that a thread handles together
-  int strips = 1;           ///< Columns: threads of a block that share the rows of a column
+  int strips = 1;           ///< Columns: threads of a block that share the rows of a column; Rows:
+                            ///< teams of a block that share those of a chunk
   int packs = 0;            ///< Rows: how many times; 0: in a loop, and rows wait in memory
   bool wide = false;        ///< places need 64 bits
   std::size_t across = 0;   ///< Tiles: the other axis

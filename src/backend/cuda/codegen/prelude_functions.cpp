@@ -22,11 +22,19 @@ __device__ inline T relu(T x) { return x != x ? x : x > T(0) ? x : T(0); }
 template <class T>
 __device__ inline T sign(T x) { return x != x ? x : T(int(x > T(0)) - int(x < T(0))); }
 )"},
+      {"near_reciprocal", R"(
+// 1/x, rounded nearly always as it should be, for numbers around 1.
+__device__ inline float near_reciprocal(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return fmaf(y, fmaf(-x, y, 1.0f), y);
+}
+)"},
       {"sigmoid silu gelu_approx", R"(
 // Of e^x and e^-x the one that does not overflow.
 __device__ inline float sigmoid(float x) {
   const float e = expf(-fabsf(x));
-  return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+  return (x < 0.0f ? e : 1.0f) * near_reciprocal(1.0f + e);
 }
 __device__ inline double sigmoid(double x) {
   const double e = exp(-fabs(x));
@@ -50,14 +58,6 @@ __device__ inline float gelu_approx(float x) {
 __device__ inline double gelu_approx(double x) {
   if (x == -__longlong_as_double(0x7ff0000000000000LL)) return -0.0;
   return x * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x));
-}
-)"},
-      {"near_reciprocal", R"(
-// 1/x, rounded nearly always as it should be, for numbers around 1.
-__device__ inline float near_reciprocal(float x) {
-  float y;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return fmaf(y, fmaf(-x, y, 1.0f), y);
 }
 )"},
       {"near_exp2", R"(
@@ -101,18 +101,24 @@ __device__ inline double gelu(double x) {
   return 0.5 * x * erfc(x * -0.70710678118654752);
 }
 )"},
-      {"inverse_of divided", R"(
-// a/b for many a: with 1/b, rounded, the quotient's remainder is exact and makes it the rounded
-// one, as long as all stay far from the ends of the range.
-__device__ inline float inverse_of(float b) {
+      {"Divisor divisor_of divided", R"(
+// a/b for many a, without a branch: with 1/b, rounded, the quotient's remainder makes it the rounded
+// one. Both are scaled where 1/b would not be a normal number; then nothing is lost but what over-
+// or underflows anyway. Quotients that are no numbers, or nearly so, are as they are.
+struct Divisor {
+  float by, inverse, scale, limit;
+};
+__device__ inline Divisor divisor_of(float b) {
   const float size = fabsf(b);
-  return size > 0x1p-30f && size < 0x1p30f ? 1.0f / b : __uint_as_float(0x7fc00000u);
+  const float scale = size < 0x1p-100f ? 0x1p24f : size > 0x1p100f ? 0x1p-24f : 1.0f;
+  const bool is_number = size > 0.0f && size <= 0x1.fffffep127f;
+  return {b * scale, 1.0f / (b * scale), scale, is_number ? 0x1p126f : 0.0f};
 }
-__device__ __noinline__ float divided_slowly(float a, float b) { return a / b; }
-__device__ inline float divided(float a, float b, float inverse) {
-  const float q = a * inverse;
-  if (!(fabsf(q) > 0x1p-70f && fabsf(q) < 0x1p60f)) return divided_slowly(a, b);
-  return fmaf(fmaf(-q, b, a), inverse, q);
+__device__ inline float divided(float a, Divisor d) {
+  const float x = a * d.scale;
+  const float q = x * d.inverse;
+  const float y = fmaf(fmaf(-q, d.by, x), d.inverse, q);
+  return fabsf(q) < d.limit ? y : q;
 }
 )"},
       {"softplus log_sigmoid", R"(
@@ -187,22 +193,12 @@ struct Product {
 struct Larger {
   template <class T>
   __device__ T operator()(T a, T b) const { return larger(a, b); }
-  __device__ float operator()(float a, float b) const {
-    float y;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
-    return y;
-  }
 };
 )"},
       {"Smaller", R"(
 struct Smaller {
   template <class T>
   __device__ T operator()(T a, T b) const { return smaller(a, b); }
-  __device__ float operator()(float a, float b) const {
-    float y;
-    asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
-    return y;
-  }
 };
 )"},
       {"Either", R"(

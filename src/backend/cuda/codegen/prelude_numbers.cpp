@@ -53,17 +53,22 @@ __device__ inline f16 to_f16(float x) {
 }
 __device__ inline float as_f16(float x) { return to_float(to_f16(x)); }
 )"},
-      {"bf16 to_bf16 as_bf16", R"(
+      {"bf16 to_bf16 as_bf16 cut_to_bf16", R"(
 struct bf16 {
   unsigned short bits;
 };
 __device__ inline float to_float(bf16 x) { return __uint_as_float(unsigned(x.bits) << 16); }
-__device__ inline bf16 to_bf16(float x) {
-  bf16 y;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
-  return y;
+// Rounded, the bits are the upper half of a float's: the instruction for two has it so at once.
+__device__ inline float as_bf16(float x) {
+  unsigned pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(x), "f"(0.0f));
+  return __uint_as_float(pair);
 }
-__device__ inline float as_bf16(float x) { return to_float(to_bf16(x)); }
+// Of what is rounded already.
+__device__ inline bf16 cut_to_bf16(float x) {
+  return {(unsigned short)(__float_as_uint(x) >> 16)};
+}
+__device__ inline bf16 to_bf16(float x) { return cut_to_bf16(as_bf16(x)); }
 )"},
       {"rounded_to_odd", R"(
 // Inexact results get an odd last digit, so that rounding them again is rounding once.
@@ -106,6 +111,16 @@ template <class T>
 __device__ inline T larger(T a, T b) { return a != a ? a : b != b ? b : a > b ? a : b; }
 template <class T>
 __device__ inline T smaller(T a, T b) { return a != a ? a : b != b ? b : a < b ? a : b; }
+__device__ inline float larger(float a, float b) {
+  float y;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
+__device__ inline float smaller(float a, float b) {
+  float y;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
 )"},
       {"quotient", R"(
 template <class T>

@@ -41,7 +41,7 @@ void KernelPrinter::print_once(const Stage& stage) {
   for (const Reg r : stage.code) define(r);
   for (const loop::Store& s : stage.stores) {
     const DType to = argument(s.access.argument).dtype;
-    const std::string value = to_stored(to, cast_text(instr(s.value).dtype, to, reg(s.value)));
+    const std::string value = cut_to_stored(to, cast_text(instr(s.value).dtype, to, reg(s.value)));
     text_.line("if ({}) {} = {};", is_first(), element(s.access, place(s.access, false, "")),
                value);
   }
@@ -165,7 +165,7 @@ void KernelPrinter::print_lanes(const Stage& stage, const std::vector<Reg>& code
 void KernelPrinter::print_stores(const Stage& stage) {
   for (const loop::Store& s : stage.stores) {
     const DType to = argument(s.access.argument).dtype;
-    const std::string value = to_stored(to, cast_text(instr(s.value).dtype, to, reg(s.value)));
+    const std::string value = cut_to_stored(to, cast_text(instr(s.value).dtype, to, reg(s.value)));
     const Held* h = held(s.access);
     if (h != nullptr) text_.line("{} = {};", held_lane(*h), value);
     if (h == nullptr && is_lane_packed(s.access)) {
@@ -193,17 +193,28 @@ void KernelPrinter::print_packed_stores(const Stage& stage) {
   }
 }
 
-// What the threads of a team have found, together.
+// What the threads of a team have found, together. Teams of several warps wait once for all that a
+// stage reduces.
 void KernelPrinter::print_reductions(const Stage& stage) {
-  if (!is_rows()) return;
-  for (const std::int32_t m : stage.reductions) {
+  if (!is_rows() || m_.team == 1 || stage.reductions.empty()) return;
+  const bool many_warps = m_.team > 32;
+  const auto total = [&](std::int32_t m, int lanes, const std::string& of) {
     const loop::Reduction& red = k_.reductions[static_cast<std::size_t>(m)];
-    if (m_.team > 32) {
-      text_.line("m{0} = block_total<{1}>(m{0}_parts, {2}(), m{0});", m, m_.team / 32,
-                 combiner(red.kind));
-    } else if (m_.team > 1) {
-      text_.line("m{0} = team_total<{1}>(team, {2}(), m{0});", m, m_.team, combiner(red.kind));
-    }
+    text_.line("m{0} = team_total<{1}>({2}, {3}(), {4});", m, lanes,
+               many_warps ? "0xffffffffu" : "team", combiner(red.kind), of);
+  };
+  for (const std::int32_t m : stage.reductions) {
+    total(m, std::min(m_.team, 32), fmt::format("m{}", m));
+  }
+  if (!many_warps) return;
+  text_.open("if (threadIdx.x % 32 == 0)");
+  for (const std::int32_t m : stage.reductions) {
+    text_.line("m{0}_parts[threadIdx.x / 32] = m{0};", m);
+  }
+  text_.close();
+  text_.add("__syncthreads();");
+  for (const std::int32_t m : stage.reductions) {
+    total(m, m_.team / 32, fmt::format("m{}_parts[threadIdx.x % {}]", m, m_.team / 32));
   }
 }
 
@@ -211,7 +222,7 @@ void KernelPrinter::define(Reg r) {
   const Instr& i = instr(r);
   const std::string value = i.code == Code::Load ? load_text(r) : value_of(i);
   text_.line("const {} {} = {};", held_type(i.dtype), reg(r), value);
-  if (is_divisor(r)) text_.line("const float {0}_inverse = inverse_of({0});", reg(r));
+  if (is_divisor(r)) text_.line("const Divisor {0}_divisor = divisor_of({0});", reg(r));
 }
 
 // Does a thread divide many elements by what it has once a row?
@@ -259,16 +270,19 @@ std::string KernelPrinter::value_of(const Instr& i) {
   const auto dtype = [&] { return instr(i.in[0]).dtype; };
   switch (i.code) {
     case Code::Constant: return constant_text(i.dtype, i.number);
-    case Code::Index:
-      return cast_text(
-          DType::I64, i.dtype,
-          fmt::format("i64({})", linear(i.access.offset, i.access.strides, in_lanes_)));
+    case Code::Index: {
+      // What is never negative needs no sign.
+      const bool counts = i.access.offset >= 0 &&
+                          std::ranges::all_of(i.access.strides, [](auto s) { return s >= 0; });
+      return cast_text(DType::I64, i.dtype,
+                       fmt::format("i64({}({}))", counts && !m_.wide ? "unsigned" : "",
+                                   linear(i.access.offset, i.access.strides, in_lanes_)));
+    }
     case Code::Copy: return in(0);
     case Code::Unary: return unary_text(i.unary(), dtype(), in(0));
     case Code::Binary:
       if (i.per_element && i.binary() == BinaryKind::Div && is_divisor(i.in[1])) {
-        return rounded_text(i.dtype,
-                            fmt::format("divided({}, {}, {}_inverse)", in(0), in(1), in(1)));
+        return rounded_text(i.dtype, fmt::format("divided({}, {}_divisor)", in(0), in(1)));
       }
       return binary_text(i.binary(), dtype(), in(0), in(1));
     case Code::Compare: return compare_text(i.compare(), in(0), in(1));

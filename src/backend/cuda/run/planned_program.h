@@ -16,8 +16,6 @@
 
 namespace ricci::cuda {
 
-inline constexpr std::int64_t VectorBytes = 16;  ///< what kernels read at a time
-
 /// A body's input or output that may lie where kernels cannot read it: they want 16 bytes.
 struct AlignedCopy {
   BufferId buffer = -1;

@@ -19,6 +19,8 @@
 
 namespace ricci::cuda {
 
+inline constexpr std::int64_t VectorBytes = 16;  ///< what kernels read at a time
+
 /// Where a part of a plan reads or writes.
 struct Place {
   enum class In : std::uint8_t {

@@ -2,6 +2,7 @@
 // added in the order of the operand, by one thread: the same bits always.
 #include <algorithm>
 #include <complex>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -30,61 +31,85 @@ std::string checked(std::string_view index, std::int64_t limit) {
   return fmt::format("index_of(i64({}), {}LL, fault, origin)", index, limit);
 }
 
-// Updates are put in order of their rows, each row's in their own: `starts` says where those of a
-// row begin in `order`.
+// Updates are put in order of their rows, each row's in their own: `counts` says how many those of
+// a row are, `starts` where they begin in `order`.
 struct Ordered {
+  Place counts;
   Place starts;
   Place order;
 };
 
+// Rows get their part of `order` in whatever order their blocks come, and updates their place in it
+// likewise; then each counts those of its row that come before it.
 Ordered order_by_row(PlanBuilder& builder, std::size_t indices, std::int64_t count,
                      std::int64_t rows) {
+  constexpr std::int32_t Threads = 256;
   const DType dtype = builder.dtype(indices);
   const Place from = builder.row_major(indices);
-  const Place counts = builder.reserve((rows + 1) * 8);
-  const Place ranks = builder.reserve(count * 8);
-  const Place order = builder.reserve(count * 8);
+  const Place counts = builder.reserve((rows + 1) * 8);  // behind them, how many have a place
+  const Place starts = builder.reserve(rows * 4);
+  const Place ranks = builder.reserve(count * 4);
+  const Place unordered = builder.reserve(count * 4);
+  const Place order = builder.reserve(count * 4);
   builder.zeros(counts, (rows + 1) * 8);
-  // The rank of an update is how many before it go to the same row.
   const std::vector<Parameter> ranked = {{from, dtype, "indices"},
                                          {counts, DType::I64, "counts", true},
-                                         {ranks, DType::I64, "ranks", true}};
+                                         {ranks, DType::I32, "ranks", true}};
   builder.for_each(count, ranked,
                    fmt::format("const i64 row = {};\n"
-                               "    i64 rank = 0;\n"
-                               "    for (i64 e = 0; e < i; ++e) rank += i64(indices[e]) == row;\n"
-                               "    ranks[i] = rank;\n"
-                               "    if (row >= 0) atomicAdd((u64*)counts + row + 1, 1ULL);",
+                               "    if (row >= 0) ranks[i] = int(atomicAdd((u64*)counts + row, "
+                               "1ULL));",
                                checked("indices[i]", rows)));
-  const std::vector<Parameter> summed = {{counts, DType::I64, "counts", true}};
-  builder.launch(1, 1024, summed,
-                 fmt::format(R"(__shared__ i64 sums[1024];
-  i64 carried = 0;
-  for (i64 first = 0; first <= {0}LL; first += 1024) {{
-    const i64 at = first + threadIdx.x;
-    sums[threadIdx.x] = at <= {0}LL ? counts[at] : 0;
+  const std::vector<Parameter> begun = {{counts, DType::I64, "counts", true},
+                                        {starts, DType::I32, "starts", true}};
+  builder.launch((rows + Threads - 1) / Threads, Threads, begun,
+                 fmt::format(R"(__shared__ int sums[{0}];
+  __shared__ int first;
+  const int t = threadIdx.x;
+  const i64 row = i64(blockIdx.x) * {0} + t;
+  const int own = row < {1}LL ? int(counts[row]) : 0;
+  sums[t] = own;
+  __syncthreads();
+  for (int step = 1; step < {0}; step *= 2) {{
+    const int other = t >= step ? sums[t - step] : 0;
     __syncthreads();
-    for (int step = 1; step < 1024; step *= 2) {{
-      const i64 other = threadIdx.x >= step ? sums[threadIdx.x - step] : 0;
-      __syncthreads();
-      sums[threadIdx.x] += other;
-      __syncthreads();
-    }}
-    if (at <= {0}LL) counts[at] = carried + sums[threadIdx.x];
-    carried += sums[1023];
+    sums[t] += other;
     __syncthreads();
-  }})",
-                             rows));
+  }}
+  if (t == {0} - 1) first = int(atomicAdd((u64*)counts + {1}LL, u64(sums[t])));
+  __syncthreads();
+  if (row < {1}LL) starts[row] = first + sums[t] - own;)",
+                             Threads, rows));
   const std::vector<Parameter> placed = {{from, dtype, "indices"},
-                                         {counts, DType::I64, "starts"},
-                                         {ranks, DType::I64, "ranks"},
-                                         {order, DType::I64, "order", true}};
-  builder.for_each(count, placed,
+                                         {starts, DType::I32, "starts"},
+                                         {ranks, DType::I32, "ranks"},
+                                         {unordered, DType::I32, "unordered", true}};
+  builder.for_each(
+      count, placed,
+      fmt::format("const i64 row = i64(indices[i]);\n"
+                  "    if (u64(row) < u64({}LL)) unordered[starts[row] + ranks[i]] = int(i);",
+                  rows));
+  const std::vector<Parameter> ordered = {{from, dtype, "indices"},
+                                          {counts, DType::I64, "counts"},
+                                          {starts, DType::I32, "starts"},
+                                          {unordered, DType::I32, "unordered"},
+                                          {order, DType::I32, "order", true}};
+  builder.for_each(count, ordered,
                    fmt::format("const i64 row = i64(indices[i]);\n"
-                               "    if (u64(row) < u64({}LL)) order[starts[row] + ranks[i]] = i;",
+                               "    if (u64(row) >= u64({}LL)) continue;\n"
+                               "    const int first = starts[row], last = first + "
+                               "int(counts[row]);\n"
+                               "    int at = first;\n"
+                               "    for (int e = first; e < last; ++e) at += unordered[e] < i;\n"
+                               "    order[at] = int(i);",
                                rows));
   builder.plan.can_fault = true;
-  return {counts, order};
+  return {counts, starts, order};
+}
+
+// What numbers the places of arrays of up to so many elements.
+const char* index_type(std::int64_t elements) {
+  return elements <= std::numeric_limits<std::int32_t>::max() ? "unsigned" : "u64";
 }
 
 // Every column of the result goes down its updates.
@@ -120,24 +145,35 @@ void scatter_columns(PlanBuilder& builder, const loop::Scatter& s) {
 void scatter_rows(PlanBuilder& builder, const loop::Scatter& s) {
   const DType dtype = builder.dtype(0);
   const DType sum = wide_sum(dtype);
+  const std::int64_t count = *builder.step().results[0].type.numel();
   const Place updates = builder.row_major(0);
   const Ordered by_row = order_by_row(builder, 1, s.added, s.out.size);
   const std::vector<Parameter> parameters = {{updates, dtype, "updates"},
-                                             {by_row.starts, DType::I64, "starts"},
-                                             {by_row.order, DType::I64, "order"},
+                                             {by_row.counts, DType::I64, "counts"},
+                                             {by_row.starts, DType::I32, "starts"},
+                                             {by_row.order, DType::I32, "order"},
                                              {result(0), dtype, "out", true}};
+  const int lanes = builder.lanes(0, s.out.inner);
   const std::string body = fmt::format(
-      R"(const i64 t = i % {0}LL, row = i / {0}LL % {1}LL, o = i / {0}LL / {1}LL;
-    {2} sum = {3};
-    for (i64 e = starts[row]; e < starts[row + 1]; ++e) {{
-      const i64 from = (o * {4}LL + order[e]) * {0}LL + t;
-      sum = {5};
+      R"(const {9} n = i, t = n % {0}u * {8}, row = n / {0}u % {1}u, o = n / {0}u / {1}u;
+    {2} sum[{8}];
+    for (int j = 0; j < {8}; ++j) sum[j] = {3};
+    const int first = starts[row], last = first + int(counts[row]);
+    for (int e = first; e < last; ++e) {{
+      const Pack<{7}, {8}> from =
+          *(const Pack<{7}, {8}>*)(updates + (o * {4}u + order[e]) * {10} + t);
+#pragma unroll
+      for (int j = 0; j < {8}; ++j) sum[j] = {5};
     }}
-    out[i] = {6};)",
-      s.out.inner, s.out.size, held_type(sum), zero_text(sum), s.added,
-      binary_text(BinaryKind::Add, sum, "sum", from_stored(dtype, "updates[from]")),
-      to_stored(dtype, "sum"));
-  builder.for_each(*builder.step().results[0].type.numel(), parameters, body);
+    Pack<{7}, {8}> rounded;
+#pragma unroll
+    for (int j = 0; j < {8}; ++j) rounded.at[j] = {6};
+    ((Pack<{7}, {8}>*)out)[i] = rounded;)",
+      s.out.inner / lanes, s.out.size, held_type(sum), zero_text(sum), s.added,
+      binary_text(BinaryKind::Add, sum, "sum[j]", from_stored(dtype, "from.at[j]")),
+      to_stored(dtype, "sum[j]"), stored_type(dtype), lanes,
+      index_type(std::max(count, s.out.outer * s.added * s.out.inner)), s.out.inner);
+  builder.for_each(count / lanes, parameters, body);
 }
 
 std::string combined_with(ScatterKind kind, DType dtype) {
@@ -155,24 +191,26 @@ std::string combined_with(ScatterKind kind, DType dtype) {
 
 void plan_gather(PlanBuilder& builder, const loop::Gather& g) {
   const DType dtype = builder.dtype(0);
+  const std::int64_t count = *builder.step().results[0].type.numel();
   const std::vector<Parameter> parameters = {{builder.row_major(0), dtype, "table"},
                                              {builder.row_major(1), builder.dtype(1), "indices"},
                                              {result(0), dtype, "out", true}};
+  const int lanes = g.each ? 1 : builder.lanes(0, g.table.inner);
   const std::string body = fmt::format(
-      R"(const i64 t = i % {0}LL, k = i / {0}LL % {1}LL, o = i / {0}LL / {1}LL;
+      R"(const {5} n = i, t = n % {0}u * {7}, k = n / {0}u % {1}u, o = n / {0}u / {1}u;
     const i64 row = {2};
-    {4} value = {{}};
-    if (row >= 0) value = table[(o * {3}LL + row) * {0}LL + t];
-    out[i] = value;)",
-      g.table.inner, g.picked, checked(g.each ? "indices[i]" : "indices[k]", g.table.size),
-      g.table.size, stored_type(dtype));
-  builder.for_each(*builder.step().results[0].type.numel(), parameters, body);
+    Pack<{4}, {7}> value = {{}};
+    if (row >= 0) value = *(const Pack<{4}, {7}>*)(table + (o * {3}u + row) * {6} + t);
+    ((Pack<{4}, {7}>*)out)[i] = value;)",
+      g.table.inner / lanes, g.picked, checked(g.each ? "indices[i]" : "indices[k]", g.table.size),
+      g.table.size, stored_type(dtype), index_type(count), g.table.inner, lanes);
+  builder.for_each(count / lanes, parameters, body);
   builder.plan.can_fault = true;
 }
 
 void plan_scatter(PlanBuilder& builder, const loop::Scatter& s) {
-  // To find the rank of an update all before it are looked at.
-  constexpr std::int64_t MostOrdered = 1 << 16;
+  // To find the place of an update all of its row are looked at, which may be all there are.
+  constexpr std::int64_t MostOrdered = 1 << 18;
   if (s.each || s.added > MostOrdered || s.added == 0) return scatter_columns(builder, s);
   scatter_rows(builder, s);
 }

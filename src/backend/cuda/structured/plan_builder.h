@@ -32,6 +32,9 @@ class PlanBuilder {
   [[nodiscard]] Place reserve(std::int64_t bytes);
   /// An operand as a row-major array; copied where it is none.
   [[nodiscard]] Place row_major(std::size_t operand);
+  /// How many neighbours of a row-major operand, and of the result, can be moved at once where runs
+  /// of `run` elements lie together.
+  [[nodiscard]] int lanes(std::size_t operand, std::int64_t run) const;
 
   /// A kernel whose threads each take one of `count` items, `i`, and do what `body` says.
   void for_each(std::int64_t count, std::span<const Parameter> parameters, std::string_view body,
