@@ -55,7 +55,8 @@ class Assembler {
       schedule::put_side_by_side(program_, replaced, target_);
     }
     schedule::order_rows(program_, target_.kernel_shape());
-    schedule::place_temporaries(program_, target_.alignment());
+    const std::int64_t unshared = options_.memory_budget > 0 ? 0 : target_.unshared_bytes();
+    schedule::place_temporaries(program_, target_.alignment(), unshared);
     if (options_.memory_budget > 0 && program_.arena_bytes > options_.memory_budget) {
       schedule::recompute_to_fit(program_, options_.memory_budget, replaced_buffers(),
                                  target_.alignment());

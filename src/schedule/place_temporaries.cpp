@@ -131,6 +131,21 @@ void require_countable(const Program& program, std::span<const Lifetime> lives) 
                    .help = "use smaller sizes"});
 }
 
+// One behind the other, unless that takes more than `most` bytes.
+bool place_apart(Program& program, std::span<const Lifetime> lives, std::int64_t alignment,
+                 std::int64_t most) {
+  std::vector<std::int64_t> offsets;
+  std::int64_t end = 0;
+  for (const Lifetime& life : lives) {
+    offsets.push_back(end);
+    end += aligned(life.bytes, alignment);
+  }
+  if (end > most) return false;
+  for (std::size_t b = 0; b < lives.size(); ++b) program.buffers[b].offset = offsets[b];
+  program.arena_bytes = end;
+  return true;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> bytes_alive(const Program& program, std::int64_t alignment) {
@@ -147,16 +162,18 @@ std::vector<std::int64_t> bytes_alive(const Program& program, std::int64_t align
   return alive;
 }
 
-void place_temporaries(Program& program, std::int64_t alignment) {
-  std::vector<Lifetime> lives = lifetimes(program);
-  require_countable(program, lives);
+void place_temporaries(Program& program, std::int64_t alignment, std::int64_t unshared) {
+  const std::vector<Lifetime> own = lifetimes(program);
+  require_countable(program, own);
+  std::vector<Lifetime> lives = own;
   const std::vector<std::size_t> place = Sharing(program, lives).run();
   const MemoryPlan memory = plan_memory(lives, alignment);
+  program.live_bytes = memory.most_alive;
+  if (place_apart(program, own, alignment, unshared)) return;
   for (std::size_t b = 0; b < lives.size(); ++b) {
     program.buffers[b].offset = memory.offsets[place[b]];
   }
   program.arena_bytes = memory.total;
-  program.live_bytes = memory.most_alive;
 }
 
 }  // namespace ricci::schedule

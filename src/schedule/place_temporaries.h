@@ -13,7 +13,8 @@ namespace ricci::schedule {
 [[nodiscard]] std::vector<std::int64_t> bytes_alive(const Program& program, std::int64_t alignment);
 
 /// Gives every temporary that a step uses its place, and the program the size of its arena. The
-/// steps are in their final order; places are multiples of `alignment` bytes.
-void place_temporaries(Program& program, std::int64_t alignment);
+/// steps are in their final order; places are multiples of `alignment` bytes. Where all of them
+/// take at most `unshared` bytes, no two share memory.
+void place_temporaries(Program& program, std::int64_t alignment, std::int64_t unshared = 0);
 
 }  // namespace ricci::schedule

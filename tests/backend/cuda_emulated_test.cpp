@@ -29,7 +29,7 @@ TEST(BackendCudaEmulated, TestsThatNeedAGpuPass) {
   if (const std::string why = why_no_emulated_gpu(); !why.empty()) GTEST_SKIP() << why;
   const EmulatedRun run = run_with_emulated_gpu(
       "BackendEmulatedGpu.*:BackendCudaDevice.*:BackendCudaFaults.*:BackendCudaMemory.*:"
-      "BackendCudaCodeFolder.*:BackendCudaLoading.*:*BackendDevices.*/cuda",
+      "BackendCudaCodeFolder.*:BackendCudaLoading.*:PropertyCudaGraphs.*:*BackendDevices.*/cuda",
       false);
   EXPECT_EQ(run.status, 0) << run.log;
   EXPECT_EQ(run.log.find("SKIPPED"), std::string::npos) << run.log;
@@ -49,7 +49,8 @@ class BackendEmulatedGpu : public ::testing::Test {
     answer_ = reinterpret_cast<decltype(answer_)>(find("emulated_answer"));
     calls_ = reinterpret_cast<decltype(calls_)>(find("emulated_calls"));
     used_ = reinterpret_cast<decltype(used_)>(find("emulated_used"));
-    ASSERT_TRUE(answer_ != nullptr && calls_ != nullptr && used_ != nullptr);
+    graph_ = reinterpret_cast<decltype(graph_)>(find("emulated_graph"));
+    ASSERT_TRUE(answer_ != nullptr && calls_ != nullptr && used_ != nullptr && graph_ != nullptr);
   }
   void TearDown() override {
     if (answer_ == nullptr) return;
@@ -60,6 +61,16 @@ class BackendEmulatedGpu : public ::testing::Test {
   [[nodiscard]] long calls(const char* name) const { return calls_(name); }
   /// Bytes of the GPU's memory that are handed out.
   [[nodiscard]] std::int64_t used() const { return used_(); }
+  /// The graph that was launched last.
+  struct GraphShape {
+    long nodes = 0;
+    long longest_way = 0;  ///< nodes that wait for each other
+  };
+  [[nodiscard]] GraphShape last_graph() const {
+    GraphShape shape;
+    graph_(&shape.nodes, &shape.longest_way);
+    return shape;
+  }
 
   static constexpr int NoRoom = 2;
   static constexpr std::array Failing = {"cuModuleLoadData",   "cuStreamCreate",
@@ -71,6 +82,7 @@ class BackendEmulatedGpu : public ::testing::Test {
   void (*answer_)(const char*, int, int) = nullptr;
   long (*calls_)(const char*) = nullptr;
   std::int64_t (*used_)() = nullptr;
+  void (*graph_)(long*, long*) = nullptr;
 };
 
 void expect_as_interpreted(const std::vector<Tensor>& actual, const Graph& g, const Feeds& feeds) {
@@ -265,6 +277,23 @@ TEST_F(BackendEmulatedGpu, GivesOutWhatIsStillOnItsWayBack) {
     const device::Array array(memory, most);
     EXPECT_NE(array.data(), nullptr);
   }
+}
+
+// Branches that share nothing, and meet at the end.
+TEST_F(BackendEmulatedGpu, GraphsWaitForNoMoreThanTheyMust) {
+  Graph g("branches");
+  std::vector<Value> ends;
+  for (const char* branch : {"a", "b", "c", "d"}) {
+    const Value w = g.param(branch, f32({8, 8}));
+    Value y = w;
+    for (int depth = 0; depth < 3; ++depth) y = tanh(matmul(y, w));
+    ends.push_back(y);
+  }
+  g.set_outputs({ends[0] + ends[1] + (ends[2] + ends[3])});
+  const Feeds feeds = random_feeds(g);
+  expect_as_interpreted(run_on_cuda(g, feeds), g, feeds);
+  EXPECT_GE(last_graph().nodes, 4 * 5);
+  EXPECT_LE(last_graph().longest_way, 6 + 2);
 }
 
 // A driver that cannot capture runs the program step by step, and is not asked again.

@@ -25,7 +25,7 @@ inline std::string as_host_code(std::string text) {
   replace_all(text, R"(asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));)",
               "y = larger<float>(a, b);");
   replace_all(text, R"(asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));)",
-              "y = smaller(a, b);");
+              "y = smaller<float>(a, b);");
   for (const char* what : {"row", "to"}) {
     replace_all(
         text, std::string("const unsigned at = (unsigned)__cvta_generic_to_shared(") + what + ");",
@@ -42,8 +42,6 @@ inline std::string as_host_code(std::string text) {
   replace_all(text, R"(asm volatile("cp.async.wait_all;" ::: "memory");)", "host_end_copies();");
   replace_all(text, R"(asm("cvt.rn." SMALL "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(y), "f"(x));)",
               "pair = unsigned(SMALLER(x).bits) | unsigned(SMALLER(y).bits) << 16;");
-              "y = smaller<float>(a, b);");
-  replace_all(text, "const unsigned at = (unsigned)__cvta_generic_to_shared(row);", "");
   replace_all(
       text,
       R"(asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." SMALL "." SMALL ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));)",

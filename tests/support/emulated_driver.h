@@ -1,10 +1,12 @@
 // A CUDA driver of our own, for tests without a GPU: memory is the host's, streams are threads, and
 // kernels are compiled for the host with cuda_shim.h. It refuses what a GPU would: shared memory
 // that was not asked for, memory beyond what it has, memory that is given back but not yet trimmed.
-// Tests make its functions fail through `emulated_answer`.
+// Nodes of a graph are done in another order each time, as far as they need not wait for each
+// other. Tests make its functions fail through `emulated_answer`.
 //
 // This file is not compiled with the tests: a test makes a library of it. RICCI_EMULATED_SHIM is
 // the shim's path, RICCI_EMULATED_FOLDER (of the environment) where kernels are put.
+#include <algorithm>
 #include <condition_variable>
 #include <cstdint>
 #include <cstdio>
@@ -28,6 +30,7 @@
 namespace {
 
 constexpr int InvalidValue = 1, OutOfMemory = 2, InvalidImage = 200, NotReady = 600;
+constexpr int NotCapturing = 901, OtherGraph = 910;
 constexpr size_t Capacity = size_t(1) << 28;
 constexpr size_t DriversOwn = size_t(1) << 22;  // of it
 constexpr size_t SharedWithoutAsking = 48 * 1024, SharedAtMost = 227 * 1024;
@@ -54,8 +57,24 @@ int answer(const char* name) {
 
 using Work = std::function<void()>;
 
+struct Node {
+  Work work;
+  std::vector<size_t> after;  // those it waits for
+};
 struct Recorded {
-  std::vector<Work> work;
+  std::vector<Node> nodes;
+  std::vector<size_t> last;                    // what the next one waits for
+  std::vector<const void*> told;               // of `last`, to who asked
+  std::vector<std::unique_ptr<size_t>> names;  // of nodes: pointers to their numbers
+
+  void add(Work work) {
+    names.push_back(std::make_unique<size_t>(nodes.size()));
+    nodes.push_back({std::move(work), last});
+    last = {nodes.size() - 1};
+  }
+};
+struct Instance {
+  std::vector<Node> nodes;
 };
 
 // Does what it is given in order, in a thread of its own.
@@ -71,7 +90,7 @@ struct Worker {
   }
   void add(Work work) {
     if (capturing != nullptr) {
-      capturing->work.push_back(std::move(work));
+      capturing->add(std::move(work));
       return;
     }
     const std::lock_guard<std::mutex> lock(mutex);
@@ -382,26 +401,88 @@ int cuStreamEndCapture(void* stream, Recorded** graph) {
   ANSWER("cuStreamEndCapture");
   return 0;
 }
+int cuStreamGetCaptureInfo_v2(void* stream, int* status, uint64_t* id, Recorded** graph,
+                              const void* const** nodes, size_t* count) {
+  ANSWER("cuStreamGetCaptureInfo_v2");
+  Recorded* captured = stream_of(stream)->capturing;
+  *status = captured != nullptr ? 1 : 0;
+  if (captured == nullptr) return 0;
+  captured->told.clear();
+  for (const size_t n : captured->last) captured->told.push_back(captured->names[n].get());
+  *id = 1;
+  *graph = captured;
+  *nodes = captured->told.data();
+  *count = captured->told.size();
+  return 0;
+}
+int cuStreamUpdateCaptureDependencies(void* stream, void* const* nodes, size_t count,
+                                      unsigned flags) {
+  ANSWER("cuStreamUpdateCaptureDependencies");
+  Recorded* captured = stream_of(stream)->capturing;
+  if (captured == nullptr) return NotCapturing;
+  if (flags != 1) return InvalidValue;
+  captured->last.clear();
+  for (size_t n = 0; n < count; ++n) {
+    captured->last.push_back(*static_cast<const size_t*>(nodes[n]));
+  }
+  return 0;
+}
 int cuGraphDestroy(Recorded* graph) {
   delete graph;
   return 0;
 }
-int cuGraphInstantiateWithFlags(Recorded** exec, const Recorded* graph, unsigned long long) {
+int cuGraphInstantiateWithFlags(Instance** exec, const Recorded* graph, unsigned long long) {
   ANSWER("cuGraphInstantiateWithFlags");
-  *exec = new Recorded(*graph);
+  *exec = new Instance{graph->nodes};
   return 0;
 }
-int cuGraphExecUpdate_v2(Recorded* exec, const Recorded* graph, void*) {
+int cuGraphExecUpdate_v2(Instance* exec, const Recorded* graph, void*) {
   ANSWER("cuGraphExecUpdate_v2");
-  *exec = *graph;
+  if (exec->nodes.size() != graph->nodes.size()) return OtherGraph;
+  for (size_t n = 0; n < graph->nodes.size(); ++n) {
+    if (exec->nodes[n].after != graph->nodes[n].after) return OtherGraph;
+  }
+  exec->nodes = graph->nodes;
   return 0;
 }
-int cuGraphLaunch(const Recorded* exec, void* stream) {
+
+// The graph that was launched last: its nodes, and how many of them wait for each other in a row.
+static long last_nodes = 0, last_longest = 0;
+void emulated_graph(long* nodes, long* longest) {
+  *nodes = last_nodes;
+  *longest = last_longest;
+}
+int cuGraphLaunch(const Instance* exec, void* stream) {
   ANSWER("cuGraphLaunch");
-  for (const Work& work : exec->work) stream_of(stream)->add(work);
+  static unsigned random = 1;
+  std::vector<size_t> waits;
+  std::vector<std::vector<size_t>> behind(exec->nodes.size());
+  std::vector<size_t> ready;
+  std::vector<long> depth(exec->nodes.size(), 1);
+  last_nodes = long(exec->nodes.size());
+  last_longest = 0;
+  for (size_t n = 0; n < exec->nodes.size(); ++n) {
+    waits.push_back(exec->nodes[n].after.size());
+    for (const size_t earlier : exec->nodes[n].after) {
+      behind[earlier].push_back(n);
+      depth[n] = std::max(depth[n], depth[earlier] + 1);
+    }
+    last_longest = std::max(last_longest, depth[n]);
+    if (waits[n] == 0) ready.push_back(n);
+  }
+  while (!ready.empty()) {
+    random = random * 1664525u + 1013904223u;
+    std::swap(ready[(random >> 8) % ready.size()], ready.back());
+    const size_t next = ready.back();
+    ready.pop_back();
+    stream_of(stream)->add(exec->nodes[next].work);
+    for (const size_t later : behind[next]) {
+      if (--waits[later] == 0) ready.push_back(later);
+    }
+  }
   return 0;
 }
-int cuGraphExecDestroy(Recorded* exec) {
+int cuGraphExecDestroy(Instance* exec) {
   delete exec;
   return 0;
 }

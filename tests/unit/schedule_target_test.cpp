@@ -16,17 +16,20 @@ namespace {
 
 class TestTarget final : public schedule::Target {
  public:
-  TestTarget(bool waits, std::int64_t alignment) : waits_(waits), alignment_(alignment) {}
+  TestTarget(bool waits, std::int64_t alignment, std::int64_t unshared = 0)
+      : waits_(waits), alignment_(alignment), unshared_(unshared) {}
   [[nodiscard]] bool claims(const loop::Call& /*call*/,
                             std::span<const Type> /*operands*/) const override {
     return true;
   }
   [[nodiscard]] bool branches_wait() const override { return waits_; }
   [[nodiscard]] std::int64_t alignment() const override { return alignment_; }
+  [[nodiscard]] std::int64_t unshared_bytes() const override { return unshared_; }
 
  private:
   bool waits_;
   std::int64_t alignment_;
+  std::int64_t unshared_;
 };
 
 std::size_t branches_in(const Program& program) {
@@ -159,6 +162,34 @@ graph @products {
   apart.arena_bytes += 64;
   EXPECT_EQ(find_fault(apart), std::nullopt);
   EXPECT_NE(find_fault(apart, wide).value_or("").find("multiple of 256 bytes"), std::string::npos);
+}
+
+// Where there is room for all of them, and nobody asks for less.
+TEST(ScheduleTarget, FewTemporariesShareNoMemory) {
+  const Graph graph = parse_graph(R"(
+graph @chain {
+  %x = input "x" : f32[3, 3]
+  %a = matmul %x, %x
+  %t = tanh %a
+  %b = matmul %t, %x
+  %c = matmul %b, %x
+  %d = matmul %c, %x
+  return %d
+}
+)");
+  constexpr std::int64_t Alignment = 64;
+  const auto arena = [&](std::int64_t unshared, std::int64_t budget = 0) {
+    const TestTarget target(false, Alignment, unshared);
+    const Program made =
+        make_program(graph, {.fuse = true, .target = &target, .memory_budget = budget});
+    EXPECT_EQ(find_fault(made, target), std::nullopt);
+    EXPECT_EQ(made.live_bytes, 2 * Alignment);
+    return made.arena_bytes;
+  };
+  EXPECT_EQ(arena(0), 2 * Alignment);
+  EXPECT_EQ(arena(4 * Alignment), 4 * Alignment);
+  EXPECT_EQ(arena(4 * Alignment - 1), 2 * Alignment);
+  EXPECT_EQ(arena(4 * Alignment, 3 * Alignment), 2 * Alignment);
 }
 
 }  // namespace

@@ -67,6 +67,10 @@ class Target {
   [[nodiscard]] virtual const KernelShape& kernel_shape() const { return shape_; }
   /// Temporaries lie at multiples of this many bytes.
   [[nodiscard]] virtual std::int64_t alignment() const { return 64; }
+  /// Steps that have nothing to do with each other may run at the same time, but not where one of
+  /// them reuses the memory of another: temporaries that take at most so many bytes together get
+  /// memory of their own.
+  [[nodiscard]] virtual std::int64_t unshared_bytes() const { return 0; }
   /// Does a call go through its first operand and its result part by part, so that kernels gain by
   /// running with it?
   [[nodiscard]] virtual bool runs_in_parts(const loop::Call& /*call*/) const { return false; }

@@ -20,6 +20,7 @@ using Stream = struct CUstream_st*;
 using Module = struct CUmod_st*;
 using Function = struct CUfunc_st*;
 using Graph_ = struct CUgraph_st*;
+using GraphNode = struct CUgraphNode_st*;
 using GraphExec = struct CUgraphExec_st*;
 using Pool = struct CUmemPoolHandle_st*;
 
@@ -32,6 +33,7 @@ inline constexpr int PoolReleaseThreshold = 4;
 inline constexpr int FunctionDynamicShared = 8;
 inline constexpr unsigned StreamNonBlocking = 1;
 inline constexpr int CaptureRelaxed = 2;
+inline constexpr unsigned CaptureSetWaits = 1;
 
 /// CUgraphExecUpdateResultInfo
 struct UpdateResult {
@@ -83,6 +85,11 @@ struct UpdateResult {
   F(stream_query, "cuStreamQuery", (Stream stream))                                                \
   F(capture_begin, "cuStreamBeginCapture_v2", (Stream stream, int mode))                           \
   F(capture_end, "cuStreamEndCapture", (Stream stream, Graph_ * graph))                            \
+  F(capture_info, "cuStreamGetCaptureInfo_v2",                                                     \
+    (Stream stream, int* status, std::uint64_t* id, Graph_* graph, const GraphNode** nodes,        \
+     std::size_t* count))                                                                          \
+  F(capture_wait_for, "cuStreamUpdateCaptureDependencies",                                         \
+    (Stream stream, GraphNode * nodes, std::size_t count, unsigned flags))                         \
   F(graph_destroy, "cuGraphDestroy", (Graph_ graph))                                               \
   F(graph_instantiate, "cuGraphInstantiateWithFlags",                                              \
     (GraphExec * exec, Graph_ graph, unsigned long long flags))                                    \

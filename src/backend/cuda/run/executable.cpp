@@ -6,6 +6,7 @@
 #include "ricci/support/error.h"
 #include "ricci/support/stop.h"
 
+#include "backend/cuda/run/ordered_capture.h"
 #include "backend/cuda/run/run.h"
 #include "device/faults.h"
 #include "support/align.h"
@@ -59,6 +60,7 @@ void Executable::take(PlannedProgram& planned, Texts& texts, Origins& origins) {
     take_all(step.before, ready.before);
     take_all(step.after, ready.after);
     ready.plan = std::move(step.plan);
+    ready.scratch = step.scratch;
     const auto* call = std::get_if<CallStep>(&program_->steps[s].what);
     if (call != nullptr && !ready.plan) ready.host_call.emplace(*program_, *call);
     for (const auto& body : step.bodies) {
@@ -86,6 +88,9 @@ void Executable::add_launch(Texts& texts, std::vector<ReadyLaunch>& to, PlannedL
                 .threads = static_cast<unsigned>(text.threads),
                 .shared = static_cast<unsigned>(text.shared_bytes),
                 .origin = static_cast<unsigned>(origins.size()),
+                .can_fault = launch.can_fault,
+                .scratch = launch.scratch,
+                .scratch_bytes = text.scratch_bytes,
                 .pointers = text.pointers,
                 .members = std::move(launch.members)});
   origins.push_back(launch.origin);
@@ -113,8 +118,9 @@ void Executable::align_body(const ControlStep& control, const Executable& body,
   }
 }
 
-Frame Executable::make_frame(std::byte* arena, std::byte* seed) const {
+Frame Executable::make_frame(std::byte* arena, std::byte* scratch, std::byte* seed) const {
   Frame frame;
+  frame.scratch = scratch;
   for (std::size_t b = 0; b < program_->buffers.size(); ++b) {
     const Buffer& buffer = program_->buffers[b];
     std::byte* at = constants_[b].data();  // of others null
@@ -130,7 +136,7 @@ Frame Executable::make_frame(std::byte* arena, std::byte* seed) const {
     frame.control[s] = device::make_control_room(*control, memory_);
     std::byte* workspace = frame.buffers[static_cast<std::size_t>(control->workspace)];
     for (const auto& body : steps_[s].bodies) {
-      frame.bodies[s].push_back(body->make_frame(workspace, seed));
+      frame.bodies[s].push_back(body->make_frame(workspace, scratch + steps_[s].scratch, seed));
       align_body(*control, *body, frame.bodies[s].back());
     }
   }
@@ -140,7 +146,7 @@ Frame Executable::make_frame(std::byte* arena, std::byte* seed) const {
 std::unique_ptr<device::Context> Executable::make_context() const {
   auto context = std::make_unique<Context>(gpu_, memory_, program_->arena_bytes,
                                            needs_.scratch_bytes, context_bytes());
-  context->frame = make_frame(context->arena.data(), context->seed.data());
+  context->frame = make_frame(context->arena.data(), context->scratch.data(), context->seed.data());
   return context;
 }
 
@@ -163,21 +169,6 @@ bool Executable::set_buffers(Context& context, const device::RunArguments& argum
   return changed;
 }
 
-void Executable::enqueue(Context& context, const device::RunArguments& arguments) const {
-  const Driver& driver = gpu_.driver();
-  if (needs_.seed) {
-    driver.check(driver.copy_in(address(context.seed.data()), &context.shared().seed,
-                                sizeof(std::uint64_t), context.stream),
-                 "take the seed");
-  }
-  Runner(*this, context, arguments).run(*this, context.frame);
-  if (needs_.can_fault) {
-    driver.check(driver.copy_out(&context.shared().fault, address(context.fault.data()),
-                                 sizeof(Fault), context.stream),
-                 "tell of faults");
-  }
-}
-
 // A run as a graph: the driver's answer to the last thing it was asked for.
 Status Executable::make_graph(Context& context, const device::RunArguments& arguments) const {
   const Driver& driver = gpu_.driver();
@@ -185,7 +176,8 @@ Status Executable::make_graph(Context& context, const device::RunArguments& argu
   Status status = driver.capture_begin(context.stream, CaptureRelaxed);
   if (status != 0) return status;
   try {
-    enqueue(context, arguments);
+    OrderedCapture order(driver, context.stream);
+    Runner(*this, context, arguments, &order).run();
   } catch (...) {
     driver.capture_end(context.stream, &graph);
     if (graph != nullptr) driver.graph_destroy(graph);
@@ -248,7 +240,7 @@ void Executable::begin(Context& context, const device::RunArguments& arguments) 
                  "run a program");
     return;
   }
-  enqueue(context, arguments);
+  Runner(*this, context, arguments).run();
 }
 
 void Executable::fail_on_fault(Context& context) const {

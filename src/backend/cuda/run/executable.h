@@ -25,6 +25,7 @@ namespace ricci::cuda {
 /// The buffers of one program in one context.
 struct Frame {
   std::vector<std::byte*> buffers;
+  std::byte* scratch = nullptr;
   std::vector<std::vector<Frame>> bodies;    ///< per step, per body
   std::vector<device::ControlRoom> control;  ///< per step
   std::vector<AlignedCopy> aligned;          ///< of a body
@@ -104,6 +105,9 @@ class Executable final : public device::Executable {
     unsigned threads = 1;
     unsigned shared = 0;
     unsigned origin = 0;
+    bool can_fault = false;
+    std::int64_t scratch = 0;  // where its own begins, in the program's
+    std::int64_t scratch_bytes = 0;
     std::size_t pointers = 0;
     std::vector<std::size_t> members = {};  // of a step of kernels: its launches that it does
   };
@@ -113,6 +117,7 @@ class Executable final : public device::Executable {
     std::vector<ReadyLaunch> before = {};
     std::vector<ReadyLaunch> after = {};
     std::optional<CallPlan> plan = {};
+    std::int64_t scratch = 0;  // of the plan, or of the bodies
     std::optional<device::ReferenceCall> host_call = {};
     std::vector<std::unique_ptr<Executable>> bodies = {};
   };
@@ -126,11 +131,10 @@ class Executable final : public device::Executable {
                   Origins& origins);
   void place_constants();
 
-  [[nodiscard]] Frame make_frame(std::byte* arena, std::byte* seed) const;
+  [[nodiscard]] Frame make_frame(std::byte* arena, std::byte* scratch, std::byte* seed) const;
   void align_body(const ControlStep& control, const Executable& body, Frame& frame) const;
   void begin(Context& context, const device::RunArguments& arguments) const;
   bool set_buffers(Context& context, const device::RunArguments& arguments) const;
-  void enqueue(Context& context, const device::RunArguments& arguments) const;
   bool capture(Context& context, const device::RunArguments& arguments) const;
   [[nodiscard]] Status make_graph(Context& context, const device::RunArguments& arguments) const;
   void fail_on_fault(Context& context) const;

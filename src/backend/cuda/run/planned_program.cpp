@@ -63,20 +63,32 @@ PlannedProgram::PlannedProgram(std::shared_ptr<const Program> program, const Mea
   for (std::size_t s = 0; s < steps_.size(); ++s) plan_step(s, means);
 }
 
-void PlannedProgram::add(std::vector<PlannedLaunch>& to, KernelText text, const Origin& origin) {
+PlannedLaunch& PlannedProgram::add(std::vector<PlannedLaunch>& to, KernelText text,
+                                   const Origin& origin) {
   check_internal(text.blocks <= std::numeric_limits<std::int32_t>::max(),
                  "a kernel has more blocks than a launch can");
-  needs_.scratch_bytes = std::max(needs_.scratch_bytes, text.scratch_bytes);
   needs_.nodes += 1;
-  to.push_back({.text = std::move(text), .origin = &origin});
+  return to.emplace_back(PlannedLaunch{.text = std::move(text), .origin = &origin});
+}
+
+// Those that share it wait for each other: while there is room, each step has its own.
+std::int64_t PlannedProgram::place_scratch(std::int64_t bytes) {
+  constexpr std::int64_t ScratchOfItsOwn = std::int64_t{32} << 20;  // of all steps together
+  const std::int64_t size = aligned(bytes, ArrayAlignment);
+  if (next_scratch_ + size > ScratchOfItsOwn) next_scratch_ = 0;
+  const std::int64_t at = next_scratch_;
+  next_scratch_ += size;
+  needs_.scratch_bytes = std::max(needs_.scratch_bytes, next_scratch_);
+  return at;
 }
 
 void PlannedProgram::add_kernel(std::vector<PlannedLaunch>& to, const Launch& launch) {
-  const loop::Kernel& kernel = program_->kernels[launch.kernel];
-  needs_.can_fault = needs_.can_fault || can_fault(kernel);
-  loop::Kernel unnamed = kernel;
+  loop::Kernel unnamed = program_->kernels[launch.kernel];
   unnamed.name.clear();
-  add(to, print_kernel(unnamed, KernelName), launch.from);
+  PlannedLaunch& made = add(to, print_kernel(unnamed, KernelName), launch.from);
+  made.can_fault = can_fault(unnamed);
+  made.scratch = place_scratch(made.text.scratch_bytes);
+  needs_.can_fault = needs_.can_fault || made.can_fault;
 }
 
 // Those that are small and meet no faults together, as far as one launch has room for their
@@ -89,9 +101,7 @@ void PlannedProgram::add_kernels(std::vector<PlannedLaunch>& to, const KernelSte
     add_kernel(to, step.launches[l]);
     PlannedLaunch& made = to.back();
     made.members = {l};
-    if (can_fault(program_->kernels[step.launches[l].kernel]) || !can_run_together(made.text)) {
-      continue;
-    }
+    if (made.can_fault || !can_run_together(made.text)) continue;
     const auto joined = std::find_if(
         to.begin() + static_cast<std::ptrdiff_t>(first), to.end() - 1, [&](const auto& other) {
           return other.joins && other.text.threads == made.text.threads &&
@@ -123,7 +133,8 @@ void PlannedProgram::plan_step(std::size_t s, const Means& means) {
   if (const auto* kernels = std::get_if<KernelStep>(&step.what)) {
     add_kernels(planned.launches, *kernels);
   } else if (const auto* loop = std::get_if<LoopStep>(&step.what)) {
-    add(planned.launches, print_loop(loop->loop, LoopName), step);
+    PlannedLaunch& made = add(planned.launches, print_loop(loop->loop, LoopName), step);
+    made.scratch = place_scratch(made.text.scratch_bytes);
     needs_.nodes += static_cast<double>(loop->loop.plan.zeroed.size());
   } else if (std::holds_alternative<CallStep>(step.what)) {
     plan_call_step(step, planned, means);
@@ -149,21 +160,22 @@ void PlannedProgram::plan_call_step(const Step& step, PlannedStep& planned, cons
   }
   for (const auto& part : planned.plan->parts) {
     if (const auto* launch = std::get_if<CallLaunch>(&part)) {
-      add(planned.launches, launch->text, step);
+      add(planned.launches, launch->text, step).can_fault = planned.plan->can_fault;
     } else {
       needs_.nodes += 1;
     }
   }
-  needs_.scratch_bytes = std::max(needs_.scratch_bytes, planned.plan->scratch_bytes);
+  planned.scratch = place_scratch(planned.plan->scratch_bytes);
   needs_.can_fault = needs_.can_fault || planned.plan->can_fault;
 }
 
-void PlannedProgram::count_control(const ControlStep& control, const PlannedStep& planned) {
+void PlannedProgram::count_control(const ControlStep& control, PlannedStep& planned) {
   needs_.spare_bytes += device::control_spare_bytes(control);
   double inside = 0;
+  std::int64_t scratch = 0;
   for (const auto& body : planned.bodies) {
     const Needs& its = body->needs_;
-    needs_.scratch_bytes = std::max(needs_.scratch_bytes, its.scratch_bytes);
+    scratch = std::max(scratch, its.scratch_bytes);
     needs_.spare_bytes +=
         its.spare_bytes + bytes_of(body->program(), aligned_copies(control, body->program()));
     needs_.constant_bytes += its.constant_bytes;
@@ -171,6 +183,7 @@ void PlannedProgram::count_control(const ControlStep& control, const PlannedStep
     needs_.can_fault = needs_.can_fault || its.can_fault;
     inside += its.nodes;
   }
+  planned.scratch = place_scratch(scratch);
   const auto* plan = std::get_if<loop::LoopPlan>(&control.how);
   if (plan == nullptr || plan->conditional || !plan->most_trips) {
     needs_.nodes = NeverCaptured;

@@ -34,6 +34,8 @@ struct PlannedLaunch {
   /// Of a step of kernels: which of its launches it does, whose pointers it takes in this order.
   std::vector<std::size_t> members = {};
   bool joins = false;  ///< others may be done with it
+  bool can_fault = false;
+  std::int64_t scratch = 0;  ///< where its own begins, in that of the program; not of a call's plan
 };
 
 /// What a run takes, bodies included.
@@ -55,6 +57,7 @@ class PlannedProgram final : public device::Outline {
     std::vector<PlannedLaunch> before = {};
     std::vector<PlannedLaunch> after = {};
     std::optional<CallPlan> plan = {};  ///< none: no call, or the host's
+    std::int64_t scratch = 0;           ///< where that of the plan, or of the bodies, begins
     std::vector<std::unique_ptr<PlannedProgram>> bodies = {};
   };
   [[nodiscard]] const std::shared_ptr<const Program>& shared_program() const { return program_; }
@@ -73,11 +76,13 @@ class PlannedProgram final : public device::Outline {
   void plan_call_step(const Step& step, PlannedStep& planned, const Means& means);
   void add_kernel(std::vector<PlannedLaunch>& to, const Launch& launch);
   void add_kernels(std::vector<PlannedLaunch>& to, const KernelStep& step);
-  void add(std::vector<PlannedLaunch>& to, KernelText text, const Origin& origin);
-  void count_control(const ControlStep& control, const PlannedStep& planned);
+  PlannedLaunch& add(std::vector<PlannedLaunch>& to, KernelText text, const Origin& origin);
+  [[nodiscard]] std::int64_t place_scratch(std::int64_t bytes);
+  void count_control(const ControlStep& control, PlannedStep& planned);
 
   std::shared_ptr<const Program> program_;
   std::vector<PlannedStep> steps_;
+  std::int64_t next_scratch_ = 0;
   Needs needs_;
 };
 

@@ -1,5 +1,7 @@
 #include "backend/cuda/run/run.h"
 
+#include <array>
+
 #include "ricci/support/error.h"
 #include "ricci/support/stop.h"
 
@@ -46,105 +48,155 @@ class HostCopy {
 
 }  // namespace
 
-void Runner::run(const Executable& e, Frame& frame) {
+void Runner::run() {
+  if (root_.needs_.seed) take_seed();
+  run({root_, context_.frame});
+  if (root_.needs_.can_fault) tell_fault();
+}
+
+void Runner::run(const Scope& scope) {
   throw_if_stopped();  // a body may have no steps
   device::StepObserver* observer = arguments_.observer;
-  for (std::size_t s = 0; s < e.steps_.size(); ++s) {
+  const Program& program = scope.program();
+  for (std::size_t s = 0; s < program.steps.size(); ++s) {
     throw_if_stopped();
     if (observer == nullptr) {
-      run_step(e, s, frame);
+      run_step(scope, s);
       continue;
     }
     const auto buffers = [&] {
-      return device::CopiedBuffers(e.memory_, *e.program_, frame.buffers);
+      return device::CopiedBuffers(root_.memory_, program, scope.frame.buffers);
     };
-    observer->before(*e.program_, s, buffers());
-    run_step(e, s, frame);
+    observer->before(program, s, buffers());
+    run_step(scope, s);
     wait();
-    observer->after(*e.program_, s, buffers());
+    observer->after(program, s, buffers());
   }
 }
 
 void Runner::wait() {
-  if (root_.needs_.can_fault) {
-    driver_.check(driver_.copy_out(&context_.shared().fault, address(context_.fault.data()),
-                                   sizeof(Fault), context_.stream),
-                  "tell of faults");
-  }
+  if (root_.needs_.can_fault) tell_fault();
   context_.wait("run a program");
   root_.fail_on_fault(context_);
 }
 
-void Runner::run_step(const Executable& e, std::size_t s, Frame& frame) {
-  const Step& step = e.program_->steps[s];
-  const Executable::Ready& ready = e.steps_[s];
+void Runner::run_step(const Scope& scope, std::size_t s) {
+  const Step& step = scope.program().steps[s];
+  const Executable::Ready& ready = scope.executable.steps_[s];
   if (const auto* kernels = std::get_if<KernelStep>(&step.what)) {
-    for (const Executable::ReadyLaunch& l : ready.launches) {
-      launch_kernels(*e.program_, l, *kernels, frame);
-    }
+    for (const ReadyLaunch& l : ready.launches) launch_kernels(scope, l, *kernels);
   } else if (std::holds_alternative<CallStep>(step.what)) {
-    call(e, s, frame);
+    call(scope, s);
   } else if (const auto* l = std::get_if<LoopStep>(&step.what)) {
-    loop(ready.launches[0], *l, frame);
+    loop(scope, ready.launches[0], *l);
   } else {
-    control(e, s, frame);
+    control(scope, s);
   }
 }
 
-// A pointer each, and what every kernel is given.
-void Runner::launch(const Executable::ReadyLaunch& ready, std::span<std::byte* const> pointers) {
+void Runner::take_seed() {
+  const Use seed{address(context_.seed.data()), sizeof(std::uint64_t), true};
+  ask({&seed, 1}, [&] {
+    driver_.check(
+        driver_.copy_in(seed.at, &context_.shared().seed, sizeof(std::uint64_t), context_.stream),
+        "take the seed");
+  });
+}
+
+void Runner::tell_fault() {
+  const Use fault{address(context_.fault.data()), sizeof(Fault), false};
+  ask({&fault, 1}, [&] {
+    driver_.check(
+        driver_.copy_out(&context_.shared().fault, fault.at, sizeof(Fault), context_.stream),
+        "tell of faults");
+  });
+}
+
+void Runner::copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  if (bytes == 0) return;
+  const std::array uses = {Use{address(from), bytes, false}, Use{address(to), bytes, true}};
+  ask(uses, [&] {
+    driver_.check(
+        driver_.copy(address(to), address(from), static_cast<std::size_t>(bytes), context_.stream),
+        "copy an array");
+  });
+}
+
+void Runner::clear(std::byte* at, std::int64_t bytes) {
+  if (bytes == 0 || at == nullptr) return;
+  const Use use{address(at), bytes, true};
+  ask({&use, 1}, [&] {
+    driver_.check(driver_.fill8(address(at), 0, static_cast<std::size_t>(bytes), context_.stream),
+                  "clear an array");
+  });
+}
+
+// A pointer each, and what every kernel is given. Those that may meet a fault follow each other:
+// the first one's is told.
+void Runner::launch(const Scope& scope, const ReadyLaunch& ready,
+                    std::span<std::byte* const> pointers, Uses uses) {
   if (ready.blocks == 0) return;
   check_internal(pointers.size() == ready.pointers,
                  "a kernel has another number of parameters than pointers");
-  const CommonArguments common{context_.scratch.data(), context_.fault.data(), ready.origin};
+  std::byte* scratch = scope.frame.scratch + ready.scratch;
+  uses.add(scratch, ready.scratch_bytes, true);
+  if (ready.can_fault) uses.add(context_.fault.data(), sizeof(Fault), true);
+  const CommonArguments common{scratch, context_.fault.data(), ready.origin};
   LaunchArguments arguments(pointers, common);
-  driver_.check(
-      driver_.launch(ready.code->function(), ready.blocks, 1, 1, ready.threads, 1, 1, ready.shared,
-                     context_.stream, arguments.addresses().data(), nullptr),
-      "launch a kernel");
+  ask(uses.all(), [&] {
+    driver_.check(
+        driver_.launch(ready.code->function(), ready.blocks, 1, 1, ready.threads, 1, 1,
+                       ready.shared, context_.stream, arguments.addresses().data(), nullptr),
+        "launch a kernel");
+  });
 }
 
-void Runner::launch_kernel(const Program& program, const Executable::ReadyLaunch& ready,
-                           const Launch& l, const Frame& frame) {
-  launch(ready, kernel_pointers(program.kernels[l.kernel], l, frame.buffers));
+void Runner::launch_kernel(const Scope& scope, const ReadyLaunch& ready, const Launch& l) {
+  Uses uses = scope.uses();
+  uses.add(l);
+  launch(scope, ready, kernel_pointers(scope.program().kernels[l.kernel], l, scope.frame.buffers),
+         std::move(uses));
 }
 
-void Runner::launch_kernels(const Program& program, const Executable::ReadyLaunch& ready,
-                            const KernelStep& step, const Frame& frame) {
+void Runner::launch_kernels(const Scope& scope, const ReadyLaunch& ready, const KernelStep& step) {
+  Uses uses = scope.uses();
   std::vector<std::byte*> all;
   for (const std::size_t l : ready.members) {
     const Launch& launch = step.launches[l];
     const std::vector<std::byte*> its =
-        kernel_pointers(program.kernels[launch.kernel], launch, frame.buffers);
+        kernel_pointers(scope.program().kernels[launch.kernel], launch, scope.frame.buffers);
     all.insert(all.end(), its.begin(), its.end());
+    uses.add(launch);
   }
-  launch(ready, all);
+  launch(scope, ready, all, std::move(uses));
 }
 
-void Runner::loop(const Executable::ReadyLaunch& ready, const LoopStep& step, const Frame& frame) {
+// It looks for faults that were met before it.
+void Runner::loop(const Scope& scope, const ReadyLaunch& ready, const LoopStep& step) {
   for (const std::int32_t r : step.loop.plan.zeroed) {
     const BufferView& view = step.results[static_cast<std::size_t>(r)];
-    std::byte* at = first_element(view, frame.buffers);
-    const auto bytes = static_cast<std::size_t>(*view.type.numel() * size_of(view.type.dtype));
-    if (bytes == 0 || at == nullptr) continue;
-    driver_.check(driver_.fill8(address(at), 0, bytes, context_.stream), "clear an array");
+    clear(first_element(view, scope.frame.buffers), *view.type.numel() * size_of(view.type.dtype));
   }
-  launch(ready, loop_pointers(step, frame.buffers));
+  Uses uses = scope.uses();
+  uses.add(step);
+  uses.add(context_.fault.data(), sizeof(Fault), false);
+  launch(scope, ready, loop_pointers(step, scope.frame.buffers), std::move(uses));
 }
 
-void Runner::call(const Executable& e, std::size_t s, const Frame& frame) {
-  const auto& call = std::get<CallStep>(e.program_->steps[s].what);
-  const Executable::Ready& ready = e.steps_[s];
-  if (call.before) launch_kernel(*e.program_, ready.before[0], *call.before, frame);
+void Runner::call(const Scope& scope, std::size_t s) {
+  const auto& call = std::get<CallStep>(scope.program().steps[s].what);
+  const Executable::Ready& ready = scope.executable.steps_[s];
+  if (call.before) launch_kernel(scope, ready.before[0], *call.before);
   if (ready.plan) {
-    run_plan(ready, call, frame);
+    run_plan(scope, ready, call);
   } else {
-    host_call(e, s, frame);
+    host_call(scope, s);
   }
-  if (!ready.after.empty()) launch_kernel(*e.program_, ready.after[0], *call.after, frame);
+  if (!ready.after.empty()) launch_kernel(scope, ready.after[0], *call.after);
 }
 
-void Runner::run_plan(const Executable::Ready& ready, const CallStep& call, const Frame& frame) {
+void Runner::run_plan(const Scope& scope, const Executable::Ready& ready, const CallStep& call) {
+  const Frame& frame = scope.frame;
   const std::vector<std::byte*> operands = first_elements(call.operands, frame.buffers);
   const std::vector<std::byte*> results = first_elements(call.results, frame.buffers);
   const auto at = [&](const Place& place) -> std::byte* {
@@ -152,7 +204,7 @@ void Runner::run_plan(const Executable::Ready& ready, const CallStep& call, cons
       // As large as a pointer, and taken as it is.
       return reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(place.offset));
     }
-    std::byte* base = context_.scratch.data();
+    std::byte* base = frame.scratch + ready.scratch;
     if (place.in == Place::In::Operand) base = operands[place.index];
     if (place.in == Place::In::Result) base = results[place.index];
     if (place.in == Place::In::After) {
@@ -160,35 +212,43 @@ void Runner::run_plan(const Executable::Ready& ready, const CallStep& call, cons
     }
     return base == nullptr ? nullptr : base + place.offset;
   };
+  const auto uses_of = [&](std::span<const Place> places) {
+    Uses uses = scope.uses();
+    for (const Place& place : places) uses.add(call, *ready.plan, place, ready.scratch);
+    return uses;
+  };
   std::size_t launched = 0;
   for (const auto& part : ready.plan->parts) {
     if (const auto* l = std::get_if<CallLaunch>(&part)) {
       std::vector<std::byte*> pointers;
       for (const Place& place : l->places) pointers.push_back(at(place));
-      launch(ready.launches[launched++], pointers);
+      launch(scope, ready.launches[launched++], pointers, uses_of(l->places));
     } else if (const auto* zeros = std::get_if<Zeros>(&part)) {
-      driver_.check(driver_.fill8(address(at(zeros->at)), 0, static_cast<std::size_t>(zeros->bytes),
-                                  context_.stream),
-                    "clear an array");
-    } else if (const auto* copy = std::get_if<PlainCopy>(&part)) {
-      driver_.check(driver_.copy(address(at(copy->to)), address(at(copy->from)),
-                                 static_cast<std::size_t>(copy->bytes), context_.stream),
-                    "copy an array");
+      clear(at(zeros->at), zeros->bytes);
+    } else if (const auto* copied = std::get_if<PlainCopy>(&part)) {
+      copy(at(copied->to), at(copied->from), copied->bytes);
     } else {
       const auto& p = std::get<LibraryProduct>(part);
+      std::vector<Place> places = {p.a, p.b, p.c, p.workspace};
+      for (const auto& place : {p.bias, p.added, p.inner}) {
+        if (place) places.push_back(*place);
+      }
       const auto maybe = [&](const std::optional<Place>& place) {
         return place ? address(at(*place)) : Address{0};
       };
-      p.how->enqueue({address(at(p.a)), address(at(p.b)), address(at(p.c)),
-                      address(at(p.workspace)), context_.stream, maybe(p.bias), maybe(p.added),
-                      maybe(p.inner)});
+      ask(uses_of(places).all(), [&] {
+        p.how->enqueue({address(at(p.a)), address(at(p.b)), address(at(p.c)),
+                        address(at(p.workspace)), context_.stream, maybe(p.bias), maybe(p.added),
+                        maybe(p.inner)});
+      });
     }
   }
 }
 
-void Runner::host_call(const Executable& e, std::size_t s, const Frame& frame) {
+void Runner::host_call(const Scope& scope, std::size_t s) {
   wait();
-  const Step& step = e.program_->steps[s];
+  const Frame& frame = scope.frame;
+  const Step& step = scope.program().steps[s];
   const auto& call = std::get<CallStep>(step.what);
   Memory& memory = root_.memory_;
   std::vector<HostCopy> operands;
@@ -200,9 +260,9 @@ void Runner::host_call(const Executable& e, std::size_t s, const Frame& frame) {
   for (HostCopy& c : operands) from.push_back(c.first());
   for (HostCopy& c : results) to.push_back(c.first());
   try {
-    e.steps_[s].host_call->run(from, to, arguments_.seed);
+    scope.executable.steps_[s].host_call->run(from, to, arguments_.seed);
   } catch (const std::exception&) {
-    device::fail_call(*e.program_, call, step);
+    device::fail_call(scope.program(), call, step);
   }
   for (const HostCopy& c : results) c.give_back(memory);
 }
@@ -222,7 +282,7 @@ class Runner::Bodies final : public device::Bodies {
     const Executable& e = *bodies_[body];
     Frame& frame = frames_[body];
     if (frame.aligned.empty()) {
-      runner_.run(e, frame);
+      runner_.run({e, frame});
       return;
     }
     // What lies where kernels cannot read it is read, and written, elsewhere.
@@ -234,7 +294,7 @@ class Runner::Bodies final : public device::Bodies {
       if (!copy.is_output) this->copy(copy.at, at, bytes_of(e, copy));
       at = copy.at;
     }
-    runner_.run(e, frame);
+    runner_.run({e, frame});
     for (const auto& [copy, at] : moved) {
       if (copy->is_output) this->copy(at, copy->at, bytes_of(e, *copy));
       frame.buffers[static_cast<std::size_t>(copy->buffer)] = at;
@@ -242,19 +302,17 @@ class Runner::Bodies final : public device::Bodies {
   }
 
   void copy(std::byte* to, const std::byte* from, std::int64_t bytes) override {
-    if (bytes == 0) return;
-    driver().check(
-        driver().copy(address(to), address(from), static_cast<std::size_t>(bytes), stream()),
-        "copy an array");
+    runner_.copy(to, from, bytes);
   }
-  void zero(std::byte* at, std::int64_t bytes) override {
-    if (bytes == 0) return;
-    driver().check(driver().fill8(address(at), 0, static_cast<std::size_t>(bytes), stream()),
-                   "clear an array");
-  }
+  void zero(std::byte* at, std::int64_t bytes) override { runner_.clear(at, bytes); }
   void store_count(std::byte* at, std::int32_t count) override {
-    driver().check(driver().fill32(address(at), static_cast<unsigned>(count), 1, stream()),
-                   "store a count");
+    const Use use{address(at), sizeof count, true};
+    runner_.ask({&use, 1}, [&] {
+      const Driver& driver = runner_.driver_;
+      driver.check(
+          driver.fill32(address(at), static_cast<unsigned>(count), 1, runner_.context_.stream),
+          "store a count");
+    });
   }
   [[nodiscard]] bool all_nonzero(const std::byte* at, DType dtype, std::int64_t elements) override {
     runner_.wait();
@@ -267,8 +325,6 @@ class Runner::Bodies final : public device::Bodies {
   [[nodiscard]] static std::int64_t bytes_of(const Executable& e, const AlignedCopy& copy) {
     return e.program_->buffers[static_cast<std::size_t>(copy.buffer)].bytes();
   }
-  [[nodiscard]] const Driver& driver() const { return runner_.driver_; }
-  [[nodiscard]] Stream stream() const { return runner_.context_.stream; }
 
   Runner& runner_;
   const std::vector<std::unique_ptr<Executable>>& bodies_;
@@ -276,10 +332,11 @@ class Runner::Bodies final : public device::Bodies {
   Memory& memory_;
 };
 
-void Runner::control(const Executable& e, std::size_t s, Frame& frame) {
-  Bodies bodies(*this, e.steps_[s].bodies, frame.bodies[s], e.memory_);
-  device::run_control(std::get<ControlStep>(e.program_->steps[s].what), frame.buffers,
-                      frame.control[s], bodies);
+void Runner::control(const Scope& scope, std::size_t s) {
+  const Executable& e = scope.executable;
+  Bodies bodies(*this, e.steps_[s].bodies, scope.frame.bodies[s], e.memory_);
+  device::run_control(std::get<ControlStep>(e.program_->steps[s].what), scope.frame.buffers,
+                      scope.frame.control[s], bodies);
 }
 
 }  // namespace ricci::cuda

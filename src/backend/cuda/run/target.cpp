@@ -17,6 +17,8 @@ class GpuTarget final : public schedule::Target {
   }
   [[nodiscard]] const schedule::KernelShape& kernel_shape() const override { return shape_; }
   [[nodiscard]] std::int64_t alignment() const override { return ArrayAlignment; }
+  // Little enough to stay in a GPU's cache together with what else a small program works on.
+  [[nodiscard]] std::int64_t unshared_bytes() const override { return std::int64_t{16} << 20; }
   // The library adds, and applies functions, before it stores.
   [[nodiscard]] bool runs_kernel_behind(const loop::Call& call) const override {
     return std::holds_alternative<loop::MatrixProduct>(call);
