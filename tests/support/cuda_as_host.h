@@ -26,7 +26,26 @@ inline std::string as_host_code(std::string text) {
               "y = larger(a, b);");
   replace_all(text, R"(asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));)",
               "y = smaller(a, b);");
-  replace_all(text, "const unsigned at = (unsigned)__cvta_generic_to_shared(row);", "");
+  for (const char* name : {"row", "to"}) {
+    replace_all(
+        text, std::string("const unsigned at = (unsigned)__cvta_generic_to_shared(") + name + ");",
+        "");
+  }
+  replace_all(
+      text,
+      R"(asm volatile("{ .reg .pred none; setp.eq.u32 none, %2, 0; cp.async.ca.shared.global [%0], [%1], " ELEMENT ", none; }" :: "r"(at), "l"(from), "r"((unsigned)real) : "memory");)",
+      "host_copy_async(to, from, sizeof *to, real);");
+  replace_all(
+      text,
+      R"(asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(at), "l"(from) : "memory");)",
+      "host_copy_async(to, from, 16, true);");
+  for (const char* held : {"+r", "+l"}) {
+    replace_all(text, std::string("asm volatile(\"\" : \"") + held + "\"(x));", "");
+  }
+  replace_all(text, R"(asm volatile("cp.async.commit_group;" ::: "memory");)",
+              "host_end_copies();");
+  replace_all(text, R"(asm volatile("cp.async.wait_group %0;" :: "n"(PENDING) : "memory");)",
+              "host_await_copies(PENDING);");
   replace_all(
       text,
       R"(asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." SMALL "." SMALL ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));)",

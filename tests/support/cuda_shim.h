@@ -3,7 +3,9 @@
 // and right: a kernel that is wrong on a GPU because of what it computes is wrong here too.
 //
 // This file is not compiled with the tests: it is put in front of printed kernels.
+#include <deque>
 #include <utility>
+#include <vector>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,6 +239,41 @@ static inline void host_load_matrices(unsigned* to, const void* row, bool transp
     to[m] = pair;
   }
   fibers::wait_for_team(0xffffffffu);
+}
+
+// Copies behind a thread's back: nothing is there before the thread has waited for its group, and
+// what was there may still be read until then.
+namespace copies {
+struct Copy {
+  void* to;
+  const void* from;
+  size_t bytes;
+  bool real;
+};
+struct Queue {
+  std::deque<std::vector<Copy>> groups;
+  std::vector<Copy> open;
+};
+static Queue queues[fibers::Most];
+}  // namespace copies
+
+static inline void host_copy_async(void* to, const void* from, size_t bytes, bool real) {
+  if ((size_t)to % bytes != 0 || (real && (size_t)from % bytes != 0)) abort();
+  copies::queues[threadIdx.x].open.push_back({to, from, bytes, real});
+}
+static inline void host_end_copies() {
+  copies::Queue& own = copies::queues[threadIdx.x];
+  own.groups.push_back(std::move(own.open));
+  own.open.clear();
+}
+static inline void host_await_copies(int pending) {
+  copies::Queue& own = copies::queues[threadIdx.x];
+  for (; own.groups.size() > (size_t)pending; own.groups.pop_front()) {
+    for (const copies::Copy& c : own.groups.front()) {
+      if (c.real) memcpy(c.to, c.from, c.bytes);
+      if (!c.real) memset(c.to, 0, c.bytes);
+    }
+  }
 }
 
 template <class To, class From>
