@@ -3,7 +3,9 @@
 // and right: a kernel that is wrong on a GPU because of what it computes is wrong here too.
 //
 // This file is not compiled with the tests: it is put in front of printed kernels.
+#include <deque>
 #include <utility>
+#include <vector>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -239,34 +241,39 @@ static inline void host_load_matrices(unsigned* to, const void* row, bool transp
   fibers::wait_for_team(0xffffffffu);
 }
 
-// Copies to shared memory that a thread has begun: nothing is there before it has waited for them.
+// Copies behind a thread's back: nothing is there before the thread has waited for its group, and
+// what was there may still be read until then.
 namespace copies {
-struct Begun {
+struct Copy {
   void* to;
   const void* from;
-  int bytes;
+  size_t bytes;
   bool real;
 };
-static Begun begun[fibers::Most][1024];
-static int count[fibers::Most];
+struct Queue {
+  std::deque<std::vector<Copy>> groups;
+  std::vector<Copy> open;
+};
+static Queue queues[fibers::Most];
 }  // namespace copies
 
-static inline void host_begin_copy(void* to, const void* from, int bytes, bool real) {
-  int& count = copies::count[threadIdx.x];
-  if ((size_t)to % bytes != 0 || (size_t)from % bytes != 0 || count == 1024) abort();
-  copies::begun[threadIdx.x][count++] = {to, from, bytes, real};
+static inline void host_copy_async(void* to, const void* from, size_t bytes, bool real) {
+  if ((size_t)to % bytes != 0 || (real && (size_t)from % bytes != 0)) abort();
+  copies::queues[threadIdx.x].open.push_back({to, from, bytes, real});
 }
 static inline void host_end_copies() {
-  int& count = copies::count[threadIdx.x];
-  for (int n = 0; n < count; ++n) {
-    const copies::Begun& copy = copies::begun[threadIdx.x][n];
-    if (copy.real) {
-      memcpy(copy.to, copy.from, (size_t)copy.bytes);
-    } else {
-      memset(copy.to, 0, (size_t)copy.bytes);
+  copies::Queue& own = copies::queues[threadIdx.x];
+  own.groups.push_back(std::move(own.open));
+  own.open.clear();
+}
+static inline void host_await_copies(int pending) {
+  copies::Queue& own = copies::queues[threadIdx.x];
+  for (; own.groups.size() > (size_t)pending; own.groups.pop_front()) {
+    for (const copies::Copy& c : own.groups.front()) {
+      if (c.real) memcpy(c.to, c.from, c.bytes);
+      if (!c.real) memset(c.to, 0, c.bytes);
     }
   }
-  count = 0;
 }
 
 template <class To, class From>

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "backend/cuda/codegen/expression.h"
+#include "backend/cuda/structured/sums_text.h"
 #include "support/align.h"
 
 namespace ricci::cuda {
@@ -82,18 +83,6 @@ std::int64_t tile_rows(const TiledSums& s) {
   const std::int64_t size = size_of(s.dtype);
   if (s.rows <= 32 || size > 8) return 32;
   return s.rows <= 64 || size > 4 ? 64 : 128;
-}
-
-void fill_in(std::string& code, std::string_view name, const std::string& value) {
-  for (std::size_t at = code.find(name); at != std::string::npos;
-       at = code.find(name, at + value.size())) {
-    code.replace(at, name.size(), value);
-  }
-}
-
-// What is added up: small floats as f32, integers as they wrap.
-DType summed_in(DType dtype) {
-  return dtype == DType::F16 || dtype == DType::BF16 ? DType::F32 : dtype;
 }
 
 std::string zero_of(DType dtype) {

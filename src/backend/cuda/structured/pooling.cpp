@@ -1,88 +1,14 @@
-// Convolutions as products whose matrices are never made, and pooling window by window.
-#include <algorithm>
-
+// Pooling window by window.
 #include <fmt/format.h>
 
 #include "ricci/support/error.h"
 
 #include "backend/cuda/codegen/expression.h"
 #include "backend/cuda/structured/roles.h"
-#include "backend/cuda/structured/tiles.h"
+#include "type/small_dtype.h"
 
 namespace ricci::cuda {
 namespace {
-
-// The sizes of a convolution as constants of its kernels.
-std::string names_of(const loop::Convolution& g) {
-  return fmt::format(
-      "const I C = {}, O = {}, CG = {}, OG = {}, H_IN = {}, W_IN = {}, H_OUT = {}, W_OUT = {}, "
-      "KH = {}, KW = {}, SH = {}, SW = {}, PH = {}, PW = {}, DH = {}, DW = {};",
-      g.channels_in, g.channels_out, g.channels_in / g.groups, g.channels_out / g.groups,
-      g.size_in[0], g.size_in[1], g.size_out[0], g.size_out[1], g.kernel[0], g.kernel[1],
-      g.stride[0], g.stride[1], g.padding[0], g.padding[1], g.dilation[0], g.dilation[1]);
-}
-
-std::string load_text(DType dtype, std::string_view place) {
-  return fmt::format("value = {};", from_stored(dtype, std::string(place)));
-}
-
-// x, w -> y
-TiledSums of_image(const loop::Convolution& g) {
-  TiledSums s{.dtype = g.dtype,
-              .matrices = g.groups,
-              .rows = g.channels_out / g.groups,
-              .depth = g.taps(),
-              .columns = g.images * g.size_out[0] * g.size_out[1]};
-  s.a = load_text(g.dtype, "b[(z * OG + m) * K + k]");
-  s.b = fmt::format(
-      "const I x = n % W_OUT, y = n / W_OUT % H_OUT, image = n / W_OUT / H_OUT;\n"
-      "        const I v = k % KW, u = k / KW % KH, channel = k / KW / KH;\n"
-      "        const I row = y * SH - PH + u * DH, column = x * SW - PW + v * DW;\n"
-      "        if (row >= 0 && row < H_IN && column >= 0 && column < W_IN) {}",
-      load_text(g.dtype, "a[((image * C + z * CG + channel) * H_IN + row) * W_IN + column]"));
-  s.c = "((n / (W_OUT * H_OUT)) * O + z * OG + m) * (H_OUT * W_OUT) + n % (W_OUT * H_OUT)";
-  return s;
-}
-
-// dy, w -> dx
-TiledSums of_image_gradient(const loop::Convolution& g) {
-  TiledSums s{.dtype = g.dtype,
-              .matrices = g.groups,
-              .rows = g.channels_in / g.groups,
-              .depth = g.channels_out / g.groups * g.kernel[0] * g.kernel[1],
-              .columns = g.images * g.size_in[0] * g.size_in[1]};
-  s.a = load_text(g.dtype, "b[((z * OG + k / (KH * KW)) * CG + m) * (KH * KW) + k % (KH * KW)]");
-  s.b = fmt::format(
-      "const I x = n % W_IN, y = n / W_IN % H_IN, image = n / W_IN / H_IN;\n"
-      "        const I v = k % KW, u = k / KW % KH, channel = k / KW / KH;\n"
-      "        const I row = y + PH - u * DH, column = x + PW - v * DW;\n"
-      "        if (row >= 0 && column >= 0 && row % SH == 0 && column % SW == 0 &&\n"
-      "            row / SH < H_OUT && column / SW < W_OUT) {}",
-      load_text(g.dtype,
-                "a[((image * O + z * OG + channel) * H_OUT + row / SH) * W_OUT + column / SW]"));
-  s.c = "((n / (W_IN * H_IN)) * C + z * CG + m) * (H_IN * W_IN) + n % (W_IN * H_IN)";
-  return s;
-}
-
-// x, dy -> dw
-TiledSums of_weight_gradient(const loop::Convolution& g) {
-  TiledSums s{.dtype = g.dtype,
-              .matrices = g.groups,
-              .rows = g.channels_out / g.groups,
-              .depth = g.images * g.size_out[0] * g.size_out[1],
-              .columns = g.taps()};
-  s.a = load_text(
-      g.dtype,
-      "b[((k / (H_OUT * W_OUT)) * O + z * OG + m) * (H_OUT * W_OUT) + k % (H_OUT * W_OUT)]");
-  s.b = fmt::format(
-      "const I x = k % W_OUT, y = k / W_OUT % H_OUT, image = k / W_OUT / H_OUT;\n"
-      "        const I v = n % KW, u = n / KW % KH, channel = n / KW / KH;\n"
-      "        const I row = y * SH - PH + u * DH, column = x * SW - PW + v * DW;\n"
-      "        if (row >= 0 && row < H_IN && column >= 0 && column < W_IN) {}",
-      load_text(g.dtype, "a[((image * C + z * CG + channel) * H_IN + row) * W_IN + column]"));
-  s.c = "(z * OG + m) * N + n";
-  return s;
-}
 
 std::string window_names(const loop::Pooling& g) {
   return fmt::format(
@@ -189,22 +115,6 @@ void pool_selection(PlanBuilder& builder, const loop::Pooling& g) {
 }
 
 }  // namespace
-
-void plan_convolution(PlanBuilder& builder, const loop::Convolution& g) {
-  using Of = loop::Convolution::Of;
-  TiledSums sums = g.of == Of::Image           ? of_image(g)
-                   : g.of == Of::ImageGradient ? of_image_gradient(g)
-                                               : of_weight_gradient(g);
-  sums.begin = names_of(g);
-  sums.reach = std::max({g.images * g.x_image(), g.images * g.y_image(), g.weights(),
-                         g.size_in[0] + g.kernel[0] * g.dilation[0] + g.padding[0],
-                         g.size_in[1] + g.kernel[1] * g.dilation[1] + g.padding[1],
-                         g.size_out[0] * g.stride[0], g.size_out[1] * g.stride[1]});
-  if (sums.depth == 0) return builder.zeros(result(0), bytes_of(builder.step().results[0]));
-  sums.parts = parts_for(sums);
-  const Place first = builder.row_major(0);
-  plan_tiled_sums(builder, sums, first, builder.row_major(1));
-}
 
 void plan_pooling(PlanBuilder& builder, const loop::Pooling& g) {
   using Of = loop::Pooling::Of;

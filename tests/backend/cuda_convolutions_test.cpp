@@ -1,0 +1,178 @@
+// Convolutions on GPUs and their gradients, on an emulated one against the reference: kernels,
+// strides, dilations, paddings and groups that no tile divides. In a process of its own.
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "ricci/build/build.h"
+#include "ricci/build/conv.h"
+#include "ricci/transform/grad.h"
+
+#include "backend/cuda/load/nvrtc.h"
+#include "backend/cuda/run/planned_program.h"
+#include "backend/cuda/run/target.h"
+#include "runtime/models.h"
+#include "support/compare.h"
+#include "support/cuda_run.h"
+#include "support/emulated_gpu.h"
+
+namespace ricci::testing {
+namespace {
+
+struct Images {
+  const char* name = "";
+  std::int64_t images = 2;
+  std::int64_t in = 3;
+  std::int64_t out = 5;
+  std::int64_t groups = 1;
+  HeightWidth size = {7, 9};
+  HeightWidth kernel = {3, 3};
+  HeightWidth stride = {1, 1};
+  HeightWidth padding = {1, 1};
+  HeightWidth dilation = {1, 1};
+};
+
+const std::vector<Images>& all_images() {
+  static const std::vector<Images> all = {
+      {.name = "few_channels"},
+      {.name = "many_channels", .in = 33, .out = 40, .size = {6, 6}},
+      {.name = "whole_blocks", .in = 32, .out = 64, .size = {8, 8}},
+      {.name = "filled_blocks", .images = 1, .in = 50, .out = 20, .size = {5, 4}},
+      {.name = "points", .in = 16, .out = 17, .kernel = {1, 1}, .padding = {0, 0}},
+      {.name = "strided", .in = 4, .out = 6, .size = {9, 8}, .stride = {2, 2}},
+      {.name = "strided_unevenly", .in = 8, .out = 3, .size = {11, 10}, .stride = {3, 2}},
+      {.name = "wide_strides",
+       .in = 2,
+       .out = 3,
+       .size = {9, 9},
+       .kernel = {2, 1},
+       .stride = {4, 3},
+       .padding = {0, 0}},
+      {.name = "dilated", .in = 4, .size = {9, 9}, .padding = {2, 3}, .dilation = {2, 3}},
+      {.name = "dilated_and_strided",
+       .in = 4,
+       .size = {12, 11},
+       .stride = {2, 3},
+       .padding = {2, 2},
+       .dilation = {2, 2}},
+      {.name = "grouped", .in = 8, .out = 12, .groups = 4},
+      {.name = "depthwise", .in = 6, .out = 6, .groups = 6},
+      {.name = "depthwise_strided", .in = 4, .out = 8, .groups = 4, .stride = {2, 1}},
+      {.name = "large_kernel",
+       .in = 2,
+       .out = 4,
+       .size = {9, 12},
+       .kernel = {7, 7},
+       .padding = {3, 2}},
+      {.name = "row", .in = 5, .out = 7, .size = {1, 40}, .kernel = {1, 5}, .padding = {0, 2}},
+      {.name = "long", .images = 40, .in = 3, .out = 8, .size = {16, 16}},
+      {.name = "without_padding", .in = 3, .out = 4, .padding = {0, 0}},
+      {.name = "beyond_the_edge", .in = 2, .out = 3, .size = {2, 2}, .padding = {4, 5}},
+  };
+  return all;
+}
+
+Graph convolution_graph(const Images& s, DType dtype) {
+  Graph g(s.name);
+  const Value x = g.input("x", Type(dtype, {s.images, s.in, s.size[0], s.size[1]}));
+  const Value w = g.input("w", Type(dtype, {s.out, s.in / s.groups, s.kernel[0], s.kernel[1]}));
+  const auto two = [](const HeightWidth& pair) {
+    return std::vector<std::int64_t>{pair[0], pair[1]};
+  };
+  const Value y = conv(x, w,
+                       {.stride = two(s.stride),
+                        .padding = two(s.padding),
+                        .dilation = two(s.dilation),
+                        .groups = s.groups});
+  g.set_outputs({y});
+  return g;
+}
+
+// The image, and the gradients of both factors.
+Graph all_three(const Images& s, DType dtype) {
+  Graph g = convolution_graph(s, dtype);
+  const Value y = g.output_values()[0];
+  const Value weights = g.input("weights", y.type());
+  const Value loss =
+      reduce(cast(y * weights, {.to = DType::F32}), {.op = ReduceKind::Sum, .axes = {0, 1, 2, 3}});
+  g.set_outputs({loss, y});
+  const std::vector<ValueRef> wrt = {"x", "w"};
+  return value_and_grad(g, wrt).graph;
+}
+
+std::vector<std::string> call_texts(const Graph& g) {
+  const cuda::PlannedProgram planned(
+      std::make_shared<const Program>(make_program(g, {.target = &cuda::target()})), {});
+  std::vector<std::string> texts;
+  for (const auto& step : planned.steps()) {
+    if (!step.plan) continue;
+    for (const cuda::PlannedLaunch& l : step.launches) texts.push_back(l.text.text);
+  }
+  return texts;
+}
+
+TEST(BackendCudaConvolutions, Compile) {
+  if (!cuda::why_no_compiler().empty()) GTEST_SKIP() << cuda::why_no_compiler();
+  for (const Images& s : all_images()) {
+    for (const DType dtype : {DType::F32, DType::BF16, DType::F64}) {
+      for (const std::string& text : call_texts(all_three(s, dtype))) {
+        EXPECT_FALSE(cuda::compile_source(text, "sm_90").empty()) << s.name;
+      }
+      if (std::getenv("RICCI_ALL_CASES") == nullptr) break;
+    }
+  }
+}
+
+TEST(BackendCudaConvolutions, AgreeOnAnEmulatedGpu) {
+  if (const std::string why = why_no_emulated_gpu(); !why.empty()) GTEST_SKIP() << why;
+  const EmulatedRun run = run_with_emulated_gpu("*BackendEmulatedConvolutions*", false);
+  EXPECT_EQ(run.status, 0) << run.log;
+  EXPECT_EQ(run.log.find("SKIPPED"), std::string::npos) << run.log;
+  EXPECT_NE(run.log.find("AreThoseOfTheReference"), std::string::npos) << run.log;
+}
+
+class BackendEmulatedConvolutions : public ::testing::TestWithParam<Images> {
+ protected:
+  void SetUp() override {
+    if (emulated_folder() == nullptr) {
+      GTEST_SKIP() << "run by BackendCudaConvolutions.AgreeOnAnEmulatedGpu";
+    }
+  }
+};
+
+// All but the loss, which only leads to the gradients.
+void expect_as_the_reference(const Images& images, DType dtype) {
+  const Graph g = all_three(images, dtype);
+  const Feeds feeds = random_feeds(g);
+  const std::vector<Tensor> actual = run_on_cuda(g, feeds);
+  const std::vector<Tensor> expected = interpret(g, feeds);
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 1; i < expected.size(); ++i) {
+    Tolerance t = tolerance(dtype);
+    if (dtype == DType::F32) t.absolute *= 64;  // of thousands of products that nearly cancel
+    EXPECT_TRUE(close(actual[i], expected[i], t)) << name(dtype) << ", output " << i;
+  }
+}
+
+TEST_P(BackendEmulatedConvolutions, AreThoseOfTheReference) {
+  expect_as_the_reference(GetParam(), DType::F32);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BackendEmulatedConvolutions, ::testing::ValuesIn(all_images()),
+                         [](const auto& images) { return std::string(images.param.name); });
+
+class BackendEmulatedConvolutionsOfOthers : public BackendEmulatedConvolutions {};
+
+TEST_P(BackendEmulatedConvolutionsOfOthers, AreThoseOfTheReference) {
+  for (const DType dtype : {DType::BF16, DType::F16, DType::F64}) {
+    expect_as_the_reference(GetParam(), dtype);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(BackendEmulatedConvolutions, BackendEmulatedConvolutionsOfOthers,
+                         ::testing::Values(all_images()[1], all_images()[6], all_images()[10],
+                                           all_images()[13]),
+                         [](const auto& images) { return std::string(images.param.name); });
+
+}  // namespace
+}  // namespace ricci::testing
