@@ -553,7 +553,16 @@ class Fuser {
       waits[g] = before.size();
       for (const std::size_t p : before) after[p].push_back(g);
     }
+    // Small ones that wait for nobody come first: then nobody who could follow a call at once waits
+    // for them, and they can run side by side.
+    constexpr std::int64_t FewElements = 1 << 16;
+    std::vector<bool> first(n);
+    for (std::size_t g = 0; g < n; ++g) {
+      const Group& group = fusion_.groups[g];
+      first[g] = waits[g] == 0 && !group.call && group.elements <= FewElements;
+    }
     const auto later = [&](std::size_t a, std::size_t b) {
+      if (first[a] != first[b]) return bool{first[b]};
       return fusion_.groups[a].items.back() > fusion_.groups[b].items.back();
     };
     std::priority_queue<std::size_t, std::vector<std::size_t>, decltype(later)> ready(later);

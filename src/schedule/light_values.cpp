@@ -13,21 +13,6 @@ namespace {
 constexpr std::int64_t MostWork = 8;     // of an element, in simple instructions
 constexpr std::int64_t MuchSmaller = 8;  // times, and it is one of the things others are made of
 
-// One instruction per element that can go wrong at none of them.
-bool is_plain_instruction(const Graph& graph, const Node& node) {
-  if (!node.op.has(Trait::Elementwise) || node.operands.empty()) return false;
-  const Lowering lowered = lower_node(graph, node);
-  if (lowered.form != Lowering::Form::Pointwise || lowered.indirect) return false;
-  switch (lowered.instr.code) {
-    case loop::Code::Unary:
-    case loop::Code::Binary:
-    case loop::Code::Compare:
-    case loop::Code::Select:
-    case loop::Code::Cast: return !loop::is_partial(lowered.instr);
-    default: return false;
-  }
-}
-
 class LightValues {
  public:
   explicit LightValues(const Graph& graph)
@@ -136,6 +121,20 @@ class LightValues {
 };
 
 }  // namespace
+
+bool is_plain_instruction(const Graph& graph, const Node& node) {
+  if (!node.op.has(Trait::Elementwise) || node.operands.empty()) return false;
+  const Lowering lowered = lower_node(graph, node);
+  if (lowered.form != Lowering::Form::Pointwise || lowered.indirect) return false;
+  switch (lowered.instr.code) {
+    case loop::Code::Unary:
+    case loop::Code::Binary:
+    case loop::Code::Compare:
+    case loop::Code::Select:
+    case loop::Code::Cast: return !loop::is_partial(lowered.instr);
+    default: return false;
+  }
+}
 
 Change light_values(const Graph& graph) { return LightValues(graph).run(); }
 

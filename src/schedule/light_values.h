@@ -7,6 +7,9 @@
 
 namespace ricci::schedule {
 
+/// Is a node one instruction per element that can go wrong at none of them?
+[[nodiscard]] bool is_plain_instruction(const Graph& graph, const Node& node);
+
 /// Gives element-wise nodes and reductions copies of such operands, where others read these too or
 /// they are repeated along an axis.
 [[nodiscard]] Change light_values(const Graph& graph);

@@ -21,6 +21,7 @@
 #include "schedule/calls.h"
 #include "schedule/extremes_by_loops.h"
 #include "schedule/flat_concats.h"
+#include "schedule/late_values.h"
 #include "schedule/light_values.h"
 #include "schedule/lower_for.h"
 #include "schedule/predicate.h"
@@ -313,6 +314,7 @@ Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
   if (options.fuse) {
     changes.apply(schedule::flat_concats(changes.graph()));
     changes.apply(schedule::light_values(changes.graph()));
+    changes.apply(schedule::late_values(changes.graph()));
     changes.apply(schedule::views_first(changes.graph()));
     changes.apply(schedule::widen_sums(changes.graph(), target_of(options).kernel_shape()));
   }

@@ -247,6 +247,7 @@ void KernelPrinter::print_rows() {
       const loop::Reduction& red = k_.reductions[static_cast<std::size_t>(m)];
       text_.line("__shared__ {} m{}_parts[{}];", held_type(reduced_in(red.kind, red.dtype)), m,
                  m_.team / 32);
+      out_.static_bytes += size_of(widened(red.dtype)) * (m_.team / 32);
     }
   }
   if (loops_) {
@@ -410,6 +411,7 @@ void KernelPrinter::join_strips() {
   for (std::size_t n = 0; n < k_.accumulators.size(); ++n) {
     const loop::Accumulator& acc = k_.accumulators[n];
     const bool lanes = acc.per_element && m_.lanes > 1;
+    out_.static_bytes += size_of(widened(acc.dtype)) * m_.strips * (lanes ? m_.lanes : 1) * 32;
     text_.line("__shared__ {} {}[{}]{}[32];", held_type(reduced_in(acc.kind, acc.dtype)), shared(n),
                m_.strips, lanes ? fmt::format("[{}]", m_.lanes) : "");
     for_accumulated(acc, {fmt::format("{}[strip]{}[lane] = {};", shared(n), lanes ? "[j]" : "",
@@ -442,6 +444,7 @@ void KernelPrinter::join_teams() {
     bytes = std::max(bytes, numbers(acc) * size_of(widened(acc.dtype)));
   }
   text_.line("__align__(16) __shared__ unsigned char strips_room[{}];", bytes);
+  out_.static_bytes += bytes;
   for (std::size_t n = 0; n < k_.accumulators.size(); ++n) {
     const loop::Accumulator& acc = k_.accumulators[n];
     const DType held_in = reduced_in(acc.kind, acc.dtype);

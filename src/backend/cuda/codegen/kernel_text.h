@@ -25,6 +25,7 @@ struct KernelText {
   std::int64_t blocks = 1;         ///< grid.x
   std::int32_t threads = 1;        ///< block.x
   std::int32_t shared_bytes = 0;   ///< dynamic shared memory
+  std::int64_t static_bytes = 0;   ///< shared memory that the text declares
   std::int64_t scratch_bytes = 0;  ///< global memory the launch needs, uninitialised
   std::size_t pointers = 0;        ///< parameters before the scratch
 };
@@ -47,7 +48,7 @@ struct Fault {
 /// other, and so their pointers. All must have as many threads, and `can_run_together`.
 [[nodiscard]] KernelText print_together(std::span<const loop::Kernel* const> kernels,
                                         const std::string& name);
-/// Does a kernel need nothing that is one for all of a launch?
+/// Does a kernel need nothing that is one for all of a launch? Their `static_bytes` add up.
 [[nodiscard]] bool can_run_together(const KernelText& text);
 /// Results that the plan wants zeroed are zero before the launch.
 [[nodiscard]] KernelText print_loop(const loop::WrittenLoop& loop, const std::string& name);

@@ -36,8 +36,7 @@ std::string arguments_of(const loop::Kernel& kernel, std::size_t part) {
 }  // namespace
 
 bool can_run_together(const KernelText& text) {
-  return text.shared_bytes == 0 && text.scratch_bytes == 0 && text.blocks > 0 &&
-         text.text.find("__shared__") == std::string::npos;
+  return text.shared_bytes == 0 && text.scratch_bytes == 0 && text.blocks > 0;
 }
 
 KernelText print_together(std::span<const loop::Kernel* const> kernels, const std::string& name) {
@@ -63,6 +62,7 @@ KernelText print_together(std::span<const loop::Kernel* const> kernels, const st
                          arguments_of(*kernels[k], k), first);
     calls += '\n';
     out.threads = part.threads;
+    out.static_bytes += part.static_bytes;
     out.pointers += part.pointers;
   }
   out.text = with_prelude(fmt::format(

@@ -96,6 +96,7 @@ void PlannedProgram::add_kernel(std::vector<PlannedLaunch>& to, const Launch& la
 void PlannedProgram::add_kernels(std::vector<PlannedLaunch>& to, const KernelStep& step) {
   constexpr std::size_t MostPointers = 480;     // a launch takes 4096 bytes of them
   constexpr std::int64_t MostBlocks = 1 << 20;  // a kernel that fills the GPU gains nothing
+  constexpr std::int64_t MostStaticBytes = 48 * 1024;
   const std::size_t first = to.size();
   for (std::size_t l = 0; l < step.launches.size(); ++l) {
     add_kernel(to, step.launches[l]);
@@ -106,13 +107,15 @@ void PlannedProgram::add_kernels(std::vector<PlannedLaunch>& to, const KernelSte
         to.begin() + static_cast<std::ptrdiff_t>(first), to.end() - 1, [&](const auto& other) {
           return other.joins && other.text.threads == made.text.threads &&
                  other.text.pointers + made.text.pointers <= MostPointers &&
-                 other.text.blocks + made.text.blocks <= MostBlocks;
+                 other.text.blocks + made.text.blocks <= MostBlocks &&
+                 other.text.static_bytes + made.text.static_bytes <= MostStaticBytes;
         });
     made.joins = true;
     if (joined == to.end() - 1) continue;
     joined->members.push_back(l);
     joined->text.pointers += made.text.pointers;
     joined->text.blocks += made.text.blocks;
+    joined->text.static_bytes += made.text.static_bytes;
     to.pop_back();
     needs_.nodes -= 1;
   }

@@ -25,7 +25,11 @@ class GpuTarget final : public schedule::Target {
   }
   // The flag has to be copied back before the host can go on.
   [[nodiscard]] bool branches_wait() const override { return true; }
-  [[nodiscard]] bool gains_company(const loop::Kernel& /*kernel*/) const override { return false; }
+  // A launch costs more than what such a kernel does.
+  [[nodiscard]] bool gains_company(const loop::Kernel& kernel) const override {
+    constexpr std::int64_t FewElements = 1 << 18;
+    return kernel.rows() * kernel.row_elements() <= FewElements;
+  }
 
  private:
   schedule::KernelShape shape_;
