@@ -7,6 +7,8 @@
 #include "ricci/compiler/schedule/program.h"
 #include "ricci/op/precision_policy.h"
 
+#include "support/phases.h"
+
 namespace ricci::bench {
 namespace {
 
@@ -57,8 +59,11 @@ DeviceProgram::DeviceProgram(std::string_view name, Scale scale, const device::B
   const double until_arrays = milliseconds_since(begun);
   make_arrays(backend, options.donated);
   const Clock::time_point ready = Clock::now();
-  start();
-  finish();
+  {
+    const Phase phase("first run");
+    start();
+    finish();
+  }
   first_call_ms_ = until_arrays + milliseconds_since(ready);
 }
 

@@ -3,6 +3,8 @@
 //
 //   ricci_bench_cuda mlp_train mlp_train:tf32 gpt_train:bf16
 //   ricci_bench_cuda --device lir --small mlp_train      the same elsewhere, for trying it out
+//   ricci_bench_cuda --phases --code-cache /tmp/code mlp_train
+//                                                        where the first call's time goes
 //
 // With --emit FORM it prints what the compiler makes of a workload and runs nothing, which needs no
 // GPU: `report`, `lir`, `cuda` (its kernels as CUDA C++), or `ptx:sm_90` (which needs NVRTC).
@@ -28,6 +30,7 @@
 #include "ricci/support/error.h"
 
 #include "cuda/device_program.h"
+#include "support/phases.h"
 
 namespace ricci::bench {
 namespace {
@@ -39,6 +42,8 @@ struct Settings {
   Scale scale = Scale::Gpu;
   bool serve = false;
   std::string emit;  ///< a form of compile_text, and behind a colon what machine it is for
+  bool phases = false;
+  std::string code_cache;
   std::vector<std::string> workloads;
 };
 
@@ -50,13 +55,18 @@ Settings settings_of(std::span<char* const> arguments) {
       s.serve = true;
     } else if (argument == "--small") {
       s.scale = Scale::Small;
+    } else if (argument == "--phases") {
+      s.phases = true;
+    } else if (argument == "--code-cache" && i + 1 < arguments.size()) {
+      s.code_cache = arguments[++i];
     } else if (argument == "--device" && i + 1 < arguments.size()) {
       s.device = arguments[++i];
     } else if (argument == "--emit" && i + 1 < arguments.size()) {
       s.emit = arguments[++i];
     } else if (argument.starts_with("--")) {
       throw UserError(ErrorCode::Name, fmt::format("there is no option '{}'", argument),
-                      "those are --device NAME, --small, --emit FORM and --serve");
+                      "those are --device NAME, --small, --emit FORM, --code-cache FOLDER, "
+                      "--phases and --serve");
     } else {
       s.workloads.push_back(argument);
     }
@@ -69,8 +79,18 @@ double median(std::vector<double> all) {
   return all[all.size() / 2];
 }
 
+// Where the time until the first result went, and what was done once to replay it.
+void print_phases(const PhaseLog& log) {
+  for (const PhaseTime& p : log.times()) {
+    fmt::print("  {:{}}{:<{}} {:>10.2f} ms {:>5}x\n", "", 2 * p.depth, p.name, 40 - 2 * p.depth,
+               1e3 * p.seconds, p.times);
+  }
+}
+
 void measure(const std::string& name, const Settings& settings, const Device& device) {
-  DeviceProgram it(name, settings.scale, device.backend());
+  std::optional<PhaseLog> log;
+  if (settings.phases) log.emplace();
+  DeviceProgram it(name, settings.scale, device.backend(), settings.code_cache);
   const double once = median(it.time(3, 1));
   constexpr double WantedMs = 20;
   const auto inner =
@@ -82,6 +102,7 @@ void measure(const std::string& name, const Settings& settings, const Device& de
   for (const auto& [how, count] : it.served()) steps += fmt::format(", {} {}", count, how);
   fmt::print("{:<20} run {:>10.1f} us, host {:>8.1f} us, first {:>8.1f} ms, memory {} MB{}\n", name,
              1e3 * run, 1e3 * it.host_ms(10), it.first_call_ms(), it.peak_bytes() >> 20, steps);
+  if (log) print_phases(*log);
   std::fflush(stdout);
 }
 

@@ -43,35 +43,36 @@ inline std::string as_host_code(std::string text) {
               "host_end_copies(); host_await_copies(0);");
   replace_all(text, R"(asm("cvt.rn." SMALL "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(y), "f"(x));)",
               "pair = unsigned(SMALLER(x).bits) | unsigned(SMALLER(y).bits) << 16;");
+  replace_all(
+      text,
       R"(asm volatile("{ .reg .pred none; setp.eq.u32 none, %2, 0; cp.async.ca.shared.global [%0], [%1], " ELEMENT ", none; }" :: "r"(at), "l"(from), "r"((unsigned)real) : "memory");)",
       "host_copy_async(to, from, sizeof *to, real);");
-      replace_all(
-          text,
-          R"(asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(at), "l"(from) : "memory");)",
-          "host_copy_async(to, from, 16, true);");
-      for (const char* held : {"+r", "+l"}) {
-        replace_all(text, std::string("asm volatile(\"\" : \"") + held + "\"(x));", "");
-      }
-      replace_all(text, R"(asm volatile("cp.async.commit_group;" ::: "memory");)",
-                  "host_end_copies();");
-      replace_all(text, R"(asm volatile("cp.async.wait_group %0;" :: "n"(PENDING) : "memory");)",
-                  "host_await_copies(PENDING);");
-      replace_all(
-          text,
-          R"(asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." SMALL "." SMALL ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));)",
-          "host_multiply_add(c, a, b0, b1, +[](unsigned short x) { return to_float(T{x}); });");
-      for (const bool transposed : {false, true}) {
-        replace_all(
-            text,
-            std::string(R"(asm volatile("ldmatrix.sync.aligned.m8n8.x4.)") +
-                (transposed ? "trans." : "") +
-                R"(shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(at) : "memory");)",
-            transposed ? "host_load_matrices(to, row, true);"
-                       : "host_load_matrices(to, row, false);");
-      }
-      replace_all(text, "extern __shared__ __align__(16) unsigned char shared_memory[];", "");
-      replace_all(text, "extern \"C\" ", "");
-      return text;
+  replace_all(
+      text,
+      R"(asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(at), "l"(from) : "memory");)",
+      "host_copy_async(to, from, 16, true);");
+  for (const char* held : {"+r", "+l"}) {
+    replace_all(text, std::string("asm volatile(\"\" : \"") + held + "\"(x));", "");
+  }
+  replace_all(text, R"(asm volatile("cp.async.commit_group;" ::: "memory");)",
+              "host_end_copies();");
+  replace_all(text, R"(asm volatile("cp.async.wait_group %0;" :: "n"(PENDING) : "memory");)",
+              "host_await_copies(PENDING);");
+  replace_all(
+      text,
+      R"(asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." SMALL "." SMALL ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));)",
+      "host_multiply_add(c, a, b0, b1, +[](unsigned short x) { return to_float(T{x}); });");
+  for (const bool transposed : {false, true}) {
+    replace_all(
+        text,
+        std::string(R"(asm volatile("ldmatrix.sync.aligned.m8n8.x4.)") +
+            (transposed ? "trans." : "") +
+            R"(shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(at) : "memory");)",
+        transposed ? "host_load_matrices(to, row, true);" : "host_load_matrices(to, row, false);");
+  }
+  replace_all(text, "extern __shared__ __align__(16) unsigned char shared_memory[];", "");
+  replace_all(text, "extern \"C\" ", "");
+  return text;
 }
 
 /// The name of a source's one kernel.

@@ -11,6 +11,7 @@
 #include "backend/cuda/load/nvrtc.h"
 #include "backend/cuda/run/code_folder.h"
 #include "support/fork.h"
+#include "support/phases.h"
 
 namespace ricci::cuda {
 namespace {
@@ -40,6 +41,11 @@ struct Missing {
   bool loaded = false;
 };
 
+std::vector<char> compiled(const Gpu& gpu, const KernelText& text) {
+  const Phase phase("NVRTC");
+  return compile_source(text.text, gpu.code_target().architecture, gpu.code_target().form);
+}
+
 void make(const Gpu& gpu, Missing& missing, const KeptCode* kept) {
   gpu.use();
   if (kept != nullptr) {
@@ -53,8 +59,7 @@ void make(const Gpu& gpu, Missing& missing, const KeptCode* kept) {
     if (missing.loaded) return;
   }
   const UnforkedWork unforked;
-  const std::vector<char> cubin =
-      compile_source(missing.text->text, gpu.code_target().architecture, gpu.code_target().form);
+  const std::vector<char> cubin = compiled(gpu, *missing.text);
   missing.code = std::make_shared<const LoadedKernel>(gpu, cubin, *missing.text);
   if (kept != nullptr) kept->store(missing.key, {cubin.data(), cubin.size()});
 }
@@ -63,6 +68,7 @@ void make(const Gpu& gpu, Missing& missing, const KeptCode* kept) {
 
 LoadedKernel::LoadedKernel(const Gpu& gpu, std::span<const char> cubin, const KernelText& text)
     : gpu_(gpu) {
+  const Phase phase("load");
   const Driver& driver = gpu.driver();
   if (text.shared_bytes > gpu.shared_bytes()) {
     throw UserError(ErrorCode::UnsupportedOnBackend,
@@ -104,7 +110,9 @@ std::vector<std::shared_ptr<const LoadedKernel>> compile_all(
   if (!missing.empty()) {
     std::optional<KeptCode> kept;
     if (!folder.path.empty()) kept.emplace(folder.path, folder.max_bytes);
+    const PhaseRef outer = current_phase();
     pool.run(static_cast<std::int64_t>(missing.size()), [&](std::int64_t n) {
+      const PhaseWithin within(outer);
       make(gpu, missing[static_cast<std::size_t>(n)], kept ? &*kept : nullptr);
     });
     if (kept) kept->trim();

@@ -10,6 +10,7 @@
 #include "backend/cuda/run/run.h"
 #include "device/faults.h"
 #include "support/align.h"
+#include "support/phases.h"
 
 namespace ricci::cuda {
 /// Texts of all kernels of a program and its bodies, and where their code goes.
@@ -36,16 +37,25 @@ Executable::Executable(std::shared_ptr<const Program> program, const Means& mean
       memory_(*means.memory),
       steps_(program_->steps.size()) {
   gpu_.use();
-  PlannedProgram planned(program_, means);
+  PlannedProgram planned = plan(means);
   needs_ = planned.needs();
   Texts texts;
-  take(planned, texts, origins_);
+  {
+    const Phase phase("constants");
+    take(planned, texts, origins_);
+  }
   std::vector<const KernelText*> all;
   for (const KernelText& text : texts.texts) all.push_back(&text);
+  const Phase phase("kernels");
   const auto codes = maker(gpu_, all);
   for (std::size_t i = 0; i < codes.size(); ++i) {
     (*texts.slots[i].in)[texts.slots[i].index].code = codes[i];
   }
+}
+
+PlannedProgram Executable::plan(const Means& means) const {
+  const Phase phase("steps");
+  return {program_, means};
 }
 
 void Executable::take(PlannedProgram& planned, Texts& texts, Origins& origins) {
@@ -144,6 +154,7 @@ Frame Executable::make_frame(std::byte* arena, std::byte* scratch, std::byte* se
 }
 
 std::unique_ptr<device::Context> Executable::make_context() const {
+  const Phase phase("context");
   auto context = std::make_unique<Context>(gpu_, memory_, program_->arena_bytes,
                                            needs_.scratch_bytes, context_bytes());
   context->frame = make_frame(context->arena.data(), context->scratch.data(), context->seed.data());
@@ -171,6 +182,7 @@ bool Executable::set_buffers(Context& context, const device::RunArguments& argum
 
 // A run as a graph: the driver's answer to the last thing it was asked for.
 Status Executable::make_graph(Context& context, const device::RunArguments& arguments) const {
+  const Phase phase("graph");
   const Driver& driver = gpu_.driver();
   Graph_ graph = nullptr;
   Status status = driver.capture_begin(context.stream, CaptureRelaxed);

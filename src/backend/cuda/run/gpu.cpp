@@ -8,6 +8,7 @@
 #include "ricci/support/error.h"
 
 #include "support/fork.h"
+#include "support/phases.h"
 
 namespace ricci::cuda {
 namespace {
@@ -87,6 +88,7 @@ CublasHandle Gpu::cublas() const {
   use();
   const UnforkedWork unforked;
   static const CublasHandle handle = [] {
+    const Phase phase("cuBLASLt");
     const Cublas& library = cublas_library();
     CublasHandle made = nullptr;
     if (!library.why_not.empty() || library.create(&made) != 0) return CublasHandle{};

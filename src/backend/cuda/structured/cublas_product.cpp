@@ -9,6 +9,7 @@
 
 #include "backend/cuda/structured/product_choice.h"
 #include "backend/cuda/structured/product_trial.h"
+#include "support/phases.h"
 
 namespace ricci::cuda {
 namespace {
@@ -169,6 +170,7 @@ bool Multiplication::accepts(const MatmulChoice& choice) const {
 
 // What is known of a shape holds for all of the process: the same program has the same bits.
 bool Multiplication::choose(const Means& means) {
+  const Phase phase("algorithms of products");
   const std::string key = choice_key(gpu_, shape_.text());
   const bool can_try = means.memory != nullptr;
   if (const auto known = known_choice(key, means.folder)) {
