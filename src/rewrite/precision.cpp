@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -82,15 +83,18 @@ class Mixer {
   // The node in another dtype; false where no operand is f32, or the op does not take it.
   bool lower(NodeId id, DType dtype) {
     const Node& node = from_.nodes()[id];
-    std::vector<Type> types;
-    bool any = false;
-    for (const ValueId v : node.operands) {
-      types.push_back(from_.type(v));
-      if (types.back().dtype != DType::F32) continue;
-      types.back().dtype = dtype;
-      any = true;
+    std::vector<Type> types = lowered_types(node, dtype, true);
+    if (!takes(node, types)) {
+      types = lowered_types(node, dtype, false);
+      if (!takes(node, types)) return false;
     }
-    if (!any || !takes(node, types)) return false;
+    const auto is_f32 = [&](std::size_t k) {
+      return from_.type(node.operands[k]).dtype == DType::F32;
+    };
+    bool any = false;
+    for (std::size_t k = 0; k < types.size(); ++k)
+      any = any || (is_f32(k) && types[k].dtype == dtype);
+    if (!any) return false;
     NodeSpec spec{.op = node.op,
                   .operands = {},
                   .bodies = {},
@@ -102,8 +106,24 @@ class Mixer {
     }
     const NodeId now = rebuild_.to().add(std::move(spec));
     for (std::uint32_t r = 0; r < node.types.size(); ++r) rebuild_.map({id, r}, ValueId{now, r});
+    lowered_.insert(id);
     changed_ = true;
     return true;
+  }
+
+  // Types of operands with f32 lowered; `statistics`, results that are f32 though their node
+  // computes in a smaller dtype, as the log-sum-exp of attention is, or without those.
+  [[nodiscard]] std::vector<Type> lowered_types(const Node& node, DType dtype,
+                                                bool statistics) {
+    std::vector<Type> types;
+    for (const ValueId v : node.operands) {
+      types.push_back(from_.type(v));
+      if (types.back().dtype != DType::F32) continue;
+      const bool is_statistic =
+          lowered_.contains(v.node) && rebuild_.value(v).dtype() == DType::F32;
+      if (statistics || !is_statistic) types.back().dtype = dtype;
+    }
+    return types;
   }
 
   // Results may have the other dtype in the place of f32, and none but that.
@@ -170,6 +190,7 @@ class Mixer {
   const PrecisionPolicy& policy_;
   Rebuilder rebuild_;
   std::map<std::pair<ValueId, DType>, ValueId> casts_;
+  std::set<NodeId> lowered_;  // in the old graph
   bool changed_ = false;
 };
 

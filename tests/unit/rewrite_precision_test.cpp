@@ -1,6 +1,7 @@
 // Graphs in mixed precision: what changes its dtype, what does not, and that values stay close.
 #include <gtest/gtest.h>
 
+#include "ricci/build/attention.h"
 #include "ricci/build/build.h"
 #include "ricci/build/control.h"
 #include "ricci/compiler/rewrite/precision.h"
@@ -155,6 +156,19 @@ TEST(RewritePrecision, OpsThatDoNotTakeItStayInF32) {
   g.set_outputs({dense_solve(a, b)});
   const Graph m = mixed(g, PrecisionPolicy::auto_mixed());
   EXPECT_EQ(m, g);
+}
+
+// The log-sum-exp is f32 whatever the rest is: its reader takes it as it is.
+TEST(RewritePrecision, GradientsOfAttentionAreInItAndStatisticsStay) {
+  Graph g("attention");
+  const Value q = g.input("q", f32({2, 6, 8}));
+  const Value y = attention(q, q, q, {.num_heads = 2, .head_dim = 4});
+  g.set_outputs({reduce(square(y), {.op = ReduceKind::Sum, .axes = {0, 1, 2}})});
+  const Graph made = mixed(grad(g, {"q"}).graph, PrecisionPolicy::auto_mixed_bf16());
+  const Node& backward = first_of(made, "attention_backward");
+  ASSERT_EQ(backward.operands.size(), 5U) << print(made);
+  for (std::size_t k = 0; k < 4; ++k) EXPECT_EQ(made.type(backward.operands[k]).dtype, DType::BF16);
+  EXPECT_EQ(made.type(backward.operands[4]).dtype, DType::F32);
 }
 
 TEST(RewritePrecision, RefusesOtherDtypes) {
