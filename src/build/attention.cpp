@@ -32,14 +32,14 @@ Value one_gradient(AttentionWrt wrt, const op::AttentionBackward& attrs,
 }
 
 std::vector<Value> build_all(AliasCall& call) {
-  require_operands(call, "attention_backward_all", 4, 6);
+  require_operands(call, "attention_backward_all", 4, 7);
   std::vector<Value> gradients = as_op<op::AttentionBackward>(call);
   gradients.resize(3);
   return gradients;
 }
 
 std::vector<Value> build_wrt(AliasCall& call) {
-  require_operands(call, "attention_backward_wrt", 4, 6);
+  require_operands(call, "attention_backward_wrt", 4, 7);
   const auto wrt = take_enum<AttentionWrt>(call, "attention_backward_wrt", "wrt");
   if (!wrt) {
     throw UserError(ErrorCode::Attr, "'attention_backward_wrt' needs the attribute 'wrt'",

@@ -165,6 +165,7 @@ std::string text(const Attention& a) {
     out += fmt::format(", values of {}, v {}, out {}", a.value_width, strides(a.v), strides(a.out));
   }
   if (a.lse_operand >= 0) out += fmt::format(", lse in operand {}", a.lse_operand);
+  if (a.mean_operand >= 0) out += fmt::format(", mean in operand {}", a.mean_operand);
   return out;
 }
 

@@ -167,19 +167,20 @@ Inferred infer(const op::Attention& op, const InferContext& in) {
 }
 
 Inferred infer(const op::AttentionBackward& op, const InferContext& in) {
-  // The last of the optional operands may be lse, so the mask is judged by what is left.
+  // The last of the optional operands may be lse and mean, so the mask is judged by what is left.
   const bool takes_mask = op.mask_kind.has_operand();
   const std::size_t lse_index = takes_mask ? 5 : 4;
-  const bool mask_given = in.operands.size() > (takes_mask ? 4U : 5U);
+  const bool mask_given = in.operands.size() > (takes_mask ? 4U : 6U);
   const AttentionShape s = check_attention(op.forward(), in, 4, mask_given);
   if (const Type out = result_type(op.forward(), in[0], s.layout); in[3] != out) {
     in.reject("c11",
               fmt::format("dy is {}, but attention gives {}", in[3].to_string(), out.to_string()));
   }
   const Type statistics{at_least_f32(in[0].dtype), {s.batch, op.num_heads, s.queries}};
-  if (in.operands.size() > lse_index && in[lse_index] != statistics) {
-    in.reject("c12", fmt::format("lse is {} instead of {}", in[lse_index].to_string(),
-                                 statistics.to_string()));
+  for (std::size_t k = lse_index; k < in.operands.size(); ++k) {
+    if (in[k] == statistics) continue;
+    in.reject("c12", fmt::format("{} is {} instead of {}", k == lse_index ? "lse" : "mean",
+                                 in[k].to_string(), statistics.to_string()));
   }
   std::vector<Type> gradients = {in[0], in[1], in[2]};
   if (op.mask_kind.kind == MaskKind::Kind::Bias) gradients.push_back(in[4]);

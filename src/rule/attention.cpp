@@ -58,11 +58,12 @@ struct AttentionGradients {
   RealNd dbias;  // empty unless the bias has a gradient
 
   void add_row(const AttentionScores& at, const HeadedReal& dy, const AttentionRow& row,
-               const StaticDims& index);
+               const StaticDims& index, std::optional<double> known_mean);
 };
 
 void AttentionGradients::add_row(const AttentionScores& at, const HeadedReal& dy,
-                                 const AttentionRow& row, const StaticDims& index) {
+                                 const AttentionRow& row, const StaticDims& index,
+                                 std::optional<double> known_mean) {
   const std::int64_t b = index[0];
   const std::int64_t h = index[1];
   const std::int64_t i = index[2];
@@ -78,6 +79,7 @@ void AttentionGradients::add_row(const AttentionScores& at, const HeadedReal& dy
     }
     mean += row.p[j] * dp[j];
   }
+  mean = known_mean.value_or(mean);
   for (std::size_t s = 0; s < dp.size(); ++s) {
     if (row.p[s] == 0) continue;
     const auto j = static_cast<std::int64_t>(s);
@@ -98,7 +100,7 @@ void AttentionGradients::add_row(const AttentionScores& at, const HeadedReal& dy
 }  // namespace
 
 // dv = Pᵀ dy; dP = dy vᵀ; dZ = P ⊙ (dP - Σ_j P ⊙ dP); dR = dZ ⊙ cap'(R);
-// dq = scale · dR k; dk = scale · dRᵀ q. P = e^(Z - lse) when lse is given.
+// dq = scale · dR k; dk = scale · dRᵀ q. P = e^(Z - lse) when lse is given; mean is Σ_j P ⊙ dP.
 void eval(const op::AttentionBackward& op, EvalContext& c) {
   const op::Attention forward = op.forward();
   const AttentionScores scores(forward, c, 4);
@@ -112,9 +114,12 @@ void eval(const op::AttentionBackward& op, EvalContext& c) {
   const std::size_t lse_index = op.mask_kind.has_operand() ? 5 : 4;
   const bool known = c.operands() > lse_index;
   const RealNd lse = known ? c.real(lse_index) : RealNd();
+  const bool known_mean = c.operands() > lse_index + 1;
+  const RealNd mean = known_mean ? c.real(lse_index + 1) : RealNd();
   for_each_index({dy.batch(), op.num_heads, dy.sequence()}, [&](const StaticDims& at) {
     const auto own = known ? std::optional(lse.at(at)) : std::nullopt;
-    d.add_row(scores, dy, scores.row(at[0], at[1], at[2], own), at);
+    d.add_row(scores, dy, scores.row(at[0], at[1], at[2], own), at,
+              known_mean ? std::optional(mean.at(at)) : std::nullopt);
   });
   if (c.wanted(0)) c.give(0, d.dq.x);
   if (c.wanted(1)) c.give(1, d.dk.x);
@@ -131,7 +136,15 @@ std::vector<Value> expand(const op::AttentionBackward& op, const ExpandContext& 
   const AttentionGraph g = attention_graph(forward, c.graph, {c[0], c[1], c[2], mask, lse});
   const Value dy = to_bhsd(forward, c[3], op.num_heads, forward.value_width());
   const Value dp = matmul(dy, transpose_last(g.v));
-  const Value dz = g.p * (dp - sum(g.p * dp, {3}, true));
+  Value mean;
+  if (c.size() > lse_index + 1) {
+    const Dims d = c[lse_index + 1].dims();
+    mean = reshape(c[lse_index + 1], {.new_shape = {d[0], d[1], d[2], 1}});
+    if (mean.dtype() != dp.dtype()) mean = cast(mean, {.to = dp.dtype()});
+  } else {
+    mean = sum(g.p * dp, {3}, true);
+  }
+  const Value dz = g.p * (dp - mean);
   Value dr = dz * g.scale;
   if (g.bent.valid()) dr = dr * (1.0 - g.bent * g.bent);
   std::vector<Value> results(c.node.types.size());

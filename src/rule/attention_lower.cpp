@@ -64,6 +64,7 @@ Lowering lower(const op::AttentionBackward& op, const LowerContext& c) {
   a.pass = loop::Pass::Backward;
   const std::size_t lse = a.mask_operand >= 0 ? 5 : 4;
   if (c.operands.size() > lse) a.lse_operand = static_cast<std::int64_t>(lse);
+  if (c.operands.size() > lse + 1) a.mean_operand = static_cast<std::int64_t>(lse + 1);
   return as_call(a);
 }
 

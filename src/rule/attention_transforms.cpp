@@ -123,7 +123,7 @@ BatchedValues batch(const op::AttentionBackward& op, const VmapContext& c) {
   const bool takes_mask = op.mask_kind.has_operand();
   if (takes_mask) operands.push_back(mask_in_batch(c, 4, examples_in(c)));
   const std::size_t lse = operands.size();
-  if (c.size() > lse) operands.push_back(c.folded(lse));
+  for (std::size_t k = lse; k < c.size(); ++k) operands.push_back(c.folded(k));
   const std::vector<bool>& wanted = c.node().wanted;
   if (wanted.size() > 3 && wanted[3]) return batch_with_bias_gradient(op, c, std::move(operands));
   return unfolded(c, c.emit(Op(op), operands));

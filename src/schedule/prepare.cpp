@@ -18,6 +18,7 @@
 #include "rewrite/tidy.h"
 #include "rule/conv_parts.h"
 #include "rule/conv_taps.h"
+#include "schedule/attention_means.h"
 #include "schedule/calls.h"
 #include "schedule/extremes_by_loops.h"
 #include "schedule/flat_concats.h"
@@ -300,6 +301,9 @@ Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
     again = changes.apply(expand_unclaimed(changes.graph(), options)) || again;
   }
   changes.apply(expand_attention(changes.graph(), options));
+  if (target_of(options).wants_attention_means()) {
+    changes.apply(schedule::attention_means(changes.graph()));
+  }
   changes.apply(drop_empty(changes.graph()));
   changes.apply(fold_constants(changes.graph()));
   changes.apply(move_invariants(changes.graph()));

@@ -14,6 +14,7 @@
 #include "ricci/build/attention.h"
 #include "ricci/build/build.h"
 #include "ricci/build/shape.h"
+#include "ricci/compat/attention.h"
 #include "ricci/transform/grad.h"
 
 #include "backend/cuda/load/nvrtc.h"
@@ -141,6 +142,25 @@ TEST(BackendCudaAttention, OfSmallFloatsGoesThroughTensorCores) {
   EXPECT_TRUE(uses_tensors(DType::F16, false));
   EXPECT_FALSE(uses_tensors(DType::F16, true));
   EXPECT_FALSE(uses_tensors(DType::F32, false));
+}
+
+// What the forward pass gave is known to its gradient, which needs no pass over the keys to find
+// the mean of every query.
+TEST(BackendCudaAttention, GradientsBeginWithWhatTheForwardPassGave) {
+  const auto passes = [](const Graph& g) {
+    std::size_t count = 0;
+    for (const std::string& text : call_texts(g)) {
+      count += text.find("mma.sync") != std::string::npos ? 1U : 0U;
+    }
+    return count;
+  };
+  const Graph both = attention_graph(Heads{}, DType::BF16, true);
+  EXPECT_EQ(passes(both), 3U);  // forward, queries, keys
+  Graph alone("alone");
+  const Value x = alone.input("x", Type(DType::BF16, {2, 20, 32}));
+  const auto d = attention_backward_all(x, x, x, x, 2, 16);
+  alone.set_outputs({d[0], d[1], d[2]});
+  EXPECT_EQ(passes(alone), 3U);  // statistics, queries, keys
 }
 
 // With RICCI_ALL_CASES all of them; else the narrowest, the widest, and what is most to be done.

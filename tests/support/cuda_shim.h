@@ -15,7 +15,7 @@
 #define __global__
 #define __device__
 #define __noinline__ __attribute__((noinline))
-#define __launch_bounds__(n)
+#define __launch_bounds__(...)
 #define __align__(n) alignas(n)
 // All that blocks share lies in one section, so that it can be measured.
 #define __shared__ static __attribute__((section("ricci_shared")))

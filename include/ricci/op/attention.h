@@ -94,8 +94,9 @@ struct Attention {
 ///   dR = dZ ⊙ (1 - tanh²(R/c)) with a softcap, else dZ;  dq = scale·dR k;  dk = scale·dRᵀ q
 /// Key/value gradients are summed over the query heads of a group. A query with no allowed key
 /// adds nothing to any gradient.
-/// Operand 4 is the mask when mask_kind takes one; lse, if given, comes after that. `dbias` exists
-/// for mask_kind bias only.
+/// Operand 4 is the mask when mask_kind takes one; lse, if given, comes after that, and behind it,
+/// if given, mean, which is Σ_j P ⊙ dy vᵀ of every query: what the forward pass gave for it times
+/// dy. `dbias` exists for mask_kind bias only.
 struct AttentionBackward {
   std::int64_t num_heads = 1;
   std::int64_t head_dim = 1;
@@ -108,7 +109,7 @@ struct AttentionBackward {
 
   static constexpr OpInfo info{
       .name = "attention_backward",
-      .operands = "q, k, v, dy, mask?, lse?",
+      .operands = "q, k, v, dy, mask?, lse?, mean?",
       .results = "dq, dk, dv, dbias?",
       .help = "derivative of attention",
       .formula = "dv = Pᵀ dy; dZ = P ⊙ (dy vᵀ - Σ_j P ⊙ dy vᵀ); dR = dZ ⊙ cap'(R); "
@@ -126,7 +127,7 @@ struct AttentionBackward {
                      "c9 dtype: a bias has q's dtype\n"
                      "c10 attr: the softcap is positive and the window is not negative\n"
                      "c11 shape: dy has the type of attention's result\n"
-                     "c12 shape: lse is [batch, H, S_q], of q's dtype but at least f32",
+                     "c12 shape: lse and mean are [batch, H, S_q], of q's dtype but at least f32",
       .vjp = RuleSource::Expansion,
       .jvp = RuleSource::Expansion};
   static void fields(auto& self, auto&& f) { Attention::fields(self, f); }

@@ -207,6 +207,7 @@ struct Attention {
   std::array<std::int64_t, 4> mask_strides{};
   std::int64_t mask_operand = -1;  ///< which operand is the mask or bias; -1: none
   std::int64_t lse_operand = -1;   ///< which is the lse of the forward pass; -1: none
+  std::int64_t mean_operand = -1;  ///< which is Σ P dP of every query; -1: none
   bool operator==(const Attention&) const = default;
 };
 

@@ -71,6 +71,9 @@ class Target {
   /// them reuses the memory of another: temporaries that take at most so many bytes together get
   /// memory of their own.
   [[nodiscard]] virtual std::int64_t unshared_bytes() const { return 0; }
+  /// Is Σ P dP of every query, which the gradient of attention begins with, found faster from what
+  /// the forward pass gave than from the keys?
+  [[nodiscard]] virtual bool wants_attention_means() const { return false; }
   /// Does a call go through its first operand and its result part by part, so that kernels gain by
   /// running with it?
   [[nodiscard]] virtual bool runs_in_parts(const loop::Call& /*call*/) const { return false; }

@@ -314,8 +314,8 @@ class AttentionCall final : public RowMajorCall {
     if (role_.pass == loop::Pass::Forward) {
       plan_.forward(pool, operands, to(0), to(1), scratch);
     } else {
-      plan_.backward(pool, operands, f(3), f(role_.lse_operand), {to(0), to(1), to(2), to(3)},
-                     scratch);
+      plan_.backward(pool, operands, f(3), {f(role_.lse_operand), f(role_.mean_operand)},
+                     {to(0), to(1), to(2), to(3)}, scratch);
     }
     odd_.repair(pool, in, out);
   }

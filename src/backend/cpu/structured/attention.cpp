@@ -261,7 +261,7 @@ void AttentionPlan::add_bias_gradient(const Block& b, std::int64_t key, std::int
 }
 
 void AttentionPlan::backward_block(const AttentionOperands& in, const Block& b, const float* dy,
-                                   const float* lse, const AttentionGradients& d,
+                                   const AttentionStatistics& known, const AttentionGradients& d,
                                    const Workspace& w) const {
   const VectorKernels& kernels = vector_kernels();
   const std::int64_t kv = kv_head(b.head);
@@ -282,10 +282,15 @@ void AttentionPlan::backward_block(const AttentionOperands& in, const Block& b, 
               .c = w.dp + at,
               .c_row = QueryBlock});
   }
-  probabilities(b, lse, w);
+  probabilities(b, known.lse, w);
   alignas(64) float mean[QueryBlock] = {};
   const std::int64_t all = b.key1 - b.key0;
-  kernels.scores.add_products(w.p + b.key0 * QueryBlock, w.dp + b.key0 * QueryBlock, all, mean);
+  if (known.mean != nullptr) {
+    std::copy_n(known.mean + (b.batch * role_.heads + b.head) * role_.queries + b.first, b.count,
+                mean);
+  } else {
+    kernels.scores.add_products(w.p + b.key0 * QueryBlock, w.dp + b.key0 * QueryBlock, all, mean);
+  }
   const float* q_rows = in.q + role_.q.at(b.batch, b.first, b.head);
   const float* dy_rows = dy + role_.out.at(b.batch, b.first, b.head);
   for (std::int64_t key = b.key0; key < b.key1; key += KeyBlock) {
@@ -341,7 +346,8 @@ std::int64_t AttentionPlan::backward_scratch_bytes() const {
 // A tile owns its batch's and key/value head's dk and dv, so nothing is added from two threads. A
 // bias that repeats along batches or heads is owned by a tile that covers all of them.
 void AttentionPlan::backward(ThreadPool& pool, const AttentionOperands& in, const float* dy,
-                             const float* lse, const AttentionGradients& d, void* scratch) const {
+                             const AttentionStatistics& known, const AttentionGradients& d,
+                             void* scratch) const {
   const bool bias = d.dbias != nullptr;
   const bool join_batches = bias && role_.mask_strides[0] == 0;
   const bool join_heads = bias && role_.mask_strides[1] == 0;
@@ -368,7 +374,7 @@ void AttentionPlan::backward(ThreadPool& pool, const AttentionOperands& in, cons
     for (std::int64_t head = kv * group_; head < (kv + 1) * group_; ++head) {
       clear(d.dq, role_.q, role_.width, batch, head, role_.queries);
       for (std::int64_t i = 0; i < blocks(); ++i) {
-        backward_block(in, block(batch, head, i), dy, lse, d, w);
+        backward_block(in, block(batch, head, i), dy, known, d, w);
       }
     }
   };

@@ -3,7 +3,7 @@
 //
 //   const AttentionPlan plan(role, mask_dtype);
 //   plan.forward(pool, {q, k, v, mask_data}, out, lse, scratch);
-//   plan.backward(pool, {q, k, v, mask_data}, dy, lse, {dq, dk, dv, dbias}, scratch);
+//   plan.backward(pool, {q, k, v, mask_data}, dy, {lse, mean}, {dq, dk, dv, dbias}, scratch);
 //
 // How work is cut depends on shapes alone. Plans are immutable.
 #pragma once
@@ -33,6 +33,12 @@ struct AttentionGradients {
   float* dbias = nullptr;
 };
 
+/// What is known of every query before its gradient; null: it is found.
+struct AttentionStatistics {
+  const float* lse = nullptr;   ///< forward's
+  const float* mean = nullptr;  ///< Σ P dP
+};
+
 class AttentionPlan {
  public:
   /// Operands are row-major.
@@ -44,9 +50,8 @@ class AttentionPlan {
                void* scratch) const;
 
   [[nodiscard]] std::int64_t backward_scratch_bytes() const;
-  /// `lse`, when it is not null, is forward's.
-  void backward(ThreadPool& pool, const AttentionOperands& in, const float* dy, const float* lse,
-                const AttentionGradients& d, void* scratch) const;
+  void backward(ThreadPool& pool, const AttentionOperands& in, const float* dy,
+                const AttentionStatistics& known, const AttentionGradients& d, void* scratch) const;
 
  private:
   /// A block of queries of one head.
@@ -74,7 +79,8 @@ class AttentionPlan {
   void forward_block(const AttentionOperands& in, const Block& b, float* out, float* lse,
                      float* scratch) const;
   void backward_block(const AttentionOperands& in, const Block& b, const float* dy,
-                      const float* lse, const AttentionGradients& d, const Workspace& w) const;
+                      const AttentionStatistics& known, const AttentionGradients& d,
+                      const Workspace& w) const;
   void probabilities(const Block& b, const float* lse, const Workspace& w) const;
   void add_bias_gradient(const Block& b, std::int64_t key, std::int64_t keys, const float* dz,
                          float* dbias) const;

@@ -19,6 +19,8 @@ class GpuTarget final : public schedule::Target {
   [[nodiscard]] std::int64_t alignment() const override { return ArrayAlignment; }
   // Little enough to stay in a GPU's cache together with what else a small program works on.
   [[nodiscard]] std::int64_t unshared_bytes() const override { return std::int64_t{16} << 20; }
+  // A pass over all keys, which is as much as the whole forward pass.
+  [[nodiscard]] bool wants_attention_means() const override { return true; }
   // The library adds, and applies functions, before it stores.
   [[nodiscard]] bool runs_kernel_behind(const loop::Call& call) const override {
     return std::holds_alternative<loop::MatrixProduct>(call);

@@ -134,7 +134,8 @@ constexpr std::string_view ForwardCode = R"(H sums[PART];
     lse[(b * HEADS + h) * QUERIES + i] = STORED_LSE;
   })";
 
-// Pass 0 finds lse where it is not known, pass 1 Σ P dP, pass 2 the gradient of the query.
+// Pass 0 finds lse where it is not known, pass 1 Σ P dP where that is not, pass 2 the gradient of
+// the query.
 constexpr std::string_view RowsCode = R"(H given[PART], sums[PART];
 #pragma unroll
   for (int d = 0; d < PART; ++d) {
@@ -145,7 +146,8 @@ constexpr std::string_view RowsCode = R"(H given[PART], sums[PART];
   const i64 number = (b * HEADS + h) * QUERIES + i;
   H largest = H(-Infinity), total = 0, known = 0, mean = 0;
   if (KNOWN && real) known = KNOWN_LSE;
-  for (int pass = KNOWN ? 1 : 0; pass < 3; ++pass) {
+  if (KNOWN > 1 && real) mean = KNOWN_MEAN;
+  for (int pass = KNOWN; pass < 3; ++pass) {
     for (i64 j0 = KEYS_BEGIN; j0 < KEYS_END; j0 += TILE) {
       __syncthreads();
       read_tile(keys, k, j0, KEYS, WIDTH, key_at);
@@ -299,11 +301,13 @@ Inputs inputs_of(PlanBuilder& builder, const loop::Attention& a, const Sizes& s)
   // Without a mask any array stands for it: nothing reads it. So for what else is missing.
   x.mask = a.mask_operand >= 0 ? builder.row_major(mask_at) : x.q;
   x.lse = x.q;
+  x.mean = x.q;
   in.parameters = {
       {x.q, s.dtype, "q"}, {x.k, s.dtype, "k"}, {x.v, s.dtype, "v"}, {x.mask, mask, "mask"}};
   if (a.pass == loop::Pass::Backward) {
     x.dy = builder.row_major(3);
     if (a.lse_operand >= 0) x.lse = builder.row_major(static_cast<std::size_t>(a.lse_operand));
+    if (a.mean_operand >= 0) x.mean = builder.row_major(static_cast<std::size_t>(a.mean_operand));
     in.parameters.push_back({x.dy, builder.dtype(3), "dy"});
   }
   in.names = common(a, s, mask) + stored_as("STORED_Y", s.dtype);
@@ -323,17 +327,23 @@ void plan_forward(PlanBuilder& builder, const loop::Attention& a, const Sizes& s
 void plan_backward(PlanBuilder& builder, const loop::Attention& a, const Sizes& s, const Inputs& in,
                    Place rows) {
   const CallStep& step = builder.step();
-  const bool known = a.lse_operand >= 0;
-  const DType lse =
-      builder.dtype(static_cast<std::size_t>(std::max<std::int64_t>(a.lse_operand, 0)));
+  const int known = a.mean_operand >= 0 ? 2 : a.lse_operand >= 0 ? 1 : 0;
+  const auto dtype_of = [&](std::int64_t operand) {
+    return builder.dtype(static_cast<std::size_t>(std::max<std::int64_t>(operand, 0)));
+  };
+  const DType lse = dtype_of(a.lse_operand);
+  const DType mean = dtype_of(a.mean_operand);
   std::vector<Parameter> first = in.parameters;
   first.push_back({in.arrays.lse, lse, "lse"});
+  first.push_back({in.arrays.mean, mean, "means"});
   first.push_back({rows, s.sum, "rows", true});
   first.push_back({result(0), s.dtype, "dq", true});
   builder.launch(blocks_for(a.batch * a.heads, a.queries, s), RowThreads, first,
                  std::string(OwnQuery) + "  " + std::string(RowsCode),
-                 in.names + fmt::format("#define KNOWN {}\n#define KNOWN_LSE H({})\n", known,
-                                        known ? from_stored(lse, "lse[number]") : "0"));
+                 in.names + fmt::format("#define KNOWN {}\n#define KNOWN_LSE H({})\n"
+                                        "#define KNOWN_MEAN H({})\n",
+                                        known, known > 0 ? from_stored(lse, "lse[number]") : "0",
+                                        known > 1 ? from_stored(mean, "means[number]") : "0"));
   if (!is_wanted(step, 1) && !is_wanted(step, 2)) return;
   std::vector<Parameter> second = in.parameters;
   second.push_back({rows, s.sum, "rows"});

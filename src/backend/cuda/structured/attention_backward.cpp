@@ -1,6 +1,7 @@
 // The gradients of attention in tiles. First a forward pass finds, for every query, the lse
-// and Σ P dP; then queries collect their gradient over keys, and keys theirs, and that of their
-// values, over queries. Tiles of the other side are read while the one before is computed with.
+// and Σ P dP, unless they are known; then queries collect their gradient over keys, and keys
+// theirs, and that of their values, over queries. Tiles of the other side are read while the one
+// before is computed with.
 #include <fmt/format.h>
 
 #include "backend/cuda/codegen/expression.h"
@@ -9,28 +10,44 @@
 namespace ricci::cuda {
 namespace {
 
-// Weights from scores, and the gradients of scores, without the scale: s and dp, of which the
-// element has a row and a column of the product, and statistics of its query.
-constexpr std::string_view Element = R"(
-            float slope = 1, z = s[g][n][c];
-#if !PLAIN
-            z = bent_score(z, slope);
+// What a cap makes of the gradients of scores.
+constexpr std::string_view Slopes = R"(#ifdef CAP
+#undef KEEP_SLOPE
+#define KEEP_SLOPE(slope) slopes[g][n][c] = slope
 #endif
-            bool sees = true;
-            if (!whole) {
-              sees = i < QUERIES && j < KEYS && ALLOWED;
-              if (sees) BIAS;
-            }
-#if !PLAIN
-            z *= float(LOG2E);
+)";
+
+// Weights `s` and the gradients of scores without the scale, `dp`, from those of weights.
+// Statistics are those of the element's query.
+constexpr std::string_view Elements = R"(
+#pragma unroll
+      for (int n = 0; n < TILE / 8; ++n)
+#pragma unroll
+        for (int of = 0; of < 2; ++of) {
+          $COLUMN
+#pragma unroll
+          for (int e = 0; e < GROUPS * 2; ++e) {
+            const int g = e / 2, c = e % 2 * 2 + of;
+            $ROW
+            const float p = near_exp2(fmaf(s[g][n][c], STEEP, -known));
+            s[g][n][c] = p;
+            dp[g][n][c] = p * (dp[g][n][c] - mean);
+#ifdef CAP
+            dp[g][n][c] *= slopes[g][n][c];
 #endif
-            float p = near_exp2(fmaf(z, STEEP, -known));
-            if (!sees) p = 0;
-            float d = p * (dp[g][n][c] - mean);
-            if (with_care && p == 0) d = 0;
-#if !PLAIN
-            d *= slope;
-#endif)";
+          }
+        }
+      if (with_care) {
+#pragma unroll
+        for (int e = 0; e < GROUPS * TILE / 2; ++e)
+          if (s[e / 4 / (TILE / 8)][e / 4 % (TILE / 8)][e % 4] == 0) dp[e / 4 / (TILE / 8)][e / 4 % (TILE / 8)][e % 4] = 0;
+      })";
+
+constexpr std::string_view StatisticsOfRow =
+    "const float known = less[g][e % 2], mean = means[g][e % 2];";
+constexpr std::string_view StatisticsOfColumn =
+    R"(const Pack<float, 2> stat = stats[n * 8 + lane % 4 * 2 + of];
+          const float known = stat.at[0] == -float(Infinity) ? float(Infinity) : stat.at[0] * float(LOG2E), mean = stat.at[1];)";
 
 constexpr std::string_view RowsTiles =
     R"(const i64 h = own_head;
@@ -42,11 +59,11 @@ constexpr std::string_view RowsTiles =
   const S* const own_given = given + warp * 16 * GROUPS * (VALUE_DEPTH + PAD);
   const auto given_at = [&](i64 i) { return OUT_AT(b, i, h); };
   const auto begin_tile = [&](int j0, int which) {
-    begin_rows<TILE, DEPTH, K_WHOLE>(tiles + which * Room, k, j0, KEYS, WIDTH, key_at);
-    begin_rows<TILE, VALUE_DEPTH, V_WHOLE>(tiles + which * Room + TILE * (DEPTH + PAD), v, j0, KEYS, VALUE_WIDTH, value_at);
+    begin_rows<TILE, DEPTH, K_WHOLE, true>(tiles + which * Room, k, j0, KEYS, WIDTH, K_STEP, key_at);
+    begin_rows<TILE, VALUE_DEPTH, V_WHOLE, true>(tiles + which * Room + TILE * (DEPTH + PAD), v, j0, KEYS, VALUE_WIDTH, V_STEP, value_at);
   };
-  begin_rows<ROWS, DEPTH, Q_WHOLE>(queries, q, first, QUERIES, WIDTH, query_at);
-  begin_rows<ROWS, VALUE_DEPTH, DY_WHOLE>(given, dy, first, QUERIES, VALUE_WIDTH, given_at);
+  begin_rows<ROWS, DEPTH, Q_WHOLE, true>(queries, q, first, QUERIES, WIDTH, Q_STEP, query_at);
+  begin_rows<ROWS, VALUE_DEPTH, DY_WHOLE, true>(given, dy, first, QUERIES, VALUE_WIDTH, OUT_STEP, given_at);
   float sums[GROUPS][DEPTH / 8][4], less[GROUPS][2], means[GROUPS][2];
 #pragma unroll
   for (int g = 0; g < GROUPS; ++g)
@@ -76,21 +93,15 @@ constexpr std::string_view RowsTiles =
       Scores s, dp;
       multiply_rows<DEPTH>(s, own, keys);
       multiply_rows<VALUE_DEPTH>(dp, own_given, keys + TILE * (DEPTH + PAD));
-      const bool whole = PLAIN && j0 + TILE <= KEYS && (ALL_ALLOWED(low, high, j0, j0 + TILE - 1));
-#pragma unroll
-      for (int g = 0; g < GROUPS; ++g)
-#pragma unroll
-        for (int n = 0; n < TILE / 8; ++n)
-#pragma unroll
-          for (int c = 0; c < 4; ++c) {
-            const int i = low + g * 16 + lane / 4 + c / 2 * 8, j = j0 + n * 8 + lane % 4 * 2 + c % 2;
-            const float known = less[g][c / 2], mean = means[g][c / 2];$ELEMENT
-            s[g][n][c] = d;
-          }
+#ifdef CAP
+      Scores slopes;
+#endif
+      if (!PLAIN || j0 + TILE > KEYS || !(ALL_ALLOWED(low, high, j0, j0 + TILE - 1))) {$MASK
+      }$ELEMENTS
       if (with_care) {
-        add_rows_with_care<DEPTH>(sums, s, keys);
+        add_rows_with_care<DEPTH>(sums, dp, keys);
       } else {
-        add_rows<DEPTH>(sums, s, keys, room);
+        add_rows<DEPTH>(sums, dp, keys, room);
       }
     }
     if (with_care || !__syncthreads_or(has_none<DEPTH>(sums))) break;
@@ -134,16 +145,16 @@ constexpr std::string_view ColumnsTiles =
     const auto query_at = [&](i64 i) { return Q_AT(b, i, h); };
     const auto given_at = [&](i64 i) { return OUT_AT(b, i, h); };
     S* const to = tiles + which * Room;
-    begin_rows<TILE, DEPTH, Q_WHOLE>(to, q, i0, QUERIES, WIDTH, query_at);
-    begin_rows<TILE, VALUE_DEPTH, DY_WHOLE>(to + TILE * (DEPTH + PAD), dy, i0, QUERIES, VALUE_WIDTH, given_at);
+    begin_rows<TILE, DEPTH, Q_WHOLE, true>(to, q, i0, QUERIES, WIDTH, Q_STEP, query_at);
+    begin_rows<TILE, VALUE_DEPTH, DY_WHOLE, true>(to + TILE * (DEPTH + PAD), dy, i0, QUERIES, VALUE_WIDTH, OUT_STEP, given_at);
     const float* const from = rows + 2 * ((b * HEADS + h) * QUERIES);
     for (int e = threadIdx.x; e < TILE; e += THREADS) {
       const bool real = i0 + e < QUERIES;
       begin_copy<8>(to + TILE * (DEPTH + PAD + VALUE_DEPTH + PAD) + 8 / sizeof(S) * e, from + (real ? 2 * (i0 + e) : 0), real);
     }
   };
-  begin_rows<ROWS, DEPTH, K_WHOLE>(keys, k, first, KEYS, WIDTH, key_at);
-  begin_rows<ROWS, VALUE_DEPTH, V_WHOLE>(values, v, first, KEYS, VALUE_WIDTH, value_at);
+  begin_rows<ROWS, DEPTH, K_WHOLE, true>(keys, k, first, KEYS, WIDTH, K_STEP, key_at);
+  begin_rows<ROWS, VALUE_DEPTH, V_WHOLE, true>(values, v, first, KEYS, VALUE_WIDTH, V_STEP, value_at);
   float d_key[GROUPS][DEPTH / 8][4], d_value[GROUPS][VALUE_DEPTH / 8][4];
   for (bool with_care = false;; with_care = true) {
     clear<DEPTH>(d_key);
@@ -167,22 +178,11 @@ constexpr std::string_view ColumnsTiles =
       Scores s, dp;
       multiply_rows<DEPTH>(s, own, queries);
       multiply_rows<VALUE_DEPTH>(dp, own_values, given);
-      const bool whole = PLAIN && i0 + TILE <= QUERIES && (ALL_ALLOWED(i0, i0 + TILE - 1, low, high));
-#pragma unroll
-      for (int n = 0; n < TILE / 8; ++n)
-#pragma unroll
-        for (int of = 0; of < 2; ++of) {
-          const int t = n * 8 + lane % 4 * 2 + of, i = i0 + t;
-          const Pack<float, 2> stat = stats[t];
-          const float known = stat.at[0] == -float(Infinity) ? float(Infinity) : stat.at[0] * float(LOG2E), mean = stat.at[1];
-#pragma unroll
-          for (int each = 0; each < 2 * GROUPS; ++each) {
-            const int g = each / 2, c = each % 2 * 2 + of;
-            const int j = low + g * 16 + lane / 4 + c / 2 * 8;$ELEMENT
-            s[g][n][c] = p;
-            dp[g][n][c] = d;
-          }
-        }
+#ifdef CAP
+      Scores slopes;
+#endif
+      if (!PLAIN || i0 + TILE > QUERIES || !(ALL_ALLOWED(i0, i0 + TILE - 1, low, high))) {$MASK
+      }$ELEMENTS
       if (with_care) {
         add_rows_with_care<VALUE_DEPTH>(d_value, s, given);
         add_rows_with_care<DEPTH>(d_key, dp, queries);
@@ -213,10 +213,24 @@ constexpr std::string_view ColumnsTiles =
       }
     })";
 
-std::string with_element(std::string_view code) {
-  constexpr std::string_view Name = "$ELEMENT";
-  std::string out(code);
-  return out.replace(out.find(Name), Name.size(), Element);
+std::string with_elements(std::string_view code, bool queries_in_rows) {
+  std::string elements(Elements);
+  elements = with(elements, "$COLUMN", queries_in_rows ? "" : StatisticsOfColumn);
+  elements = with(elements, "$ROW", queries_in_rows ? StatisticsOfRow : "");
+  return with(with(std::string(code), "$MASK", masked_scores(queries_in_rows)), "$ELEMENTS",
+              elements);
+}
+
+// The lse and Σ P dP of every query: those that are given, or those of a forward pass.
+void plan_statistics(PlanBuilder& builder, const loop::Attention& a, const AttentionArrays& arrays,
+                     Place rows) {
+  if (a.mean_operand < 0)
+    return plan_tile_pass(builder, a, arrays, {.lse = rows, .given = arrays.dy});
+  builder.for_each(a.batch * a.heads * a.queries,
+                   std::vector<Parameter>{{arrays.lse, DType::F32, "lse"},
+                                          {arrays.mean, DType::F32, "mean"},
+                                          {rows, DType::F32, "rows", true}},
+                   "rows[2 * i] = lse[i];\n  rows[2 * i + 1] = mean[i];");
 }
 
 }  // namespace
@@ -228,29 +242,31 @@ void plan_backward_tiles(PlanBuilder& builder, const loop::Attention& a,
   const bool tensors = multiplies_with_tensors(dtype, a.pass);
   const std::int64_t depth = tile_depth(a.width);
   const std::int64_t both = depth + tile_depth(a.value_width);
-  plan_tile_pass(builder, a, arrays, {.lse = rows, .given = arrays.dy});
+  plan_statistics(builder, a, arrays, rows);
   std::vector<Parameter> in = tile_inputs(builder, a, arrays);
   in.push_back({arrays.dy, builder.dtype(3), "dy"});
   in.push_back({rows, DType::F32, "rows"});
   if (is_wanted(step, 0)) {
     const AttentionNeeds needs{.sums = depth, .scores = 2, .own = both, .other = both, .tile = 32};
     const std::int64_t heads = a.batch * a.heads;
-    const AttentionBlock block = attention_block(dtype, tensors, heads, a.queries, needs);
+    const AttentionBlock block = attention_block(builder, tensors, heads, a.queries, needs);
     std::vector<Parameter> first = in;
     first.push_back({result(0), dtype, "dq", true});
     builder.launch(tile_blocks(heads, a.queries, block), AttentionBlock::threads, first,
-                   fmt::format("{}  {}", own_queries(), with_element(RowsTiles)),
-                   tile_names(builder, a, arrays, block), shared_bytes(block, needs));
+                   fmt::format("{}  {}", own_queries(), with_elements(RowsTiles, true)),
+                   tile_names(builder, a, arrays, block) + std::string(Slopes),
+                   room_of(block, needs));
   }
   if (!is_wanted(step, 1) && !is_wanted(step, 2)) return;
   const AttentionNeeds needs{.sums = both, .scores = 2, .own = both, .other = both, .tile = 32};
   const std::int64_t heads = a.batch * a.kv_heads;
-  const AttentionBlock block = attention_block(dtype, tensors, heads, a.keys, needs);
+  const AttentionBlock block = attention_block(builder, tensors, heads, a.keys, needs);
   in.push_back({result(1), dtype, "dk", true});
   in.push_back({result(2), dtype, "dv", true});
   builder.launch(tile_blocks(heads, a.keys, block), AttentionBlock::threads, in,
-                 with_element(ColumnsTiles), tile_names(builder, a, arrays, block),
-                 shared_bytes(block, needs));
+                 with_elements(ColumnsTiles, false),
+                 tile_names(builder, a, arrays, block) + std::string(Slopes),
+                 room_of(block, needs));
 }
 
 }  // namespace ricci::cuda

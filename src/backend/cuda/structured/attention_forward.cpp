@@ -72,6 +72,17 @@ constexpr std::string_view Weigh = R"(
             }
         })";
 
+// Where an element is: a row of its own, or a column, is a query.
+constexpr std::string_view QueryInRow =
+    R"(const int row = low + g * 16 + lane / 4 + c / 2 * 8, j = j0 + n * 8 + lane % 4 * 2 + c % 2;
+              const int i = query_of(row);
+              const i64 h = head_of(row);
+              const bool real = row < row_count && j < KEYS;)";
+
+constexpr std::string_view QueryInColumn =
+    R"(const int j = low + g * 16 + lane / 4 + c / 2 * 8, i = i0 + n * 8 + lane % 4 * 2 + c % 2;
+              const bool real = j < KEYS && i < QUERIES;)";
+
 constexpr std::string_view Mask = R"(
 #pragma unroll
         for (int g = 0; g < GROUPS; ++g)
@@ -79,15 +90,14 @@ constexpr std::string_view Mask = R"(
           for (int n = 0; n < TILE / 8; ++n)
 #pragma unroll
             for (int c = 0; c < 4; ++c) {
-              const int row = low + g * 16 + lane / 4 + c / 2 * 8, j = j0 + n * 8 + lane % 4 * 2 + c % 2;
-              const int i = query_of(row);
-              const i64 h = head_of(row);
+              $PLACE
               float z = s[g][n][c];
 #if !PLAIN
               float slope;
               z = bent_score(z, slope);
+              KEEP_SLOPE(slope);
 #endif
-              if (row < row_count && j < KEYS && ALLOWED) {
+              if (real && ALLOWED) {
                 BIAS;
               } else {
                 z = -float(Infinity);
@@ -98,7 +108,7 @@ constexpr std::string_view Mask = R"(
               s[g][n][c] = z;
             })";
 
-// $WEIGH and $MASK stand for the texts above.
+// $WEIGH and $MASK stand for texts above.
 constexpr std::string_view ForwardTiles =
     R"(S *const keys = queries + ROWS * (DEPTH + PAD), *const values = keys + TILE * (DEPTH + PAD);
   S* const room = values + TILE * (VALUE_DEPTH + PAD);
@@ -113,18 +123,18 @@ constexpr std::string_view ForwardTiles =
         total[g][r] = 0;
       }
     __syncthreads();
-    begin_rows<ROWS, DEPTH, Q_WHOLE>(queries, q, first, row_count, WIDTH, query_at);
-    if (begin < end) begin_rows<TILE, DEPTH, K_WHOLE>(keys, k, begin, KEYS, WIDTH, key_at);
+    begin_rows<ROWS, DEPTH, Q_WHOLE, !TOGETHER>(queries, q, first, row_count, WIDTH, Q_STEP, query_at);
+    if (begin < end) begin_rows<TILE, DEPTH, K_WHOLE, true>(keys, k, begin, KEYS, WIDTH, K_STEP, key_at);
     for (int j0 = begin; j0 < end; j0 += TILE) {
       arrived();
       __syncthreads();
-      begin_rows<TILE, VALUE_DEPTH, V_WHOLE>(values, v, j0, KEYS, VALUE_WIDTH, value_at);
+      begin_rows<TILE, VALUE_DEPTH, V_WHOLE, true>(values, v, j0, KEYS, VALUE_WIDTH, V_STEP, value_at);
       const bool some = low < row_count && !(NONE_ALLOWED(low_query, high_query, j0, j0 + TILE - 1));
       Scores s;
       if (some) multiply_rows<DEPTH>(s, own, keys);
       arrived();
       __syncthreads();
-      if (j0 + TILE < end) begin_rows<TILE, DEPTH, K_WHOLE>(keys, k, j0 + TILE, KEYS, WIDTH, key_at);
+      if (j0 + TILE < end) begin_rows<TILE, DEPTH, K_WHOLE, true>(keys, k, j0 + TILE, KEYS, WIDTH, K_STEP, key_at);
       if (!some) continue;
       if (!PLAIN || j0 + TILE > KEYS || !(ALL_ALLOWED(low_query, high_query, j0, j0 + TILE - 1))) {$MASK
       }$WEIGH
@@ -212,13 +222,17 @@ constexpr std::string_view Beginnings = R"(      float mean = 0;
         lse[2 * number + 1] = mean;
       })";
 
+}  // namespace
+
+std::string_view own_queries() { return OwnQueries; }
+
 std::string with(std::string text, std::string_view name, std::string_view words) {
   return text.replace(text.find(name), name.size(), words);
 }
 
-}  // namespace
-
-std::string_view own_queries() { return OwnQueries; }
+std::string masked_scores(bool queries_in_rows) {
+  return with(std::string(Mask), "$PLACE", queries_in_rows ? QueryInRow : QueryInColumn);
+}
 
 namespace {
 
@@ -228,10 +242,10 @@ std::int64_t forward_blocks(const loop::Attention& a, const AttentionBlock& bloc
 }
 
 // Few queries are rows of one block, and few blocks leave parts of the keys to others.
-AttentionBlock forward_block(const loop::Attention& a, DType dtype, const AttentionNeeds& needs,
-                             bool gradient) {
-  const bool tensors = multiplies_with_tensors(dtype, a.pass);
-  AttentionBlock block = attention_block(dtype, tensors, a.batch * a.heads, a.queries, needs);
+AttentionBlock forward_block(const PlanBuilder& builder, const loop::Attention& a,
+                             const AttentionNeeds& needs, bool gradient) {
+  const bool tensors = multiplies_with_tensors(builder.dtype(0), a.pass);
+  AttentionBlock block = attention_block(builder, tensors, a.batch * a.heads, a.queries, needs);
   block.together = a.heads / a.kv_heads * a.queries <= block.rows();
   if (gradient) return block;
   constexpr std::int64_t FewTiles = 4;      // fewer are not worth a block
@@ -265,7 +279,7 @@ void plan_tile_pass(PlanBuilder& builder, const loop::Attention& a, const Attent
   const std::int64_t value_depth = tile_depth(a.value_width);
   const AttentionNeeds needs{
       .sums = value_depth, .own = depth, .other = depth + value_depth, .overlaps = false};
-  const AttentionBlock block = forward_block(a, builder.dtype(0), needs, to.given.has_value());
+  const AttentionBlock block = forward_block(builder, a, needs, to.given.has_value());
   const bool in_parts = block.splits > 1;
   const std::int64_t numbers = a.batch * a.heads * a.queries;
   const std::int64_t part_bytes = block.splits * (a.value_width + 2) * std::int64_t{sizeof(float)};
@@ -279,10 +293,11 @@ void plan_tile_pass(PlanBuilder& builder, const loop::Attention& a, const Attent
   in.insert(in.end(), end.to.begin(), end.to.end());
   builder.launch(
       forward_blocks(a, block) * block.splits, AttentionBlock::threads, in,
-      fmt::format("{}  {}{}", OwnQueries, in_parts ? "" : no_lse,
-                  with(with(with(std::string(ForwardTiles), "$MASK", Mask), "$WEIGH", Weigh),
-                       "$RESULT", end.text)),
-      names, shared_bytes(block, needs));
+      fmt::format(
+          "{}  {}{}", OwnQueries, in_parts ? "" : no_lse,
+          with(with(with(std::string(ForwardTiles), "$MASK", masked_scores(true)), "$WEIGH", Weigh),
+               "$RESULT", end.text)),
+      names, room_of(block, needs));
   if (!in_parts) return;
   const std::vector<Parameter> all = {{parts, DType::F32, "parts"},
                                       {to.out, builder.dtype(0), "out", true},

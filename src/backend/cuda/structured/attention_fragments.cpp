@@ -35,18 +35,30 @@ __device__ inline void begin_copy(void* to, const void* from, bool real) {
 __device__ inline void arrived() {
   asm volatile("cp.async.wait_all;" ::: "memory");
 }
-// Rows [first, first + COUNT) of an array of heads, zero where there are none.
-template <int COUNT, int WIDE, bool WHOLE, class At>
-__device__ inline void begin_rows(S* to, const T* from, int first, int rows, int width, At at) {
-  constexpr int Many = 16 / sizeof(S);
-#pragma unroll 4
-  for (int e = threadIdx.x; e < COUNT * (WIDE / Many); e += THREADS) {
-    const int r = e / (WIDE / Many), d = e % (WIDE / Many) * Many;
+// Rows [first, first + COUNT) of an array, zero where there are none. Row r begins at `from + at(r)`;
+// `step` is how far apart neighbours are, so that all but the first are found by adding to it. A
+// thread has the same part of every row it copies.
+template <int COUNT, int WIDE, bool WHOLE, bool EVEN, class At>
+__device__ inline void begin_rows(S* to, const T* from, int first, int rows, int width, i64 step, At at) {
+  constexpr int Many = 16 / sizeof(S), Parts = WIDE / Many, Rows = THREADS % Parts == 0 ? THREADS / Parts : 0;
+  if (WHOLE && EVEN && Rows > 0) {
+    const int r0 = threadIdx.x / Parts, d = threadIdx.x % Parts * Many;
+    S* const place = to + r0 * (WIDE + PAD) + d;
+    const T* const row = from + at(first + r0) + d;
+#pragma unroll
+    for (int r = 0; r < COUNT; r += Rows) {
+      if (COUNT % Rows != 0 && r0 + r >= COUNT) break;
+      begin_copy<16>(place + r * (WIDE + PAD), row + r * step, first + r0 + r < rows && d < width);
+    }
+    return;
+  }
+  for (int e = threadIdx.x; e < COUNT * Parts; e += THREADS) {
+    const int r = e / Parts, d = e % Parts * Many;
     S* const place = to + r * (WIDE + PAD) + d;
     const bool real = first + r < rows;
     const T* const row = from + at(real ? first + r : 0);
     if (WHOLE) {
-      begin_copy<16>(place, d < width ? row + d : row, real && d < width);
+      begin_copy<16>(place, row + d, real && d < width);
       continue;
     }
 #pragma unroll

@@ -22,8 +22,9 @@ std::string allowed_text(const loop::Attention& a, DType mask) {
 }
 
 std::string place_text(std::string_view name, const loop::HeadStrides& s) {
-  return fmt::format("#define {}(b, s, h) ((b) * {}LL + (s) * {}LL + (h) * {}LL)\n", name, s.batch,
-                     s.position, s.head);
+  return fmt::format(
+      "#define {0}_AT(b, s, h) ((b) * {1}LL + (s) * {2}LL + (h) * {3}LL)\n#define {0}_STEP {2}LL\n",
+      name, s.batch, s.position, s.head);
 }
 
 // Keys that a tile of queries sees, and queries that see a tile of keys: none of the others is
@@ -80,8 +81,8 @@ std::string attention_names(const loop::Attention& a, const AttentionText& t) {
       "#define MASK_AT (b * {}LL + h * {}LL + i * {}LL + j * {}LL)\n#define TILE {}\n",
       held_type(t.sum), stored_type(t.dtype), a.batch, a.heads, a.kv_heads, a.queries,
       t.size_suffix, a.keys, t.size_suffix, a.width, a.value_width, m[0], m[1], m[2], m[3], t.tile);
-  out += place_text("Q_AT", a.q) + place_text("K_AT", a.k) + place_text("V_AT", a.v) +
-         place_text("OUT_AT", a.out);
+  out +=
+      place_text("Q", a.q) + place_text("K", a.k) + place_text("V", a.v) + place_text("OUT", a.out);
   out += fmt::format("#define SCALE {:.17g}\n", a.scale.value);
   out += fmt::format("#define ALLOWED ({})\n", allowed_text(a, t.mask));
   out += fmt::format("__device__ inline H read(const T* at) {{ return {}; }}\n",
@@ -97,8 +98,9 @@ std::string attention_names(const loop::Attention& a, const AttentionText& t) {
   }
   out += "  return r;\n}\n";
   const bool bias = a.mask.kind == MaskKind::Kind::Bias;
-  out += fmt::format("#define BIAS (z += {})\n",
-                     bias ? "H(" + from_stored(t.mask, "mask[MASK_AT]") + ")" : "H(0)");
+  out += fmt::format(
+      "#define BIAS {}\n",
+      bias ? fmt::format("(z += H({}))", from_stored(t.mask, "mask[MASK_AT]")) : "((void)0)");
   return out + bounds_text(a, t.rows) + ranges_text(a);
 }
 

@@ -29,7 +29,7 @@ struct AttentionText {
 
 /// Operands as kernels read them.
 struct AttentionArrays {
-  Place q, k, v, mask, dy, lse;
+  Place q, k, v, mask, dy, lse, mean;
 };
 
 /// Is attention of this type and size computed in tiles?

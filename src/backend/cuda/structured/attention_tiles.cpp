@@ -1,6 +1,7 @@
 #include "backend/cuda/structured/attention_tiles.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -33,12 +34,44 @@ DType mask_type(const PlanBuilder& builder, const loop::Attention& a) {
 constexpr std::int64_t ApartBytes = 16;
 std::int64_t item_bytes(const AttentionBlock& block) { return block.tensors ? 2 : 4; }
 
-bool has_room(const AttentionBlock& block, const AttentionNeeds& needs) {
-  // What every GPU has for a block, and how many numbers a lane can hold beside all else.
-  constexpr std::int64_t MostShared = 96 * 1024;
-  const std::int64_t most_numbers = block.tensors ? 192 : 160;
-  const std::int64_t numbers = block.groups * (needs.scores * block.tile + needs.sums) / 2;
-  return numbers <= most_numbers && shared_bytes(block, needs) <= MostShared;
+// Numbers that a lane holds.
+std::int64_t numbers(const AttentionBlock& block, const AttentionNeeds& needs) {
+  return block.groups * (needs.scores * block.tile + needs.sums) / 2;
+}
+
+std::int64_t shared_bytes(const AttentionBlock& block, const AttentionNeeds& needs) {
+  // Of each row: a head or two of them, what keeps rows apart, and two numbers in f32.
+  constexpr std::int64_t Beside = 2 * ApartBytes + 2 * sizeof(float);
+  const std::int64_t item = item_bytes(block);
+  const std::int64_t weights = block.tensors ? 0 : block.rows() * (block.tile * item + ApartBytes);
+  return block.rows() * (needs.own * item + Beside) +
+         block.copies * block.tile * (needs.other * item + Beside) + weights;
+}
+
+bool has_room(const AttentionBlock& block, const AttentionNeeds& needs, std::int64_t shared) {
+  constexpr std::int64_t Most = 192;  // beside all else
+  return numbers(block, needs) <= Most && shared_bytes(block, needs) <= shared;
+}
+
+// With so much shared memory; nothing where there is no room.
+std::optional<AttentionBlock> largest_block(AttentionBlock block, std::int64_t heads,
+                                            std::int64_t rows, const AttentionNeeds& needs,
+                                            std::int64_t shared) {
+  constexpr std::int64_t Fewest = 132;  // blocks that keep a large GPU busy
+  // The lanes have more to do with a tile than it takes to come.
+  for (const std::int64_t copies : {needs.overlaps && block.tensors ? 2 : 1, 1}) {
+    for (const std::int64_t groups : {2, 1}) {
+      for (const std::int64_t tile : {block.tensors ? 64 : 32, 32, 16}) {
+        block.copies = copies;
+        block.groups = groups;
+        block.tile = tile;
+        const bool few = rows <= block.rows() / 2 || tile_blocks(heads, rows, block) < Fewest;
+        if (tile > needs.tile || (groups > 1 && few)) continue;
+        if (has_room(block, needs, shared)) return block;
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 // The arrays' names for how they are cut, beside what all kernels for attention begin with.
@@ -54,6 +87,8 @@ std::string block_text(const loop::Attention& a, const AttentionBlock& block, DT
       block.groups, AttentionBlock::threads, block.rows(), block.splits, block.together,
       block.copies, tile_depth(a.width), tile_depth(a.value_width), ordered, plain);
   if (a.cap.value != 0) out += fmt::format("#define CAP {:.17g}\n", a.cap.value);
+  // Gradients want what a cap makes of scores: they define it anew.
+  out += "#define KEEP_SLOPE(slope)\n";
   out += "// A weight is 2^(STEEP score - …).\n";
   out += plain ? "#define STEEP float(LOG2E * SCALE)\n" : "#define STEEP 1.0f\n";
   out += fmt::format("#define PAD {}\n", ApartBytes / item_bytes(block));
@@ -76,32 +111,21 @@ std::string block_text(const loop::Attention& a, const AttentionBlock& block, DT
 
 std::int64_t tile_depth(std::int64_t width) { return (width + 15) / 16 * 16; }
 
-std::int64_t shared_bytes(const AttentionBlock& block, const AttentionNeeds& needs) {
-  // Of each row: a head or two of them, what keeps rows apart, and two numbers in f32.
-  constexpr std::int64_t Beside = 2 * ApartBytes + 2 * sizeof(float);
-  const std::int64_t item = item_bytes(block);
-  const std::int64_t weights = block.tensors ? 0 : block.rows() * (block.tile * item + ApartBytes);
-  return block.rows() * (needs.own * item + Beside) +
-         block.copies * block.tile * (needs.other * item + Beside) + weights;
+AttentionBlock attention_block(const PlanBuilder& builder, bool tensors, std::int64_t heads,
+                               std::int64_t rows, const AttentionNeeds& needs) {
+  constexpr std::int64_t Reserved = 1024;  // of each block
+  const std::int64_t most = builder.shared_bytes();
+  const AttentionBlock least{.tensors = tensors, .tile = 16};
+  for (const std::int64_t shared : {(most + Reserved) / 2 - Reserved, most}) {
+    if (const auto block = largest_block(least, heads, rows, needs, shared)) return *block;
+  }
+  return least;
 }
 
-AttentionBlock attention_block(DType dtype, bool tensors, std::int64_t heads, std::int64_t rows,
-                               const AttentionNeeds& needs) {
-  constexpr std::int64_t Fewest = 132;  // blocks that keep a large GPU busy
-  AttentionBlock block{.tensors = tensors && dtype != DType::F32};
-  for (const std::int64_t copies : {needs.overlaps ? 2 : 1, 1}) {
-    for (const std::int64_t groups : {2, 1}) {
-      for (const std::int64_t tile : {64, 32, 16}) {
-        block.copies = copies;
-        block.groups = groups;
-        block.tile = tile;
-        const bool few = rows <= block.rows() / 2 || tile_blocks(heads, rows, block) < Fewest;
-        if (tile > needs.tile || (groups > 1 && few)) continue;
-        if (has_room(block, needs)) return block;
-      }
-    }
-  }
-  return block;
+BlockRoom room_of(const AttentionBlock& block, const AttentionNeeds& needs) {
+  // A third one hides what the others wait for, where it does not cost registers that are used.
+  const bool has_few = block.tensors && numbers(block, needs) <= 128;
+  return {.shared_bytes = shared_bytes(block, needs), .at_once = has_few ? 3 : 1};
 }
 
 std::int64_t tile_blocks(std::int64_t heads, std::int64_t rows, const AttentionBlock& block) {

@@ -35,11 +35,12 @@ struct AttentionNeeds {
   bool overlaps = true;     ///< of two copies of a tile, one may come while the other is used
   std::int64_t tile = 64;   ///< at most
 };
-/// The largest block that there is room for, of no more rows than keep the GPU busy.
-[[nodiscard]] AttentionBlock attention_block(DType dtype, bool tensors, std::int64_t heads,
-                                             std::int64_t rows, const AttentionNeeds& needs);
-/// Dynamic shared memory of it.
-[[nodiscard]] std::int64_t shared_bytes(const AttentionBlock& block, const AttentionNeeds& needs);
+/// The largest block that there is room for, two of them at once if that can be, of no more rows
+/// than keep the GPU busy.
+[[nodiscard]] AttentionBlock attention_block(const PlanBuilder& builder, bool tensors,
+                                             std::int64_t heads, std::int64_t rows,
+                                             const AttentionNeeds& needs);
+[[nodiscard]] BlockRoom room_of(const AttentionBlock& block, const AttentionNeeds& needs);
 
 /// Widths of a head in shared memory: whole sixteens.
 [[nodiscard]] std::int64_t tile_depth(std::int64_t width);
@@ -51,6 +52,11 @@ struct AttentionNeeds {
 [[nodiscard]] std::string attention_fragments(bool tensors);
 /// What kernels whose blocks have queries begin with.
 [[nodiscard]] std::string_view own_queries();
+/// Products `s` become scores, -∞ where a query does not see a key. Rows of it are queries, or
+/// keys.
+[[nodiscard]] std::string masked_scores(bool queries_in_rows);
+/// The text with words in the place of a name, which is in it once.
+[[nodiscard]] std::string with(std::string text, std::string_view name, std::string_view words);
 
 /// q, k, v and the mask.
 [[nodiscard]] std::vector<Parameter> tile_inputs(const PlanBuilder& builder,

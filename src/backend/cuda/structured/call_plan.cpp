@@ -71,7 +71,8 @@ std::optional<CallPlan> plan_call(const Program& program, const CallStep& step,
   std::vector<Type> types;
   for (const BufferView& v : step.operands) types.push_back(v.type);
   if (!serves(step.call, types)) return std::nullopt;
-  PlanBuilder builder(step);
+  PlanBuilder builder(step,
+                      means.gpu != nullptr ? means.gpu->shared_bytes() : PlanBuilder::HopperShared);
   if (device::gives_nothing(program, step)) return std::move(builder.plan);
   std::visit(Planning{builder, program, means}, step.call);
   return std::move(builder.plan);

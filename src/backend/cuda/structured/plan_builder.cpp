@@ -126,7 +126,7 @@ void PlanBuilder::for_each(std::int64_t count, std::span<const Parameter> parame
 
 void PlanBuilder::launch(std::int64_t blocks, std::int32_t threads,
                          std::span<const Parameter> parameters, std::string_view body,
-                         std::string_view before, std::int64_t shared_bytes) {
+                         std::string_view before, BlockRoom room) {
   if (blocks == 0) return;  // of one of several results that is empty
   CallLaunch out;
   std::string list;
@@ -139,14 +139,16 @@ void PlanBuilder::launch(std::int64_t blocks, std::int32_t threads,
     list += fmt::format("{}{}* __restrict__ {}, ", p.written ? "" : "const ", stored_type(p.dtype),
                         p.name);
   }
+  const std::string bounds =
+      room.at_once > 1 ? fmt::format("{}, {}", threads, room.at_once) : fmt::format("{}", threads);
   out.text = {.name = Name,
               .text = with_prelude(fmt::format(
                   "{}\nextern \"C\" __global__ void __launch_bounds__({}) {}({}void* scratch, "
                   "ricci_fault* fault, unsigned origin) {{\n  {}\n}}\n",
-                  before, threads, Name, list, body)),
+                  before, bounds, Name, list, body)),
               .blocks = blocks,
               .threads = threads,
-              .shared_bytes = static_cast<std::int32_t>(shared_bytes),
+              .shared_bytes = static_cast<std::int32_t>(room.shared_bytes),
               .pointers = parameters.size()};
   plan.parts.emplace_back(std::move(out));
 }

@@ -20,9 +20,22 @@ struct Parameter {
   bool written = false;
 };
 
+/// What the blocks of a kernel are given besides registers.
+struct BlockRoom {
+  std::int64_t shared_bytes = 0;  ///< of what the kernel declares as `shared_memory`
+  std::int32_t at_once = 1;       ///< so many blocks are to fit into a multiprocessor's registers
+};
+
 class PlanBuilder {
  public:
-  explicit PlanBuilder(const CallStep& step) : step_(step) {}
+  /// The shared memory that a block of compute capability 9.0 may ask for: what is planned without
+  /// a GPU is planned for that.
+  static constexpr std::int64_t HopperShared = 227 * 1024;
+
+  explicit PlanBuilder(const CallStep& step, std::int64_t shared_bytes = HopperShared)
+      : step_(step), shared_bytes_(shared_bytes) {}
+  /// The most shared memory a block may have.
+  [[nodiscard]] std::int64_t shared_bytes() const { return shared_bytes_; }
 
   [[nodiscard]] const CallStep& step() const { return step_; }
   [[nodiscard]] DType dtype(std::size_t operand) const {
@@ -39,10 +52,9 @@ class PlanBuilder {
   /// A kernel whose threads each take one of `count` items, `i`, and do what `body` says.
   void for_each(std::int64_t count, std::span<const Parameter> parameters, std::string_view body,
                 std::string_view before = {});
-  /// A kernel whose blocks do what `body` says. `before` is what stands before it; `shared_bytes`
-  /// are what it declares as `shared_memory`.
+  /// A kernel whose blocks do what `body` says. `before` is what stands before it.
   void launch(std::int64_t blocks, std::int32_t threads, std::span<const Parameter> parameters,
-              std::string_view body, std::string_view before = {}, std::int64_t shared_bytes = 0);
+              std::string_view body, std::string_view before = {}, BlockRoom room = {});
   void zeros(Place at, std::int64_t bytes);
   void copy(Place to, Place from, std::int64_t bytes);
 
@@ -50,6 +62,7 @@ class PlanBuilder {
 
  private:
   const CallStep& step_;
+  std::int64_t shared_bytes_;
 };
 
 /// The bytes of a result, row-major.
