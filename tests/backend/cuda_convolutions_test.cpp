@@ -1,6 +1,8 @@
 // Convolutions on GPUs and their gradients, on an emulated one against the reference: kernels,
 // strides, dilations, paddings and groups that no tile divides. In a process of its own.
+#include <algorithm>
 #include <cstdlib>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -100,9 +102,11 @@ Graph all_three(const Images& s, DType dtype) {
   return value_and_grad(g, wrt).graph;
 }
 
-std::vector<std::string> call_texts(const Graph& g) {
+// Texts of all kernels that calls are served with.
+std::vector<std::string> call_texts(const Graph& g, bool tf32 = false) {
   const cuda::PlannedProgram planned(
-      std::make_shared<const Program>(make_program(g, {.target = &cuda::target()})), {});
+      std::make_shared<const Program>(make_program(g, {.target = &cuda::target()})),
+      {.tf32 = tf32});
   std::vector<std::string> texts;
   for (const auto& step : planned.steps()) {
     if (!step.plan) continue;
@@ -111,15 +115,45 @@ std::vector<std::string> call_texts(const Graph& g) {
   return texts;
 }
 
+bool use(const Graph& g, const char* what, bool tf32 = false) {
+  return std::ranges::any_of(call_texts(g, tf32), [&](const std::string& text) {
+    return text.find(what) != std::string::npos;
+  });
+}
+
+// f32 is rounded to tf32 only where that is asked for.
+TEST(BackendCudaConvolutions, UseTensorCoresWhereTheyMay) {
+  const Images& many = all_images()[1];
+  EXPECT_TRUE(use(all_three(many, DType::BF16), "mma.sync"));
+  EXPECT_TRUE(use(all_three(many, DType::F16), "mma.sync"));
+  EXPECT_FALSE(use(all_three(many, DType::F32), "mma.sync"));
+  EXPECT_TRUE(use(all_three(many, DType::F32), "mma.sync.aligned.m16n8k8", true));
+  EXPECT_FALSE(use(all_three(many, DType::F64), "mma.sync", true));
+}
+
+TEST(BackendCudaConvolutions, OfAChannelEachHaveNoTiles) {
+  for (const Images& s : all_images()) {
+    const bool depthwise = std::string_view(s.name).starts_with("depthwise");
+    if (depthwise) EXPECT_FALSE(use(all_three(s, DType::F32), "cp.async.wait_group")) << s.name;
+  }
+  EXPECT_TRUE(use(all_three(all_images()[1], DType::F32), "cp.async.wait_group"));
+}
+
+// With RICCI_ALL_CASES those of all dtypes.
 TEST(BackendCudaConvolutions, Compile) {
   if (!cuda::why_no_compiler().empty()) GTEST_SKIP() << cuda::why_no_compiler();
-  for (const Images& s : all_images()) {
-    for (const DType dtype : {DType::F32, DType::BF16, DType::F64}) {
-      for (const std::string& text : call_texts(all_three(s, dtype))) {
-        EXPECT_FALSE(cuda::compile_source(text, "sm_90").empty()) << s.name;
-      }
-      if (std::getenv("RICCI_ALL_CASES") == nullptr) break;
+  const bool all = std::getenv("RICCI_ALL_CASES") != nullptr;
+  const auto expect_code = [](const Graph& g, bool tf32) {
+    for (const std::string& text : call_texts(g, tf32)) {
+      EXPECT_FALSE(cuda::compile_source(text, "sm_90").empty()) << g.name();
     }
+  };
+  for (const Images& s : all_images()) {
+    const bool one = &s == &all_images()[1];
+    expect_code(all_three(s, DType::F32), false);
+    if (all || one) expect_code(all_three(s, DType::F32), true);
+    if (all || one) expect_code(all_three(s, DType::BF16), false);
+    if (all) expect_code(all_three(s, DType::F64), false);
   }
 }
 
@@ -141,15 +175,16 @@ class BackendEmulatedConvolutions : public ::testing::TestWithParam<Images> {
 };
 
 // All but the loss, which only leads to the gradients.
-void expect_as_the_reference(const Images& images, DType dtype) {
+void expect_as_the_reference(const Images& images, DType dtype, bool tf32 = false) {
   const Graph g = all_three(images, dtype);
   const Feeds feeds = random_feeds(g);
-  const std::vector<Tensor> actual = run_on_cuda(g, feeds);
+  const std::vector<Tensor> actual = run_on_cuda(g, feeds, {.tf32_products = tf32});
   const std::vector<Tensor> expected = interpret(g, feeds);
   ASSERT_EQ(actual.size(), expected.size());
   for (std::size_t i = 1; i < expected.size(); ++i) {
     Tolerance t = tolerance(dtype);
     if (dtype == DType::F32) t.absolute *= 64;  // of thousands of products that nearly cancel
+    if (tf32) t = {.relative = 2e-3, .absolute = 0.1};
     EXPECT_TRUE(close(actual[i], expected[i], t)) << name(dtype) << ", output " << i;
   }
 }
@@ -167,6 +202,7 @@ TEST_P(BackendEmulatedConvolutionsOfOthers, AreThoseOfTheReference) {
   for (const DType dtype : {DType::BF16, DType::F16, DType::F64}) {
     expect_as_the_reference(GetParam(), dtype);
   }
+  expect_as_the_reference(GetParam(), DType::F32, true);
 }
 
 INSTANTIATE_TEST_SUITE_P(BackendEmulatedConvolutions, BackendEmulatedConvolutionsOfOthers,

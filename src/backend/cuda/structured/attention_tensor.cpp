@@ -8,6 +8,7 @@
 
 #include "backend/cuda/codegen/expression.h"
 #include "backend/cuda/structured/attention_text.h"
+#include "backend/cuda/structured/tensor_text.h"
 
 namespace ricci::cuda {
 namespace {
@@ -16,21 +17,7 @@ constexpr std::int64_t TensorRows = 64;  // of a block
 constexpr std::int32_t TensorThreads = 128;
 constexpr std::int64_t UnaskedShared = 48 * 1024;  // what a block has without asking
 
-// Fragments are laid out as the PTX manual says of m16n8k16: of a result the lane has the rows
-// lane / 4 and lane / 4 + 8, and of every eight columns lane % 4 * 2 and the one behind.
 constexpr std::string_view TensorCode = R"(
-__device__ inline void multiply_add(float* c, const unsigned* a, unsigned b0, unsigned b1) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." SMALL "." SMALL ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-// Four matrices of eight rows of eight numbers, whose rows the lanes name, each by 16 bytes.
-__device__ inline void load_matrices(unsigned* to, const T* row) {
-  const unsigned at = (unsigned)__cvta_generic_to_shared(row);
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(at) : "memory");
-}
-__device__ inline void load_transposed(unsigned* to, const T* row) {
-  const unsigned at = (unsigned)__cvta_generic_to_shared(row);
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(at) : "memory");
-}
 __device__ inline unsigned both(float x, float y) {
   return unsigned(SMALLER(x).bits) | unsigned(SMALLER(y).bits) << 16;
 }
@@ -459,7 +446,8 @@ void plan_tensor_forward(PlanBuilder& builder, const loop::Attention& a,
   in.push_back({result(has_lse ? 1 : 0), lse, "lse", true});
   std::string names = tensor_names(builder, a, arrays, tensor_tile(a, 1, 0));
   names += stored_as("STORED_LSE", lse);
-  names += TensorCode;
+  names += SmallTensorText;
+  names += TensorCode.substr(1);
   std::string code(OwnQueries);
   // Without a second result its pointer is that of the first.
   if (!has_lse) code += "  lse = nullptr;\n";
@@ -476,7 +464,8 @@ void plan_tensor_backward(PlanBuilder& builder, const loop::Attention& a,
   std::string names = tensor_names(builder, a, arrays, tensor_tile(a, 1, 1));
   names +=
       fmt::format("#define DY_WHOLE {}\n", reads_whole(step, 3, arrays.dy, a.out, a.value_width));
-  names += TensorCode;
+  names += SmallTensorText;
+  names += TensorCode.substr(1);
   std::vector<Parameter> in = tensor_inputs(builder, a, arrays);
   in.push_back({arrays.dy, builder.dtype(3), "dy"});
   std::vector<Parameter> first = in;

@@ -62,7 +62,7 @@ void PlanBuilder::for_each(std::int64_t count, std::span<const Parameter> parame
 
 void PlanBuilder::launch(std::int64_t blocks, std::int32_t threads,
                          std::span<const Parameter> parameters, std::string_view body,
-                         std::string_view before) {
+                         std::string_view before, std::int64_t shared_bytes) {
   if (blocks == 0) return;  // of one of several results that is empty
   CallLaunch out;
   std::string list;
@@ -82,6 +82,7 @@ void PlanBuilder::launch(std::int64_t blocks, std::int32_t threads,
                   before, threads, Name, list, body)),
               .blocks = blocks,
               .threads = threads,
+              .shared_bytes = static_cast<std::int32_t>(shared_bytes),
               .pointers = parameters.size()};
   plan.parts.emplace_back(std::move(out));
 }

@@ -36,9 +36,10 @@ class PlanBuilder {
   /// A kernel whose threads each take one of `count` items, `i`, and do what `body` says.
   void for_each(std::int64_t count, std::span<const Parameter> parameters, std::string_view body,
                 std::string_view before = {});
-  /// A kernel whose blocks do what `body` says. `before` is what stands before it.
+  /// A kernel whose blocks do what `body` says. `before` is what stands before it; `shared_bytes`
+  /// of `shared_memory` are beside what the body declares.
   void launch(std::int64_t blocks, std::int32_t threads, std::span<const Parameter> parameters,
-              std::string_view body, std::string_view before = {});
+              std::string_view body, std::string_view before = {}, std::int64_t shared_bytes = 0);
   void zeros(Place at, std::int64_t bytes);
   void copy(Place to, Place from, std::int64_t bytes);
 
