@@ -7,6 +7,7 @@
 #include "backend/cuda/structured/convolution_geometry.h"
 #include "backend/cuda/structured/implicit_product.h"
 #include "backend/cuda/structured/roles.h"
+#include "backend/cuda/structured/tensor_text.h"
 
 namespace ricci::cuda {
 namespace {
@@ -29,6 +30,7 @@ std::int64_t depth_tiles(const Gathering& g) {
 // The weights in the order of the products, [z][depth][rows], and zeros where there are none.
 Place packed_weights(PlanBuilder& builder, const Gathering& g, const ImplicitProduct& p,
                      const std::string& constants) {
+  const bool rounded = p.sizes.multiply == Multiply::Tf32;
   const std::int64_t wide = tiles_over(p.sizes.rows, p.split.tile.rows) * p.split.tile.rows;
   const std::int64_t count = p.sizes.matrices * p.sizes.depth_tiles * TileDepth * wide;
   const Place to = builder.reserve(count * size_of(g.dtype));
@@ -40,9 +42,12 @@ Place packed_weights(PlanBuilder& builder, const Gathering& g, const ImplicitPro
   const I u = down.first + tap / TAPS_X * UNIT_Y, v = across.first + tap % TAPS_X * UNIT_X;
   const bool real = m < RESULTS && channel < CHANNELS && tap / TAPS_X < down.count && tap % TAPS_X < across.count;
   const i64 filter = {3};
-  packed[i] = real ? w[(filter * KERNEL_Y + u) * KERNEL_X + v] : T{{0}};)",
-      wide, p.sizes.depth_tiles, gather_taps(g), gather_filter(g));
-  builder.for_each(count, parameters, body, constants);
+  const T weight = real ? w[(filter * KERNEL_Y + u) * KERNEL_X + v] : T{{0}};
+  packed[i] = {4};)",
+      wide, p.sizes.depth_tiles, gather_taps(g), gather_filter(g),
+      rounded ? "__uint_as_float(as_tf32(weight))" : "weight");
+  const std::string tools(rounded ? Tf32TensorText.substr(1) : std::string_view());
+  builder.for_each(count, parameters, body, constants + tools);
   return to;
 }
 
@@ -148,7 +153,8 @@ void plan_gathering(PlanBuilder& builder, const loop::Convolution& convolution,
                               .depth_tiles = depth_tiles(g),
                               .row_padding = multiply == Multiply::Fused ? 0 : 8},
                     .narrow = is_narrow(convolution),
-                    .columns_adjoin = g.classes() == 1 && g.y.grid * g.x.grid % 4 == 0};
+                    .columns_adjoin = g.classes() == 1 && g.y.grid * g.x.grid % 4 == 0,
+                    .left_is_rounded = true};
   p.split = choose_split(p.sizes, fits_gathering);
   if (direct_cycles(g) < p.split.cycles) return plan_direct_gathering(builder, g, p.narrow);
   const ProductTile& tile = p.split.tile;

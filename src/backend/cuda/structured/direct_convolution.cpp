@@ -70,7 +70,8 @@ double direct_cycles(const loop::Convolution& g) {
   if (taps > MostTaps) return std::numeric_limits<double>::infinity();
   const double filters = static_cast<double>(g.channels_out * (g.channels_in / g.groups));
   const double places = static_cast<double>(g.images * area(g.size_out));
-  return filters * (places * (30 + 7 * static_cast<double>(taps)) + 4000) / LanesACycle;
+  const double of_a_place = 40 + 10 * static_cast<double>(taps);
+  return filters * (places + 256) * of_a_place / LanesACycle;
 }
 
 // A block has a part of the places and all taps of one filter.

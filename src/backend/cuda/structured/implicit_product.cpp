@@ -100,45 +100,35 @@ constexpr std::string_view TensorSums = R"(float sum[WARP_M / 16][WARP_N / 8][4]
 #pragma unroll
       for (int c = 0; c < 4; ++c) sum[i][j][c] = 0;)";
 
-// A lane's rows of the fragments, lane / 4 of each, are four neighbours of every 32 of the tile,
-// and so are its columns of the right ones: it reads four at a time, and the order of the products'
-// rows and columns in fragments does not matter as long as results are stored where they belong.
+// The two rows that a lane has of a left fragment are neighbours in the tile: they come with one
+// read into the registers where they are needed.
 constexpr MultiplyText Tf32Text = {
-    .own = R"(const int own_m = warp_m + lane / 4 * 4, own_n = warp_n + lane % 4 * 8;)",
+    .own = R"(const int own_m = warp_m + lane / 4 * 2, own_n = warp_n + lane % 4 * 2;)",
     .sums = TensorSums,
     .code = R"(
 #pragma unroll
       for (int k = 0; k < 16; k += 8) {
-        unsigned x[2][WARP_M / 8], y[2][WARP_N / 8];
+        unsigned y[WARP_N / 8][2];
 #pragma unroll
-        for (int h = 0; h < 2; ++h) {
-          const int row = k + lane % 4 + 4 * h;
+        for (int j = 0; j < WARP_N / 8; ++j)
 #pragma unroll
-          for (int g = 0; g < WARP_M / 32; ++g) {
-            const Pack<T, 4> four = *(const Pack<T, 4>*)(left + row * LEFT + own_m + 32 * g);
-#pragma unroll
-            for (int e = 0; e < 4; ++e) x[h][4 * g + e] = as_tf32(four.at[e]);
-          }
-#pragma unroll
-          for (int g = 0; g < WARP_N / 32; ++g) {
-            const Pack<T, 4> four = *(const Pack<T, 4>*)(right + row * RIGHT + warp_n + lane / 4 * 4 + 32 * g);
-#pragma unroll
-            for (int e = 0; e < 4; ++e) y[h][4 * g + e] = as_tf32(four.at[e]);
-          }
-        }
+          for (int h = 0; h < 2; ++h)
+            y[j][h] = as_tf32(right[(k + lane % 4 + 4 * h) * RIGHT + warp_n + lane / 4 + j * 8]);
 #pragma unroll
         for (int i = 0; i < WARP_M / 16; ++i) {
-          const unsigned own[4] = {x[0][2 * i], x[0][2 * i + 1], x[1][2 * i], x[1][2 * i + 1]};
+          const T* const row = left + (k + lane % 4) * LEFT + own_m + i * 16;
+          const Pack<T, 2> low = *(const Pack<T, 2>*)row, high = *(const Pack<T, 2>*)(row + 4 * LEFT);
+          const unsigned own[4] = {left_bits(low.at[0]), left_bits(low.at[1]), left_bits(high.at[0]), left_bits(high.at[1])};
 #pragma unroll
-          for (int j = 0; j < WARP_N / 8; ++j) multiply_add(sum[i][j], own, y[0][j], y[1][j]);
+          for (int j = 0; j < WARP_N / 8; ++j) multiply_add(sum[i][j], own, y[j][0], y[j][1]);
         }
       })",
     .rows = "WARP_M / 8",
-    .row = "i / 4 * 32 + i % 4",
-    .groups = "WARP_N / 16",
-    .column = "g / 2 * 32 + g % 2 * 4",
-    .wide = "4",
-    .value = "sum[i / 2][g / 2 * 4 + j][i % 2 * 2 + g % 2]",
+    .row = "i / 2 * 16 + i % 2",
+    .groups = "WARP_N / 8",
+    .column = "g * 8",
+    .wide = "2",
+    .value = "sum[i / 2][g][i % 2 * 2 + j]",
 };
 
 constexpr MultiplyText SmallText = {
@@ -295,7 +285,11 @@ std::string constants_of(const ImplicitProduct& p) {
   } else {
     out += fmt::format("#define ELEMENT \"{}\"\n{}", size_of(s.dtype), CopyElement.substr(1));
   }
-  if (s.multiply == Multiply::Tf32) out += Tf32TensorText.substr(1);
+  if (s.multiply == Multiply::Tf32) {
+    out += Tf32TensorText.substr(1);
+    out += fmt::format("__device__ inline unsigned left_bits(float x) {{ return {}; }}\n",
+                       p.left_is_rounded ? "__float_as_uint(x)" : "as_tf32(x)");
+  }
   if (s.multiply == Multiply::Small) {
     out += fmt::format("#define SMALL \"{}\"\n{}", stored_type(s.dtype), SmallTensorText.substr(1));
   }

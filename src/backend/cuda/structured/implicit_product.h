@@ -17,6 +17,7 @@ struct ImplicitProduct {
   bool narrow = true;  ///< an int has room for every place
   /// Four neighbouring columns, of which the first is a multiple of four, adjoin in the result.
   bool columns_adjoin = false;
+  bool left_is_rounded = false;  ///< to tf32, where it has to be
 };
 
 /// Code: constants and functions; what a thread finds out before it begins; what copies tile `t` to

@@ -42,21 +42,22 @@ constexpr auto FusedTiles = std::to_array<Candidate>({
     {{.rows = 16, .columns = 32, .own_rows = 4, .own_columns = 4, .slices = 4}, 0.35},
 });
 
-// A warp's tile is of whole blocks of 32 by 32.
+// High tiles of warps, since what is on the left is often rounded already.
 constexpr auto TensorTiles = std::to_array<Candidate>({
     {{.rows = 128, .columns = 128, .own_columns = 16, .lanes_down = 8}, 1},
-    {{.rows = 128, .columns = 128}, 0.9},
+    {{.rows = 128, .columns = 128, .lanes_down = 8}, 0.95},
     {{.rows = 64, .columns = 256, .own_columns = 16, .lanes_down = 8}, 0.95},
     {{.rows = 64, .columns = 128, .own_columns = 16, .lanes_down = 8}, 0.9},
-    {{.rows = 64, .columns = 128}, 0.85},
-    {{.rows = 128, .columns = 64}, 0.85},
+    {{.rows = 64, .columns = 128, .lanes_down = 8}, 0.85},
+    {{.rows = 128, .columns = 64, .lanes_down = 8}, 0.85},
     {{.rows = 128, .columns = 96, .lanes_down = 8}, 0.85},
     {{.rows = 64, .columns = 96, .lanes_down = 8}, 0.8},
-    {{.rows = 64, .columns = 64}, 0.75},
+    {{.rows = 64, .columns = 64, .lanes_down = 8}, 0.75},
     {{.rows = 32, .columns = 256}, 0.75},
     {{.rows = 32, .columns = 128}, 0.7},
     {{.rows = 64, .columns = 32, .lanes_down = 8}, 0.6},
     {{.rows = 32, .columns = 32, .own_rows = 4, .lanes_down = 8}, 0.4},
+    {{.rows = 16, .columns = 256, .own_rows = 4}, 0.5},
 });
 
 std::span<const Candidate> candidates(Multiply multiply) {
