@@ -51,6 +51,16 @@ inline std::string as_host_code(std::string text) {
       text,
       R"(asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(at), "l"(from) : "memory");)",
       "host_copy_async(to, from, 16, true);");
+  replace_all(
+      text,
+      R"(asm("{ .reg .pred real; setp.ne.u32 real, %2, 0; mov.b16 %0, 0; @real ld.global.nc.u16 %0, [%1]; }" : "=h"(x.bits) : "l"(from), "r"((unsigned)real));)",
+      "x.bits = 0; if (real) x = *from;");
+  replace_all(text, R"(asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));)",
+              "y = host_to_tf32(x);");
+  replace_all(
+      text,
+      R"(asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));)",
+      "host_multiply_add_tf32(c, a, b0, b1);");
   for (const char* held : {"+r", "+l"}) {
     replace_all(text, std::string("asm volatile(\"\" : \"") + held + "\"(x));", "");
   }

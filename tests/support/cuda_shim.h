@@ -190,7 +190,8 @@ static inline unsigned atomicCAS(unsigned* at, unsigned expected, unsigned value
 }
 
 // Tensor cores, as the PTX manual lays out the fragments of a warp's lanes: mma.m16n8k16 of small
-// floats with sums in f32, and ldmatrix.x4, whose rows of 16 bytes have to be aligned.
+// floats and mma.m16n8k8 of tf32 with sums in f32, and ldmatrix.x4, whose rows of 16 bytes have to
+// be aligned.
 namespace fragments {
 static unsigned factors[fibers::Most][6];
 static const void* rows[fibers::Most];
@@ -218,6 +219,31 @@ static inline void host_multiply_add(float* c, const unsigned* a, unsigned b0, u
       const unsigned other = fragments::factors[warp + b_lane][4 + k / 8];
       sum += (double)as_small(fragments::half_of(pair, int(k % 2))) *
              (double)as_small(fragments::half_of(other, int(k % 2)));
+    }
+    c[e] = (float)sum;
+  }
+  fibers::wait_for_team(0xffffffffu);
+}
+// mma.m16n8k8 of tf32: of numbers of 32 bits the lowest 13 do not count.
+static inline void host_multiply_add_tf32(float* c, const unsigned* a, unsigned b0, unsigned b1) {
+  const unsigned me = threadIdx.x, warp = me / 32 * 32, lane = me % 32;
+  unsigned* own = fragments::factors[me];
+  for (int r = 0; r < 4; ++r) own[r] = a[r];
+  own[4] = b0;
+  own[5] = b1;
+  fibers::wait_for_team(0xffffffffu);
+  const auto number = [](unsigned bits) {
+    bits &= ~0x1fffu;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return (double)x;
+  };
+  for (int e = 0; e < 4; ++e) {
+    const unsigned row = lane / 4 + unsigned(e) / 2 * 8, column = lane % 4 * 2 + unsigned(e) % 2;
+    double sum = c[e];
+    for (unsigned k = 0; k < 8; ++k) {
+      sum += number(fragments::factors[warp + row % 8 * 4 + k % 4][row / 8 + k / 4 * 2]) *
+             number(fragments::factors[warp + column * 4 + k % 4][4 + k / 4]);
     }
     c[e] = (float)sum;
   }
@@ -286,6 +312,12 @@ static inline float __uint_as_float(unsigned x) { return same_bits<float>(x); }
 static inline unsigned __float_as_uint(float x) { return same_bits<unsigned>(x); }
 static inline long long __double_as_longlong(double x) { return same_bits<long long>(x); }
 static inline double __longlong_as_double(long long x) { return same_bits<double>(x); }
+// To the nearest, ties away from zero.
+static inline unsigned host_to_tf32(float x) {
+  const unsigned bits = __float_as_uint(x);
+  if ((bits & 0x7f800000u) == 0x7f800000u) return bits;
+  return (bits + 0x1000u) & ~0x1fffu;
+}
 static inline float host_f16(unsigned short x) { return float(same_bits<_Float16>(x)); }
 static inline unsigned short host_to_f16(float x) { return same_bits<unsigned short>(_Float16(x)); }
 static inline unsigned short host_to_bf16(float x) {

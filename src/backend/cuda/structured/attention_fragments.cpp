@@ -7,6 +7,7 @@
 // result the lane has the rows lane / 4 and lane / 4 + 8, and of every eight columns lane % 4 * 2
 // and the one behind. So sums of a product are, once rounded, a factor of the next.
 #include "backend/cuda/structured/attention_tiles.h"
+#include "backend/cuda/structured/tensor_text.h"
 
 namespace ricci::cuda {
 namespace {
@@ -136,18 +137,6 @@ __device__ inline float bent_score(float r, float& slope) {
 
 constexpr std::string_view Tensors = R"(
 typedef unsigned Factors[GROUPS][TILE / 16][4];
-__device__ inline void multiply_add(float* c, const unsigned* a, unsigned b0, unsigned b1) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." SMALL "." SMALL ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-// Four matrices of eight rows of eight numbers, whose rows the lanes name, each by 16 bytes.
-__device__ inline void load_matrices(unsigned* to, const S* row) {
-  const unsigned at = (unsigned)__cvta_generic_to_shared(row);
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(at) : "memory");
-}
-__device__ inline void load_transposed(unsigned* to, const S* row) {
-  const unsigned at = (unsigned)__cvta_generic_to_shared(row);
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(at) : "memory");
-}
 __device__ inline unsigned both(float x, float y) {
   unsigned pair;
   asm("cvt.rn." SMALL "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(y), "f"(x));
@@ -280,7 +269,8 @@ __device__ inline void add_rows(float (&sums)[GROUPS][WIDE / 8][4], const Scores
 }  // namespace
 
 std::string attention_fragments(bool tensors) {
-  return std::string(Common) + std::string(tensors ? Tensors : Lanes);
+  if (!tensors) return std::string(Common) + std::string(Lanes);
+  return std::string(Common) + std::string(SmallTensorText) + std::string(Tensors);
 }
 
 }  // namespace ricci::cuda

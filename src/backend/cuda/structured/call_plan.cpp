@@ -46,7 +46,7 @@ struct Planning {
   const Means& means;
 
   void operator()(const loop::MatrixProduct& r) const { plan_product(builder, program, r, means); }
-  void operator()(const loop::Convolution& r) const { plan_convolution(builder, r); }
+  void operator()(const loop::Convolution& r) const { plan_convolution(builder, r, means); }
   void operator()(const loop::Pooling& r) const { plan_pooling(builder, r); }
   void operator()(const loop::Attention& r) const { plan_attention(builder, r); }
   void operator()(const loop::Gather& r) const { plan_gather(builder, r); }

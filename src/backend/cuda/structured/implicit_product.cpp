@@ -1,38 +1,29 @@
 #include "backend/cuda/structured/implicit_product.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
-#include "ricci/support/error.h"
-
 #include "backend/cuda/codegen/expression.h"
 #include "backend/cuda/structured/sums_text.h"
+#include "backend/cuda/structured/tensor_text.h"
 
 namespace ricci::cuda {
 namespace {
 
-constexpr std::int64_t SharedBytes = 48 * 1024;  // what a block has without asking
-constexpr std::int64_t MostStages = 4;
-constexpr double Multiprocessors = 132;
-
-// Elements of four bytes and more are copied behind the threads' backs, or are zero; several
-// neighbours at a time where the caller knows that 16 bytes lie together.
-constexpr std::string_view AsyncCopies = R"(
+// Elements of four bytes and more are copied behind the threads' backs, or are zero; whole ones are
+// of 16 bytes.
+constexpr std::string_view CopyElement = R"(
 __device__ inline void copy_element(T* to, const T* from, bool real) {
   const unsigned at = (unsigned)__cvta_generic_to_shared(to);
   asm volatile("{ .reg .pred none; setp.eq.u32 none, %2, 0; cp.async.ca.shared.global [%0], [%1], " ELEMENT ", none; }" :: "r"(at), "l"(from), "r"((unsigned)real) : "memory");
 }
 )";
-constexpr std::string_view PlainCopies = R"(
-__device__ inline void copy_element(T* to, const T* from, bool real) {
+constexpr std::string_view FetchElement = R"(
+__device__ inline T fetch(const T* from, bool real) {
   T x;
-  x.bits = 0;
-  if (real) x = *from;
-  *to = x;
+  asm("{ .reg .pred real; setp.ne.u32 real, %2, 0; mov.b16 %0, 0; @real ld.global.nc.u16 %0, [%1]; }" : "=h"(x.bits) : "l"(from), "r"((unsigned)real));
+  return x;
 }
 )";
 constexpr std::string_view WholeCopies = R"(
@@ -55,31 +46,134 @@ __device__ inline void await_copies() {
 }
 )";
 
-// Of the sixteen rows of both factors a lane reads four neighbours at a time.
-constexpr std::string_view MultiplyAdd = R"(
+// How a warp multiplies sixteen rows of both factors, and which results a lane has then: VALUE in
+// row ROW(i) and in column j < WIDE behind COLUMN(g), from (own_m, own_n) on.
+struct MultiplyText {
+  std::string_view own;
+  std::string_view sums;
+  std::string_view code;
+  std::string_view rows;
+  std::string_view row;
+  std::string_view groups;
+  std::string_view column;
+  std::string_view wide;
+  std::string_view value;
+};
+
+// Four neighbours are read at a time.
+constexpr MultiplyText FusedText = {
+    .own = R"(const int own_m = warp_m + lane / LANES_N * 4, own_n = warp_n + lane % LANES_N * 4;)",
+    .sums = R"(H sum[OWN_M][OWN_N];
 #pragma unroll
-    for (int k = 0; k < 16 / SLICES; ++k) {
-      const int row = slice * (16 / SLICES) + k;
-      Pack<T, 4> x[OWN_M / 4], y[OWN_N / 4];
+  for (int i = 0; i < OWN_M; ++i)
 #pragma unroll
-      for (int g = 0; g < OWN_M / 4; ++g)
-        x[g] = *(const Pack<T, 4>*)(left + row * LEFT + own_m + g * (LANES_M * 4));
+    for (int j = 0; j < OWN_N; ++j) sum[i][j] = 0;)",
+    .code = R"(
 #pragma unroll
-      for (int g = 0; g < OWN_N / 4; ++g)
-        y[g] = *(const Pack<T, 4>*)(right + row * RIGHT + own_n + g * (LANES_N * 4));
+      for (int k = 0; k < 16 / SLICES; ++k) {
+        const int row = slice * (16 / SLICES) + k;
+        Pack<T, 4> x[OWN_M / 4], y[OWN_N / 4];
 #pragma unroll
-      for (int i = 0; i < OWN_M; ++i)
+        for (int g = 0; g < OWN_M / 4; ++g)
+          x[g] = *(const Pack<T, 4>*)(left + row * LEFT + own_m + g * (LANES_M * 4));
 #pragma unroll
-        for (int j = 0; j < OWN_N; ++j) sum[i][j] = NEXT;
-    })";
+        for (int g = 0; g < OWN_N / 4; ++g)
+          y[g] = *(const Pack<T, 4>*)(right + row * RIGHT + own_n + g * (LANES_N * 4));
+#pragma unroll
+        for (int i = 0; i < OWN_M; ++i)
+#pragma unroll
+          for (int j = 0; j < OWN_N; ++j) sum[i][j] = NEXT;
+      })",
+    .rows = "OWN_M",
+    .row = "i / 4 * (LANES_M * 4) + i % 4",
+    .groups = "OWN_N / 4",
+    .column = "g * (LANES_N * 4)",
+    .wide = "4",
+    .value = "sum[i][4 * g + j]",
+};
+
+constexpr std::string_view TensorSums = R"(float sum[WARP_M / 16][WARP_N / 8][4];
+#pragma unroll
+  for (int i = 0; i < WARP_M / 16; ++i)
+#pragma unroll
+    for (int j = 0; j < WARP_N / 8; ++j)
+#pragma unroll
+      for (int c = 0; c < 4; ++c) sum[i][j][c] = 0;)";
+
+// The two rows that a lane has of a left fragment are neighbours in the tile: they come with one
+// read into the registers where they are needed.
+constexpr MultiplyText Tf32Text = {
+    .own = R"(const int own_m = warp_m + lane / 4 * 2, own_n = warp_n + lane % 4 * 2;)",
+    .sums = TensorSums,
+    .code = R"(
+#pragma unroll
+      for (int k = 0; k < 16; k += 8) {
+        unsigned y[WARP_N / 8][2];
+#pragma unroll
+        for (int j = 0; j < WARP_N / 8; ++j)
+#pragma unroll
+          for (int h = 0; h < 2; ++h)
+            y[j][h] = as_tf32(right[(k + lane % 4 + 4 * h) * RIGHT + warp_n + lane / 4 + j * 8]);
+#pragma unroll
+        for (int i = 0; i < WARP_M / 16; ++i) {
+          const T* const row = left + (k + lane % 4) * LEFT + own_m + i * 16;
+          const Pack<T, 2> low = *(const Pack<T, 2>*)row, high = *(const Pack<T, 2>*)(row + 4 * LEFT);
+          const unsigned own[4] = {left_bits(low.at[0]), left_bits(low.at[1]), left_bits(high.at[0]), left_bits(high.at[1])};
+#pragma unroll
+          for (int j = 0; j < WARP_N / 8; ++j) multiply_add(sum[i][j], own, y[j][0], y[j][1]);
+        }
+      })",
+    .rows = "WARP_M / 8",
+    .row = "i / 2 * 16 + i % 2",
+    .groups = "WARP_N / 8",
+    .column = "g * 8",
+    .wide = "2",
+    .value = "sum[i / 2][g][i % 2 * 2 + j]",
+};
+
+constexpr MultiplyText SmallText = {
+    .own = R"(const int own_m = warp_m + lane / 4, own_n = warp_n + lane % 4 * 2;)",
+    .sums = TensorSums,
+    .code = R"(
+      unsigned y[WARP_N / 8][2];
+#pragma unroll
+      for (int j = 0; j < WARP_N / 8; j += 2) {
+        unsigned two[4];
+        load_transposed(two, right + lane % 16 * RIGHT + warp_n + j * 8 + lane / 16 * 8);
+        y[j][0] = two[0];
+        y[j][1] = two[1];
+        y[j + 1][0] = two[2];
+        y[j + 1][1] = two[3];
+      }
+#pragma unroll
+      for (int i = 0; i < WARP_M / 16; ++i) {
+        unsigned own[4];
+        load_transposed(own, left + (lane / 16 * 8 + lane % 8) * LEFT + warp_m + i * 16 + lane / 8 % 2 * 8);
+#pragma unroll
+        for (int j = 0; j < WARP_N / 8; ++j) multiply_add(sum[i][j], own, y[j][0], y[j][1]);
+      })",
+    .rows = "WARP_M / 8",
+    .row = "i * 8",
+    .groups = "WARP_N / 8",
+    .column = "g * 8",
+    .wide = "2",
+    .value = "sum[i / 2][g][i % 2 * 2 + j]",
+};
+
+const MultiplyText& text_of(Multiply multiply) {
+  if (multiply == Multiply::Tf32) return Tf32Text;
+  return multiply == Multiply::Small ? SmallText : FusedText;
+}
 
 // A trip copies the tile that comes STAGES - 1 trips later and multiplies its own; the first trips
 // only copy.
-constexpr std::string_view TileCode = R"(__shared__ Pack<T, VECTOR> room[ROOM / VECTOR];
+constexpr std::string_view TileCode =
+    R"(extern __shared__ __align__(16) unsigned char shared_memory[];
+  T* const room = (T*)shared_memory;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % (WARPS_M * WARPS_N);
   const int slice = threadIdx.x / 32 / (WARPS_M * WARPS_N);
-  const int own_m = warp / WARPS_N * (LANES_M * OWN_M) + lane / LANES_N * 4;
-  const int own_n = warp % WARPS_N * (LANES_N * OWN_N) + lane % LANES_N * 4;
+  const int warp_m = warp / WARPS_N * WARP_M, warp_n = warp % WARPS_N * WARP_N;
+  OWN
   i64 rest = blockIdx.x;
   const I m0 = I(rest % TILES_M) * BM;
   rest /= TILES_M;
@@ -88,11 +182,7 @@ constexpr std::string_view TileCode = R"(__shared__ Pack<T, VECTOR> room[ROOM / 
   const I part = I(rest % PARTS), z = I(rest / PARTS);
   const I first = part * PART, last = first + PART < TILES ? first + PART : TILES;
   BEGIN
-  H sum[OWN_M][OWN_N];
-#pragma unroll
-  for (int i = 0; i < OWN_M; ++i)
-#pragma unroll
-    for (int j = 0; j < OWN_N; ++j) sum[i][j] = 0;
+  SUMS
   int filled = 0, used = 0;
 #pragma unroll 1
   for (I trip = first - (STAGES - 1); trip < last; ++trip) {
@@ -101,33 +191,42 @@ constexpr std::string_view TileCode = R"(__shared__ Pack<T, VECTOR> room[ROOM / 
       __syncthreads();
     }
     const I t = trip + (STAGES - 1);
+    FETCHED
     if (t < last) {
-      T* const left = room[0].at + filled * STAGE;
+      T* const left = room + filled * STAGE;
       T* const right = left + 16 * LEFT;
       LOAD
     }
     end_copies();
+    if (trip >= first) {
+      const T* const left = room + used * STAGE;
+      const T* const right = left + 16 * LEFT;
+      MULTIPLY
+      used = used + 1 == STAGES ? 0 : used + 1;
+    }
+    PUT
     filled = filled + 1 == STAGES ? 0 : filled + 1;
-    if (trip < first) continue;
-    const T* const left = room[0].at + used * STAGE;
-    const T* const right = left + 16 * LEFT;
-    MULTIPLY
-    used = used + 1 == STAGES ? 0 : used + 1;
   }
-  SLICE_SUMS
+  SLICES_MEET
 #pragma unroll
-  for (int i = 0; i < OWN_M; ++i) {
-    const I m = m0 + own_m + i / 4 * (LANES_M * 4) + i % 4;
+  for (int i = 0; i < ROWS; ++i) {
+    const I m = m0 + own_m + ROW;
     if (m >= M) continue;
 #pragma unroll
-    for (int g = 0; g < OWN_N / 4; ++g) {
-      const I first_n = n0 + own_n + g * (LANES_N * 4);
+    for (int g = 0; g < GROUPS; ++g) {
+      const I first_n = n0 + own_n + COLUMN;
       STORE
     }
   })";
 
+constexpr std::string_view PutCode = R"(if (t < last) {
+      T* const left = room + filled * STAGE;
+      T* const right = left + 16 * LEFT;
+      PUT
+    })";
+
 // The sums of the slices meet in order in what was the room of the factors.
-constexpr std::string_view SliceSums = R"(H* const others = (H*)room;
+constexpr std::string_view SlicesMeet = R"(H* const others = (H*)shared_memory;
   const int me = threadIdx.x % (THREADS / SLICES);
   __syncthreads();
   if (slice > 0) {
@@ -139,89 +238,23 @@ constexpr std::string_view SliceSums = R"(H* const others = (H*)room;
   if (slice > 0) return;
 #pragma unroll
   for (int e = 0; e < OWN_M * OWN_N; ++e)
+#pragma unroll
     for (int s = 0; s < SLICES - 1; ++s)
       sum[e / OWN_N][e % OWN_N] += others[(s * OWN_M * OWN_N + e) * (THREADS / SLICES) + me];)";
 
-constexpr std::string_view StoreFour = R"(const I n = first_n;
+constexpr std::string_view StoreTogether = R"(const I n = first_n;
       if (n < N && (REAL)) {
-        Pack<C, 4> four;
+        Pack<C, WIDE> wide;
 #pragma unroll
-        for (int j = 0; j < 4; ++j) four.at[j] = STORED;
-        *(Pack<C, 4>*)(c + (PLACE)) = four;
+        for (int j = 0; j < WIDE; ++j) wide.at[j] = STORED;
+        *(Pack<C, WIDE>*)(c + (PLACE)) = wide;
       })";
 constexpr std::string_view StoreEach = R"(
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
+      for (int j = 0; j < WIDE; ++j) {
         const I n = first_n + j;
         if (n < N && (REAL)) c[PLACE] = STORED;
       })";
-
-std::int64_t tiles_over(std::int64_t size, std::int64_t tile) { return (size + tile - 1) / tile; }
-
-std::int64_t stage_elements(const ImplicitProduct& p) {
-  return TileDepth * (p.tile.rows + p.tile.columns + 2 * p.row_padding);
-}
-// Also of what slices leave for each other.
-std::int64_t room_elements(const ImplicitProduct& p, std::int64_t stages) {
-  const std::int64_t left = (p.tile.slices - 1) * p.tile.rows * p.tile.columns *
-                            size_of(summed_in(p.dtype)) / size_of(p.dtype);
-  return std::max(stages * stage_elements(p), left);
-}
-std::int64_t stages_of(const ImplicitProduct& p) {
-  return std::min(SharedBytes / (stage_elements(p) * size_of(p.dtype)), MostStages);
-}
-
-// What tiles can be; how near they come to the pace of products alone.
-struct Candidate {
-  ProductTile tile;
-  double pace = 1;
-};
-constexpr auto Candidates = std::to_array<Candidate>({
-    {{.rows = 128, .columns = 128}, 0.9},
-    {{.rows = 64, .columns = 128}, 0.9},
-    {{.rows = 64, .columns = 128, .slices = 2}, 0.88},
-    {{.rows = 128, .columns = 64}, 0.9},
-    {{.rows = 128, .columns = 64, .slices = 2}, 0.88},
-    {{.rows = 128, .columns = 96, .own_columns = 12, .lanes_down = 8}, 0.9},
-    {{.rows = 64, .columns = 96, .own_columns = 12, .lanes_down = 8}, 0.88},
-    {{.rows = 64, .columns = 96, .own_columns = 12, .lanes_down = 8, .slices = 2}, 0.88},
-    {{.rows = 32, .columns = 256}, 0.85},
-    {{.rows = 32, .columns = 128}, 0.82},
-    {{.rows = 32, .columns = 128, .slices = 2}, 0.8},
-    {{.rows = 64, .columns = 64}, 0.85},
-    {{.rows = 64, .columns = 64, .slices = 2}, 0.84},
-    {{.rows = 128, .columns = 32, .lanes_down = 8}, 0.8},
-    {{.rows = 64, .columns = 32, .lanes_down = 8}, 0.7},
-    {{.rows = 64, .columns = 32, .lanes_down = 8, .slices = 4}, 0.75},
-    {{.rows = 16, .columns = 256, .own_rows = 4}, 0.6},
-    {{.rows = 16, .columns = 128, .own_rows = 4}, 0.6},
-    {{.rows = 32, .columns = 32, .own_rows = 4, .lanes_down = 8, .slices = 4}, 0.6},
-    {{.rows = 16, .columns = 32, .own_rows = 4, .own_columns = 4, .slices = 4}, 0.35},
-});
-
-// Cycles of the whole GPU.
-double cycles_of(const ImplicitProduct& p, double pace) {
-  constexpr double ProductsACycle = 128;  // of a multiprocessor
-  constexpr double WarpsThatHideWaiting = 8;
-  constexpr double BytesACycle = 2000;
-  constexpr double Launch = 4000;
-  const ProductTile& t = p.tile;
-  const double tiles = static_cast<double>(p.matrices * tiles_over(p.rows, t.rows) *
-                                           tiles_over(p.columns, t.columns));
-  const double blocks = tiles * static_cast<double>(p.parts);
-  const double in_turn = std::ceil(blocks / Multiprocessors);
-  const double warps = std::min(in_turn, 4.0) * static_cast<double>(t.threads()) / 32;
-  const double hidden = std::min(1.0, 0.4 + 0.6 * warps / WarpsThatHideWaiting);
-  const double depth =
-      static_cast<double>(tiles_over(p.depth_tiles, p.parts) * TileDepth) + 48;  // begin and end
-  const double own = static_cast<double>(t.rows * t.columns) * depth / ProductsACycle;
-  double cycles = in_turn * own / (pace * hidden);
-  if (p.parts > 1) {
-    const double results = static_cast<double>(p.matrices * p.rows * p.columns);
-    cycles += Launch + 8 * results * static_cast<double>(p.parts) / BytesACycle;
-  }
-  return cycles;
-}
 
 // A product that is added at once is rounded once, which floats may have.
 std::string next_sum(DType dtype) {
@@ -231,103 +264,119 @@ std::string next_sum(DType dtype) {
 }
 
 std::string constants_of(const ImplicitProduct& p) {
-  const ProductTile& t = p.tile;
+  const ProductSizes& s = p.sizes;
+  const ProductTile& t = p.split.tile;
   std::string out = fmt::format(
       "const int BM = {}, BN = {}, OWN_M = {}, OWN_N = {}, LANES_M = {}, LANES_N = {};\n"
-      "const int WARPS_M = {}, WARPS_N = {}, SLICES = {}, THREADS = {};\n",
-      t.rows, t.columns, t.own_rows, t.own_columns, t.lanes_down, t.lanes_across(), t.warps_down(),
-      t.warps_across(), t.slices, t.threads());
-  out += fmt::format(
-      "const int LEFT = {}, RIGHT = {}, STAGE = {}, STAGES = {}, ROOM = {}, VECTOR = {};\n",
-      t.rows + p.row_padding, t.columns + p.row_padding, stage_elements(p), stages_of(p),
-      room_elements(p, stages_of(p)), 16 / size_of(p.dtype));
+      "const int WARP_M = {}, WARP_N = {}, WARPS_M = {}, WARPS_N = {}, SLICES = {}, THREADS = "
+      "{};\n",
+      t.rows, t.columns, t.own_rows, t.own_columns, t.lanes_down, t.lanes_across(), t.warp_rows(),
+      t.warp_columns(), t.warps_down(), t.warps_across(), t.slices, t.threads());
+  out += fmt::format("const int LEFT = {}, RIGHT = {}, STAGE = {}, STAGES = {}, VECTOR = {};\n",
+                     t.rows + s.row_padding, t.columns + s.row_padding, stage_elements(s, t),
+                     stages_of(s, t), 16 / size_of(s.dtype));
   out += fmt::format("const I M = {}, N = {}, TILES = {}, PARTS = {}, PART = {};\n"
                      "const i64 TILES_M = {}, TILES_N = {};\n",
-                     p.rows, p.columns, p.depth_tiles, p.parts, tiles_over(p.depth_tiles, p.parts),
-                     tiles_over(p.rows, t.rows), tiles_over(p.columns, t.columns));
-  const bool async = size_of(p.dtype) >= 4;
-  if (async) out += fmt::format("#define ELEMENT \"{}\"\n", size_of(p.dtype));
-  return out + std::string((async ? AsyncCopies : PlainCopies).substr(1)) +
-         std::string(WholeCopies.substr(1));
+                     s.rows, s.columns, s.depth_tiles, p.split.parts,
+                     tiles_over(s.depth_tiles, p.split.parts), tiles_over(s.rows, t.rows),
+                     tiles_over(s.columns, t.columns));
+  if (are_fetched(s.dtype)) {
+    out += FetchElement.substr(1);
+  } else {
+    out += fmt::format("#define ELEMENT \"{}\"\n{}", size_of(s.dtype), CopyElement.substr(1));
+  }
+  if (s.multiply == Multiply::Tf32) {
+    out += Tf32TensorText.substr(1);
+    out += fmt::format("__device__ inline unsigned left_bits(float x) {{ return {}; }}\n",
+                       p.left_is_rounded ? "__float_as_uint(x)" : "as_tf32(x)");
+  }
+  if (s.multiply == Multiply::Small) {
+    out += fmt::format("#define SMALL \"{}\"\n{}", stored_type(s.dtype), SmallTensorText.substr(1));
+  }
+  return out += WholeCopies.substr(1);
+}
+
+std::int64_t shared_bytes(const ImplicitProduct& p) {
+  const ProductTile& t = p.split.tile;
+  const std::int64_t factors =
+      stages_of(p.sizes, t) * stage_elements(p.sizes, t) * size_of(p.sizes.dtype);
+  const std::int64_t sums = (t.slices - 1) * t.rows * t.columns * size_of(summed_in(p.sizes.dtype));
+  return std::max(factors, sums);
+}
+
+std::string tile_code(const ImplicitProduct& p, const ImplicitProductText& text) {
+  const ProductSizes& s = p.sizes;
+  const MultiplyText& multiply = text_of(s.multiply);
+  const bool whole = p.split.parts == 1;
+  const bool fetched = are_fetched(s.dtype);
+  std::string code(TileCode);
+  fill_in(code, "BEGIN", text.begin);
+  fill_in(code, "OWN\n", std::string(multiply.own) + "\n");
+  fill_in(code, "SUMS", multiply.sums);
+  fill_in(code, "LOAD", text.load);
+  fill_in(code, "FETCHED", fetched ? fmt::format("T fetched[{}];", text.fetched) : "");
+  fill_in(code, "PUT", fetched ? PutCode : std::string_view());
+  fill_in(code, "PUT", fetched ? std::string_view(text.put) : std::string_view());
+  fill_in(code, "MULTIPLY", multiply.code.substr(multiply.code.find_first_not_of('\n')));
+  fill_in(code, "NEXT", next_sum(s.dtype));
+  fill_in(code, "SLICES_MEET", p.split.tile.slices > 1 ? SlicesMeet : std::string_view());
+  fill_in(code, "i < ROWS", fmt::format("i < {}", multiply.rows));
+  fill_in(code, "own_m + ROW", fmt::format("own_m + {}", multiply.row));
+  fill_in(code, "GROUPS;", fmt::format("{};", multiply.groups));
+  fill_in(code, "own_n + COLUMN", fmt::format("own_n + {}", multiply.column));
+  const bool together = s.columns % 4 == 0 && (!whole || p.columns_adjoin);
+  fill_in(code, "STORE", together ? StoreTogether : StoreEach.substr(1));
+  fill_in(code, "WIDE", multiply.wide);
+  fill_in(code, "REAL", whole ? text.is_real : "true");
+  fill_in(code, "PLACE",
+          whole ? text.place : fmt::format("((i64(part) * {}LL + z) * M + m) * N + n", s.matrices));
+  const std::string value(multiply.value);
+  fill_in(code, "STORED", whole ? to_stored(s.dtype, value) : value);
+  return code;
 }
 
 }  // namespace
+
+std::string copy_text(DType dtype, std::string_view slot, std::string_view to,
+                      std::string_view from, std::string_view real) {
+  return are_fetched(dtype) ? fmt::format("fetched[{}] = fetch({}, {});", slot, from, real)
+                            : fmt::format("copy_element({}, {}, {});", to, from, real);
+}
 
 std::string product_types(DType dtype, bool narrow) {
   return fmt::format("typedef {} T;\ntypedef {} H;\ntypedef {} I;\n", stored_type(dtype),
                      held_type(summed_in(dtype)), narrow ? "int" : "i64");
 }
 
-double choose_tile(ImplicitProduct& p, bool (*fits)(const ProductTile&)) {
-  constexpr std::int64_t ShortestPart = 8;
-  double least = std::numeric_limits<double>::infinity();
-  ImplicitProduct best = p;
-  for (const Candidate& candidate : Candidates) {
-    p.tile = candidate.tile;
-    if (!fits(p.tile) || stages_of(p) < 2) continue;
-    const std::int64_t tiles =
-        p.matrices * tiles_over(p.rows, p.tile.rows) * tiles_over(p.columns, p.tile.columns);
-    std::int64_t last = 0;
-    for (const std::int64_t full : {0, 1, 2, 3, 4}) {
-      p.parts =
-          std::clamp<std::int64_t>(full * static_cast<std::int64_t>(Multiprocessors) / tiles, 1,
-                                   std::max<std::int64_t>(p.depth_tiles / ShortestPart, 1));
-      if (p.parts == last) continue;
-      last = p.parts;
-      const double cycles = cycles_of(p, candidate.pace);
-      if (cycles >= least) continue;
-      least = cycles;
-      best = p;
-    }
-  }
-  p = best;
-  // None is empty.
-  p.parts = tiles_over(p.depth_tiles, tiles_over(p.depth_tiles, p.parts));
-  return least;
-}
-
 void plan_implicit_product(PlanBuilder& builder, const ImplicitProduct& p,
                            const ImplicitProductText& text, Place a, Place b) {
-  const ProductTile& t = p.tile;
-  const DType sum = summed_in(p.dtype);
-  const bool whole = p.parts == 1;
-  const std::int64_t results = p.matrices * p.rows * p.columns;
-  std::string code(TileCode);
-  fill_in(code, "BEGIN", text.begin);
-  fill_in(code, "LOAD", text.load);
-  fill_in(code, "MULTIPLY", MultiplyAdd.substr(1));
-  fill_in(code, "NEXT", next_sum(p.dtype));
-  fill_in(code, "SLICE_SUMS", t.slices > 1 ? SliceSums : std::string_view());
-  const bool four = p.columns % 4 == 0 && (!whole || p.columns_adjoin);
-  fill_in(code, "STORE", four ? StoreFour : StoreEach.substr(1));
-  fill_in(code, "REAL", whole ? text.is_real : "true");
-  fill_in(code, "PLACE",
-          whole ? text.place : fmt::format("((i64(part) * {}LL + z) * M + m) * N + n", p.matrices));
-  const std::string own = "sum[i][4 * g + j]";
-  fill_in(code, "STORED", whole ? to_stored(p.dtype, own) : own);
-  const std::string types =
-      product_types(p.dtype, p.narrow) +
-      fmt::format("typedef {} C;\n", whole ? stored_type(p.dtype) : held_type(sum));
-  const Place to = whole ? result(0) : builder.reserve(p.parts * results * size_of(sum));
+  const ProductSizes& s = p.sizes;
+  const ProductTile& t = p.split.tile;
+  const DType sum = summed_in(s.dtype);
+  const bool whole = p.split.parts == 1;
+  const std::string types = product_types(s.dtype, p.narrow);
+  const std::string stored =
+      fmt::format("typedef {} C;\n", whole ? stored_type(s.dtype) : held_type(sum));
+  const Place to = whole ? result(0) : builder.reserve(p.split.parts * s.results() * size_of(sum));
   const std::vector<Parameter> parameters = {
-      {a, p.dtype, "a"}, {b, p.dtype, "b"}, {to, whole ? p.dtype : sum, "c", true}};
+      {a, s.dtype, "a"}, {b, s.dtype, "b"}, {to, whole ? s.dtype : sum, "c", true}};
   builder.launch(
-      tiles_over(p.rows, t.rows) * tiles_over(p.columns, t.columns) * p.matrices * p.parts,
-      static_cast<std::int32_t>(t.threads()), parameters, code,
-      types + constants_of(p) + text.before);
+      tiles_over(s.rows, t.rows) * tiles_over(s.columns, t.columns) * s.matrices * p.split.parts,
+      static_cast<std::int32_t>(t.threads()), parameters, tile_code(p, text),
+      types + stored + constants_of(p) + text.before, {.shared_bytes = shared_bytes(p)});
+  if (s.multiply == Multiply::Tf32) builder.plan.how = "kernel tf32";
   if (whole) return;
-  const std::string places = fmt::format("const I M = {}, N = {};\n", p.rows, p.columns);
-  plan_sum_of_parts(builder, p.dtype, p.parts, results, to,
-                    product_types(p.dtype, p.narrow) + places + text.before,
+  const std::string sizes = fmt::format("const I M = {}, N = {};\n", s.rows, s.columns);
+  plan_sum_of_parts(builder, s.dtype, p.split.parts, s.results(), to, types + sizes + text.before,
                     fmt::format("const I n = I(i % N), m = I(i / N % M), z = I(i / N / M);\n"
                                 "    if ({}) c[{}] = {};",
-                                text.is_real, text.place, to_stored(p.dtype, "total")));
+                                text.is_real, text.place, to_stored(s.dtype, "total")));
 }
 
 void plan_sum_of_parts(PlanBuilder& builder, DType dtype, std::int64_t parts, std::int64_t results,
                        Place from, const std::string& before, const std::string& store) {
   constexpr std::int64_t Beside = 32;
-  const std::int64_t slices = parts > 64 ? 32 : 8;
+  const std::int64_t slices = parts > 64 ? 32 : parts > 4 ? 8 : 2;
   const std::string code = fmt::format(
       R"(__shared__ H sums[{0}][{1}];
   const int lane = threadIdx.x % {1}, slice = threadIdx.x / {1};

@@ -7,7 +7,8 @@ namespace ricci::cuda {
 
 void plan_product(PlanBuilder& builder, const Program& program, const loop::MatrixProduct& product,
                   const Means& means);
-void plan_convolution(PlanBuilder& builder, const loop::Convolution& convolution);
+void plan_convolution(PlanBuilder& builder, const loop::Convolution& convolution,
+                      const Means& means);
 void plan_pooling(PlanBuilder& builder, const loop::Pooling& pooling);
 void plan_attention(PlanBuilder& builder, const loop::Attention& attention);
 void plan_gather(PlanBuilder& builder, const loop::Gather& gather);
