@@ -8,6 +8,7 @@
 #include "backend/cuda/codegen/expression.h"
 #include "backend/cuda/codegen/prelude.h"
 #include "support/align.h"
+#include "type/small_dtype.h"
 
 namespace ricci::cuda {
 namespace {
