@@ -26,7 +26,7 @@ bool is_cheap(const Instr& i) {
     case Code::Compare:
     case Code::Select: return true;
     case Code::Binary:
-    case Code::Unary: return loop::weight(i) == 1;
+    case Code::Unary: return loop::weight(i) == 1 && !is_small_float(i.dtype);  // rounding is work
     default: return false;
   }
 }
@@ -237,25 +237,29 @@ class Builder {
     return simple;
   }
 
-  [[nodiscard]] bool waits_in_memory(std::size_t i) const {
-    return group_.row * size_of(item(i).instr.dtype) > shape_.largest_row_buffer;
+  [[nodiscard]] std::int64_t row_bytes(std::size_t i) const {
+    return group_.row * size_of(item(i).instr.dtype);
   }
 
   // A value for which there is no row buffer would be written to memory and read again: that is
-  // worse than some work on what is read, where that takes no more bytes.
-  [[nodiscard]] bool is_made_again(std::size_t i) const {
-    if (used_outside_[static_cast<std::size_t>(item(i).writes[0])] || !waits_in_memory(i)) {
-      return false;
-    }
+  // worse than some work on what is read, where that takes no more bytes. One that takes more than
+  // half the room leaves it to what it is made of, where that takes less.
+  [[nodiscard]] bool is_made_again(std::size_t i) {
+    if (const auto known = made_again_.find(i); known != made_again_.end()) return known->second;
+    const std::int64_t size = size_of(item(i).instr.dtype);
+    const bool large = row_bytes(i) > shape_.largest_row_buffer / 2;
     Making making;
-    return add_making(i, making) && making.bytes <= 2 * size_of(item(i).instr.dtype);
+    const bool again = large && !used_outside_[static_cast<std::size_t>(item(i).writes[0])] &&
+                       add_making(i, making) &&
+                       making.bytes <= (row_bytes(i) > shape_.largest_row_buffer ? 2 : 1) * size;
+    return made_again_[i] = again;
   }
 
   struct Making {
     std::int64_t work = 0;   ///< of an element, in units of simple instructions
-    std::int64_t bytes = 0;  ///< of arrays, which are there in every stage
+    std::int64_t bytes = 0;  ///< of what is there in every stage
   };
-  bool add_making(std::size_t i, Making& making) const {
+  bool add_making(std::size_t i, Making& making) {
     constexpr std::int64_t MostWork = 48;
     const Item& it = item(i);
     if (it.kind != Item::Kind::Pointwise || it.indirect || it.instr.code == Code::Random) {
@@ -266,9 +270,11 @@ class Builder {
              const auto* stored = std::get_if<Stored>(&seen);
              if (stored == nullptr) return true;
              const auto w = local_writer(stored->storage);
-             if (w)
-               return per_row(*w) || item(*w).kind == Item::Kind::Reduction ||
-                      add_making(*w, making);
+             if (w && (per_row(*w) || item(*w).kind == Item::Kind::Reduction)) return true;
+             const bool waits = w && (used_outside_[static_cast<std::size_t>(stored->storage)] ||
+                                      row_bytes(*w) <= shape_.largest_row_buffer);
+             if (w && (!waits || can_repeat(*w) || is_made_again(*w)))
+               return add_making(*w, making);
              making.bytes +=
                  size_of(items_.storages[static_cast<std::size_t>(stored->storage)].dtype);
              return true;
@@ -280,7 +286,7 @@ class Builder {
     Access place;
     if (used_outside_[static_cast<std::size_t>(item(i).writes[0])]) {
       place = storage_access(i);
-    } else if (waits_in_memory(i)) {
+    } else if (row_bytes(i) > shape_.largest_row_buffer) {
       place = in_memory(i);
     } else {
       place = row_buffer(i);
@@ -560,6 +566,7 @@ class Builder {
   std::map<StorageId, std::int32_t> arguments_;
   std::map<std::size_t, std::int32_t> row_buffers_;
   std::set<std::size_t> in_memory_;
+  std::map<std::size_t, bool> made_again_;
   std::vector<std::size_t> accumulated_items_;
 };
 

@@ -377,7 +377,33 @@ Pieces pieces_of_shapes() {
       }
     }
   }
+  const std::string vocabulary =
+      "graph @g {\n  %x = input \"x\" : bf16[2, 50304]\n  %b = input \"b\" : bf16[50304]\n"
+      "  %z = add %x, %b\n  %w = cast %z {to = f32}\n  %s = softmax %w\n"
+      "  %y = cast %s {to = bf16}\n  return %y\n}\n";
+  pieces.add(make_program(parse_graph(vocabulary), {.target = &target}), vocabulary);
   return pieces;
+}
+
+// A row of a vocabulary: it waits in shared memory as the bf16 it is rounded to, for two blocks.
+TEST(BackendCudaText, LongRowsWaitInSharedMemory) {
+  static const CudaKernelsTarget target;
+  const Program program = make_program(parse_graph(R"(graph @g {
+    %x = input "x" : bf16[300, 50304]
+    %b = input "b" : bf16[50304]
+    %z = add %x, %b
+    %w = cast %z {to = f32}
+    %s = softmax %w
+    %y = cast %s {to = bf16}
+    return %y
+  })"),
+                                       {.target = &target});
+  ASSERT_EQ(program.kernels.size(), 1U);
+  EXPECT_EQ(program.arena_bytes, 0);
+  const cuda::KernelText text = cuda::print_kernel(program.kernels[0], "k");
+  EXPECT_EQ(text.shared_bytes, 2 * 50304);
+  EXPECT_EQ(text.scratch_bytes, 0);
+  EXPECT_EQ(text.blocks, 300);
 }
 
 // Gates of one product, cut apart.

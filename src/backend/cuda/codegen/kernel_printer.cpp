@@ -8,6 +8,7 @@
 #include "backend/cuda/codegen/expression.h"
 #include "backend/cuda/codegen/prelude.h"
 #include "support/align.h"
+#include "type/small_dtype.h"
 
 namespace ricci::cuda {
 namespace {
@@ -57,6 +58,12 @@ void KernelPrinter::print_all() {
 // Rows that wait and totals that do not fit in registers: in shared memory, or in the scratch.
 void KernelPrinter::place_locals() {
   if (!is_rows() || m_.packs != 0) return;
+  if (m_.in_shared) {
+    for (const Held& h : m_.held) {
+      out_.shared_bytes += static_cast<std::int32_t>(aligned(k_.row_elements() * size_of(h.dtype)));
+    }
+    return;
+  }
   for (const loop::Argument& a : k_.arguments) {
     if (a.role == loop::ArgumentRole::Local) {
       scratch_per_team_ += aligned(a.elements * size_of(a.dtype));
@@ -220,6 +227,10 @@ void KernelPrinter::print_team_place() {
                                                          (std::uint64_t{1} << m_.team) - 1);
     text_.line("const unsigned team = {};", bits);
   }
+  if (m_.in_shared) {
+    text_.add("extern __shared__ __align__(16) unsigned char shared_memory[];");
+    return;
+  }
   std::int64_t at = 0;
   const bool shared = out_.shared_bytes != 0;
   if (shared) {
@@ -308,10 +319,15 @@ void KernelPrinter::print_stages() {
 }
 
 void KernelPrinter::declare_held() {
+  std::int64_t at = 0;
   for (const Held& h : m_.held) {
-    const std::string many = m_.packs > 0 ? fmt::format("[{}]", m_.packs) : "";
-    text_.line("{} {}{};", m_.lanes > 1 ? pack_type(h.dtype) : stored_type(h.dtype), held_name(h),
-               many);
+    if (m_.in_shared) {
+      text_.line("{0}* const {1} = ({0}*)(shared_memory + {2});", pack_of(h), held_name(h), at);
+      at += aligned(k_.row_elements() * size_of(h.dtype));
+    } else {
+      const std::string many = m_.packs > 0 ? fmt::format("[{}]", m_.packs) : "";
+      text_.line("{} {}{};", pack_of(h), held_name(h), many);
+    }
   }
 }
 

@@ -59,6 +59,8 @@ class KernelPrinter {
   void print_vector(const Stage& stage);
   void print_reductions(const Stage& stage);
   void print_packed_loads(const Stage& stage);
+  void take_held(const Stage& stage);
+  void keep_held(const Stage& stage);
   void print_lanes(const Stage& stage, const std::vector<Reg>& code);
   void print_stores(const Stage& stage);
   void print_packed_stores(const Stage& stage);
@@ -84,6 +86,9 @@ class KernelPrinter {
                                          bool reads) const;
   [[nodiscard]] const Held* held(const Access& access) const;
   [[nodiscard]] std::string held_name(const Held& h) const;
+  [[nodiscard]] std::string held_pack(const Held& h) const;
+  [[nodiscard]] std::string held_place(const Held& h) const;
+  [[nodiscard]] std::string pack_of(const Held& h) const;
   [[nodiscard]] std::string held_lane(const Held& h) const;
   [[nodiscard]] std::string accumulator_lane(std::size_t n, const char* which = "") const;
   [[nodiscard]] std::string store_name(const Stage& stage, const loop::Store& store) const;

@@ -168,11 +168,22 @@ int strips_of_rows(const Kernel& k, const Mapping& m) {
   return static_cast<int>(std::clamp<std::int64_t>(std::min({most, rows / 4, wanted}), 1, most));
 }
 
+// A block that needs all registers of a multiprocessor waits for memory alone. Where its rows fit
+// in shared memory, two blocks find room, and one works while the other waits.
+bool waits_in_shared(const Kernel& k, const Mapping& m) {
+  constexpr std::int64_t ManyBytes = 48;  // of a thread
+  if (m.held.empty() || !k.accumulators.empty()) return false;
+  const std::int64_t each = held_bytes(k, m.held);
+  return (m.packs == 0 || std::int64_t{m.packs} * m.lanes * each > ManyBytes) &&
+         k.row_elements() * each <= MostSharedBytes;
+}
+
 // Longer teams where there are few rows, and where a row would take too many registers. A chunk of
 // rows is shared out to several teams instead where each fits in a warp: then none waits for
 // others.
 void map_rows(const Kernel& k, Mapping& m) {
   constexpr std::int64_t MostBytes = 256;  // 64 registers
+  constexpr std::int64_t FewBytes = 160;
   constexpr std::int64_t MostBytesOfWarps = 640;
   constexpr std::int64_t MostPacks = 16;
   constexpr int Warp = 32;
@@ -181,12 +192,14 @@ void map_rows(const Kernel& k, Mapping& m) {
   const std::int64_t row = std::max<std::int64_t>(k.row_elements(), 1);
   while (m.lanes > 1 && row / m.lanes < 8 && row > 4) m.lanes /= 2;
   const std::int64_t vectors = std::max<std::int64_t>(row / m.lanes, 1);
-  const std::int64_t each = std::clamp<std::int64_t>(16 / m.lanes, 1, 4);  // packs a thread
   const auto power = [](std::int64_t n) {
     return static_cast<int>(
         std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
   };
   m.held = find_held(k, true);
+  // What threads do together costs each the same, whatever it has of the row.
+  const std::int64_t elements = 32 * held_bytes(k, m.held) <= FewBytes ? 32 : 16;
+  const std::int64_t each = std::clamp<std::int64_t>(elements / m.lanes, 1, 8);  // packs a thread
   const auto fits = [&](int team, std::int64_t most) {
     const std::int64_t packs = ceil_div(vectors, team);
     return packs <= MostPacks && packs * m.lanes * held_bytes(k, m.held) <= most;
@@ -194,10 +207,11 @@ void map_rows(const Kernel& k, Mapping& m) {
   const auto fits_team = [&](int team) {
     return fits(team, team > 512 ? MostBytes / 2 : MostBytes);
   };
-  // What all rows read alike is near when a row takes all the registers there are.
-  if (!fits_team(LongestTeam)) {
+  // What all rows read alike is near when a row takes all the room there is.
+  const auto hold_own = [&] {
     std::erase_if(m.held, [&](const Held& h) { return !h.stored && is_of_all_rows(k, h.place); });
-  }
+  };
+  if (!fits_team(LongestTeam)) hold_own();
   const std::int64_t wanted = row <= 4 ? 1 : ceil_div(vectors, each);
   m.team = std::min(power(wanted), LongestTeam);
   const bool chunked = !k.accumulators.empty() && m.units * m.team < EnoughThreads &&
@@ -215,8 +229,15 @@ void map_rows(const Kernel& k, Mapping& m) {
   while (m.team < LongestTeam && m.team < vectors && m.units * m.team < EnoughThreads) m.team *= 2;
   if (m.team > 32 && m.team < 64) m.team = 64;
   while (m.team < LongestTeam && !fits_team(m.team)) m.team *= 2;
+  if (m.team == LongestTeam) hold_own();
   m.packs = fits_team(m.team) ? static_cast<int>(ceil_div(vectors, m.team)) : 0;
-  if (m.packs == 0) m.held.clear();
+  if (m.team == LongestTeam && waits_in_shared(k, m)) {
+    m.in_shared = true;
+    m.team /= 2;
+    m.packs = 0;
+  } else if (m.packs == 0) {
+    m.held.clear();
+  }
   m.threads = m.team > 32 ? m.team : 128;
   share_out(m);
 }

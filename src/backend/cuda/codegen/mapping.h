@@ -33,11 +33,12 @@ struct Mapping {
   int strips = 1;           ///< Columns: threads of a block that share the rows of a column; Rows:
                             ///< teams of a block that share those of a chunk
   int packs = 0;            ///< Rows: how many times; 0: in a loop, and rows wait in memory
+  bool in_shared = false;   ///< Rows in a loop: what is held waits in memory that threads share
   bool wide = false;        ///< places need 64 bits
   std::size_t across = 0;   ///< Tiles: the other axis
   std::int64_t units = 1;   ///< points, columns, rows or chunks there are
   std::int64_t blocks = 1;  ///< they are shared out to
-  std::vector<Held> held;   ///< Rows in a loop hold nothing
+  std::vector<Held> held;   ///< Rows in a loop hold nothing, unless in shared memory
 
   [[nodiscard]] int teams() const { return threads / team; }
 };
@@ -52,7 +53,8 @@ struct Mapping {
 inline constexpr std::int64_t BlockRows = 128;
 inline constexpr int TileSide = 16;
 /// What a block may use of the memory that its threads share: two blocks find room on one
-/// multiprocessor, and all GPUs since the first with small floats have it.
-inline constexpr std::int64_t MostSharedBytes = 96 * 1024;
+/// multiprocessor, and all GPUs since the first with small floats have it. What kernels declare
+/// comes on top.
+inline constexpr std::int64_t MostSharedBytes = 99 * 1024 - 768;
 
 }  // namespace ricci::cuda

@@ -93,9 +93,23 @@ std::string KernelPrinter::held_name(const Held& h) const {
   return fmt::format("h{}", &h - m_.held.data());
 }
 
+// The neighbours that are held together: in registers, where a stage also has those of shared
+// memory while it works on them.
+std::string KernelPrinter::held_pack(const Held& h) const {
+  if (m_.in_shared) return held_name(h) + "_own";
+  return held_name(h) + (m_.packs > 0 ? "[p]" : "");
+}
+
+std::string KernelPrinter::held_place(const Held& h) const {
+  return fmt::format("{}[unsigned(e) / {}]", held_name(h), m_.lanes);
+}
+
+std::string KernelPrinter::pack_of(const Held& h) const {
+  return m_.lanes > 1 ? pack_type(h.dtype) : stored_type(h.dtype);
+}
+
 std::string KernelPrinter::held_lane(const Held& h) const {
-  return fmt::format("{}{}{}", held_name(h), m_.packs > 0 ? "[p]" : "",
-                     m_.lanes > 1 ? ".at[j]" : "");
+  return held_pack(h) + (m_.lanes > 1 ? ".at[j]" : "");
 }
 
 std::string KernelPrinter::store_name(const Stage& stage, const loop::Store& store) const {

@@ -80,7 +80,7 @@ __device__ inline float gelu(float x) {
   float f = fmaf(square, -0.72134751081f, 12582912.0f - shifted);
   f = fmaf(square, -9.629815168e-09f, fmaf(rest, -0.72134751081f, f));
   const float t = near_reciprocal(fmaf(a, 0.3f, 1.0f));
-  const float y = fmaf(a, 0.3f, -1.0f) * t;
+  const float y = fmaf(t, -2.0f, 1.0f);
   float q = 4.028024382336611e-05f;
   q = fmaf(q, y, 7.667974366264874e-05f);
   q = fmaf(q, y, -0.00028060650722417263f);

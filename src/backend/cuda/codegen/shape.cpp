@@ -15,7 +15,7 @@ const schedule::KernelShape& kernel_shape() {
                                                .most_instructions = 256,
                                                .most_work = 4096,
                                                .rows_wait_in_outputs = true,
-                                               .largest_row_buffer = 64 * 1024,
+                                               .largest_row_buffer = 128 * 1024,
                                                .longest_summed_row = 8192};
   return Shape;
 }

@@ -76,6 +76,7 @@ void KernelPrinter::print_element_loop(const Stage& stage) {
   const std::string lanes = m_.lanes > 1 ? fmt::format(" * {}", m_.lanes) : "";
   bool guarded = false;
   if (m_.packs == 0) {
+    if (m_.in_shared) text_.add("#pragma unroll 4");
     text_.open("for ({} e = t{}; e < {}; e += {})", whole(), lanes, integer_text(row), step);
   } else {
     text_.add("#pragma unroll");
@@ -95,6 +96,7 @@ void KernelPrinter::print_element_loop(const Stage& stage) {
 
 // The elements that a thread handles together.
 void KernelPrinter::print_vector(const Stage& stage) {
+  take_held(stage);
   std::vector<Reg> each;
   for (const Reg r : stage.code) {
     if (varies(r)) {
@@ -120,6 +122,47 @@ void KernelPrinter::print_vector(const Stage& stage) {
     in_lanes_ = false;
   }
   print_packed_stores(stage);
+  keep_held(stage);
+}
+
+// What a stage reads and writes of what waits in shared memory it has in registers meanwhile.
+void KernelPrinter::take_held(const Stage& stage) {
+  if (!m_.in_shared) return;
+  const auto number = static_cast<std::size_t>(&stage - k_.stages.data());
+  for (const Held& h : m_.held) {
+    const auto is_of = [&](const Access& access) { return same_place(access, h.place); };
+    const bool reads = std::ranges::any_of(stage.code, [&](Reg r) {
+      return instr(r).code == Code::Load && instr(r).per_element && is_of(instr(r).access);
+    });
+    const bool stores =
+        std::ranges::any_of(stage.stores, [&](const loop::Store& s) { return is_of(s.access); });
+    const bool fills = !h.stored && h.first_read == number;
+    if (reads && !fills) {
+      text_.line("{} {} = {};", pack_of(h), held_pack(h), held_place(h));
+    } else if (reads || stores) {
+      text_.line("{} {};", pack_of(h), held_pack(h));
+    }
+  }
+}
+
+void KernelPrinter::keep_held(const Stage& stage) {
+  if (!m_.in_shared) return;
+  const auto number = static_cast<std::size_t>(&stage - k_.stages.data());
+  for (const Held& h : m_.held) {
+    const auto is_of = [&](const Access& access) { return same_place(access, h.place); };
+    const bool stores =
+        std::ranges::any_of(stage.stores, [&](const loop::Store& s) { return is_of(s.access); });
+    if (!stores && (h.stored || h.first_read != number)) continue;
+    const bool wanted =
+        std::any_of(k_.stages.begin() + static_cast<std::ptrdiff_t>(number) + 1, k_.stages.end(),
+                    [&](const Stage& later) {
+                      return later.per_element && std::ranges::any_of(later.code, [&](Reg r) {
+                               return instr(r).code == Code::Load && instr(r).per_element &&
+                                      is_of(instr(r).access);
+                             });
+                    });
+    if (wanted) text_.line("{} = {};", held_place(h), held_pack(h));
+  }
 }
 
 void KernelPrinter::print_packed_loads(const Stage& stage) {
@@ -132,7 +175,7 @@ void KernelPrinter::print_packed_loads(const Stage& stage) {
     const std::string good = print_terms(i.access, reg(r));
     const std::string from = packed_place(i.access, place(i.access, false, reg(r)), true);
     if (h != nullptr) {
-      text_.line("{}{} = {};", held_name(*h), m_.packs > 0 ? "[p]" : "", from);
+      text_.line("{} = {};", held_pack(*h), from);
     } else if (good.empty()) {
       text_.line("const {} p{} = {};", pack_type(i.dtype), r, from);
     } else {
@@ -184,8 +227,7 @@ void KernelPrinter::print_packed_stores(const Stage& stage) {
   for (const loop::Store& s : stage.stores) {
     if (!is_lane_packed(s.access) || is_dead(stage, s)) continue;
     const Held* h = held(s.access);
-    const std::string from =
-        h == nullptr ? store_name(stage, s) : held_name(*h) + (m_.packs > 0 ? "[p]" : "");
+    const std::string from = h == nullptr ? store_name(stage, s) : held_pack(*h);
     const std::string owner = store_name(stage, s);
     const std::string good = print_terms(s.access, owner);
     text_.line("{}{} = {};", good.empty() ? "" : fmt::format("if ({}) ", good),
