@@ -96,6 +96,21 @@ TEST(BackendCudaOrder, AddressesMayBeAnywhere) {
             (Waits{{}, {}, {0, 1}}));
 }
 
+// Many that share nothing: more than a GPU does at a time follow each other.
+TEST(BackendCudaOrder, NoMoreThanSoManyAreSideBySide) {
+  constexpr std::size_t Count = 3 * Order::MostChains;
+  std::vector<std::vector<Use>> program;
+  for (std::size_t n = 0; n < Count; ++n) program.push_back({written(n, 1)});
+  program.push_back({read(0, 1), read(Count - 1, 1)});
+  const Waits waits = ordered(program);
+  for (std::size_t n = 0; n < Count; ++n) {
+    const bool begins = n < Order::MostChains;
+    EXPECT_EQ(waits[n], begins ? std::vector<std::size_t>{}
+                               : std::vector<std::size_t>{n - Order::MostChains});
+  }
+  EXPECT_EQ(waits[Count], (std::vector<std::size_t>{0, Count - 1}));
+}
+
 TEST(BackendCudaOrder, RandomProgramsAreOrderedAsDefined) {
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     SCOPED_TRACE(seed);

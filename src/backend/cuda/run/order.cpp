@@ -7,21 +7,45 @@
 namespace ricci::cuda {
 
 std::vector<std::size_t> Order::add(std::span<const Use> uses) {
-  std::vector<std::size_t> waits_for;
-  for (const std::size_t earlier :
-       met(uses)) {  // latest first: who waits is seen before its reason
-    const auto waited_for = [&](std::size_t later) { return is_done_with(earlier, later); };
-    if (std::ranges::none_of(waits_for, waited_for)) waits_for.push_back(earlier);
+  std::vector<std::size_t> waits_for = fewest(met(uses));
+  const std::size_t chain = chain_for(waits_for);
+  if (chain < last_of_chain_.size()) {
+    waits_for.push_back(last_of_chain_[chain]);
+    waits_for = fewest(std::move(waits_for));
   }
-  std::ranges::reverse(waits_for);
   const std::size_t self = done_.size();
-  join_chain(waits_for);
+  append(chain, waits_for);
   for (const bool written : {false, true}) {  // what is read and written is written
     for (const Use& use : uses) {
       if (use.written == written) note(use, self);
     }
   }
   return waits_for;
+}
+
+// Without those that others of them wait for.
+std::vector<std::size_t> Order::fewest(std::vector<std::size_t> waits_for) const {
+  std::ranges::sort(waits_for, std::greater());  // who waits is seen before whom it waits for
+  std::vector<std::size_t> out;
+  for (const std::size_t earlier : waits_for) {
+    const auto waited_for = [&](std::size_t later) { return is_done_with(earlier, later); };
+    if (std::ranges::none_of(out, waited_for)) out.push_back(earlier);
+  }
+  std::ranges::reverse(out);
+  return out;
+}
+
+// That of one it waits for which is the last of its chain, or else one of its own; where there are
+// enough, the one that was added to longest ago.
+std::size_t Order::chain_for(std::span<const std::size_t> waits_for) const {
+  const auto is_last = [&](std::size_t earlier) {
+    return last_of_chain_[done_[earlier].chain] == earlier;
+  };
+  const auto found = std::ranges::find_if(waits_for, is_last);
+  if (found != waits_for.end()) return done_[*found].chain;
+  if (last_of_chain_.size() < MostChains) return last_of_chain_.size();
+  const auto oldest = std::ranges::min_element(last_of_chain_);
+  return static_cast<std::size_t>(oldest - last_of_chain_.begin());
 }
 
 // The stretch that begins there.
@@ -31,7 +55,7 @@ Order::Stretches::iterator Order::begin_at(std::uint64_t at) {
   return stretches_.emplace_hint(std::next(before), at, before->second);
 }
 
-// All who used what is used now in a way that matters, the latest first.
+// All who used what is used now in a way that matters.
 std::vector<std::size_t> Order::met(std::span<const Use> uses) {
   std::vector<std::size_t> all;
   for (const Use& use : uses) {
@@ -43,7 +67,7 @@ std::vector<std::size_t> Order::met(std::span<const Use> uses) {
       if (use.written) all.insert(all.end(), readers.begin(), readers.end());
     }
   }
-  std::ranges::sort(all, std::greater());
+  std::ranges::sort(all);
   const auto rest = std::ranges::unique(all);
   all.erase(rest.begin(), rest.end());
   return all;
@@ -65,9 +89,8 @@ void Order::note(const Use& use, std::size_t by) {
   }
 }
 
-// Behind one of those it waits for, if that is the last of its chain, or else one of its own.
-void Order::join_chain(std::span<const std::size_t> waits_for) {
-  Done self;
+void Order::append(std::size_t chain, std::span<const std::size_t> waits_for) {
+  Done self{chain, {}};
   for (const std::size_t earlier : waits_for) {
     const std::vector<std::size_t>& its = done_[earlier].of_chain;
     if (self.of_chain.size() < its.size()) self.of_chain.resize(its.size());
@@ -75,15 +98,10 @@ void Order::join_chain(std::span<const std::size_t> waits_for) {
       self.of_chain[c] = std::max(self.of_chain[c], its[c]);
     }
   }
-  const auto is_last = [&](std::size_t earlier) {
-    return last_of_chain_[done_[earlier].chain] == earlier;
-  };
-  const auto found = std::ranges::find_if(waits_for, is_last);
-  self.chain = found == waits_for.end() ? last_of_chain_.size() : done_[*found].chain;
-  if (found == waits_for.end()) last_of_chain_.push_back(0);
-  last_of_chain_[self.chain] = done_.size();
-  if (self.of_chain.size() <= self.chain) self.of_chain.resize(self.chain + 1);
-  ++self.of_chain[self.chain];
+  if (chain == last_of_chain_.size()) last_of_chain_.push_back(0);
+  last_of_chain_[chain] = done_.size();
+  if (self.of_chain.size() <= chain) self.of_chain.resize(chain + 1);
+  ++self.of_chain[chain];
   done_.push_back(std::move(self));
 }
 

@@ -20,6 +20,9 @@ struct Use {
 
 class Order {
  public:
+  /// No more than so many are side by side: a GPU has no use for more.
+  static constexpr std::size_t MostChains = 64;
+
   /// What is done next uses these: which of those before it have to be done by then, by their
   /// numbers, ascending. Those that others of them wait for already are left out.
   [[nodiscard]] std::vector<std::size_t> add(std::span<const Use> uses);
@@ -42,8 +45,10 @@ class Order {
 
   [[nodiscard]] Stretches::iterator begin_at(std::uint64_t at);
   [[nodiscard]] std::vector<std::size_t> met(std::span<const Use> uses);
+  [[nodiscard]] std::vector<std::size_t> fewest(std::vector<std::size_t> waits_for) const;
+  [[nodiscard]] std::size_t chain_for(std::span<const std::size_t> waits_for) const;
   void note(const Use& use, std::size_t by);
-  void join_chain(std::span<const std::size_t> waits_for);
+  void append(std::size_t chain, std::span<const std::size_t> waits_for);
   [[nodiscard]] bool is_done_with(std::size_t earlier, std::size_t later) const;
 
   Stretches stretches_ = {{0, {}}};

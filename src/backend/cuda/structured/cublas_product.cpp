@@ -1,6 +1,7 @@
 #include "backend/cuda/structured/cublas_product.h"
 
 #include <complex>
+#include <mutex>
 #include <string>
 
 #include <fmt/format.h>
@@ -204,18 +205,16 @@ std::shared_ptr<const Multiplication> Multiplication::make(const Means& means,
 
 void Multiplication::enqueue(const Arrays& at) const {
   const LibraryEpilogue& e = shape_.epilogue;
-  OwnedDesc own;
-  if (e.bias || e.inner) {
-    own = describe();
-    if (e.bias) set(own.get(), cublas::BiasPointer, at.bias);
-    if (e.inner) set(own.get(), cublas::AuxPointer, at.inner);
-  }
+  std::unique_lock<ForkMutex> held(addresses_, std::defer_lock);
+  if (e.bias || e.inner) held.lock();
+  if (e.bias) set(desc_.get(), cublas::BiasPointer, at.bias);
+  if (e.inner) set(desc_.get(), cublas::AuxPointer, at.inner);
   const Address added = e.added ? at.added : at.c;
-  require_library(cublas_library().multiply(
-                      handle_, own ? own.get() : desc_.get(), scale_number(shape_.dtype, true),
-                      at.b, first_.get(), at.a, second_.get(), scale_number(shape_.dtype, e.added),
-                      added, result_.get(), at.c, result_.get(), &choice_.algorithm, at.workspace,
-                      choice_.workspace, at.stream),
+  require_library(cublas_library().multiply(handle_, desc_.get(), scale_number(shape_.dtype, true),
+                                            at.b, first_.get(), at.a, second_.get(),
+                                            scale_number(shape_.dtype, e.added), added,
+                                            result_.get(), at.c, result_.get(), &choice_.algorithm,
+                                            at.workspace, choice_.workspace, at.stream),
                   "multiply");
 }
 

@@ -13,6 +13,7 @@
 #include "backend/cuda/run/gpu.h"
 #include "backend/cuda/structured/call_plan.h"
 #include "backend/cuda/structured/epilogue.h"
+#include "support/fork.h"
 
 namespace ricci::cuda {
 
@@ -98,8 +99,8 @@ class Multiplication {
   const Gpu& gpu_;
   CublasHandle handle_;
   LibraryShape shape_;
-  OwnedDesc
-      desc_;  // with an epilogue: without its addresses, which each run gives to one of its own
+  OwnedDesc desc_;
+  mutable ForkMutex addresses_;  // of the epilogue, which each run puts into the description
   // The library's matrices are column-major: there cᵀ = bᵀ aᵀ.
   OwnedLayout first_;
   OwnedLayout second_;

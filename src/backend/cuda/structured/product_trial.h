@@ -3,6 +3,8 @@
 // gelu is.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <span>
 
 #include "backend/cuda/run/memory.h"
@@ -25,7 +27,10 @@ class ProductTrial {
   [[nodiscard]] bool is_right(const MatmulChoice& choice);
 
  private:
+  using Seconds = std::chrono::duration<double>;
   [[nodiscard]] bool run(const MatmulChoice& choice);
+  [[nodiscard]] GraphExec replayed(const MatmulChoice& choice, int runs);
+  [[nodiscard]] std::optional<Seconds> time(const MatmulChoice& choice);
   void fill(const device::Array& array, unsigned char value) const;
   [[nodiscard]] bool keeps_nan(const MatmulChoice& choice);
   [[nodiscard]] bool gives_its_function(const MatmulChoice& choice);
