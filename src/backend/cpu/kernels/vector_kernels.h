@@ -305,9 +305,30 @@ struct IntegerSweep {
   std::int64_t c_row = 0;
 };
 
+/// A row of sums of products, to be made results. Numbers are whole and far below 2^53, so that
+/// they are exact in any order.
+struct SummedRow {
+  std::int64_t count = 0;
+  const std::int32_t* sums = nullptr;
+  const double* starts = nullptr;   ///< of each column: what is added to its sum
+  const double* w_zeros = nullptr;  ///< of each column: how often `x_sum` is taken away
+  double x_sum = 0;
+};
+
+/// clamp(rne(factor·sum) + zero, low, high)
+struct CodeScale {
+  const double* factors = nullptr;  ///< of each column
+  double zero = 0;
+  double low = 0;
+  double high = 0;
+};
+
 /// Products of u8 and i8, four at a time, in sums that wrap in 32 bits.
 struct IntegerKernels {
   static constexpr std::int64_t Columns = 64;  ///< of w in a strip
+  /// Codes with the bits of `flip` the other way round, and their sum.
+  std::int64_t (*read)(const std::uint8_t* from, std::uint8_t flip, std::int64_t count,
+                       std::uint8_t* to) = nullptr;
   /// Columns of w [depth, columns], read with any strides, as strips [depth/4][Columns][4]: depth
   /// is rounded up, and what is missing is 0. Σ_depth of each column is added to `sums`, which has
   /// room for whole strips.
@@ -318,6 +339,9 @@ struct IntegerKernels {
                    std::int64_t rows, std::int64_t depth, std::int32_t* c) = nullptr;
   /// Few rows with a weight as it lies in memory, which is read once.
   void (*sweep)(const IntegerSweep&) = nullptr;
+  /// Results of a row, as codes of 8 bits or as the sums themselves, which wrap.
+  void (*give_codes)(const SummedRow&, const CodeScale&, std::uint8_t* to) = nullptr;
+  void (*give_sums)(const SummedRow&, std::int32_t* to) = nullptr;
 };
 
 struct VectorKernels {

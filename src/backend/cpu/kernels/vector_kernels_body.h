@@ -11,6 +11,7 @@
 #endif
 
 #include "backend/cpu/kernels/vector_butterflies.h"
+#include "backend/cpu/kernels/vector_codes.h"
 #include "backend/cpu/kernels/vector_delta_chunk.h"
 #include "backend/cpu/kernels/vector_factors.h"
 #include "backend/cpu/kernels/vector_fourier.h"
