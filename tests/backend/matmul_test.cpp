@@ -295,6 +295,7 @@ TEST(BackendMatmulTiles, FewRowsAndAFarMatrix) {
   check_far<double>(700, 801);
   check_far<BFloat16>(2049, 1029);
   check_far<Float16>(2049, 1029);
+  check_far<std::complex<float>>(700, 801);
   check<float>({.batch = {2}, .m = 3, .n = 1030, .k = 1100});
   check<BFloat16>({.batch = {9}, .m = 2, .n = 1030, .k = 2100, .a_shared = {true}});
 }

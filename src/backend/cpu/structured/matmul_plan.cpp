@@ -319,7 +319,8 @@ bool MatmulPlan::is_far() const { return k_ * n_ * size_of(dtype_) >= FarBytes; 
 void MatmulPlan::choose_streams(bool may_cut_columns) {
   constexpr std::int64_t EnoughNear = 4;  // tiles; adding up parts would cost more than it gains
   const std::int64_t parts = std::min(n_ * k_ / StreamedElements, TilesPerMatrix);
-  const bool in_order = method_ == Method::Dots;
+  // Complex numbers take several products, whose parts would have to be kept apart.
+  const bool in_order = method_ == Method::Dots || complex_;
   const std::int64_t least = in_order ? 1 : is_far() ? StreamedColumns : NearColumns;
   const std::int64_t across = std::min(parts, n_ / least);
   const std::int64_t enough = is_far() ? parts : std::min(parts, EnoughNear);
