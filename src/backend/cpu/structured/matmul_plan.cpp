@@ -25,7 +25,7 @@ constexpr std::int64_t UnpackedRows = 12;           // B is read too seldom to b
 constexpr std::int64_t NearRows = 36;               // or so if it stays in the second cache,
 constexpr std::int64_t NearBytes = 5 << 18;         // which has room for this much,
 constexpr std::int64_t NearestBytes = 1 << 16;      // or all but stays in the first
-constexpr std::int64_t NearestDepth = 128;          // with the columns of a block
+constexpr std::int64_t NearestBlock = 1 << 13;      // with the columns of a block
 constexpr std::int64_t TileWork = 8 << 20;          // enough to hide what a tile costs
 constexpr std::int64_t LeastWork = 1 << 21;         // less is not worth a second thread,
 constexpr std::int64_t LeastPacked = 1 << 15;       // nor are fewer elements to pack
@@ -227,8 +227,8 @@ void MatmulPlan::choose_method() {
   const MatmulLayout& b = b_.layout();
   method_ = turned_ ? Method::Blocks : Method::Panels;
   const std::int64_t bytes = k_ * n_ * size_of_arithmetic(dtype_);
-  const bool near =
-      (m_ <= NearRows && bytes <= NearBytes) || (k_ <= NearestDepth && bytes <= NearestBytes);
+  const bool near = (m_ <= NearRows && bytes <= NearBytes) ||
+                    (k_ * std::min(n_, PackedColumns) <= NearestBlock && bytes <= NearestBytes);
   const bool unpacked = m_ <= UnpackedRows && b.column == 1;
   if (!narrow && (unpacked || (near && b.column == 1))) method_ = Method::Blocks;
   if ((m_ <= FewRows && b.column == 1) || (unpacked && is_far())) method_ = Method::Rows;
