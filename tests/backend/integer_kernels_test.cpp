@@ -1,5 +1,6 @@
 // Products of codes on every instruction set this machine has: the same integers, the largest ones
 // too.
+#include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -122,6 +123,51 @@ TEST(BackendIntegerKernels, EveryInstructionSetHasTheSameIntegers) {
           }
         }
       }
+    }
+  }
+}
+
+// What every sum becomes, one number at a time.
+std::uint8_t code_of(double sum, double factor, const CodeScale& scale) {
+  const double code = std::nearbyint(sum * factor) + scale.zero;
+  return static_cast<std::uint8_t>(
+      static_cast<std::int32_t>(std::min(std::max(code, scale.low), scale.high)));
+}
+
+TEST(BackendIntegerKernels, CodesAreReadAndGivenTheSame) {
+  for (const std::int64_t count : {0, 1, 7, 64, 65, 200}) {
+    const auto n = static_cast<std::size_t>(count);
+    std::vector<std::uint8_t> from(n);
+    std::vector<std::int32_t> sums(n);
+    std::vector<double> starts(n), zeros(n), factors(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      from[i] = static_cast<std::uint8_t>(i * 89 + 3);
+      sums[i] = i % 5 == 0 ? 2147483647 : i % 5 == 1 ? -2147483647 : static_cast<int>(i) * 37 - 990;
+      starts[i] = i % 7 == 0 ? 3e10 : static_cast<double>(i) - 40;
+      zeros[i] = static_cast<double>(i % 3) - 1;
+      // Ties, numbers far outside of all codes, and what no multiple of has.
+      factors[i] = i % 4 == 0 ? 0.5 : i % 4 == 1 ? 1e30 : i % 4 == 2 ? -0.25 : 0.0313;
+    }
+    const SummedRow row{count, sums.data(), starts.data(), zeros.data(), 1234};
+    const CodeScale scale{factors.data(), -3, -100, 120};
+    for (const Table& t : tables()) {
+      SCOPED_TRACE(t.name);
+      std::vector<std::uint8_t> to(n + 1, 9);
+      std::int64_t total = 0;
+      for (const std::uint8_t x : from) total += x ^ 0x80;
+      EXPECT_EQ(t.integers->read(from.data(), 0x80, count, to.data()), total);
+      for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(to[i], from[i] ^ 0x80);
+      EXPECT_EQ(to[n], 9);
+      t.integers->give_codes(row, scale, to.data());
+      std::vector<std::int32_t> wrapped(n + 1, 9);
+      t.integers->give_sums(row, wrapped.data());
+      for (std::size_t i = 0; i < n; ++i) {
+        const double sum = starts[i] + sums[i] - zeros[i] * row.x_sum;
+        ASSERT_EQ(to[i], code_of(sum, factors[i], scale)) << i;
+        ASSERT_EQ(wrapped[i], static_cast<std::int32_t>(static_cast<std::int64_t>(sum))) << i;
+      }
+      EXPECT_EQ(to[n], 9);
+      EXPECT_EQ(wrapped[n], 9);
     }
   }
 }

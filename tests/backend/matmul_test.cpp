@@ -278,6 +278,46 @@ TEST(BackendMatmulTiles, ManyTinyMatricesAreCutAndStayRight) {
   check<std::complex<float>>({.batch = {9000}, .m = 3, .n = 3, .k = 3});
 }
 
+// Few rows meet a matrix that no cache holds: tiles are parts of the depth, or many columns.
+template <class T>
+void check_far(std::int64_t n, std::int64_t k) {
+  for (const std::int64_t m : {1, 4, 7, 12}) {
+    check<T>({.m = m, .n = n, .k = k, .accumulate = m == 4});
+    check<T>({.m = m, .n = n, .k = k, .a = Order::Columns, .c = Order::Columns});
+  }
+  check<T>({.m = 1, .n = n, .k = k, .b = Order::Columns});
+  check<T>({.m = n, .n = 1, .k = k});
+}
+
+TEST(BackendMatmulTiles, FewRowsAndAFarMatrix) {
+  check_far<float>(1100, 1003);
+  check_far<float>(20001, 61);
+  check_far<double>(700, 801);
+  check_far<BFloat16>(2049, 1029);
+  check_far<Float16>(2049, 1029);
+  check_far<std::complex<float>>(700, 801);
+  check<float>({.batch = {2}, .m = 3, .n = 1030, .k = 1100});
+  check<BFloat16>({.batch = {9}, .m = 2, .n = 1030, .k = 2100, .a_shared = {true}});
+}
+
+// A bias or an activation may run in tiles, which then are whole rows.
+TEST(BackendMatmulTiles, PartsOfTheDepthGiveWholeRows) {
+  constexpr std::int64_t Size = 1100;
+  const MatmulPlan plan({.m = 2,
+                         .n = Size,
+                         .k = Size,
+                         .a = {{}, Size, 1},
+                         .b = {{}, Size, 1},
+                         .c = {{}, Size, 1},
+                         .whole_rows = true});
+  EXPECT_FALSE(plan.reads_a_in_tiles());
+  EXPECT_GT(plan.pack_tiles(), 1);
+  for (std::int64_t t = 0; t < plan.tiles(); ++t) {
+    EXPECT_EQ(plan.tile(t).column0, 0);
+    EXPECT_EQ(plan.tile(t).column1, Size);
+  }
+}
+
 // Axes that follow each other in all operands are one.
 TEST(BackendMatmulTiles, AdjoiningBatchAxesAreJoined) {
   for (const Order order : {Order::Rows, Order::Interleaved}) {

@@ -72,6 +72,24 @@ TEST(BackendShortRows, LongerOnesOfMuchWorkAreCombined) {
   }
 }
 
+// Parts of a longer row that are normalised each for itself lie far from those of the next row.
+TEST(BackendShortRows, RowsOfMuchWorkAreStoredFarFromEachOther) {
+  for (const DType dtype : {DType::F32, DType::F64, DType::BF16}) {
+    for (const std::int64_t parts : {3, 7, 9}) {
+      SCOPED_TRACE(fmt::format("{} parts of {}", parts, name(dtype)));
+      Graph g("parts");
+      const Value x = g.input("x", {dtype, {901, 8 * parts}});
+      std::vector<Value> out;
+      for (std::int64_t p = 0; p < parts; ++p) {
+        const Value part = tanh(narrow(x, {.axis = 1, .start = 8 * p, .len = 8}));
+        out.push_back(softmax(exp(part), {.axis = 1}));
+      }
+      g.set_outputs({concat(out, {.axis = 1})});
+      expect_agreement(g, {x});
+    }
+  }
+}
+
 TEST(BackendShortRows, LogicalReductionsSeeTruth) {
   Graph g("truth");
   const Value x = g.input("x", f32({3001, 5}));

@@ -35,8 +35,8 @@ bool picks_slices(const Kernel& kernel, const Instr& i) {
 }
 
 // Is everything read and stored by vectors where lanes go along `axis`? Elements that are combined
-// may be read one by one.
-bool suits_lanes(const Kernel& kernel, std::size_t axis) {
+// may be read one by one. `far`: rows may be stored so far from each other.
+bool suits_lanes(const Kernel& kernel, std::size_t axis, std::int64_t far) {
   const bool combines = !kernel.reductions.empty();
   for (const Instr& i : kernel.code) {
     if (is_complex(i.dtype) || picks_slices(kernel, i)) return false;
@@ -52,7 +52,7 @@ bool suits_lanes(const Kernel& kernel, std::size_t axis) {
       if (to.dtype != kernel.code[static_cast<std::size_t>(store.value)].dtype) return false;
       const std::int64_t s = store.access.strides[axis];
       if (to.role == loop::ArgumentRole::Local || s == 1) continue;
-      if (s <= 0 || !is_narrow_stride(s, to.dtype)) return false;
+      if (s <= 0 || s > far || is_complex(to.dtype)) return false;
     }
   }
   return true;
@@ -76,6 +76,8 @@ int short_rows_for(const Kernel& kernel, const TargetInfo& target) {
   constexpr std::int64_t MuchWork = 10;           // for an element
   constexpr std::int64_t LongestMoved = 6;        // sorting the lanes out takes the square of it
   constexpr std::int64_t MostWork = 1024;
+  constexpr std::int64_t MuchInRow = 40;  // for an element, with what is done once
+  constexpr std::int64_t FarStride = 64;
   if (is_short_kernel(kernel) || !kernel.accumulators.empty() || kernel.kept != kernel.outer ||
       kernel.kept == 0 || draws_numbers(kernel)) {
     return 0;
@@ -93,7 +95,9 @@ int short_rows_for(const Kernel& kernel, const TargetInfo& target) {
   }
   const std::size_t axis = kernel.kept - 1;
   if (work > MostWork || row >= lanes || 2 * kernel.extents[axis] < lanes) return 0;
-  return suits_lanes(kernel, axis) ? lanes : 0;
+  // Functions of a row cost so much more in a lane each than sorting out what is stored.
+  const bool much = !kernel.reductions.empty() && work >= row * MuchInRow;
+  return suits_lanes(kernel, axis, much ? FarStride : NearStride) ? lanes : 0;
 }
 
 Kernel with_rows_in_lanes(const Kernel& kernel) {

@@ -45,13 +45,15 @@ class CodeWeight {
 
   // Some strips together, a few rows at a time, so that rows are read along.
   void pack(ThreadPool& pool, const std::int8_t* w, std::int64_t row, std::int64_t column) const {
-    constexpr std::int64_t StripsAtOnce = 16;
+    constexpr std::int64_t MostStrips = 16;
+    constexpr std::int64_t Groups = 8;  // work for several threads
     constexpr std::int64_t DepthAtOnce = 16;
-    const std::int64_t groups = (strips_ + StripsAtOnce - 1) / StripsAtOnce;
+    const std::int64_t at_once = std::clamp<std::int64_t>(strips_ / Groups, 1, MostStrips);
+    const std::int64_t groups = (strips_ + at_once - 1) / at_once;
     pool.run(pieces_ * groups, [&](std::int64_t i) {
       const std::int64_t piece = i / groups;
-      const std::int64_t first = i % groups * StripsAtOnce;
-      const std::int64_t last = std::min(strips_, first + StripsAtOnce);
+      const std::int64_t first = i % groups * at_once;
+      const std::int64_t last = std::min(strips_, first + at_once);
       std::int32_t* sums = sums_ + piece * strips_ * StripWidth;
       std::fill(sums + first * StripWidth, sums + last * StripWidth, 0);
       for (std::int64_t k = 0; k < depth_of(piece); k += DepthAtOnce) {
@@ -105,36 +107,34 @@ class Rescale {
     return out;
   }
 
-  /// What one column adds to a sum, and what a row's sum counts.
-  struct Column {
-    std::int64_t constant = 0;
-    std::int64_t w_zero = 0;
-    double factor = 1;
+  /// What columns add to a sum, how often they count a row's, and their factors.
+  struct Columns {
+    double* starts = nullptr;
+    double* w_zeros = nullptr;
+    double* factors = nullptr;
+    static constexpr std::int64_t BytesOfEach = 3 * sizeof(double);
+    Columns(std::byte* room, std::int64_t count)
+        : starts(reinterpret_cast<double*>(room)),
+          w_zeros(starts + count),
+          factors(w_zeros + count) {}
   };
-  [[nodiscard]] Column column(std::int64_t at, std::int64_t w_sum, std::int64_t depth) const {
+  void read_column(std::int64_t at, std::int64_t w_sum, std::int64_t depth, const Columns& to,
+                   std::int64_t n) const {
     const auto entry = [&](const auto& list) {
       return list[list.size() == 1 ? 0 : static_cast<std::size_t>(first_ + at)];
     };
     const std::int64_t z = entry(r_.w_zeros);
     const std::int64_t bias = bias_ == nullptr ? 0 : bias_[first_ + at];
-    return {bias - x_zero_ * w_sum + depth * x_zero_ * z, z, entry(r_.factors)};
+    to.starts[n] = static_cast<double>(bias - x_zero_ * w_sum + depth * x_zero_ * z);
+    to.w_zeros[n] = static_cast<double>(z);
+    to.factors[n] = entry(r_.factors);
   }
-  void store(std::int64_t sum, double factor, std::byte* to) const {
-    if (dtype_ == DType::I32) {
-      const auto wrapped = static_cast<std::int32_t>(sum);
-      std::memcpy(to, &wrapped, sizeof wrapped);
-      return;
-    }
-    // Adding and taking away 1.5·2^52 leaves the nearest whole number, ties to even. What is far
-    // outside of all codes stays outside.
-    constexpr double Round = 6755399441055744.0;
-    constexpr double Far = 1e15;
-    const double scaled = std::min(std::max(static_cast<double>(sum) * factor, -Far), Far);
-    const double code = ((scaled + Round) - Round) + static_cast<double>(r_.out_zero);
-    const double held =
-        std::min(std::max(code, static_cast<double>(r_.low)), static_cast<double>(r_.high));
-    const auto whole = static_cast<int>(held);
-    *to = static_cast<std::byte>(whole);
+  void store(const SummedRow& row, const double* factors, std::byte* to) const {
+    const IntegerKernels& kernels = integer_kernels();
+    if (dtype_ == DType::I32) return kernels.give_sums(row, reinterpret_cast<std::int32_t*>(to));
+    const CodeScale scale{factors, static_cast<double>(r_.out_zero), static_cast<double>(r_.low),
+                          static_cast<double>(r_.high)};
+    kernels.give_codes(row, scale, reinterpret_cast<std::uint8_t*>(to));
   }
   [[nodiscard]] std::int64_t size() const { return size_of(dtype_); }
   [[nodiscard]] std::int64_t x_zero() const { return x_zero_; }
@@ -147,32 +147,68 @@ class Rescale {
   std::int64_t first_ = 0;
 };
 
-// What a block of rows and a strip need.
-constexpr std::int64_t SumsBytes = RowsAtOnce * StripWidth * 12;
+// Where rows of a result lie, in bytes.
+struct ResultRows {
+  std::byte* first = nullptr;
+  std::int64_t row = 0;
+  std::int64_t column = 0;
+};
 
-// Rows [row0, row1) times one strip. Element (r, n) goes to `to(r, n)`.
-template <class To>
+// What a block of rows and a strip need.
+constexpr std::int64_t SumsBytes =
+    RowsAtOnce * StripWidth * 12 + StripWidth * Rescale::Columns::BytesOfEach;
+
+// `count` numbers of a row that lies elsewhere.
+void scatter_row(const std::byte* row, std::int64_t count, std::int64_t size, std::byte* to,
+                 std::int64_t step) {
+  for (std::int64_t n = 0; n < count; ++n) {
+    if (size == 1) {
+      to[n * step] = row[n];
+    } else {
+      std::memcpy(to + n * step, row + n * size, sizeof(std::int32_t));
+    }
+  }
+}
+
+// Rows [row0, row1) times one strip. Element (r, n) of all columns goes to its place in `to`.
 void multiply_strip(const CodeRows& x, const CodeWeight& w, const Rescale& rescale,
                     std::int64_t row0, std::int64_t row1, std::int64_t strip, std::byte* room,
-                    const To& to) {
+                    const ResultRows& to) {
   const std::int64_t rows = row1 - row0;
-  auto* sums = reinterpret_cast<std::int64_t*>(room);
-  auto* part = reinterpret_cast<std::int32_t*>(sums + RowsAtOnce * StripWidth);
-  std::fill_n(sums, rows * StripWidth, 0);
-  for (std::int64_t p = 0; p < w.pieces(); ++p) {
+  const Rescale::Columns columns(room, StripWidth);
+  double* earlier = columns.factors + StripWidth;  // sums of pieces but the last
+  auto* part = reinterpret_cast<std::int32_t*>(earlier + RowsAtOnce * StripWidth);
+  const std::int64_t n0 = strip * StripWidth;
+  const std::int64_t count = std::min(w.columns() - n0, StripWidth);
+  for (std::int64_t n = 0; n < count; ++n) {
+    rescale.read_column(n0 + n, w.sum(n0 + n), w.depth(), columns, n);
+  }
+  const auto multiply = [&](std::int64_t p) {
     integer_kernels().multiply(x.codes + row0 * x.stride + p * LongestSum, x.stride,
                                w.strip(p, strip), rows, w.depth_of(p), part);
-    for (std::int64_t i = 0; i < rows * StripWidth; ++i) sums[i] += part[i];
-  }
-  const std::int64_t n0 = strip * StripWidth;
-  const std::int64_t n1 = std::min(w.columns(), n0 + StripWidth);
-  for (std::int64_t n = n0; n < n1; ++n) {
-    const Rescale::Column column = rescale.column(n, w.sum(n), w.depth());
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const std::int64_t sum =
-          sums[r * StripWidth + n - n0] + column.constant - column.w_zero * x.sums[row0 + r];
-      rescale.store(sum, column.factor, to(row0 + r, n));
+  };
+  const std::int64_t last = w.pieces() - 1;
+  for (std::int64_t p = 0; p < last; ++p) {
+    multiply(p);
+    for (std::int64_t i = 0; i < rows * StripWidth; ++i) {
+      const std::int64_t n = i % StripWidth;
+      if (p == 0) earlier[i] = n < count ? columns.starts[n] : 0;
+      earlier[i] += part[i];
     }
+  }
+  multiply(last);
+  const std::int64_t size = rescale.size();
+  std::byte held[StripWidth * sizeof(std::int32_t)];
+  for (std::int64_t r = 0; r < rows; ++r) {
+    std::byte* out = to.first + (row0 + r) * to.row + n0 * to.column;
+    std::byte* row = to.column == size ? out : held;
+    rescale.store({.count = count,
+                   .sums = part + r * StripWidth,
+                   .starts = last == 0 ? columns.starts : earlier + r * StripWidth,
+                   .w_zeros = columns.w_zeros,
+                   .x_sum = static_cast<double>(x.sums[row0 + r])},
+                  columns.factors, row);
+    if (row == held) scatter_row(held, count, size, out, to.column);
   }
 }
 
@@ -213,8 +249,9 @@ class IntegerProduct {
   }
 
  private:
-  // Sums of rows of x', and of a row of ones behind them: Σ w.
-  static constexpr std::int64_t SweptBytes = (SweptRows + 1) * SweptColumns * 12;
+  // Sums of rows of x', and of a row of ones behind them: Σ w. Then what belongs to columns.
+  static constexpr std::int64_t SweptBytes =
+      (SweptRows + 1) * SweptColumns * 12 + SweptColumns * Rescale::Columns::BytesOfEach;
 
   void multiply(const std::int8_t* w, const Rescale& rescale, std::byte* out) const {
     weight_.pack(call_.pool, w, role_.columns, 1);
@@ -223,9 +260,8 @@ class IntegerProduct {
     call_.pool.run(blocks * weight_.strips(), [&](std::int64_t i) {
       const std::int64_t row0 = i % blocks * RowsAtOnce;
       multiply_strip(rows, weight_, rescale, row0, std::min(role_.rows, row0 + RowsAtOnce),
-                     i / blocks, thread_scratch(SumsBytes), [&](std::int64_t r, std::int64_t n) {
-                       return out + (r * role_.columns + n) * rescale.size();
-                     });
+                     i / blocks, thread_scratch(SumsBytes),
+                     {out, role_.columns * rescale.size(), rescale.size()});
     });
   }
 
@@ -241,10 +277,13 @@ class IntegerProduct {
   void sweep_columns(const std::int8_t* w, std::int64_t columns, const Rescale& rescale,
                      std::byte* out) const {
     const std::int64_t rows = role_.rows + 1;
-    auto* sums = reinterpret_cast<std::int64_t*>(thread_scratch(SweptBytes));
-    auto* part = reinterpret_cast<std::int32_t*>(sums + (SweptRows + 1) * SweptColumns);
-    std::fill_n(sums, rows * SweptColumns, 0);
-    for (std::int64_t k = 0; k < role_.depth; k += LongestSum) {
+    std::byte* room = thread_scratch(SweptBytes);
+    const Rescale::Columns of(room, SweptColumns);
+    double* earlier = of.factors + SweptColumns;  // sums of pieces but the last
+    auto* part = reinterpret_cast<std::int32_t*>(earlier + (SweptRows + 1) * SweptColumns);
+    std::fill_n(earlier, rows * SweptColumns, 0.0);
+    std::int64_t k = 0;
+    const auto sweep_piece = [&] {
       std::fill_n(part, rows * SweptColumns, 0);
       integer_kernels().sweep({.rows = rows,
                                .depth = std::min(LongestSum, role_.depth - k),
@@ -255,34 +294,39 @@ class IntegerProduct {
                                .w_row = role_.columns,
                                .c = part,
                                .c_row = SweptColumns});
-      for (std::int64_t i = 0; i < rows * SweptColumns; ++i) sums[i] += part[i];
+    };
+    for (; role_.depth - k > LongestSum; k += LongestSum) {
+      sweep_piece();
+      for (std::int64_t i = 0; i < rows * SweptColumns; ++i) earlier[i] += part[i];
     }
-    const std::int64_t* w_sums = sums + role_.rows * SweptColumns;
+    sweep_piece();
+    const std::int64_t ones = role_.rows * SweptColumns;
     for (std::int64_t n = 0; n < columns; ++n) {
-      const Rescale::Column column = rescale.column(n, w_sums[n], role_.depth);
-      for (std::int64_t r = 0; r < role_.rows; ++r) {
-        const std::int64_t sum =
-            sums[r * SweptColumns + n] + column.constant - column.w_zero * sums_[r];
-        rescale.store(sum, column.factor, out + (r * role_.columns + n) * rescale.size());
-      }
+      const auto w_sum = static_cast<std::int64_t>(earlier[ones + n] + part[ones + n]);
+      rescale.read_column(n, w_sum, role_.depth, of, n);
+    }
+    for (std::int64_t r = 0; r < role_.rows; ++r) {
+      double* starts = earlier + r * SweptColumns;
+      for (std::int64_t n = 0; n < columns; ++n) starts[n] += of.starts[n];
+      rescale.store({.count = columns,
+                     .sums = part + r * SweptColumns,
+                     .starts = starts,
+                     .w_zeros = of.w_zeros,
+                     .x_sum = static_cast<double>(sums_[r])},
+                    of.factors, out + r * role_.columns * rescale.size());
     }
   }
 
   // x' is x with its sign bit the other way round.
-  void read_rows(const std::uint8_t* from, unsigned flip) const {
-    parallel_for(call_.pool, role_.rows, grain_for(role_.depth),
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t r = begin; r < end; ++r) {
-                     std::uint8_t* to = codes_ + r * stride_;
-                     std::int64_t total = 0;
-                     for (std::int64_t k = 0; k < role_.depth; ++k) {
-                       to[k] = static_cast<std::uint8_t>(from[r * role_.depth + k] ^ flip);
-                       total += to[k];
-                     }
-                     std::fill(to + role_.depth, to + stride_, std::uint8_t{0});
-                     sums_[r] = total;
-                   }
-                 });
+  void read_rows(const std::uint8_t* from, std::uint8_t flip) const {
+    parallel_for(
+        call_.pool, role_.rows, grain_for(role_.depth), [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t r = begin; r < end; ++r) {
+            std::uint8_t* to = codes_ + r * stride_;
+            sums_[r] = integer_kernels().read(from + r * role_.depth, flip, role_.depth, to);
+            std::fill(to + role_.depth, to + stride_, std::uint8_t{0});
+          }
+        });
   }
 
   const loop::IntegerProduct& role_;
@@ -353,9 +397,8 @@ class IntegerConvolution {
                      (image * g_.channels_out + group * outputs_) * plane * rescale.size();
     for (std::int64_t s = 0; s < weight.strips(); ++s) {
       multiply_strip(CodeRows{codes, stride_, sums}, weight, rescale.from(group * outputs_), 0,
-                     last - first, s, room, [&](std::int64_t r, std::int64_t n) {
-                       return out + (n * plane + first + r) * rescale.size();
-                     });
+                     last - first, s, room,
+                     {out + first * rescale.size(), rescale.size(), plane * rescale.size()});
     }
   }
   std::int64_t read_window(std::int64_t image, std::int64_t group, std::int64_t at, unsigned flip,

@@ -4,6 +4,7 @@
 // widened to 16 bits first, which no sum of two products leaves. The integers are the same.
 #pragma once
 
+#include "backend/cpu/kernels/vector_codes.h"
 #include "backend/cpu/kernels/vector_kernels.h"
 
 namespace ricci::cpu::RICCI_VECTOR_TARGET {
@@ -373,8 +374,12 @@ void multiply_integers(const std::uint8_t* x, std::int64_t x_row, const std::int
 
 void sweep_integers(const IntegerSweep& s) { sweep_plainly(s, 0, 0); }
 
-constexpr IntegerKernels Integers = {
-    .pack = pack_integers, .multiply = multiply_integers, .sweep = sweep_integers};
+constexpr IntegerKernels Integers = {.read = read_codes,
+                                     .pack = pack_integers,
+                                     .multiply = multiply_integers,
+                                     .sweep = sweep_integers,
+                                     .give_codes = give_codes,
+                                     .give_sums = give_sums};
 
 #if RICCI_VECTOR_BYTES >= 32
 
@@ -387,8 +392,12 @@ void sweep_integers_vnni(const IntegerSweep& s) {
   sweep_plainly(s, whole, 0);
 }
 
-constexpr IntegerKernels IntegersVnni = {
-    .pack = pack_integers, .multiply = multiply_integers_vnni, .sweep = sweep_integers_vnni};
+constexpr IntegerKernels IntegersVnni = {.read = read_codes,
+                                         .pack = pack_integers,
+                                         .multiply = multiply_integers_vnni,
+                                         .sweep = sweep_integers_vnni,
+                                         .give_codes = give_codes,
+                                         .give_sums = give_sums};
 
 #else
 

@@ -35,6 +35,15 @@ const IntegerKernels& integer_kernels() noexcept {
   return vnni ? vector_kernels().integers_vnni : vector_kernels().integers;
 }
 
+const NarrowKernels& bf16_kernels() noexcept {
+#if defined(__x86_64__)
+  static const bool pairs =
+      &best_kernels() == &vector_avx512::kernels && __builtin_cpu_supports("avx512bf16") != 0;
+  if (pairs) return vector_kernels().bf16_pairs;
+#endif
+  return vector_kernels().bf16;
+}
+
 const Int8Dots& int8_dots() noexcept {
   static const bool vnni = has_vnni();
   return vnni ? vector_kernels().packed.int8_dots_vnni : vector_kernels().packed.int8_dots;

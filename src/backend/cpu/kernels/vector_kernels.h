@@ -9,7 +9,7 @@
 namespace ricci::cpu {
 
 /// C = A B, or C += A B, for C [m, n] with neighbouring columns. Strides count elements.
-template <class T>
+template <class T, class B = T>
 struct Product {
   std::int64_t m = 0;
   std::int64_t n = 0;
@@ -17,7 +17,7 @@ struct Product {
   const T* a = nullptr;
   std::int64_t a_row = 0;
   std::int64_t a_column = 0;
-  const T* b = nullptr;
+  const B* b = nullptr;
   std::int64_t b_row = 0;
   std::int64_t b_column = 1;
   T* c = nullptr;
@@ -89,13 +89,26 @@ struct ProductKernels {
   void (*blocks)(const Product<T>&) = nullptr;
   /// Panels packed on the stack: any size, any strides of A and B. k is not 0.
   void (*packed)(const Product<T>&) = nullptr;
-  /// At most 4 rows against a matrix read once, row by row; b_column is 1.
+  /// A few rows against a matrix read once, row by row; b_column is 1.
   void (*rows)(const Product<T>&) = nullptr;
-  /// At most 4 rows, each along the rows of Bᵀ; a_column and b_row are 1.
+  /// A few rows, each along the rows of Bᵀ; a_column and b_row are 1.
   void (*dots)(const Product<T>&) = nullptr;
   /// Many small products, as many at a time as a vector has lanes.
   void (*tiny)(const TinyProducts<T>&) = nullptr;
   PanelKernels<T> panels = {};
+};
+
+/// Products of 16-bit floats, which are read as they lie and added up in f32. A strip is one of
+/// PanelKernels<float>, whose places hold `together` numbers of the depth.
+struct NarrowKernels {
+  std::int64_t together = 1;
+  void (*rows)(const Product<float, std::uint16_t>&) = nullptr;
+  void (*dots)(const Product<float, std::uint16_t>&) = nullptr;
+  void (*pack_rows)(const std::uint16_t* a, std::int64_t row, std::int64_t column,
+                    std::int64_t rows, std::int64_t depth, float* to) = nullptr;
+  void (*pack_columns)(const std::uint16_t* b, std::int64_t row, std::int64_t column,
+                       std::int64_t columns, std::int64_t depth, float* to) = nullptr;
+  void (*multiply)(const Panels<float>&) = nullptr;  ///< `depth` counts places
 };
 
 /// Factors of small matrices, one to a lane: number i of all of them side by side, row by row.
@@ -305,9 +318,30 @@ struct IntegerSweep {
   std::int64_t c_row = 0;
 };
 
+/// A row of sums of products, to be made results. Numbers are whole and far below 2^53, so that
+/// they are exact in any order.
+struct SummedRow {
+  std::int64_t count = 0;
+  const std::int32_t* sums = nullptr;
+  const double* starts = nullptr;   ///< of each column: what is added to its sum
+  const double* w_zeros = nullptr;  ///< of each column: how often `x_sum` is taken away
+  double x_sum = 0;
+};
+
+/// clamp(rne(factor·sum) + zero, low, high)
+struct CodeScale {
+  const double* factors = nullptr;  ///< of each column
+  double zero = 0;
+  double low = 0;
+  double high = 0;
+};
+
 /// Products of u8 and i8, four at a time, in sums that wrap in 32 bits.
 struct IntegerKernels {
   static constexpr std::int64_t Columns = 64;  ///< of w in a strip
+  /// Codes with the bits of `flip` the other way round, and their sum.
+  std::int64_t (*read)(const std::uint8_t* from, std::uint8_t flip, std::int64_t count,
+                       std::uint8_t* to) = nullptr;
   /// Columns of w [depth, columns], read with any strides, as strips [depth/4][Columns][4]: depth
   /// is rounded up, and what is missing is 0. Σ_depth of each column is added to `sums`, which has
   /// room for whole strips.
@@ -318,6 +352,9 @@ struct IntegerKernels {
                    std::int64_t rows, std::int64_t depth, std::int32_t* c) = nullptr;
   /// Few rows with a weight as it lies in memory, which is read once.
   void (*sweep)(const IntegerSweep&) = nullptr;
+  /// Results of a row, as codes of 8 bits or as the sums themselves, which wrap.
+  void (*give_codes)(const SummedRow&, const CodeScale&, std::uint8_t* to) = nullptr;
+  void (*give_sums)(const SummedRow&, std::int32_t* to) = nullptr;
 };
 
 struct VectorKernels {
@@ -326,6 +363,9 @@ struct VectorKernels {
   ProductKernels<double> f64;
   ProductKernels<std::uint32_t> u32;
   ProductKernels<std::uint64_t> u64;
+  NarrowKernels f16;
+  NarrowKernels bf16;
+  NarrowKernels bf16_pairs;  ///< of `bf16_kernels()`
   SmallMatrixKernels small_matrices;
   ScoreKernels scores;
   FourierKernels<float> fourier_f32;
@@ -354,6 +394,9 @@ struct VectorKernels {
 /// Its products of integers: with VNNI where this machine has it. All give the same integers.
 [[nodiscard]] const IntegerKernels& integer_kernels() noexcept;
 [[nodiscard]] const Int8Dots& int8_dots() noexcept;
+/// Its products of bf16: of pairs at a time where this machine multiplies them so. Numbers below
+/// the smallest normal one then count as zero.
+[[nodiscard]] const NarrowKernels& bf16_kernels() noexcept;
 
 namespace vector_base {
 extern const VectorKernels kernels;

@@ -11,6 +11,7 @@
 #endif
 
 #include "backend/cpu/kernels/vector_butterflies.h"
+#include "backend/cpu/kernels/vector_codes.h"
 #include "backend/cpu/kernels/vector_delta_chunk.h"
 #include "backend/cpu/kernels/vector_factors.h"
 #include "backend/cpu/kernels/vector_fourier.h"
@@ -19,9 +20,11 @@
 #include "backend/cpu/kernels/vector_kernels.h"
 #include "backend/cpu/kernels/vector_lanes.h"
 #include "backend/cpu/kernels/vector_narrow.h"
+#include "backend/cpu/kernels/vector_narrow_panels.h"
 #include "backend/cpu/kernels/vector_packed.h"
 #include "backend/cpu/kernels/vector_packed_dots.h"
 #include "backend/cpu/kernels/vector_packed_int8.h"
+#include "backend/cpu/kernels/vector_pairs.h"
 #include "backend/cpu/kernels/vector_panels.h"
 #include "backend/cpu/kernels/vector_pool.h"
 #include "backend/cpu/kernels/vector_product.h"
@@ -40,6 +43,9 @@ const VectorKernels kernels = {
     .f64 = product_kernels<double>(),
     .u32 = product_kernels<std::uint32_t>(),
     .u64 = product_kernels<std::uint64_t>(),
+    .f16 = narrow_kernels<FromF16>(),
+    .bf16 = narrow_kernels<FromBf16>(),
+    .bf16_pairs = Bf16Pairs,
     .small_matrices = small_matrix_kernels(),
     .scores = {take_scores, exp_shifted, cap_scores, add_products, score_gradient},
     .fourier_f32 = fourier_kernels<float>(),

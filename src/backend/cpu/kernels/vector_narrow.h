@@ -1,5 +1,8 @@
-// Conversions between f32 and the 16-bit floats. Part of vector_kernels_body.h.
+// Conversions between f32 and the 16-bit floats, and loads that convert. Part of
+// vector_kernels_body.h.
 #pragma once
+
+#include "backend/cpu/kernels/vector_lanes.h"
 
 namespace ricci::cpu::RICCI_VECTOR_TARGET {
 namespace {
@@ -92,6 +95,67 @@ void narrow_f16(const float* from, std::uint16_t* to, std::int64_t count) {
 }
 
 #endif
+
+/// How the numbers of an operand become those that are multiplied: as they are, or widened.
+template <class T>
+struct AsIs {
+  using Stored = T;
+  static T one(T x) { return x; }
+  static Lanes<T> load(const T* from) { return RICCI_VECTOR_TARGET::load(from); }
+  static Lanes<T> load_some(const T* from, int count) {
+    return RICCI_VECTOR_TARGET::load_some(from, count);
+  }
+};
+
+template <class From>
+inline Lanes<float> load_some_narrow(const std::uint16_t* from, int count) {
+  std::uint16_t held[LaneCount<float>] = {};
+  for (int i = 0; i < count; ++i) held[i] = from[i];
+  return From::load(held);
+}
+
+struct FromBf16 {
+  using Stored = std::uint16_t;
+  static float one(std::uint16_t x) { return as_float(std::uint32_t{x} << 16); }
+  static Lanes<float> load(const std::uint16_t* from) {
+    using Halves __attribute__((vector_size(RICCI_VECTOR_BYTES / 2))) = std::uint16_t;
+    Halves halves;
+    __builtin_memcpy(&halves, from, sizeof halves);
+    return (Lanes<float>)(__builtin_convertvector(halves, Lanes<std::uint32_t>) << 16);
+  }
+  static Lanes<float> load_some(const std::uint16_t* from, int count) {
+    return load_some_narrow<FromBf16>(from, count);
+  }
+};
+
+struct FromF16 {
+  using Stored = std::uint16_t;
+#if RICCI_VECTOR_BYTES == 64
+  static float one(std::uint16_t x) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(x))); }
+  static Lanes<float> load(const std::uint16_t* from) {
+    __m256i halves;
+    __builtin_memcpy(&halves, from, sizeof halves);
+    return (Lanes<float>)_mm512_cvtph_ps(halves);
+  }
+#elif RICCI_VECTOR_BYTES == 32
+  static float one(std::uint16_t x) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(x))); }
+  static Lanes<float> load(const std::uint16_t* from) {
+    __m128i halves;
+    __builtin_memcpy(&halves, from, sizeof halves);
+    return (Lanes<float>)_mm256_cvtph_ps(halves);
+  }
+#else
+  static float one(std::uint16_t x) { return widen_half(x); }
+  static Lanes<float> load(const std::uint16_t* from) {
+    Lanes<float> out;
+    for (int i = 0; i < LaneCount<float>; ++i) out[i] = widen_half(from[i]);
+    return out;
+  }
+#endif
+  static Lanes<float> load_some(const std::uint16_t* from, int count) {
+    return load_some_narrow<FromF16>(from, count);
+  }
+};
 
 }  // namespace
 }  // namespace ricci::cpu::RICCI_VECTOR_TARGET

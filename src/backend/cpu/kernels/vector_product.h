@@ -2,6 +2,8 @@
 // vector_kernels_body.h.
 #pragma once
 
+#include "backend/cpu/kernels/vector_narrow.h"
+
 namespace ricci::cpu::RICCI_VECTOR_TARGET {
 namespace {
 
@@ -120,19 +122,19 @@ void product_in_blocks(const Product<T>& p) {
   last_columns(p, whole);
 }
 
-// C += A[:, k .. k + Depth) B[k .. k + Depth, :] for a few rows of C.
-template <class T, int Rows, int Depth>
-void add_rows(const Product<T>& p, std::int64_t k, bool fresh) {
+// C += A[:, k .. k + Depth) B[k .. k + Depth, :] for a few rows and some columns of C.
+template <class T, class From, int Rows, int Depth>
+void add_rows(const Product<T, typename From::Stored>& p, std::int64_t k, bool fresh) {
   T x[Rows][Depth];
   for (int r = 0; r < Rows; ++r) {
     for (int d = 0; d < Depth; ++d) x[r][d] = p.a[r * p.a_row + (k + d) * p.a_column];
   }
-  const T* b = p.b + k * p.b_row;
+  const typename From::Stored* b = p.b + k * p.b_row;
   std::int64_t n = 0;
   for (; n + LaneCount<T> <= p.n; n += LaneCount<T>) {
     Lanes<T> total[Rows] = {};
     for (int d = 0; d < Depth; ++d) {
-      const Lanes<T> row = load(b + d * p.b_row + n);
+      const Lanes<T> row = From::load(b + d * p.b_row + n);
       for (int r = 0; r < Rows; ++r) total[r] += x[r][d] * row;
     }
     for (int r = 0; r < Rows; ++r) {
@@ -144,7 +146,7 @@ void add_rows(const Product<T>& p, std::int64_t k, bool fresh) {
   if (last == 0) return;
   Lanes<T> total[Rows] = {};
   for (int d = 0; d < Depth; ++d) {
-    const Lanes<T> row = load_some(b + d * p.b_row + n, last);
+    const Lanes<T> row = From::load_some(b + d * p.b_row + n, last);
     for (int r = 0; r < Rows; ++r) total[r] += x[r][d] * row;
   }
   for (int r = 0; r < Rows; ++r) {
@@ -153,46 +155,80 @@ void add_rows(const Product<T>& p, std::int64_t k, bool fresh) {
   }
 }
 
-template <class T, int Rows>
-void product_of_rows(const Product<T>& p) {
+template <class T, int Rows, class From = AsIs<T>>
+void product_of_rows(const Product<T, typename From::Stored>& p) {
   std::int64_t k = 0;
   bool fresh = !p.accumulate;
-  for (; k + 8 <= p.k; k += 8, fresh = false) add_rows<T, Rows, 8>(p, k, fresh);
-  for (; k + 2 <= p.k; k += 2, fresh = false) add_rows<T, Rows, 2>(p, k, fresh);
-  if (k < p.k) add_rows<T, Rows, 1>(p, k, fresh);
+  for (; k + 8 <= p.k; k += 8, fresh = false) add_rows<T, From, Rows, 8>(p, k, fresh);
+  for (; k + 2 <= p.k; k += 2, fresh = false) add_rows<T, From, Rows, 2>(p, k, fresh);
+  if (k < p.k) add_rows<T, From, Rows, 1>(p, k, fresh);
 }
 
-template <class T>
-void product_by_rows(const Product<T>& p) {
+template <class T, class From>
+void product_of_few_rows(const Product<T, typename From::Stored>& p) {
   switch (p.m) {
-    case 1: return product_of_rows<T, 1>(p);
-    case 2: return product_of_rows<T, 2>(p);
-    case 3: return product_of_rows<T, 3>(p);
-    default: return product_of_rows<T, 4>(p);
+    case 1: return product_of_rows<T, 1, From>(p);
+    case 2: return product_of_rows<T, 2, From>(p);
+    case 3: return product_of_rows<T, 3, From>(p);
+    default: return product_of_rows<T, 4, From>(p);
   }
 }
 
-template <class T>
-T sum_of_lanes(Lanes<T> v) {
-  T sum{};
-  for (int i = 0; i < LaneCount<T>; ++i) sum += v[i];
-  return sum;
+// More rows than have room for their totals take turns with a stretch of a few rows of B, which
+// stays in the nearest cache until all of them have met it.
+template <class T, class From = AsIs<T>>
+void product_by_rows(const Product<T, typename From::Stored>& p) {
+  constexpr std::int64_t Together = 4;
+  constexpr std::int64_t Depth = 8;
+  constexpr std::int64_t Stretch = 4096 / static_cast<std::int64_t>(sizeof(T));
+  if (p.m <= Together) return product_of_few_rows<T, From>(p);
+  auto part = p;
+  for (std::int64_t k = 0; k < p.k; k += Depth) {
+    part.k = p.k - k < Depth ? p.k - k : Depth;
+    part.accumulate = p.accumulate || k > 0;
+    for (std::int64_t n = 0; n < p.n; n += Stretch) {
+      part.n = p.n - n < Stretch ? p.n - n : Stretch;
+      part.b = p.b + k * p.b_row + n;
+      for (std::int64_t m = 0; m < p.m; m += Together) {
+        part.m = p.m - m < Together ? p.m - m : Together;
+        part.a = p.a + m * p.a_row + k * p.a_column;
+        part.c = p.c + m * p.c_row + n;
+        product_of_few_rows<T, From>(part);
+      }
+    }
+  }
 }
 
-template <class T, int Rows, int Columns>
-void dots_of(const Product<T>& p, std::int64_t n) {
+template <int Width, class T, int... I>
+inline Lanes<T> moved_down(Lanes<T> v, Numbers<I...>) {
+  return __builtin_shufflevector(v, v, ((I + Width) % LaneCount<T>)...);
+}
+
+// Of all lanes, half of them at a time.
+template <class T, int Width = LaneCount<T> / 2>
+inline T sum_of_lanes(Lanes<T> v) {
+  const Lanes<T> both = v + moved_down<Width, T>(v, typename CountTo<LaneCount<T>>::type{});
+  if constexpr (Width > 1) {
+    return sum_of_lanes<T, Width / 2>(both);
+  } else {
+    return both[0];
+  }
+}
+
+template <class T, class From, int Rows, int Columns>
+void dots_of(const Product<T, typename From::Stored>& p, std::int64_t n) {
   Lanes<T> total[Rows][Columns] = {};
-  const T* b = p.b + n * p.b_column;
+  const typename From::Stored* b = p.b + n * p.b_column;
   std::int64_t k = 0;
   for (; k + LaneCount<T> <= p.k; k += LaneCount<T>) {
     for (int j = 0; j < Columns; ++j) {
-      const Lanes<T> column = load(b + j * p.b_column + k);
+      const Lanes<T> column = From::load(b + j * p.b_column + k);
       for (int r = 0; r < Rows; ++r) total[r][j] += load(p.a + r * p.a_row + k) * column;
     }
   }
   if (const int last = static_cast<int>(p.k - k); last > 0) {
     for (int j = 0; j < Columns; ++j) {
-      const Lanes<T> column = load_some(b + j * p.b_column + k, last);
+      const Lanes<T> column = From::load_some(b + j * p.b_column + k, last);
       for (int r = 0; r < Rows; ++r) total[r][j] += load_some(p.a + r * p.a_row + k, last) * column;
     }
   }
@@ -205,22 +241,47 @@ void dots_of(const Product<T>& p, std::int64_t n) {
   }
 }
 
-template <class T, int Rows>
-void dots_of_rows(const Product<T>& p) {
+template <class T, int Rows, class From>
+void dots_of_rows(const Product<T, typename From::Stored>& p) {
   constexpr int Columns = Rows == 1 ? 6 : 3;
   std::int64_t n = 0;
-  for (; n + Columns <= p.n; n += Columns) dots_of<T, Rows, Columns>(p, n);
-  for (; n < p.n; ++n) dots_of<T, Rows, 1>(p, n);
+  for (; n + Columns <= p.n; n += Columns) dots_of<T, From, Rows, Columns>(p, n);
+  for (; n < p.n; ++n) dots_of<T, From, Rows, 1>(p, n);
 }
 
-template <class T>
-void product_by_dots(const Product<T>& p) {
+template <class T, class From>
+void dots_of_few_rows(const Product<T, typename From::Stored>& p) {
   switch (p.m) {
-    case 1: return dots_of_rows<T, 1>(p);
-    case 2: return dots_of_rows<T, 2>(p);
-    case 3: return dots_of_rows<T, 3>(p);
-    default: return dots_of_rows<T, 4>(p);
+    case 1: return dots_of_rows<T, 1, From>(p);
+    case 2: return dots_of_rows<T, 2, From>(p);
+    case 3: return dots_of_rows<T, 3, From>(p);
+    default: return dots_of_rows<T, 4, From>(p);
   }
+}
+
+// `few(part, first row)` for a few rows and columns at a time: columns stay in a near cache until
+// all rows have met them.
+template <class P, class F>
+void in_few_rows(const P& p, const F& few) {
+  constexpr std::int64_t Together = 4;
+  constexpr std::int64_t Columns = 12;
+  if (p.m <= Together) return few(p, std::int64_t{0});
+  P part = p;
+  for (std::int64_t n = 0; n < p.n; n += Columns) {
+    part.n = p.n - n < Columns ? p.n - n : Columns;
+    part.b = p.b + n * p.b_column;
+    for (std::int64_t m = 0; m < p.m; m += Together) {
+      part.m = p.m - m < Together ? p.m - m : Together;
+      part.a = p.a + m * p.a_row;
+      part.c = p.c + m * p.c_row + n;
+      few(part, m);
+    }
+  }
+}
+
+template <class T, class From = AsIs<T>>
+void product_by_dots(const Product<T, typename From::Stored>& p) {
+  in_few_rows(p, [](const auto& few, std::int64_t) { dots_of_few_rows<T, From>(few); });
 }
 
 }  // namespace

@@ -26,6 +26,18 @@ class Processor final : public schedule::Target {
            (conv != nullptr && conv->of != loop::Convolution::Of::WeightGradient);
   }
 
+  // An element is added to its row in the time of some comparisons in vectors, to which comes what
+  // a call costs. Where the updates do not stay in a cache, comparing reads them for every row.
+  [[nodiscard]] bool compares_indices(const loop::Scatter& scatter) const override {
+    constexpr double ForAnElement = 24;
+    constexpr double ForACall = 16384;
+    if (!Target::compares_indices(scatter)) return false;
+    if (scatter.each || scatter.out.inner > 1 || scatter.added == 1) return true;
+    const auto rows = static_cast<double>(scatter.out.outer * scatter.out.size);
+    const auto added = static_cast<double>(scatter.added);
+    return rows * added <= ForAnElement * (rows + added) + ForACall;
+  }
+
   // Threads are started and joined once for a step. A kernel of one tile keeps one of them busy,
   // and after a few tiles some wait for the others: together they fill that time.
   [[nodiscard]] bool gains_company(const loop::Kernel& kernel) const override {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "backend/cpu/structured/matmul_copy.h"
+#include "backend/cpu/structured/matmul_panels.h"
 #include "backend/cpu/structured/thread_scratch.h"
 
 namespace ricci::cpu {
@@ -24,32 +25,54 @@ R* in_scratch(void* scratch, std::int64_t bytes) {
 }  // namespace
 
 template <class R>
-void MatmulPlan::multiply(const MatmulTile& t, const Side& a, const R* a_data, const Side& b,
-                          const R* b_data, R* c, std::int64_t c_row, bool accumulate) const {
+void MatmulPlan::multiply(const MatmulTile& t, const Side& a, const void* a_data, const Side& b,
+                          const void* b_data, R* c, std::int64_t c_row, bool accumulate) const {
+  if (method_ == Method::Panels) {
+    return multiply_panels(t, a, a_data, b_data, c, c_row, accumulate);
+  }
+  if (depth_parts_ > 1) return add_parts(t, static_cast<const R*>(b_data), c, c_row, accumulate);
   const MatmulLayout& la = a.layout();
   const MatmulLayout& lb = b.layout();
   const Product<R> p{.m = t.row1 - t.row0,
                      .n = t.column1 - t.column0,
                      .k = k_,
-                     .a = a_data + t.row0 * la.row,
+                     .a = static_cast<const R*>(a_data) + t.row0 * la.row,
                      .a_row = la.row,
                      .a_column = la.column,
-                     .b = b_data + t.column0 * lb.column,
                      .b_row = lb.row,
                      .b_column = lb.column,
                      .c = c,
                      .c_row = c_row,
                      .accumulate = accumulate};
-  const ProductKernels<R>& kernels = product_kernels<R>();
-  switch (method_) {
-    case Method::Rows: return kernels.rows(p);
-    case Method::Dots: return kernels.dots(p);
-    case Method::Panels: return multiply_panels(t, a, a_data, b_data, c, c_row, accumulate);
-    case Method::Fill:
-    case Method::Tiny:
-    case Method::Small:
-    case Method::Blocks: break;
+  multiply_unpacked(b, b_data, t.column0 * lb.column, p);
+}
+
+// `p` but for its b, which is a side's matrix from element `first` on.
+template <class R>
+void MatmulPlan::multiply_unpacked(const Side& b, const void* b_data, std::int64_t first,
+                                   Product<R> p) const {
+  if constexpr (std::is_same_v<R, float>) {
+    if (b.narrow) {
+      const NarrowKernels& kernels = narrow_kernels(dtype_);
+      return (method_ == Method::Rows ? kernels.rows : kernels.dots)(
+          {.m = p.m,
+           .n = p.n,
+           .k = p.k,
+           .a = p.a,
+           .a_row = p.a_row,
+           .a_column = p.a_column,
+           .b = static_cast<const std::uint16_t*>(b_data) + first,
+           .b_row = p.b_row,
+           .b_column = p.b_column,
+           .c = p.c,
+           .c_row = p.c_row,
+           .accumulate = p.accumulate});
+    }
   }
+  p.b = static_cast<const R*>(b_data) + first;
+  const ProductKernels<R>& kernels = product_kernels<R>();
+  if (method_ == Method::Rows) return kernels.rows(p);
+  if (method_ == Method::Dots) return kernels.dots(p);
   if (!turned_) return kernels.blocks(p);
   // What is read of the turned operand stays in the nearest caches.
   constexpr std::int64_t NearDepth = 256;
@@ -58,73 +81,114 @@ void MatmulPlan::multiply(const MatmulTile& t, const Side& a, const R* a_data, c
     part.k = std::min(NearDepth, k_ - k);
     part.a += k * part.a_column;
     part.b += k * part.b_row;
-    part.accumulate = accumulate || k > 0;
+    part.accumulate = p.accumulate || k > 0;
     kernels.blocks(part);
   }
 }
 
 template <class R>
-void MatmulPlan::multiply_panels(const MatmulTile& t, const Side& a, const R* a_data,
-                                 const R* b_data, R* c, std::int64_t c_row, bool accumulate) const {
+void MatmulPlan::multiply_panels(const MatmulTile& t, const Side& a, const void* a_data,
+                                 const void* b_data, R* c, std::int64_t c_row,
+                                 bool accumulate) const {
   const PanelKernels<R>& kernels = product_kernels<R>().panels;
+  const PanelMaker<R> panels(dtype_, b_.narrow);
   const MatmulLayout& from = a.layout();
-  const MatmulLayout& at = b_.layout();
   R* strips = reinterpret_cast<R*>(thread_scratch(thread_bytes_));
-  R* panel = strips + own_panel_;
+  R* own = strips + own_panel_;
   const std::int64_t m = t.row1 - t.row0;
-  for (std::int64_t k = 0; k < k_; k += kernels.depth) {
-    const std::int64_t depth = std::min(kernels.depth, k_ - k);
-    kernels.pack_rows(a_data + t.row0 * from.row + k * from.column, from.row, from.column, m, depth,
-                      strips);
-    const auto multiply = [&](std::int64_t n0, std::int64_t n1, const R* panels) {
-      kernels.multiply({.m = m,
-                        .n = n1 - n0,
-                        .depth = depth,
-                        .a = strips,
-                        .a_as_rows = from.column == 1,
-                        .b = panels,
-                        .c = c + n0 - t.column0,
-                        .c_row = c_row,
-                        .accumulate = accumulate || k > 0});
+  for (std::int64_t k = 0; k < k_; k += panels.depth()) {
+    const std::int64_t depth = std::min(panels.depth(), k_ - k);
+    const std::int64_t places = panels.places(depth);
+    panels.pack_rows(a_data, from, t.row0, k, m, depth, strips);
+    const auto multiply = [&](std::int64_t n0, std::int64_t n1, const R* packed) {
+      panels.multiply({.m = m,
+                       .n = n1 - n0,
+                       .depth = places,
+                       .a = strips,
+                       .a_as_rows = from.column == 1,
+                       .b = packed,
+                       .c = c + n0 - t.column0,
+                       .c_row = c_row,
+                       .accumulate = accumulate || k > 0});
     };
     if (!packs_in_tiles_) {
-      multiply(t.column0, t.column1, b_data + k * panel_columns_ + t.column0 * depth);
+      const std::int64_t before = panels.places(k) * panel_columns_ + t.column0 * places;
+      multiply(t.column0, t.column1, static_cast<const R*>(b_data) + before);
       continue;
     }
     const std::int64_t together = StripsTogether * kernels.columns;
     for (std::int64_t n = t.column0; n < t.column1; n += together) {
       const std::int64_t end = std::min(n + together, t.column1);
-      kernels.pack_columns(b_data + k * at.row + n * at.column, at.row, at.column, end - n, depth,
-                           panel);
-      multiply(n, end, panel);
+      panels.pack_columns(b_data, b_.layout(), k, n, end - n, depth, own);
+      multiply(n, end, own);
+    }
+  }
+}
+
+// Sums over one part of the depth.
+template <class R>
+void MatmulPlan::multiply_part(std::int64_t index, const void* a, const void* b,
+                               void* scratch) const {
+  const std::int64_t batch = index / depth_parts_;
+  const std::int64_t k = index % depth_parts_ * part_depth_;
+  const MatmulLayout& la = a_.layout();
+  const MatmulLayout& lb = b_.layout();
+  const Product<R> p{.m = m_,
+                     .n = n_,
+                     .k = std::min(part_depth_, k_ - k),
+                     .a = static_cast<const R*>(matrix<R>(a_, batch, a, scratch)) + k * la.column,
+                     .a_row = la.row,
+                     .a_column = la.column,
+                     .b_row = lb.row,
+                     .b_column = lb.column,
+                     .c = in_scratch<R>(scratch, parts_offset_) + index * m_ * n_,
+                     .c_row = n_};
+  multiply_unpacked(b_, matrix<R>(b_, batch, b, scratch), k * lb.row, p);
+}
+
+template <class R>
+void MatmulPlan::add_parts(const MatmulTile& t, const R* parts, R* c, std::int64_t c_row,
+                           bool accumulate) const {
+  const std::int64_t columns = t.column1 - t.column0;
+  for (std::int64_t i = t.row0; i < t.row1; ++i, c += c_row) {
+    if (!accumulate) std::fill_n(c, columns, R{});
+    for (std::int64_t part = 0; part < depth_parts_; ++part) {
+      const R* from = parts + (part * m_ + i) * n_ + t.column0;
+      for (std::int64_t j = 0; j < columns; ++j) c[j] = static_cast<R>(c[j] + from[j]);
     }
   }
 }
 
 template <class R>
-const R* MatmulPlan::matrix(const Side& side, std::int64_t batch, const void* data,
-                            void* scratch) const {
+const void* MatmulPlan::matrix(const Side& side, std::int64_t batch, const void* data,
+                               void* scratch) const {
   const std::int64_t at = offset_of(side.layout(), batch);
-  return side.copied ? in_scratch<R>(scratch, side.offset) + at : static_cast<const R*>(data) + at;
+  if (side.copied) return in_scratch<R>(scratch, side.offset) + at;
+  return element(dtype_, data, at);
 }
 
 template <class R>
 void MatmulPlan::run_matrix(const MatmulTile& t, std::int64_t batch, const void* a, const void* b,
                             void* c, void* scratch) const {
   const bool packed = method_ == Method::Panels && !packs_in_tiles_;
-  const R* x = matrix<R>(a_, batch, a, scratch);
-  const R* y = packed ? in_scratch<R>(scratch, panels_offset_) + offset_of(panels_, batch)
-                      : matrix<R>(b_, batch, b, scratch);
+  const void* given = matrix<R>(a_, batch, a, scratch);
+  const void* met = matrix<R>(b_, batch, b, scratch);
+  if (packed) met = in_scratch<R>(scratch, panels_offset_) + offset_of(panels_, batch);
+  if (depth_parts_ > 1) {
+    met = in_scratch<R>(scratch, parts_offset_) + batch * depth_parts_ * m_ * n_;
+  }
   const std::int64_t c_first = offset_of(c_, batch) + t.row0 * c_.row + t.column0 * c_.column;
   if (!c_in_scratch_) {
-    multiply<R>(t, a_, x, b_, y, static_cast<R*>(c) + c_first, c_.row, accumulate_);
+    multiply<R>(t, a_, given, b_, met, static_cast<R*>(c) + c_first, c_.row, accumulate_);
     return;
   }
   const std::int64_t plane = m_ * n_;
   R* z = in_scratch<R>(scratch, c_offset_) + batch * plane * (complex_ ? 2 : 1) + t.row0 * n_ +
          t.column0;
-  multiply<R>(t, a_, x, b_, y, z, n_, false);
+  multiply<R>(t, a_, given, b_, met, z, n_, false);
   if (complex_) {  // (x + ix')(y + iy') = xy + (-x')y' + i(xy' + x'y)
+    const auto* x = static_cast<const R*>(given);
+    const auto* y = static_cast<const R*>(met);
     const R* y_imaginary = y + (packed ? panel_elements_ : b_.plane);
     multiply<R>(t, a_, x + 2 * a_.plane, b_, y_imaginary, z, n_, true);
     multiply<R>(t, a_, x, b_, y_imaginary, z + plane, n_, false);
@@ -262,34 +326,40 @@ void MatmulPlan::prepare_tile(std::int64_t tile, const void* a, const void* b,
 }
 
 void MatmulPlan::pack_tile(std::int64_t tile, const void* a, const void* b, void* scratch) const {
-  const void* from = swapped_ ? a : b;
+  if (swapped_) std::swap(a, b);
   with_arithmetic(dtype_, [&]<class R>() {
-    const PanelKernels<R>& kernels = product_kernels<R>().panels;
-    const std::int64_t parts = (n_ + packed_at_once_ - 1) / packed_at_once_;
-    const std::int64_t first = tile % parts * packed_at_once_;
-    const std::int64_t columns = std::min(packed_at_once_, n_ - first);
-    const std::int64_t plane = tile / parts % panel_planes_;
-    // The first batch that uses this copy.
-    std::int64_t copy = tile / parts / panel_planes_;
-    std::int64_t batch = 0;
-    std::int64_t step = 1;
-    for (std::size_t i = batch_.size(); i-- > 0;) {
-      if (panels_.batch[i] != 0) {
-        batch += copy % batch_[i] * step;
-        copy /= batch_[i];
-      }
-      step *= batch_[i];
-    }
-    const MatmulLayout& at = b_.layout();
-    const R* source = matrix<R>(b_, batch, from, scratch) + plane * b_.plane;
-    R* to = in_scratch<R>(scratch, panels_offset_) + offset_of(panels_, batch) +
-            plane * panel_elements_;
-    for (std::int64_t k = 0; k < k_; k += kernels.depth) {
-      const std::int64_t depth = std::min(kernels.depth, k_ - k);
-      kernels.pack_columns(source + k * at.row + first * at.column, at.row, at.column, columns,
-                           depth, to + k * panel_columns_ + first * depth);
-    }
+    if (depth_parts_ > 1) return multiply_part<R>(tile, a, b, scratch);
+    pack_columns<R>(tile, b, scratch);
   });
+}
+
+template <class R>
+void MatmulPlan::pack_columns(std::int64_t index, const void* b, void* scratch) const {
+  const std::int64_t parts = (n_ + packed_at_once_ - 1) / packed_at_once_;
+  const std::int64_t first = index % parts * packed_at_once_;
+  const std::int64_t columns = std::min(packed_at_once_, n_ - first);
+  const std::int64_t plane = index / parts % panel_planes_;
+  // The first batch that uses this copy.
+  std::int64_t copy = index / parts / panel_planes_;
+  std::int64_t batch = 0;
+  std::int64_t step = 1;
+  for (std::size_t i = batch_.size(); i-- > 0;) {
+    if (panels_.batch[i] != 0) {
+      batch += copy % batch_[i] * step;
+      copy /= batch_[i];
+    }
+    step *= batch_[i];
+  }
+  const PanelMaker<R> panels(dtype_, b_.narrow);
+  const void* source = matrix<R>(b_, batch, b, scratch);
+  if (plane > 0) source = static_cast<const R*>(source) + plane * b_.plane;
+  R* to =
+      in_scratch<R>(scratch, panels_offset_) + offset_of(panels_, batch) + plane * panel_elements_;
+  for (std::int64_t k = 0; k < k_; k += panels.depth()) {
+    const std::int64_t depth = std::min(panels.depth(), k_ - k);
+    panels.pack_columns(source, b_.layout(), k, first, columns, depth,
+                        to + panels.places(k) * panel_columns_ + first * panels.places(depth));
+  }
 }
 
 void MatmulPlan::run_tile(std::int64_t index, const void* a, const void* b, void* c,

@@ -20,6 +20,8 @@
 #include "ricci/compiler/device/thread_pool.h"
 #include "ricci/type/dtype.h"
 
+#include "backend/cpu/kernels/vector_kernels.h"
+
 namespace ricci::cpu {
 
 /// Where an operand's matrices lie; strides in elements, of any sign, 0 to repeat.
@@ -68,13 +70,15 @@ class MatmulPlan {
   [[nodiscard]] std::int64_t rows() const noexcept { return swapped_ ? n_ : m_; }
 
   /// Is a read by tiles only, each its own rows?
-  [[nodiscard]] bool reads_a_in_tiles() const noexcept { return !swapped_ && !a_.copied; }
+  [[nodiscard]] bool reads_a_in_tiles() const noexcept {
+    return !swapped_ && !a_.copied && depth_parts_ == 1;
+  }
 
   /// What each thread that runs tiles keeps for itself.
   [[nodiscard]] std::int64_t thread_bytes() const noexcept { return thread_bytes_; }
 
   /// Copies operands that are not in the arithmetic's own type into scratch; then packs what every
-  /// tile needs. All of one come before the first of the next.
+  /// tile needs, or computes what tiles add up. All of one come before the first of the next.
   [[nodiscard]] std::int64_t prepare_tiles() const noexcept;
   void prepare_tile(std::int64_t tile, const void* a, const void* b, void* scratch) const;
   [[nodiscard]] std::int64_t pack_tiles() const noexcept;
@@ -112,6 +116,7 @@ class MatmulPlan {
     MatmulLayout from;  ///< in the caller's memory
     std::int64_t rows = 0;
     std::int64_t columns = 0;
+    bool narrow = false;      ///< floats of 16 bits, widened where they are read
     bool copied = false;      ///< into scratch, widened; complex numbers as planes
     MatmulLayout to;          ///< there
     std::int64_t plane = 0;   ///< elements from one plane to the next
@@ -130,15 +135,25 @@ class MatmulPlan {
   void plan_copy(Side& side, std::int64_t planes);
   void plan_turn(Side& side);
   void plan_panels();
+  void choose_streams(bool may_cut_columns);
+  void plan_parts();
+  [[nodiscard]] bool is_far() const;
   [[nodiscard]] std::int64_t offset_of(const MatmulLayout& layout, std::int64_t batch) const;
   [[nodiscard]] MatmulTile inner_tile(std::int64_t index) const noexcept;
 
   /// The matrix of a side that a batch uses, in the caller's memory or in scratch.
   template <class R>
-  const R* matrix(const Side& side, std::int64_t batch, const void* data, void* scratch) const;
+  const void* matrix(const Side& side, std::int64_t batch, const void* data, void* scratch) const;
   template <class R>
-  void multiply_panels(const MatmulTile& t, const Side& a, const R* a_data, const R* b_data, R* c,
-                       std::int64_t c_row, bool accumulate) const;
+  void multiply_panels(const MatmulTile& t, const Side& a, const void* a_data, const void* b_data,
+                       R* c, std::int64_t c_row, bool accumulate) const;
+  template <class R>
+  void pack_columns(std::int64_t index, const void* b, void* scratch) const;
+  template <class R>
+  void multiply_part(std::int64_t index, const void* a, const void* b, void* scratch) const;
+  template <class R>
+  void add_parts(const MatmulTile& t, const R* parts, R* c, std::int64_t c_row,
+                 bool accumulate) const;
   template <class R>
   void copy_part(const Side& side, std::int64_t part, const void* from, void* scratch) const;
   template <class R>
@@ -151,8 +166,10 @@ class MatmulPlan {
   template <class R>
   void run_small(std::int64_t batch, const void* a, const void* b, void* c) const;
   template <class R>
-  void multiply(const MatmulTile& t, const Side& a, const R* a_data, const Side& b, const R* b_data,
-                R* c, std::int64_t c_row, bool accumulate) const;
+  void multiply(const MatmulTile& t, const Side& a, const void* a_data, const Side& b,
+                const void* b_data, R* c, std::int64_t c_row, bool accumulate) const;
+  template <class R>
+  void multiply_unpacked(const Side& b, const void* b_data, std::int64_t first, Product<R> p) const;
   void fill(const MatmulTile& t, std::int64_t batch, void* c) const;
 
   DType dtype_;
@@ -187,6 +204,11 @@ class MatmulPlan {
   /// No two tiles read the same of B: each packs what it needs when it needs it.
   bool packs_in_tiles_ = false;
   std::int64_t own_panel_ = 0;  ///< where a thread keeps that, behind its strips of A
+  // A large B that few rows meet is read from end to end: parts of the depth, each with sums of its
+  // own.
+  std::int64_t depth_parts_ = 1;
+  std::int64_t part_depth_ = 0;
+  std::int64_t parts_offset_ = 0;  ///< in scratch, in bytes: [batches, parts, m, n]
   std::int64_t tile_batches_ = 1;
   std::int64_t tile_rows_ = 1;
   std::int64_t tile_columns_ = 1;

@@ -9,7 +9,9 @@
 
 #include "backend/cpu/structured/matmul.h"
 #include "backend/cpu/structured/matmul_copy.h"
+#include "backend/cpu/structured/matmul_panels.h"
 #include "support/align.h"
+#include "type/small_dtype.h"
 
 namespace ricci::cpu {
 namespace {
@@ -23,7 +25,7 @@ constexpr std::int64_t UnpackedRows = 12;           // B is read too seldom to b
 constexpr std::int64_t NearRows = 36;               // or so if it stays in the second cache,
 constexpr std::int64_t NearBytes = 5 << 18;         // which has room for this much,
 constexpr std::int64_t NearestBytes = 1 << 16;      // or all but stays in the first
-constexpr std::int64_t NearestDepth = 128;          // with the columns of a block
+constexpr std::int64_t NearestBlock = 1 << 13;      // with the columns of a block
 constexpr std::int64_t TileWork = 8 << 20;          // enough to hide what a tile costs
 constexpr std::int64_t LeastWork = 1 << 21;         // less is not worth a second thread,
 constexpr std::int64_t LeastPacked = 1 << 15;       // nor are fewer elements to pack
@@ -32,6 +34,10 @@ constexpr std::int64_t TilesPerMatrix = 16;         // and so would more tiles t
 constexpr std::int64_t LeastTileColumns = 128;      // fewer would pack A too often
 constexpr std::int64_t RowStep = 6;                 // whole strips of rows
 constexpr std::int64_t StreamedElements = 1 << 16;  // of B in a tile of few rows
+constexpr std::int64_t LeastStreamed = 1 << 17;     // fewer are not worth a second thread
+constexpr std::int64_t FarBytes = 4 << 20;          // B is in no near cache: read in order,
+constexpr std::int64_t StreamedColumns = 1 << 10;   // in runs of so many columns at least,
+constexpr std::int64_t NearColumns = 1 << 8;        // or so many where a cache holds it
 
 std::int64_t rounded_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 std::int64_t quotient_up(std::int64_t n, std::int64_t by) {
@@ -106,6 +112,7 @@ MatmulPlan::MatmulPlan(MatmulShape s)
   choose_method();
   choose_tiles();
   if (method_ == Method::Panels) plan_panels();
+  if (depth_parts_ > 1) plan_parts();
 }
 
 void MatmulPlan::fold_batches() {
@@ -160,8 +167,9 @@ bool MatmulPlan::is_tiny() const {
 bool MatmulPlan::turns_a() const {
   const bool lies_so = b_.from.row == 1 && b_.from.column >= k_ && b_.from.column != 1 &&
                        a_.from.column == 1 && c_.column == 1 && m_ > 0;
-  return lies_so && native_ && !accumulate_ && !whole_rows_ && c_dtype_ == dtype_ && m_ > FewRows &&
-         m_ <= TurnedRows && std::min(n_, k_) >= std::max(2 * m_, SmallSize + 1);
+  return lies_so && native_ && !accumulate_ && !whole_rows_ && c_dtype_ == dtype_ &&
+         m_ > UnpackedRows && m_ <= TurnedRows &&
+         std::min(n_, k_) >= std::max(2 * m_, SmallSize + 1);
 }
 
 void MatmulPlan::swap_sides() {
@@ -211,17 +219,28 @@ void MatmulPlan::choose_method() {
     return;
   }
   if (turned_) plan_turn(b_);
-  if (!native_) plan_copy(a_, complex_ ? 3 : 1);
-  if (!native_) plan_copy(b_, complex_ ? 2 : 1);
+  const bool narrow = is_small_float(dtype_);
+  if (!native_ && !narrow) {
+    plan_copy(a_, complex_ ? 3 : 1);
+    plan_copy(b_, complex_ ? 2 : 1);
+  }
   const MatmulLayout& b = b_.layout();
   method_ = turned_ ? Method::Blocks : Method::Panels;
   const std::int64_t bytes = k_ * n_ * size_of_arithmetic(dtype_);
-  const bool near =
-      (m_ <= NearRows && bytes <= NearBytes) || (k_ <= NearestDepth && bytes <= NearestBytes);
-  if ((m_ <= UnpackedRows || near) && b.column == 1) method_ = Method::Blocks;
-  if (m_ <= FewRows && b.column == 1) method_ = Method::Rows;
-  if (m_ <= FewRows && b.column != 1 && b.row == 1 && a_.layout().column == 1) {
+  const bool near = (m_ <= NearRows && bytes <= NearBytes) ||
+                    (k_ * std::min(n_, PackedColumns) <= NearestBlock && bytes <= NearestBytes);
+  const bool unpacked = m_ <= UnpackedRows && b.column == 1;
+  if (!narrow && (unpacked || (near && b.column == 1))) method_ = Method::Blocks;
+  if ((m_ <= FewRows && b.column == 1) || (unpacked && is_far())) method_ = Method::Rows;
+  // Packing floats of 16 bits turns half as many bytes.
+  const std::int64_t dotted = narrow ? FewRows : UnpackedRows;
+  if (m_ <= dotted && b.column != 1 && b.row == 1 && (narrow || a_.layout().column == 1)) {
     method_ = Method::Dots;
+  }
+  if (narrow) {
+    b_.narrow = true;
+    a_.narrow = method_ == Method::Panels;
+    if (!a_.narrow) plan_turn(a_);  // few numbers, each of which is read often
   }
   const bool direct = is_native(c_dtype_) && c_.column == 1 && (m_ == 1 || c_.row >= n_);
   if (direct) return;
@@ -238,7 +257,7 @@ void MatmulPlan::plan_panels() {
     panel_columns_ = rounded_up(n_, kernels.columns);
     packed_at_once_ = rounded_up(quotient_up(LeastPacked, k_), PackedColumns);
     panel_planes_ = complex_ ? 2 : 1;
-    panel_elements_ = checked_mul(k_, panel_columns_);
+    panel_elements_ = checked_mul(PanelMaker<R>(dtype_, b_.narrow).places(k_), panel_columns_);
     const std::int64_t size = checked_mul(panel_elements_, panel_planes_);
     panels_.batch.assign(batch_.size(), 0);
     panel_copies_ = 1;
@@ -270,20 +289,15 @@ void MatmulPlan::choose_tiles() {
     tile_batches_ = std::min(rounded_up(TinyTileWork / each, PackedColumns), batches_);
     return;
   }
-  if (work <= LeastWork) {  // several matrices to a tile
+  const bool streams = method_ == Method::Rows || method_ == Method::Dots;
+  if (work <= LeastWork && !(streams && n_ * depth >= LeastStreamed)) {  // several to a tile
     tile_batches_ = std::clamp<std::int64_t>(LeastWork / work, 1, batches_);
     return;
   }
   // Rows of the caller's c are rows here, or columns when the sides are swapped.
   const bool may_cut_rows = !(whole_rows_ && swapped_);
   const bool may_cut_columns = !(whole_rows_ && !swapped_);
-  if (method_ == Method::Rows || method_ == Method::Dots) {
-    if (may_cut_columns) {
-      const std::int64_t parts = std::min(n_ * depth / StreamedElements, TilesPerMatrix);
-      tile_columns_ = part_size(n_, parts, 64, 64);
-    }
-    return;
-  }
+  if (streams) return choose_streams(may_cut_columns);
   const std::int64_t parts =
       std::clamp<std::int64_t>(work / TileWork, batches_ > 1 ? 1 : 2, TilesPerMatrix);
   std::int64_t down = 1;
@@ -297,7 +311,39 @@ void MatmulPlan::choose_tiles() {
   }
 }
 
+// Will most of B come from memory?
+bool MatmulPlan::is_far() const { return k_ * n_ * size_of(dtype_) >= FarBytes; }
+
+// Memory is fastest where it is read in order, many columns of a row at a time. Where there are too
+// few for all tiles, tiles take parts of the depth.
+void MatmulPlan::choose_streams(bool may_cut_columns) {
+  constexpr std::int64_t EnoughNear = 4;  // tiles; adding up parts would cost more than it gains
+  const std::int64_t parts = std::min(n_ * k_ / StreamedElements, TilesPerMatrix);
+  // Complex numbers take several products, whose parts would have to be kept apart.
+  const bool in_order = method_ == Method::Dots || complex_;
+  const std::int64_t least = in_order ? 1 : is_far() ? StreamedColumns : NearColumns;
+  const std::int64_t across = std::min(parts, n_ / least);
+  const std::int64_t enough = is_far() ? parts : std::min(parts, EnoughNear);
+  if (may_cut_columns && (in_order || across >= std::max<std::int64_t>(enough / batches_, 1))) {
+    tile_columns_ = part_size(n_, across, 64, 64);
+    return;
+  }
+  if (in_order || parts <= 1) return;
+  part_depth_ = rounded_up(quotient_up(k_, parts), 8);
+  depth_parts_ = quotient_up(k_, part_depth_);
+  if (may_cut_columns) tile_columns_ = part_size(n_, across, 64, StreamedColumns);
+}
+
+void MatmulPlan::plan_parts() {
+  parts_offset_ = scratch_bytes_;
+  const std::int64_t elements =
+      checked_mul(checked_mul(batches_, depth_parts_), checked_mul(m_, n_));
+  scratch_bytes_ =
+      checked_add(scratch_bytes_, aligned(checked_mul(elements, size_of_arithmetic(dtype_))));
+}
+
 std::int64_t MatmulPlan::pack_tiles() const noexcept {
+  if (depth_parts_ > 1) return batches_ * depth_parts_;
   if (method_ != Method::Panels || packs_in_tiles_) return 0;
   return panel_copies_ * panel_planes_ * quotient_up(n_, packed_at_once_);
 }
