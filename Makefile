@@ -75,7 +75,7 @@ bench-arrays: setup ## build for release and time arrays and jitted calls; the t
 	cmake --build --preset release -j $(JOBS) --target ricci_bench_arrays
 	build/release/ricci_bench_arrays
 
-lint: ## check format, layers, sizes, words, headers and clang-tidy
+lint: ## check format, layers, sizes, words, names, headers and clang-tidy
 	scripts/check
 
 format: ## reformat the C++ sources in place

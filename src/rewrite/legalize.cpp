@@ -186,8 +186,9 @@ PassResult rewrite_for_backend(const Graph& graph, const SupportedOps& supported
 PassResult legalize_or_rewrite_for_backend(const Graph& graph, const SupportedOps& supported,
                                            std::string_view backend,
                                            const KernelDispatch& dispatch) {
-  PassResult result = lower_logical_kernels(graph, supported, dispatch);
-  result = then(std::move(result), rewrite_for_backend(result.graph, supported));
+  PassResult lowered = lower_logical_kernels(graph, supported, dispatch);
+  PassResult rewritten = rewrite_for_backend(lowered.graph, supported);
+  PassResult result = then(std::move(lowered), std::move(rewritten));
   const std::vector<UnsupportedNode> left = legalize_for_backend(result.graph, supported);
   if (left.empty()) return result;
   throw UserError(Diagnostic{ErrorCode::UnsupportedOnBackend,

@@ -24,7 +24,7 @@ std::vector<bool> depending_on(const Graph& graph, const std::vector<std::string
 
 class Split {
  public:
-  Split(const Graph& graph, const Transformed& both, const SplitOptions& options)
+  Split(const Graph& graph, const Transformed& both, const HalvesOptions& options)
       : graph_(graph),
         both_(both.graph),
         options_(options),
@@ -138,7 +138,7 @@ class Split {
 
   const Graph& graph_;
   const Graph& both_;
-  const SplitOptions& options_;
+  const HalvesOptions& options_;
   std::size_t outputs_;
   std::vector<bool> linear_;
   std::vector<ValueId> residuals_;
@@ -148,7 +148,8 @@ class Split {
 
 }  // namespace
 
-SplitHalves split_in_two(const Graph& graph, const Transformed& both, const SplitOptions& options) {
+SplitHalves split_in_two(const Graph& graph, const Transformed& both,
+                         const HalvesOptions& options) {
   Split split(graph, both, options);
   Graph second = split.second_half();
   return {tidied(split.first_half(both.map)), std::move(second), split.reads(), split.names()};

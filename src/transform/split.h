@@ -10,7 +10,7 @@
 
 namespace ricci {
 
-struct SplitOptions {
+struct HalvesOptions {
   std::string first_suffix;
   std::string second_suffix;
   /// Inputs and params that the second half reads are its inputs and params, by their names;
@@ -27,6 +27,6 @@ struct SplitHalves {
 
 /// `both` gives the outputs of `graph` and then derivatives; its new inputs are in `both.names`.
 [[nodiscard]] SplitHalves split_in_two(const Graph& graph, const Transformed& both,
-                                       const SplitOptions& options);
+                                       const HalvesOptions& options);
 
 }  // namespace ricci

@@ -158,7 +158,8 @@ bool check_gradient(const Loss& loss, const std::vector<Array>& args, const std:
   // Batched: the same example twice gives the same twice.
   const auto doubled = tree_map([](const Array& x) { return stack({x, x}); }, args);
   const Array both = vmap(loss)(doubled);
-  EXPECT_EQ(both.shape(), (Dims{2})) << what;
+  const Dims pair = {2};
+  EXPECT_EQ(both.shape(), pair) << what;
   expect_same(tensors_of({both[1]}), tensors_of({both[0]}), what);
   expect_same(tensors_of({both[0]}), tensors_of({loss(args)}), what + ", one of a batch");
   return true;

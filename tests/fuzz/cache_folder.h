@@ -151,7 +151,11 @@ class CacheFolderAttack {
     std::string text = chosen->second;
     switch (in.next() % 12) {
       case 0: text.resize(in.below(text.size() + 1)); break;
-      case 1: text += std::string(in.below(300), static_cast<char>(in.next())); break;
+      case 1: {
+        const std::size_t more = in.below(300);  // the length's bytes come before the letter's
+        text.append(more, static_cast<char>(in.next()));
+        break;
+      }
       case 2: text = std::string(in.script.begin(), in.script.end()); break;
       case 3: text = file()->second; break;
       case 4: return plant(path, [&] { return ::mkfifo(path.c_str(), 0600); });

@@ -44,6 +44,8 @@ void forget(const volatile void* p) {
 
 #ifdef RICCI_ALLOCATIONS_ARE_TOLD
 
+constexpr bool CanFail = false;
+
 [[maybe_unused]] const int installed =
     __sanitizer_install_malloc_and_free_hooks([](const volatile void* p, std::size_t) { count(p); },
                                               [](const volatile void* p) { forget(p); });
@@ -51,6 +53,8 @@ void forget(const volatile void* p) {
 }  // namespace
 
 #else
+
+constexpr bool CanFail = true;
 
 void* allocate(std::size_t size, std::size_t alignment) {
   if (until_failure >= 0 && until_failure-- == 0) {
@@ -116,5 +120,6 @@ FailingAllocation::FailingAllocation(std::int64_t before) {
 }
 FailingAllocation::~FailingAllocation() { until_failure = -1; }
 bool FailingAllocation::has_failed() const { return failed; }
+bool FailingAllocation::can_fail() { return CanFail; }
 
 }  // namespace ricci::testing

@@ -22,7 +22,7 @@ class CountedAllocations {
 };
 
 /// While it lives, one allocation of this thread finds no memory: the one after `before` others.
-/// Where sanitizers have operators of their own, none does.
+/// Where a sanitizer has operators of its own, none does: see `can_fail`.
 class FailingAllocation {
  public:
   explicit FailingAllocation(std::int64_t before);
@@ -31,6 +31,7 @@ class FailingAllocation {
   FailingAllocation& operator=(const FailingAllocation&) = delete;
 
   [[nodiscard]] bool has_failed() const;
+  [[nodiscard]] static bool can_fail();
 };
 
 }  // namespace ricci::testing
