@@ -197,12 +197,12 @@ TEST_P(BackendAttention, AgreesWithTheReference) {
   std::vector<Type> types;
   for (const Tensor& g : gradients) types.push_back(g.type());
   for (const bool known : {false, true}) {
-    const auto got =
-        with_all_pools(types, plan.backward_scratch_bytes(),
-                       [&](ThreadPool& pool, const std::vector<float*>& out, float* scratch) {
-                         plan.backward(pool, in, floats(dy), known ? floats(forward[1]) : nullptr,
-                                       {out[0], out[1], out[2], bias ? out[3] : nullptr}, scratch);
-                       });
+    const auto got = with_all_pools(
+        types, plan.backward_scratch_bytes(),
+        [&](ThreadPool& pool, const std::vector<float*>& out, float* scratch) {
+          plan.backward(pool, in, floats(dy), {.lse = known ? floats(forward[1]) : nullptr},
+                        {out[0], out[1], out[2], bias ? out[3] : nullptr}, scratch);
+        });
     for (std::size_t i = 0; i < got.size(); ++i) {
       EXPECT_TRUE(close(got[i], gradients[i], Tolerance{5e-5, 1e-5})) << "gradient " << i << known;
     }
