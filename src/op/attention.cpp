@@ -167,10 +167,12 @@ Inferred infer(const op::Attention& op, const InferContext& in) {
 }
 
 Inferred infer(const op::AttentionBackward& op, const InferContext& in) {
-  // The last of the optional operands may be lse and mean, so the mask is judged by what is left.
+  // The last of the optional operands may be lse and mean, which have three axes: a mask has not.
+  // So it is judged by what is left.
   const bool takes_mask = op.mask_kind.has_operand();
   const std::size_t lse_index = takes_mask ? 5 : 4;
-  const bool mask_given = in.operands.size() > (takes_mask ? 4U : 6U);
+  const bool instead = in.operands.size() == 6 && in[4].rank() != 3;  // of lse
+  const bool mask_given = takes_mask ? in.operands.size() > 4 : instead || in.operands.size() > 6;
   const AttentionShape s = check_attention(op.forward(), in, 4, mask_given);
   if (const Type out = result_type(op.forward(), in[0], s.layout); in[3] != out) {
     in.reject("c11",

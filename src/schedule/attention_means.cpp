@@ -1,7 +1,6 @@
 #include "schedule/attention_means.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "ricci/build/build.h"
 #include "ricci/ir/rebuild.h"
@@ -12,21 +11,19 @@
 namespace ricci::schedule {
 namespace {
 
-// The result of the forward pass whose log-sum-exp the node reads, where both are about the same
-// operands and nothing is known of the means yet.
-std::optional<ValueId> forward_result(const Graph& graph, const Node& node) {
+// Does the node read the log-sum-exp of a forward pass over the same operands, and no means yet?
+bool follows_forward(const Graph& graph, const Node& node) {
   const auto* backward = node.op.as<op::AttentionBackward>();
   const std::size_t lse = backward != nullptr && backward->mask_kind.has_operand() ? 5 : 4;
-  if (backward == nullptr || node.operands.size() != lse + 1) return std::nullopt;
+  if (backward == nullptr || node.operands.size() != lse + 1) return false;
   const ValueId statistics = node.operands[lse];
   const Node& made_by = graph.node(statistics.node);
   const auto* forward = made_by.op.as<op::Attention>();
-  if (forward == nullptr || statistics.result != 1 || !made_by.wanted[0]) return std::nullopt;
-  if (*forward != backward->forward()) return std::nullopt;
+  if (forward == nullptr || statistics.result != 1) return false;
+  if (*forward != backward->forward()) return false;
   std::vector<ValueId> same(node.operands.begin(), node.operands.begin() + 3);
   if (lse == 5) same.push_back(node.operands[4]);
-  if (!std::ranges::equal(same, made_by.operands)) return std::nullopt;
-  return ValueId{statistics.node, 0};
+  return std::ranges::equal(same, made_by.operands);
 }
 
 // [batch, H, S_q] of a result and its gradient, however heads lie in them, in a wider dtype.
@@ -46,23 +43,23 @@ Value mean_of(const op::AttentionBackward& op, Value out, Value dy, DType wide) 
 }  // namespace
 
 Change attention_means(const Graph& graph) {
-  const auto concerns = [](const Graph& in, const Node& node) {
-    return forward_result(in, node).has_value();
-  };
-  return replace_where(graph, "attention_means", concerns, [](const NodeVisit& v) -> NewResults {
-    const auto& op = *v.node.op.as<op::AttentionBackward>();
-    const ValueId out = *forward_result(v.rebuild.from(), v.node);
-    NodeSpec spec{.op = v.node.op, .operands = {}, .wanted = v.node.wanted};
-    for (const Value& operand : v.operands) spec.operands.push_back(operand.id());
-    const DType wide = v.operands.back().dtype();
-    spec.operands.push_back(mean_of(op, v.rebuild.value(out), v.operands[3], wide).id());
-    const NodeId id = v.graph().add(std::move(spec));
-    std::vector<Value> results;
-    for (std::uint32_t r = 0; r < v.node.types.size(); ++r) {
-      results.push_back(v.node.wanted[r] ? v.graph().value({id, r}) : Value());
-    }
-    return results;
-  });
+  return replace_where(
+      graph, "attention_means", follows_forward, [](const NodeVisit& v) -> NewResults {
+        const auto& op = *v.node.op.as<op::AttentionBackward>();
+        // It may be that nobody wanted it before.
+        const ValueId out{v.operands.back().id().node, 0};
+        v.graph().set_wanted(out, true);
+        NodeSpec spec{.op = v.node.op, .operands = {}, .wanted = v.node.wanted};
+        for (const Value& operand : v.operands) spec.operands.push_back(operand.id());
+        const DType wide = v.operands.back().dtype();
+        spec.operands.push_back(mean_of(op, v.graph().value(out), v.operands[3], wide).id());
+        const NodeId id = v.graph().add(std::move(spec));
+        std::vector<Value> results;
+        for (std::uint32_t r = 0; r < v.node.types.size(); ++r) {
+          results.push_back(v.node.wanted[r] ? v.graph().value({id, r}) : Value());
+        }
+        return results;
+      });
 }
 
 }  // namespace ricci::schedule
