@@ -300,6 +300,18 @@ TEST(BackendMatmulTiles, FewRowsAndAFarMatrix) {
   check<BFloat16>({.batch = {9}, .m = 2, .n = 1030, .k = 2100, .a_shared = {true}});
 }
 
+// Gram matrices: small results of a long depth, many of them.
+TEST(BackendMatmulTiles, FewRowsAndColumnsOfALongDepth) {
+  for (const auto& [m, n] : {std::pair{1, 1}, {3, 3}, {3, 1}, {4, 17}, {2, 64}, {4, 65}}) {
+    for (const Order order : {Order::Rows, Order::Columns}) {
+      check<float>({.batch = {9}, .m = m, .n = n, .k = 70, .a = order});
+      check<double>({.batch = {9}, .m = m, .n = n, .k = 70, .a = order, .accumulate = true});
+      check<BFloat16>({.batch = {9}, .m = m, .n = n, .k = 71, .a = order});
+      check<std::complex<float>>({.batch = {9}, .m = m, .n = n, .k = 70, .a = order});
+    }
+  }
+}
+
 // A bias or an activation may run in tiles, which then are whole rows.
 TEST(BackendMatmulTiles, PartsOfTheDepthGiveWholeRows) {
   constexpr std::int64_t Size = 1100;

@@ -231,7 +231,9 @@ void MatmulPlan::choose_method() {
                     (k_ * std::min(n_, PackedColumns) <= NearestBlock && bytes <= NearestBytes);
   const bool unpacked = m_ <= UnpackedRows && b.column == 1;
   if (!narrow && (unpacked || (near && b.column == 1))) method_ = Method::Blocks;
-  if ((m_ <= FewRows && b.column == 1) || (unpacked && is_far())) method_ = Method::Rows;
+  // Sums of a few columns stay in registers all along the depth.
+  const bool wide = narrow || n_ > PackedColumns || k_ * n_ >= LeastStreamed;
+  if (unpacked && ((m_ <= FewRows && wide) || is_far())) method_ = Method::Rows;
   // Packing floats of 16 bits turns half as many bytes.
   const std::int64_t dotted = narrow ? FewRows : UnpackedRows;
   if (m_ <= dotted && b.column != 1 && b.row == 1 && (narrow || a_.layout().column == 1)) {
