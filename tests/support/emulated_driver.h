@@ -160,7 +160,8 @@ std::string host_code(const std::string& source) {
     out += ricci::testing::as_host_code(source.substr(from, next - from)) + "\n";
     if (!is_one) {
       const size_t at = begins + strlen("namespace ");
-      names += "using namespace " + source.substr(at, source.find(' ', at) - at) + ";\n";
+      names += std::string("using ") + "namespace " + source.substr(at, source.find(' ', at) - at) +
+               ";\n";
     }
     if (next == std::string::npos) break;
     from = next + (is_one ? 0 : 1);
