@@ -350,7 +350,8 @@ TEST_F(BackendEmulatedGpu, AsksForSharedMemory) {
   gpu.use();
   cuda::KernelText text{.name = "k", .text = source, .threads = 32, .shared_bytes = 20000};
   const std::span code(source.c_str(), source.size() + 1);
-  const cuda::LoadedKernel kernel(gpu, code, text);
+  const auto loaded = std::make_shared<const cuda::LoadedCode>(gpu, code);
+  const cuda::LoadedKernel kernel(loaded, text.name, text);
   const device::Array out(cuda_device().backend().memory(), 128);
   std::byte* at = out.data();
   std::array<void*, 1> arguments = {static_cast<void*>(&at)};
@@ -359,7 +360,7 @@ TEST_F(BackendEmulatedGpu, AsksForSharedMemory) {
             0);
   EXPECT_EQ(gpu.driver().stream_wait(gpu.memory_stream()), 0);  // before the kernel is unloaded
   text.shared_bytes = gpu.shared_bytes() + 1;
-  EXPECT_EQ(code_of([&] { const cuda::LoadedKernel none(gpu, code, text); }),
+  EXPECT_EQ(code_of([&] { const cuda::LoadedKernel none(loaded, text.name, text); }),
             ErrorCode::UnsupportedOnBackend);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace ricci::testing {
 
@@ -85,15 +86,18 @@ inline std::string as_host_code(std::string text) {
   return text;
 }
 
-/// The name of a source's one kernel.
-inline std::string kernel_name(const std::string& source) {
-  std::size_t at = source.rfind("__global__ void");
-  if (at == std::string::npos) return {};
-  at += sizeof("__global__ void") - 1;
-  const std::size_t bounds = source.find("__launch_bounds__(", at);
-  if (bounds != std::string::npos) at = source.find(')', bounds) + 1;
-  at = source.find_first_not_of(" \n", at);
-  return source.substr(at, source.find('(', at) - at);
+/// The names of a source's kernels.
+inline std::vector<std::string> kernel_names(const std::string& source) {
+  const std::string begins = "__global__ void";
+  std::vector<std::string> names;
+  for (std::size_t at = source.find(begins); at != std::string::npos;
+       at = source.find(begins, at)) {
+    at = source.find_first_not_of(" \n", at + begins.size());
+    if (source.compare(at, 18, "__launch_bounds__(") == 0) at = source.find(')', at) + 1;
+    at = source.find_first_not_of(" \n", at);
+    names.push_back(source.substr(at, source.find('(', at) - at));
+  }
+  return names;
 }
 
 }  // namespace ricci::testing

@@ -30,7 +30,7 @@
 namespace {
 
 constexpr int InvalidValue = 1, OutOfMemory = 2, InvalidImage = 200, NotReady = 600;
-constexpr int NotCapturing = 901, OtherGraph = 910;
+constexpr int NotFound = 500, NotCapturing = 901, OtherGraph = 910;
 constexpr size_t Capacity = size_t(1) << 28;
 constexpr size_t DriversOwn = size_t(1) << 22;  // of it
 constexpr size_t SharedWithoutAsking = 48 * 1024, SharedAtMost = 227 * 1024;
@@ -136,10 +136,38 @@ struct Kernel {
   const size_t* argument_sizes = nullptr;
   size_t shared = 0;
   size_t dynamic = 0;  // what was asked for
-  std::string name;
 };
+using Module = std::map<std::string, Kernel>;
 
 std::mutex& kernels_run = *new std::mutex;  // the fibers of a module are one set
+
+// What each kernel of a source shares is counted for itself.
+std::string host_code(const std::string& source) {
+  std::string out;
+  std::string names;
+  size_t from = 0;
+  for (const std::string& kernel : ricci::testing::kernel_names(source)) {
+    const std::string section = "ricci_shared_" + kernel;
+    for (const char* end : {"start", "stop"}) {
+      out += std::string("extern \"C\" char __") + end + "_" + section +
+             "[] __attribute__((weak, visibility(\"hidden\")));\n";
+    }
+    out += "#undef __shared__\n#define __shared__ static __attribute__((section(\"" + section +
+           "\")))\n";
+    const size_t begins = source.find("namespace n", from);
+    const bool is_one = begins == std::string::npos;
+    const size_t next = is_one ? source.size() : source.find("\nnamespace n", begins + 1);
+    out += ricci::testing::as_host_code(source.substr(from, next - from)) + "\n";
+    if (!is_one) {
+      const size_t at = begins + strlen("namespace ");
+      names += std::string("using ") + "namespace " + source.substr(at, source.find(' ', at) - at) +
+               ";\n";
+    }
+    if (next == std::string::npos) break;
+    from = next + (is_one ? 0 : 1);
+  }
+  return out + names;
+}
 
 std::string library_of(const std::string& source) {
   const char* folder = getenv("RICCI_EMULATED_FOLDER");
@@ -150,15 +178,17 @@ std::string library_of(const std::string& source) {
   const std::string own = stem + "_" + std::to_string(size_t(pthread_self()));
   {
     std::ofstream out(own + ".cpp");
-    out << "#include \"" RICCI_EMULATED_SHIM "\"\nnamespace {\n"
-        << ricci::testing::as_host_code(source) << "\n}\n"
-        << "extern \"C\" int emulated_launch(void** a, long blocks, int threads) {\n"
-        << "  return fibers::launch([](void** p) { fibers::call_addresses(&"
-        << ricci::testing::kernel_name(source) << ", p); }, a, blocks, threads);\n}\n"
-        << "extern \"C\" const size_t* emulated_sizes() {\n"
-        << "  return fibers::argument_sizes(&" << ricci::testing::kernel_name(source) << ");\n}\n"
-        << "extern \"C\" size_t emulated_shared() {\n"
-        << "  return size_t(__stop_ricci_shared - __start_ricci_shared);\n}\n";
+    out << "#include \"" RICCI_EMULATED_SHIM "\"\nnamespace {\n" << host_code(source) << "\n}\n";
+    for (const std::string& kernel : ricci::testing::kernel_names(source)) {
+      out << "extern \"C\" int launch_" << kernel << "(void** a, long blocks, int threads) {\n"
+          << "  return fibers::launch([](void** p) { fibers::call_addresses(&" << kernel
+          << ", p); }, a, blocks, threads);\n}\n"
+          << "extern \"C\" const size_t* sizes_" << kernel << "() {\n"
+          << "  return fibers::argument_sizes(&" << kernel << ");\n}\n"
+          << "extern \"C\" size_t shared_" << kernel << "() {\n"
+          << "  return size_t(__stop_ricci_shared_" << kernel << " - __start_ricci_shared_"
+          << kernel << ");\n}\n";
+    }
   }
   const char* compiler = getenv("CXX");
   const std::string command =
@@ -257,29 +287,34 @@ int cuDevicePrimaryCtxRetain(void** context, int) {
 }
 int cuCtxSetCurrent(void*) { return 0; }
 
-int cuModuleLoadData(Kernel** module, const char* image) {
+int cuModuleLoadData(Module** module, const char* image) {
   ANSWER("cuModuleLoadData");
   void* library = dlopen(library_of(image).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     fprintf(stderr, "emulated GPU: %s\n", dlerror());
     return InvalidImage;
   }
-  auto made = std::make_unique<Kernel>();
-  made->launch = (int (*)(void**, long, int))dlsym(library, "emulated_launch");
-  made->argument_sizes = ((const size_t* (*)())dlsym(library, "emulated_sizes"))();
-  made->shared = ((size_t (*)())dlsym(library, "emulated_shared"))();
-  made->name = ricci::testing::kernel_name(image);
-  if (made->shared > SharedWithoutAsking) return InvalidImage;  // the assembler refuses it
+  auto made = std::make_unique<Module>();
+  for (const std::string& name : ricci::testing::kernel_names(image)) {
+    const auto find = [&](const char* what) { return dlsym(library, (what + name).c_str()); };
+    Kernel& kernel = (*made)[name];
+    kernel.launch = (int (*)(void**, long, int))find("launch_");
+    kernel.argument_sizes = ((const size_t* (*)())find("sizes_"))();
+    kernel.shared = ((size_t (*)())find("shared_"))();
+    if (kernel.shared > SharedWithoutAsking) return InvalidImage;  // the assembler refuses it
+  }
   *module = made.release();
   return 0;
 }
-int cuModuleUnload(Kernel* module) {
+int cuModuleUnload(Module* module) {
   delete module;
   return 0;
 }
-int cuModuleGetFunction(Kernel** function, Kernel* module, const char* name) {
-  *function = module;
-  return module->name == name ? 0 : 500;
+int cuModuleGetFunction(Kernel** function, Module* module, const char* name) {
+  const auto found = module->find(name);
+  if (found == module->end()) return NotFound;
+  *function = &found->second;
+  return 0;
 }
 int cuFuncSetAttribute(Kernel* function, int, int value) {
   ANSWER("cuFuncSetAttribute");

@@ -1,5 +1,6 @@
 #include "backend/cuda/run/code.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -10,6 +11,7 @@
 
 #include "backend/cuda/load/nvrtc.h"
 #include "backend/cuda/run/code_folder.h"
+#include "backend/cuda/run/source_groups.h"
 #include "support/fork.h"
 #include "support/phases.h"
 
@@ -29,9 +31,21 @@ Cache& cache() {
 
 // All that the code of a kernel depends on.
 std::string key_of(const Gpu& gpu, const KernelText& text) {
-  return fmt::format("{} as {} NVRTC {} {}\n{} {}\n{}", gpu.architecture(),
+  return fmt::format("kernel for {} as {} NVRTC {} {}\n{} {}\n{}", gpu.architecture(),
                      gpu.code_target().architecture, compiler_version(), compiler_options(),
                      text.name, text.shared_bytes, text.text);
+}
+
+// Where the code of a kernel is kept: the name of a piece of code, and of the kernel in it.
+struct KeptPlace {
+  std::string code;
+  std::string name;
+};
+std::string text_of(const KeptPlace& place) { return place.code + '\n' + place.name; }
+std::optional<KeptPlace> place_of(const std::vector<char>& text) {
+  const auto end = std::ranges::find(text, '\n');
+  if (end == text.end()) return std::nullopt;
+  return KeptPlace{{text.begin(), end}, {end + 1, text.end()}};
 }
 
 struct Missing {
@@ -41,54 +55,133 @@ struct Missing {
   bool loaded = false;
 };
 
-std::vector<char> compiled(const Gpu& gpu, const KernelText& text) {
-  const Phase phase("NVRTC");
-  return compile_source(text.text, gpu.code_target().architecture, gpu.code_target().form);
-}
+// Makes the kernels that are not there yet.
+class Making {
+ public:
+  Making(const Gpu& gpu, const KeptCode* kept, ThreadPool& pool, std::span<Missing> missing)
+      : gpu_(gpu), kept_(kept), pool_(pool), missing_(missing) {}
 
-void make(const Gpu& gpu, Missing& missing, const KeptCode* kept) {
-  gpu.use();
-  if (kept != nullptr) {
-    const auto found = kept->load(missing.key);
-    try {
-      if (found) missing.code = std::make_shared<const LoadedKernel>(gpu, *found, *missing.text);
-    } catch (const DeviceError&) {
-      missing.code = nullptr;  // of a newer driver: it is compiled again
-    }
-    missing.loaded = missing.code != nullptr;
-    if (missing.loaded) return;
+  void run() {
+    if (kept_ != nullptr) load();
+    compile();
   }
-  const UnforkedWork unforked;
-  const std::vector<char> cubin = compiled(gpu, *missing.text);
-  missing.code = std::make_shared<const LoadedKernel>(gpu, cubin, *missing.text);
-  if (kept != nullptr) kept->store(missing.key, {cubin.data(), cubin.size()});
-}
+
+ private:
+  // What an earlier process has left: each piece of code once.
+  void load() {
+    std::map<std::string, std::vector<std::pair<Missing*, std::string>>> wanted;
+    for (Missing& m : missing_) {
+      const auto found = kept_->load(m.key);
+      const auto place = found ? place_of(*found) : std::nullopt;
+      if (place) wanted[place->code].emplace_back(&m, place->name);
+    }
+    std::vector<const decltype(wanted)::value_type*> all;
+    for (const auto& entry : wanted) all.push_back(&entry);
+    for_all(all.size(), [&](std::size_t n) {
+      const auto& [key, kernels] = *all[n];
+      const auto found = kept_->load(key);
+      if (!found) return;
+      try {
+        const auto code = std::make_shared<const LoadedCode>(gpu_, *found);
+        for (const auto& [m, name] : kernels) {
+          m->code = std::make_shared<const LoadedKernel>(code, name, *m->text);
+          m->loaded = true;
+        }
+      } catch (const DeviceError&) {
+        return;  // of a newer driver: it is compiled again
+      }
+    });
+  }
+
+  void compile() {
+    std::vector<Missing*> left;
+    std::vector<const KernelText*> texts;
+    for (Missing& m : missing_) {
+      if (m.code != nullptr) continue;
+      left.push_back(&m);
+      texts.push_back(m.text);
+    }
+    const std::vector<SourceGroup> groups =
+        group_sources(texts, static_cast<std::size_t>(pool_.threads()));
+    for_all(groups.size(), [&](std::size_t n) {
+      try {
+        make(groups[n], left);
+      } catch (const DeviceError&) {
+        if (groups[n].members.size() == 1) throw;
+        for (const std::size_t m : groups[n].members) make(join_sources(texts, {m}), left);
+      }
+    });
+  }
+
+  void make(const SourceGroup& group, const std::vector<Missing*>& of) const {
+    const UnforkedWork unforked;
+    const std::vector<char> cubin = compiled(group.text);
+    const auto code = std::make_shared<const LoadedCode>(gpu_, cubin);
+    std::string keys;
+    for (std::size_t k = 0; k < group.members.size(); ++k) {
+      Missing& m = *of[group.members[k]];
+      m.code = std::make_shared<const LoadedKernel>(code, group.names[k], *m.text);
+      keys += m.key;
+    }
+    if (kept_ == nullptr) return;
+    const std::string key = "group " + kept_file_name(keys);
+    kept_->store(key, {cubin.data(), cubin.size()});
+    for (std::size_t k = 0; k < group.members.size(); ++k) {
+      kept_->store(of[group.members[k]]->key, text_of({key, group.names[k]}));
+    }
+  }
+
+  [[nodiscard]] std::vector<char> compiled(const std::string& text) const {
+    const Phase phase("NVRTC");
+    return compile_source(text, gpu_.code_target().architecture, gpu_.code_target().form);
+  }
+
+  template <class F>
+  void for_all(std::size_t count, const F& f) {
+    const PhaseRef outer = current_phase();
+    pool_.run(static_cast<std::int64_t>(count), [&](std::int64_t n) {
+      const PhaseWithin within(outer);
+      gpu_.use();
+      f(static_cast<std::size_t>(n));
+    });
+  }
+
+  const Gpu& gpu_;
+  const KeptCode* kept_;
+  ThreadPool& pool_;
+  std::span<Missing> missing_;
+};
 
 }  // namespace
 
-LoadedKernel::LoadedKernel(const Gpu& gpu, std::span<const char> cubin, const KernelText& text)
-    : gpu_(gpu) {
+LoadedCode::LoadedCode(const Gpu& gpu, std::span<const char> cubin) : gpu_(gpu) {
   const Phase phase("load");
   const Driver& driver = gpu.driver();
+  driver.check(gpu.with_room([&] { return driver.module_load(&module_, cubin.data()); }),
+               "load a kernel");
+}
+
+LoadedCode::~LoadedCode() {
+  if (gpu_.try_use())
+    gpu_.driver().module_unload(module_);  // a child of fork has nothing to unload
+}
+
+LoadedKernel::LoadedKernel(std::shared_ptr<const LoadedCode> code, const std::string& name,
+                           const KernelText& text)
+    : code_(std::move(code)) {
+  const Gpu& gpu = code_->gpu();
   if (text.shared_bytes > gpu.shared_bytes()) {
     throw UserError(ErrorCode::UnsupportedOnBackend,
                     fmt::format("a kernel needs {} bytes of shared memory, a block of {} has {}",
                                 text.shared_bytes, gpu.name(), gpu.shared_bytes()));
   }
-  driver.check(gpu.with_room([&] { return driver.module_load(&module_, cubin.data()); }),
-               "load a kernel");
-  Status status = driver.module_function(&function_, module_, text.name.c_str());
+  const Driver& driver = gpu.driver();
+  driver.check(driver.module_function(&function_, code_->module(), name.c_str()), "load a kernel");
   // What it has besides counts too, and is known to the driver alone: it is always asked.
-  if (status == 0 && text.shared_bytes > 0) {
-    status = driver.function_set(function_, FunctionDynamicShared, text.shared_bytes);
+  if (text.shared_bytes > 0) {
+    driver.check(driver.function_set(function_, FunctionDynamicShared, text.shared_bytes),
+                 "load a kernel");
   }
-  if (status != 0) driver.module_unload(module_);
-  driver.check(status, "load a kernel");
-}
-
-LoadedKernel::~LoadedKernel() {
-  if (gpu_.try_use())
-    gpu_.driver().module_unload(module_);  // a child of fork has nothing to unload
 }
 
 std::vector<std::shared_ptr<const LoadedKernel>> compile_all(
@@ -110,11 +203,7 @@ std::vector<std::shared_ptr<const LoadedKernel>> compile_all(
   if (!missing.empty()) {
     std::optional<KeptCode> kept;
     if (!folder.path.empty()) kept.emplace(folder.path, folder.max_bytes);
-    const PhaseRef outer = current_phase();
-    pool.run(static_cast<std::int64_t>(missing.size()), [&](std::int64_t n) {
-      const PhaseWithin within(outer);
-      make(gpu, missing[static_cast<std::size_t>(n)], kept ? &*kept : nullptr);
-    });
+    Making(gpu, kept ? &*kept : nullptr, pool, missing).run();
     if (kept) kept->trim();
     const std::lock_guard lock(cache().mutex);
     constexpr std::size_t Most = 4096;  // a process that goes on with new sizes must not grow

@@ -21,19 +21,32 @@ struct CodeFolder {
   std::int64_t max_bytes = std::int64_t{1} << 30;
 };
 
-/// A kernel on the GPU, unloaded with it.
-class LoadedKernel {
+/// Machine code on the GPU, of one kernel or several; unloaded with it.
+class LoadedCode {
  public:
-  LoadedKernel(const Gpu& gpu, std::span<const char> cubin, const KernelText& text);
-  LoadedKernel(const LoadedKernel&) = delete;
-  LoadedKernel& operator=(const LoadedKernel&) = delete;
-  ~LoadedKernel();
+  LoadedCode(const Gpu& gpu, std::span<const char> cubin);
+  LoadedCode(const LoadedCode&) = delete;
+  LoadedCode& operator=(const LoadedCode&) = delete;
+  ~LoadedCode();
 
-  [[nodiscard]] Function function() const noexcept { return function_; }
+  [[nodiscard]] const Gpu& gpu() const noexcept { return gpu_; }
+  [[nodiscard]] Module module() const noexcept { return module_; }
 
  private:
   const Gpu& gpu_;
   Module module_ = nullptr;
+};
+
+/// A kernel on the GPU.
+class LoadedKernel {
+ public:
+  /// `name`: what it is called in the code.
+  LoadedKernel(std::shared_ptr<const LoadedCode> code, const std::string& name,
+               const KernelText& text);
+  [[nodiscard]] Function function() const noexcept { return function_; }
+
+ private:
+  std::shared_ptr<const LoadedCode> code_;
   Function function_ = nullptr;
 };
 

@@ -1,7 +1,9 @@
 #include "backend/cuda/run/executable.h"
 
-#include <algorithm>
-#include <limits>
+#include <exception>
+#include <system_error>
+#include <thread>
+#include <utility>
 
 #include "ricci/support/error.h"
 #include "ricci/support/stop.h"
@@ -23,6 +25,38 @@ struct Executable::Texts {
   std::vector<Slot> slots;
 };
 
+namespace {
+
+// Does something in a thread of its own, and is over when that is. What goes wrong is left to those
+// who need what it makes.
+class Meanwhile {
+ public:
+  template <class Work>
+  explicit Meanwhile(Work work) {
+    try {
+      thread_ = std::thread([work = std::move(work)] {
+        try {
+          work();
+        } catch (const std::exception&) {
+          return;
+        }
+      });
+    } catch (const std::system_error&) {
+      return;  // there are no more threads
+    }
+  }
+  Meanwhile(const Meanwhile&) = delete;
+  Meanwhile& operator=(const Meanwhile&) = delete;
+  ~Meanwhile() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  std::thread thread_;
+};
+
+}  // namespace
+
 Executable::Executable(const PlannedProgram& planned, const Gpu& gpu, Memory& memory)
     : program_(planned.shared_program()),
       gpu_(gpu),
@@ -37,7 +71,7 @@ Executable::Executable(std::shared_ptr<const Program> program, const Means& mean
       memory_(*means.memory),
       steps_(program_->steps.size()) {
   gpu_.use();
-  PlannedProgram planned = plan(means);
+  PlannedProgram planned = plan(means, maker);
   needs_ = planned.needs();
   Texts texts;
   {
@@ -53,9 +87,21 @@ Executable::Executable(std::shared_ptr<const Program> program, const Means& mean
   }
 }
 
-PlannedProgram Executable::plan(const Means& means) const {
+// Kernels are compiled while calls are planned, which may have to wait for a library: their code is
+// there when it is asked for.
+PlannedProgram Executable::plan(const Means& means, const CodeMaker& maker) const {
   const Phase phase("steps");
-  return {program_, means};
+  PlannedProgram planned(program_);
+  std::vector<const KernelText*> texts;
+  planned.list_texts(texts);
+  const Meanwhile compiles([&, outer = current_phase()] {
+    const PhaseWithin within(outer);
+    const Phase kernels("kernels");
+    (void)maker(gpu_, texts);
+  });
+  const Phase calls("calls");
+  planned.plan_calls(means);
+  return planned;
 }
 
 void Executable::take(PlannedProgram& planned, Texts& texts, Origins& origins) {

@@ -129,7 +129,7 @@ class Executable final : public device::Executable {
   void take(PlannedProgram& planned, Texts& texts, Origins& origins);
   void add_launch(Texts& texts, std::vector<ReadyLaunch>& to, PlannedLaunch launch,
                   Origins& origins);
-  [[nodiscard]] PlannedProgram plan(const Means& means) const;
+  [[nodiscard]] PlannedProgram plan(const Means& means, const CodeMaker& maker) const;
   void place_constants();
 
   [[nodiscard]] Frame make_frame(std::byte* arena, std::byte* scratch, std::byte* seed) const;

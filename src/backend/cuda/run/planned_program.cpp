@@ -52,7 +52,7 @@ std::int64_t bytes_of(const Program& body, std::span<const AlignedCopy> copies) 
   return total;
 }
 
-PlannedProgram::PlannedProgram(std::shared_ptr<const Program> program, const Means& means)
+PlannedProgram::PlannedProgram(std::shared_ptr<const Program> program)
     : program_(std::move(program)), steps_(program_->steps.size()) {
   for (const Buffer& b : program_->buffers) {
     if (b.role == Buffer::Role::Seed) needs_.seed = true;
@@ -60,7 +60,27 @@ PlannedProgram::PlannedProgram(std::shared_ptr<const Program> program, const Mea
       needs_.constant_bytes += aligned(b.bytes(), ArrayAlignment);
     }
   }
-  for (std::size_t s = 0; s < steps_.size(); ++s) plan_step(s, means);
+  for (std::size_t s = 0; s < steps_.size(); ++s) plan_step(s);
+}
+
+void PlannedProgram::plan_calls(const Means& means) {
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+    const Step& step = program_->steps[s];
+    if (std::holds_alternative<CallStep>(step.what)) plan_call_step(step, steps_[s], means);
+    const auto* control = std::get_if<ControlStep>(&step.what);
+    if (control == nullptr) continue;
+    for (const auto& body : steps_[s].bodies) body->plan_calls(means);
+    count_control(*control, steps_[s]);
+  }
+}
+
+void PlannedProgram::list_texts(std::vector<const KernelText*>& to) const {
+  for (const PlannedStep& step : steps_) {
+    for (const auto* launches : {&step.before, &step.launches, &step.after}) {
+      for (const PlannedLaunch& launch : *launches) to.push_back(&launch.text);
+    }
+    for (const auto& body : step.bodies) body->list_texts(to);
+  }
 }
 
 PlannedLaunch& PlannedProgram::add(std::vector<PlannedLaunch>& to, KernelText text,
@@ -130,7 +150,7 @@ void PlannedProgram::add_kernels(std::vector<PlannedLaunch>& to, const KernelSte
   }
 }
 
-void PlannedProgram::plan_step(std::size_t s, const Means& means) {
+void PlannedProgram::plan_step(std::size_t s) {
   const Step& step = program_->steps[s];
   PlannedStep& planned = steps_[s];
   if (const auto* kernels = std::get_if<KernelStep>(&step.what)) {
@@ -139,14 +159,10 @@ void PlannedProgram::plan_step(std::size_t s, const Means& means) {
     PlannedLaunch& made = add(planned.launches, print_loop(loop->loop, LoopName), step);
     made.scratch = place_scratch(made.text.scratch_bytes);
     needs_.nodes += static_cast<double>(loop->loop.plan.zeroed.size());
-  } else if (std::holds_alternative<CallStep>(step.what)) {
-    plan_call_step(step, planned, means);
-  } else {
-    const auto& control = std::get<ControlStep>(step.what);
-    for (const auto& [role, program] : control.bodies) {
-      planned.bodies.push_back(std::make_unique<PlannedProgram>(program, means));
+  } else if (const auto* control = std::get_if<ControlStep>(&step.what)) {
+    for (const auto& [role, program] : control->bodies) {
+      planned.bodies.push_back(std::make_unique<PlannedProgram>(program));
     }
-    count_control(control, planned);
   }
 }
 

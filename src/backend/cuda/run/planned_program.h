@@ -50,7 +50,13 @@ struct Needs {
 
 class PlannedProgram final : public device::Outline {
  public:
-  PlannedProgram(std::shared_ptr<const Program> program, const Means& means);
+  /// Its kernels and loops. Calls are planned next: that may load a library and try products.
+  explicit PlannedProgram(std::shared_ptr<const Program> program);
+  void plan_calls(const Means& means);
+  PlannedProgram(std::shared_ptr<const Program> program, const Means& means)
+      : PlannedProgram(std::move(program)) {
+    plan_calls(means);
+  }
 
   struct PlannedStep {
     std::vector<PlannedLaunch> launches = {};  ///< of a call: those of its plan, in order
@@ -61,6 +67,8 @@ class PlannedProgram final : public device::Outline {
     std::vector<std::unique_ptr<PlannedProgram>> bodies = {};
   };
   [[nodiscard]] const std::shared_ptr<const Program>& shared_program() const { return program_; }
+  /// Of the kernels that are planned, bodies included.
+  void list_texts(std::vector<const KernelText*>& to) const;
   [[nodiscard]] std::vector<PlannedStep>& steps() { return steps_; }
   [[nodiscard]] const std::vector<PlannedStep>& steps() const { return steps_; }
   [[nodiscard]] const Needs& needs() const { return needs_; }
@@ -72,7 +80,7 @@ class PlannedProgram final : public device::Outline {
   [[nodiscard]] const PlannedProgram* body(std::size_t step, std::size_t body) const override;
 
  private:
-  void plan_step(std::size_t step, const Means& means);
+  void plan_step(std::size_t step);
   void plan_call_step(const Step& step, PlannedStep& planned, const Means& means);
   void add_kernel(std::vector<PlannedLaunch>& to, const Launch& launch);
   void add_kernels(std::vector<PlannedLaunch>& to, const KernelStep& step);
