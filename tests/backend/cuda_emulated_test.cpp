@@ -26,9 +26,7 @@ namespace {
 
 // The suites below, and all tests that want a GPU, in a process that finds the emulated one.
 TEST(BackendCudaEmulated, TestsThatNeedAGpuPass) {
-  if (const std::string why = why_no_emulated_gpu_without_products(); !why.empty()) {
-    GTEST_SKIP() << why;
-  }
+  if (const std::string why = why_no_emulated_gpu(); !why.empty()) GTEST_SKIP() << why;
   const EmulatedRun run = run_with_emulated_gpu(
       "BackendEmulatedGpu.*:BackendCudaDevice.*:BackendCudaFaults.*:BackendCudaMemory.*:"
       "BackendCudaCodeFolder.*:BackendCudaLoading.*:PropertyCudaGraphs.*:*BackendDevices.*/cuda",

@@ -64,16 +64,6 @@ std::string why_no_emulated_gpu() {
   return why_no_cuda_on_host();
 }
 
-std::string why_no_emulated_gpu_without_products() {
-  for (const char* name : {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}) {
-    if (void* found = ::dlopen(name, RTLD_LAZY | RTLD_LOCAL)) {
-      ::dlclose(found);
-      return "there is a real cuBLASLt, which does not go with an emulated GPU";
-    }
-  }
-  return why_no_emulated_gpu();
-}
-
 EmulatedRun run_with_emulated_gpu(const std::string& filter, bool with_products) {
   const ScratchFolder folder;
   make_library(folder, "emulated_driver.h", "libcuda.so.1");

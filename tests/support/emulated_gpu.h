@@ -13,9 +13,6 @@ namespace ricci::testing {
 
 /// Why no GPU can be emulated here; empty: it can.
 [[nodiscard]] std::string why_no_emulated_gpu();
-/// The same of one that has no cuBLASLt: where there is a real one it is found, and takes the
-/// emulated GPU for a real one too.
-[[nodiscard]] std::string why_no_emulated_gpu_without_products();
 
 struct EmulatedRun {
   int status = 0;
