@@ -240,7 +240,8 @@ Value emit_island(const NodeVisit& v, const Graph& from, const Island& island) {
 
 Value emit_sums(const NodeVisit& v, const Graph& from, const CodeProduct& product) {
   const Value sums = emit(v, from, product, std::nullopt, [](auto& op) { op.to = DType::I32; });
-  return cast_to(sums, DType::F32) * unit_value(v.graph(), product, product.is_conv ? 2 : 0);
+  const Value unit = unit_value(v.graph(), product, product.is_conv ? 2 : 0);
+  return cast_to(sums, DType::F32) * unit;
 }
 
 PassResult convert_live(const Graph& graph) {

@@ -376,8 +376,8 @@ class Rewrite {
     const Value a = transpose_last(rows(node.operands[0]));
     const Value b = rows(node.operands[1]);
     const Dim together = op_.length * b.dims()[1];
-    return matmul(transpose_last(reshape_to(a, {together, a.dims()[2]})),
-                  reshape_to(b, {together, b.dims()[2]}));
+    const Value all_b = reshape_to(b, {together, b.dims()[2]});
+    return matmul(transpose_last(reshape_to(a, {together, a.dims()[2]})), all_b);
   }
 
   [[nodiscard]] std::size_t input_index(NodeId id) const {

@@ -402,7 +402,7 @@ void FourierPlan<T>::run_real_line(const Each& each, const T* in, T* out, T* sha
   T* z = shared + whole_lines(line_->shared_room());
   const bool forward = role_.of == Kind::RealToHalf;
   const T* cosines = roots_.data();
-  const T* sines = cosines + n_ / 2 + 1;
+  const T* sines = roots_.empty() ? nullptr : cosines + n_ / 2 + 1;  // odd lines have no roots
   const auto in_parts = [&](std::int64_t count, const auto& f) {
     each((count + TileWork - 1) / TileWork,
          [&](std::int64_t tile) { f(tile * TileWork, std::min(count, (tile + 1) * TileWork)); });
