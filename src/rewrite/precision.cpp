@@ -113,8 +113,7 @@ class Mixer {
 
   // Types of operands with f32 lowered; `statistics`, results that are f32 though their node
   // computes in a smaller dtype, as the log-sum-exp of attention is, or without those.
-  [[nodiscard]] std::vector<Type> lowered_types(const Node& node, DType dtype,
-                                                bool statistics) {
+  [[nodiscard]] std::vector<Type> lowered_types(const Node& node, DType dtype, bool statistics) {
     std::vector<Type> types;
     for (const ValueId v : node.operands) {
       types.push_back(from_.type(v));

@@ -7,6 +7,7 @@
 #include "ricci/support/error.h"
 
 #include "schedule/kernel_axes.h"
+#include "schedule/sums_over_rows.h"
 #include "type/small_dtype.h"
 
 namespace ricci::schedule {
@@ -31,31 +32,10 @@ bool is_cheap(const Instr& i) {
   }
 }
 
-// Into how many chunks sums over rows are cut: one where the kept rows are work enough to share.
-std::int64_t chunks_of(const Kernel& k, const KernelShape& shape) {
-  if (k.accumulators.empty() || k.accumulators[0].running) return 1;
-  const std::int64_t wanted =
-      std::clamp<std::int64_t>(k.work / shape.chunk_work, 1, shape.most_parts);
-  const std::int64_t kept = std::min(wanted, std::max<std::int64_t>(k.kept_rows(), 1));
-  if (kept >= shape.enough_rows) return 1;
-  const std::int64_t chunks = std::min((wanted + kept - 1) / kept, shape.most_chunks);
-  return std::min(chunks, std::max<std::int64_t>(k.accumulated_rows(), 1));
-}
-
 loop::Number number_of(const Tensor& value) {
   if (is_float(value.dtype())) return value.item();
   if (is_complex(value.dtype())) return value.numbers<std::complex<double>>()[0];
   return value.numbers<std::int64_t>()[0];
-}
-
-// A long sum of f32 one row after the other loses digits with every row: it has room to be made in
-// blocks.
-std::int64_t local_elements(const Kernel& k, const loop::Accumulator& acc, std::int64_t length) {
-  constexpr std::int64_t ManyRows = 512;  // in a chunk
-  const DType wide = widened(acc.dtype);
-  const bool rounds = wide == DType::F32 || wide == DType::C64;
-  const bool adds = acc.kind == ReduceKind::Sum && !acc.running;
-  return rounds && adds && k.accumulated_rows() / k.chunks >= ManyRows ? 2 * length : length;
 }
 
 // Loads that are alike.

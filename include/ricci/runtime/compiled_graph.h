@@ -63,8 +63,8 @@ struct CompileOptions {
   /// About how many bytes that folder may take; what was used longest ago goes first.
   std::int64_t code_cache_limit = std::int64_t{1} << 30;
   /// Matrix products and convolutions of f32 may round their operands to tf32, which has 10 bits
-  /// behind the first instead of 23: many times faster where the hardware has it (`cuda`), with sums
-  /// in f32 as before. Reports say of which that is so; devices without it take no notice.
+  /// behind the first instead of 23: many times faster where the hardware has it (`cuda`), with
+  /// sums in f32 as before. Reports say of which that is so; devices without it take no notice.
   bool tf32_products = false;
 
   friend bool operator==(const CompileOptions&, const CompileOptions&) = default;
