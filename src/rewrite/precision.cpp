@@ -83,18 +83,14 @@ class Mixer {
   // The node in another dtype; false where no operand is f32, or the op does not take it.
   bool lower(NodeId id, DType dtype) {
     const Node& node = from_.nodes()[id];
+    const std::vector<Type> before = operand_types(node);
     std::vector<Type> types = lowered_types(node, dtype, true);
+    if (types == before) return false;
     if (!takes(node, types)) {
-      types = lowered_types(node, dtype, false);
-      if (!takes(node, types)) return false;
+      std::vector<Type> others = lowered_types(node, dtype, false);
+      if (others == types || others == before || !takes(node, others)) return false;
+      types = std::move(others);
     }
-    const auto is_f32 = [&](std::size_t k) {
-      return from_.type(node.operands[k]).dtype == DType::F32;
-    };
-    bool any = false;
-    for (std::size_t k = 0; k < types.size(); ++k)
-      any = any || (is_f32(k) && types[k].dtype == dtype);
-    if (!any) return false;
     NodeSpec spec{.op = node.op,
                   .operands = {},
                   .bodies = {},
@@ -111,16 +107,22 @@ class Mixer {
     return true;
   }
 
+  [[nodiscard]] std::vector<Type> operand_types(const Node& node) const {
+    std::vector<Type> types;
+    for (const ValueId v : node.operands) types.push_back(from_.type(v));
+    return types;
+  }
+
   // Types of operands with f32 lowered; `statistics`, results that are f32 though their node
   // computes in a smaller dtype, as the log-sum-exp of attention is, or without those.
   [[nodiscard]] std::vector<Type> lowered_types(const Node& node, DType dtype, bool statistics) {
-    std::vector<Type> types;
-    for (const ValueId v : node.operands) {
-      types.push_back(from_.type(v));
-      if (types.back().dtype != DType::F32) continue;
+    std::vector<Type> types = operand_types(node);
+    for (std::size_t k = 0; k < types.size(); ++k) {
+      const ValueId v = node.operands[k];
+      if (types[k].dtype != DType::F32) continue;
       const bool is_statistic =
           lowered_.contains(v.node) && rebuild_.value(v).dtype() == DType::F32;
-      if (statistics || !is_statistic) types.back().dtype = dtype;
+      if (statistics || !is_statistic) types[k].dtype = dtype;
     }
     return types;
   }
