@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Rejects words that do not belong in the tree: notes left to do, paths of one
-machine, and using-directives in headers."""
+machine, using-directives in headers, and in the library variables of an environment
+that may be somebody else's."""
 
 import re
 import subprocess
@@ -12,6 +13,11 @@ HEADER_SUFFIXES = {".h", ".def"}
 EVERYWHERE = [
     (re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b"), "a note left to do"),
     (re.compile(r"(?<![\w.~/-])/(work|root|home)\b"), "a path of one machine"),
+]
+IN_LIBRARY = [
+    (re.compile(r"(?<!\w)get" r"env\("), "environment_variable (support/environment.h) is asked"),
+    (re.compile(r"\b(?:strto(?:d|f|ld)|sto(?:d|f|ld)|is(?:alpha|alnum|space|upper|lower)|to(?:upper|lower))\("),
+     "the process's locale decides what this does: std::from_chars, or strtod_l"),
 ]
 IN_HEADERS = [(re.compile(r"\busing\s+name" r"space\b"), "a using-directive in a header")]
 
@@ -29,6 +35,7 @@ def check_file(path):
     except UnicodeDecodeError:
         return []  # binary seeds of the fuzz corpus
     rules = EVERYWHERE + (IN_HEADERS if path.suffix in HEADER_SUFFIXES else [])
+    rules = rules + (IN_LIBRARY if path.parts[0] in ("src", "tools") else [])
     return [
         f"{path}:{number}: {what}: {line.strip()}"
         for number, line in enumerate(text.splitlines(), 1)

@@ -1,7 +1,6 @@
 #include "ricci/io/object_file.h"
 
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 
 #include <dlfcn.h>
@@ -12,6 +11,7 @@
 #include "ricci/support/text.h"
 
 #include "io/child_process.h"
+#include "support/environment.h"
 
 namespace ricci::io {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string from_environment(const char* name) {
-  const char* value = std::getenv(name);
+  const char* value = environment_variable(name);
   return value == nullptr ? "" : value;
 }
 

@@ -1,6 +1,5 @@
 #include "ricci/runtime/session.h"
 
-#include <cstdlib>
 #include <list>
 #include <mutex>
 
@@ -8,6 +7,7 @@
 
 #include "runtime/compiled_graph_impl.h"
 #include "runtime/memory_errors.h"
+#include "support/environment.h"
 #include "support/float_environment.h"
 #include "support/fork.h"
 
@@ -57,7 +57,7 @@ struct Session::Impl {
   Impl(Device d, SessionOptions o) : device(std::move(d)), options(std::move(o)) {
     if (options.code_cache) {
       code_cache = *options.code_cache;
-    } else if (std::getenv("RICCI_CACHE_DIR") != nullptr) {
+    } else if (environment_variable("RICCI_CACHE_DIR") != nullptr) {
       code_cache = default_code_cache();
     }
   }

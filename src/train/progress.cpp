@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <string_view>
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "support/environment.h"
+#include "support/float_environment.h"
 
 namespace ricci {
 namespace {
@@ -27,7 +29,7 @@ std::size_t terminal_columns(std::FILE* out) {
 }
 
 bool is_set(const char* variable) {
-  const char* value = std::getenv(variable);
+  const char* value = environment_variable(variable);
   return value != nullptr && *value != '\0';
 }
 
@@ -114,7 +116,7 @@ std::string progress_line(const RunProgressState& s, std::size_t width, bool col
 RunProgress::RunProgress(std::FILE* out, double every)
     : out_(out),
       every_(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(every))) {
-  const char* term = std::getenv("TERM");
+  const char* term = environment_variable("TERM");
   const bool dumb = term != nullptr && std::string_view(term) == "dumb";
   terminal_ = !dumb && ::isatty(::fileno(out)) != 0;
   colour_ = terminal_ && !is_set("NO_COLOR");

@@ -1,13 +1,17 @@
 // What the tool says about files that cannot be read or written: always a line of its own, never of
 // a library.
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "ricci/io/npy.h"
 #include "ricci/support/file.h"
@@ -104,6 +108,44 @@ TEST(ToolFiles, AFolderOfCodeThatOthersMayWriteToIsRefused) {
       run_redirected("RICCI_CACHE_DIR='" + scratch.path() + "'", "run - --random 1", ">/dev/null");
   EXPECT_EQ(run.status, 1);
   EXPECT_TRUE(run.err.starts_with("error[file.folder]: others may write")) << run.err;
+}
+
+// A group that files can be given and that this process is not run as; 0: none.
+gid_t other_group() {
+  if (::geteuid() == 0) return 65534;
+  std::array<gid_t, 64> all{};
+  const int count = ::getgroups(static_cast<int>(all.size()), all.data());
+  for (int i = 0; i < count; ++i) {
+    if (all[static_cast<std::size_t>(i)] != ::getegid()) return all[static_cast<std::size_t>(i)];
+  }
+  return 0;
+}
+
+// Who starts a program that has more rights than they have does not say where its code comes from.
+TEST(ToolFiles, TheEnvironmentOfAnotherGroupIsNotObeyed) {
+  if (!testing::has_device("cpu")) GTEST_SKIP() << "no device of this build has machine code";
+  if (SpaceIsTaken) GTEST_SKIP() << "sanitizers want an environment of their own";
+  const ScratchFolder scratch;
+  ASSERT_EQ(::chmod(scratch.path().c_str(), 0777), 0);
+  const std::string tool = scratch.file("ricci");
+  std::filesystem::copy_file(RICCI_TOOL_PATH, tool);
+  write_file(scratch.file("in"), Program);
+  const auto run = [&] {
+    return testing::run_shell("RICCI_CACHE_DIR='" + scratch.path() + "' '" + tool + "' run '" +
+                              scratch.file("in") + "' --random 1");
+  };
+  const testing::ToolRun own = run();
+  EXPECT_TRUE(own.err.starts_with("error[file.folder]: others may write")) << own.err;
+  struct statvfs mounted{};
+  const gid_t group = other_group();
+  if (group == 0 || ::statvfs(tool.c_str(), &mounted) != 0 || (mounted.f_flag & ST_NOSUID) != 0 ||
+      ::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 0 ||
+      ::chown(tool.c_str(), static_cast<uid_t>(-1), group) != 0 ||
+      ::chmod(tool.c_str(), 02755) != 0) {
+    GTEST_SKIP() << "no program can have another group here";
+  }
+  const testing::ToolRun other = run();
+  EXPECT_EQ(other.status, 0) << other.err;
 }
 
 TEST(ToolFiles, TheLinkersFolderIsNamedWhenItCannotBeMade) {

@@ -10,6 +10,7 @@
 #endif
 
 #include "backend/cpu/kernels/cpu_features.h"
+#include "support/environment.h"
 
 extern "C" {
 // How an OpenBLAS that has kernels for many processors chooses among them; others have no such
@@ -42,7 +43,7 @@ bool has_threads() {
 bool choose_kernels() {
   constexpr const char* Variable = "OPENBLAS_CORETYPE";
   if (gotoblas_dynamic_init == nullptr || gotoblas_dynamic_quit == nullptr) return false;
-  if (has_threads() || std::getenv(Variable) != nullptr) return false;
+  if (has_threads() || environment_variable(Variable) != nullptr) return false;
   if (std::string_view(openblas_get_corename()) != "Prescott" || !cpu_has("avx2") ||
       !cpu_has("fma")) {
     return false;

@@ -1,14 +1,15 @@
 #include "backend/cuda/load/library.h"
 
-#include <cstdlib>
 #include <sstream>
 
 #include <dlfcn.h>
 
+#include "support/environment.h"
+
 namespace ricci::cuda {
 
 std::string library_folders() {
-  const char* given = secure_getenv("RICCI_CUDA_LIBRARIES");
+  const char* given = environment_variable("RICCI_CUDA_LIBRARIES");
   return given == nullptr ? std::string() : given;
 }
 
