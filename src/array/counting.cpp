@@ -12,6 +12,7 @@
 #include "ricci/support/error.h"
 
 #include "array/node.h"
+#include "support/float_environment.h"
 
 namespace ricci {
 
@@ -88,6 +89,7 @@ Array segment_mean(const Array& data, const Array& segments, std::int64_t count,
 
 std::pair<Array, Array> histogram(const Array& x, std::int64_t bins,
                                   std::optional<std::pair<double, double>> range, Here where) {
+  const DefaultFloatEnvironment floats;
   detail::require_valid(x, "histogram", where);
   if (bins < 1 || (range && !(range->first <= range->second))) {
     detail::refuse(ErrorCode::Attr, "histogram",

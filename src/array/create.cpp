@@ -14,6 +14,7 @@
 #include "ricci/support/error.h"
 
 #include "array/node.h"
+#include "support/float_environment.h"
 #include "support/machine_memory.h"
 
 namespace ricci {
@@ -144,6 +145,7 @@ Array arange(std::int64_t stop, CreateOptions options, std::source_location wher
 
 Array arange(double start, double stop, double step, CreateOptions options,
              std::source_location where) {
+  const DefaultFloatEnvironment floats;
   const auto fail = [&](ErrorCode code, const char* what, const char* help) {
     detail::refuse(code, "arange",
                    fmt::format("'arange' from {} to {} by {} {}", start, stop, step, what), help,
@@ -171,6 +173,7 @@ Array arange(double start, double stop, double step, CreateOptions options,
 
 Array linspace(double start, double stop, std::int64_t count, CreateOptions options,
                std::source_location where) {
+  const DefaultFloatEnvironment floats;
   if (count < 0) {
     detail::refuse(ErrorCode::Attr, "linspace", fmt::format("'linspace' of {} numbers", count),
                    "none or more", where);

@@ -7,6 +7,7 @@
 #include "ricci/array/ops.h"
 
 #include "array/node.h"
+#include "support/float_environment.h"
 
 namespace ricci {
 
@@ -101,6 +102,7 @@ std::pair<Array, Array> aminmax(const Array& x, const AxisList& axes, bool keep_
   return {amin(x, axes, keep_dims, where), amax(x, axes, keep_dims, where)};
 }
 Array logmeanexp(const Array& x, const AxisList& axes, bool keep_dims, Here where) {
+  const DefaultFloatEnvironment floats;
   const Array total = logsumexp(x, axes, keep_dims, where);
   const double count = static_cast<double>(x.size()) / static_cast<double>(total.size());
   return sub(total, std::log(count), where);

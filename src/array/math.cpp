@@ -10,6 +10,7 @@
 #include "ricci/support/error.h"
 
 #include "array/node.h"
+#include "support/float_environment.h"
 
 namespace ricci {
 
@@ -204,6 +205,7 @@ Array norm(const Array& x, const AxisList& axes, bool keep_dims, std::source_loc
 
 Array quantile(const Array& x, double q, std::optional<std::int64_t> axis, bool keep_dims,
                std::source_location where) {
+  const DefaultFloatEnvironment floats;
   if (!(q >= 0 && q <= 1)) {
     throw UserError(ErrorCode::Attr, fmt::format("a quantile of {}: it is between 0 and 1", q));
   }

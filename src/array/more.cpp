@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include <fmt/format.h>
 
@@ -92,7 +93,9 @@ Array remainder(const Array& a, const Array& b, Here where) {
       logical_and(ne(r, 0, where), ne(lt(r, 0, where), lt(y, 0, where), where), where);
   return ricci::where(other, add(r, y, where), r, where);
 }
-Array log10(const Array& x, Here where) { return mul(log(x, where), 1 / std::log(10.0), where); }
+Array log10(const Array& x, Here where) {
+  return mul(log(x, where), 1 / std::numbers::ln10, where);
+}
 Array logaddexp(const Array& a, const Array& b, Here where) {
   const Array high = max(a, b, where);
   const Array gap = neg(abs(sub(a, b, where), where), where);

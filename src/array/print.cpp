@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "support/float_environment.h"
+
 namespace ricci::detail {
 namespace {
 
@@ -237,6 +239,7 @@ struct Printer {
 }  // namespace
 
 std::string printed(const Tensor& value, std::string_view format) {
+  const DefaultFloatEnvironment floats;
   const Style style{print_options(), format};
   if (value.rank() == 0) {
     const std::string s = texts_of(value, style)[0];

@@ -16,6 +16,7 @@
 
 #include "array/generator.h"
 #include "array/node.h"
+#include "support/float_environment.h"
 #include "support/machine_memory.h"
 
 namespace ricci {
@@ -152,6 +153,7 @@ Array normal(const Dims& shape, double mean, double scale, RandomOptions options
 
 Array randint(const Key& key, const Dims& shape, std::int64_t low, std::int64_t high,
               std::source_location where) {
+  const DefaultFloatEnvironment floats;
   if (low >= high) {
     detail::refuse(ErrorCode::Attr, "randint",
                    fmt::format("'randint' draws from {} up to but not {}", low, high),
@@ -185,6 +187,7 @@ Array bernoulli(const Key& key, double p, const Dims& shape, std::source_locatio
 }
 
 Array dropout(const Key& key, const Array& x, double p, std::source_location where) {
+  const DefaultFloatEnvironment floats;
   require_probability(p, "dropout", where);
   detail::require_valid(x, "dropout", where);
   // Of nothing that is left, nothing is made larger: 1/0 would be in the derivative.
@@ -198,8 +201,9 @@ Array dropout(const Array& x, double p, std::source_location where) {
 
 Array truncated_normal(const Key& key, const Dims& shape, double low, double high,
                        std::source_location where) {
+  const DefaultFloatEnvironment floats;
   // The inverse of the distribution, on the part of it that lies within.
-  const double root = std::sqrt(2.0);
+  constexpr double root = std::numbers::sqrt2;
   const double from = std::erf(low / root);
   const double to = std::erf(high / root);
   const Array u = uniform(key, shape, from, to, {.dtype = DType::F64}, where);

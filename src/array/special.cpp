@@ -18,6 +18,11 @@ namespace ricci {
 
 namespace {
 
+// Written out, so that no environment rounds them.
+constexpr double HalfRoot = 0.7071067811865476;       // √½
+constexpr double LogOfPi = 1.1447298858494002;        // log π
+constexpr double HalfLogOfTurn = 0.9189385332046727;  // ½·log 2π
+
 // f of x in f64, as what x is.
 template <class F>
 Array in_f64(const Array& x, std::string_view what, Here where, F&& f) {
@@ -59,8 +64,7 @@ Array erf_inverse(const Array& a, const Array& c, Here where) {
   y = ricci::where(w > 16.0, sqrt(max(w - 0.5 * log(max(w, 1.0, where), where), 1.0, where), where),
                    y, where);
   for (int i = 0; i < 4; ++i) {
-    const Array slope =
-        exp(neg(square(y, where), where), where) * (2 / std::sqrt(std::numbers::pi));
+    const Array slope = exp(neg(square(y, where), where), where) * (2 * std::numbers::inv_sqrtpi);
     const Array off = ricci::where(a < 0.5, erf(y, where) - a, c - erfc(y, where), where) / slope;
     y = y - off / (1.0 + y * off);
   }
@@ -81,7 +85,7 @@ Array lanczos(const Array& z, Here where) {
   Array total = full({}, 0.99999999999980993, {.dtype = DType::F64}, where);
   for (std::size_t i = 0; i < C.size(); ++i) total = total + C[i] / (z + static_cast<double>(i));
   const Array t = z + 6.5;
-  return 0.5 * std::log(2 * std::numbers::pi) + (z - 0.5) * log(t, where) - t + log(total, where);
+  return HalfLogOfTurn + (z - 0.5) * log(t, where) - t + log(total, where);
 }
 
 }  // namespace
@@ -105,7 +109,7 @@ Array lgamma(const Array& x, Here where) {
     const Array finite = ricci::where(isinf(z, where), 1.0, z, where);
     const Array upper = ricci::where(isinf(z, where), INFINITY, lanczos(finite, where), where);
     const Array s = abs(sine_of_pi(ricci::where(low, v, 0.25, where), where), where);
-    const Array mirrored = std::log(std::numbers::pi) - log(s, where) - upper;
+    const Array mirrored = LogOfPi - log(s, where) - upper;
     return ricci::where(v == -INFINITY, INFINITY, ricci::where(low, mirrored, upper, where), where);
   });
 }
@@ -138,8 +142,7 @@ Array betaln(const Array& a, const Array& b, Here where) {
 }
 
 Array ndtr(const Array& x, Here where) {
-  return in_f64(x, "ndtr", where,
-                [&](const Array& v) { return 0.5 * erfc(v * -std::sqrt(0.5), where); });
+  return in_f64(x, "ndtr", where, [&](const Array& v) { return 0.5 * erfc(v * -HalfRoot, where); });
 }
 
 Array ndtri(const Array& p, Here where) {
@@ -148,7 +151,7 @@ Array ndtri(const Array& p, Here where) {
     const Array q = ricci::where(inside, v, 0.5, where);
     const Array low = q < 0.5;
     const Array c = 2.0 * ricci::where(low, q, 1.0 - q, where);
-    const Array y = erf_inverse(1.0 - c, c, where) * std::sqrt(2.0);
+    const Array y = erf_inverse(1.0 - c, c, where) * std::numbers::sqrt2;
     const Array outside = ricci::where(
         v == 0.0, -INFINITY, ricci::where(v == 1.0, wide(INFINITY, where), NAN, where), where);
     return ricci::where(inside, ricci::where(low, neg(y, where), y, where), outside, where);
@@ -162,8 +165,8 @@ Array normal_logpdf(const Array& x, const Array& mean, const Array& scale, Here 
   detail::unify("normal_logpdf", at, center, where);
   detail::unify("normal_logpdf", at, width, where);
   const Array z = div(sub(at, center, where), width, where);
-  return sub(mul(square(z, where), -0.5, where),
-             add(log(width, where), 0.5 * std::log(2 * std::numbers::pi), where), where);
+  return sub(mul(square(z, where), -0.5, where), add(log(width, where), HalfLogOfTurn, where),
+             where);
 }
 
 Array entr(const Array& x, Here where) {

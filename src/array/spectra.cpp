@@ -12,6 +12,7 @@
 #include "ricci/support/error.h"
 
 #include "array/node.h"
+#include "support/float_environment.h"
 
 namespace ricci {
 
@@ -117,6 +118,7 @@ Array shifted(const Array& x, const AxisList& axes, bool back, Here where) {
 
 // w[0] - w[1]·cos(2πk/(n - 1)) + w[2]·cos(4πk/(n - 1))
 Array cosine_window(std::int64_t n, double a, double b, double c, Here where) {
+  const DefaultFloatEnvironment floats;
   if (n <= 1) return ones({std::max<std::int64_t>(n, 0)}, {}, where);
   const Array k = arange(n, {.dtype = DType::F64}, where);
   const Array t = mul(k, 2 * std::numbers::pi / static_cast<double>(n - 1), where);
@@ -178,12 +180,14 @@ Array ifftshift(const Array& x, const AxisList& axes, Here where) {
   return shifted(x, axes, true, where);
 }
 Array fftfreq(std::int64_t n, double spacing, Here where) {
+  const DefaultFloatEnvironment floats;
   const Array k = arange(n, {.dtype = DType::F32}, where);
   const Array from =
       ricci::where(k < static_cast<double>((n + 1) / 2), k, k - static_cast<double>(n), where);
   return div(from, static_cast<double>(n) * spacing, where);
 }
 Array rfftfreq(std::int64_t n, double spacing, Here where) {
+  const DefaultFloatEnvironment floats;
   const Array k = arange(n / 2 + 1, {.dtype = DType::F32}, where);
   return div(k, static_cast<double>(n) * spacing, where);
 }

@@ -7,6 +7,7 @@
 #include "ricci/build/build.h"
 
 #include "build/body_names.h"
+#include "support/float_environment.h"
 
 namespace ricci {
 namespace {
@@ -59,6 +60,7 @@ std::vector<Value> checkpoint(std::span<const Value> inputs, const BodySource& b
 
 std::int64_t checkpoints_for_budget(std::span<const Type> carries, std::int64_t length,
                                     std::int64_t bytes) {
+  const DefaultFloatEnvironment floats;
   if (length < 0 || bytes < 0) {
     throw UserError(ErrorCode::Attr,
                     fmt::format("length = {} and bytes = {} may not be negative", length, bytes));

@@ -9,6 +9,8 @@
 #include "ricci/build/reduce.h"
 #include "ricci/support/checked.h"
 
+#include "support/float_environment.h"
+
 namespace ricci {
 namespace {
 
@@ -21,6 +23,7 @@ std::array<Value, 7> operands_of(const GaussianSplatInputs& in) {
 
 // Scales of which none is smaller than the splat's largest by more than a factor.
 Value less_anisotropic(Value scales, double most) {
+  const DefaultFloatEnvironment floats;
   Dims by_splat = scales.dims();
   by_splat.back() = *Dim::divide(by_splat.back(), Three);
   by_splat.emplace_back(Three);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "build/composed.h"
+#include "support/float_environment.h"
 #include "support/machine_memory.h"
 
 namespace ricci {
@@ -110,6 +111,7 @@ struct Bins {
   Value inside;
 };
 Bins bins_of(const ComposedScope& scope, Value x, const HistogramOptions& o) {
+  const DefaultFloatEnvironment floats;
   if (!dtypes::floats.has(x.dtype())) {
     scope.fail(ErrorCode::DType, fmt::format("x is {}", name(x.dtype())), "cast it to a float");
   }

@@ -12,6 +12,7 @@
 #include "ricci/compat/spectrum.h"
 #include "ricci/support/error.h"
 
+#include "support/float_environment.h"
 #include "support/machine_memory.h"
 
 namespace ricci {
@@ -90,6 +91,7 @@ void check_window(const StftOptions& o, const char* what) {
 
 // Weighted as asked; `power` is |bin|².
 Value density(Value power, std::int64_t n, const PsdOptions& o, std::source_location loc) {
+  const DefaultFloatEnvironment floats;
   const double weight = o.window_power.value_or(static_cast<double>(n)) * o.sample_rate;
   if (!o.one_sided) return mul(power, 1 / weight, loc);
   const std::int64_t bins = samples_of(power, "psd");
@@ -178,6 +180,7 @@ Value ifft_spectrum(Value re, Value im, FftNorm norm, std::source_location loc) 
 }
 
 std::vector<double> fftfreq(std::int64_t n, double sample_rate) {
+  const DefaultFloatEnvironment floats;
   require_memory(std::max<std::int64_t>(n, 0), sizeof(double), "the number of samples");
   std::vector<double> out;
   for (std::int64_t k = 0; k < n; ++k) {
@@ -187,6 +190,7 @@ std::vector<double> fftfreq(std::int64_t n, double sample_rate) {
   return out;
 }
 std::vector<double> rfftfreq(std::int64_t n, double sample_rate) {
+  const DefaultFloatEnvironment floats;
   require_memory(std::max<std::int64_t>(n, 0) / 2, sizeof(double), "the number of bins");
   std::vector<double> out;
   for (std::int64_t k = 0; n > 0 && k <= n / 2; ++k) {
@@ -204,6 +208,7 @@ Value rfftfreq(Graph& graph, std::int64_t n, DType dtype, double sample_rate,
 }
 
 std::vector<double> window_of(Window window, std::int64_t n) {
+  const DefaultFloatEnvironment floats;
   static constexpr std::array<std::array<double, 3>, 4> Terms = {
       {{1, 0, 0}, {0.5, 0.5, 0}, {0.54, 0.46, 0}, {0.42, 0.5, 0.08}}};
   const auto& [a, b, c] = Terms[static_cast<std::size_t>(window)];
@@ -270,6 +275,7 @@ Value istft(Value spectrum, const StftOptions& options, std::source_location loc
 }
 
 Value fft_conv1d(Value a, Value b, std::int64_t n_fft, FftNorm norm, std::source_location loc) {
+  const DefaultFloatEnvironment floats;
   const std::int64_t length = samples_of(a, "fft_conv1d") + samples_of(b, "fft_conv1d") - 1;
   if (length < 1) refuse("fft_conv1d", "there is nothing to convolve");
   const std::int64_t n = n_fft == 0 ? next_fast_length(length) : std::max(n_fft, length);

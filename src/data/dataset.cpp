@@ -8,6 +8,8 @@
 
 #include "ricci/support/error.h"
 
+#include "support/float_environment.h"
+
 namespace ricci::detail {
 namespace {
 
@@ -143,6 +145,7 @@ void require_rows(std::span<const std::int64_t> rows, std::int64_t count,
 }
 
 std::int64_t count_for(double fraction, std::int64_t count) {
+  const DefaultFloatEnvironment floats;
   if (!(fraction >= 0 && fraction <= 1)) {
     throw UserError(ErrorCode::Attr, fmt::format("a dataset is split at {}", fraction),
                     "give what part of it comes first: 0.9");

@@ -2,6 +2,7 @@
 
 #include "draw/draw.h"
 #include "draw/svg.h"
+#include "support/float_environment.h"
 
 namespace ricci::draw {
 namespace {
@@ -85,6 +86,7 @@ fit();
 }  // namespace
 
 std::string to_html(const Graph& graph) {
+  const DefaultFloatEnvironment floats;
   const Scene scene = make_scene(graph);
   const std::string title = escaped(graph.name());
   std::string out = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"

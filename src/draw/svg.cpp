@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "draw/draw.h"
+#include "support/float_environment.h"
 
 namespace ricci::draw {
 namespace {
@@ -111,6 +112,7 @@ std::string svg_elements(const Scene& scene, std::string_view prefix) {
 }
 
 std::string to_svg(const Graph& graph) {
+  const DefaultFloatEnvironment floats;
   const Scene scene = make_scene(graph);
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"

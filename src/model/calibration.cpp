@@ -12,6 +12,7 @@
 #include "model/extract.h"
 #include "model/value_range.h"
 #include "op/code_range.h"
+#include "support/float_environment.h"
 
 namespace ricci {
 namespace {
@@ -90,6 +91,7 @@ ValueStatistics& ValueStatistics::operator=(ValueStatistics&&) noexcept = defaul
 ValueStatistics::~ValueStatistics() = default;
 
 void ValueStatistics::observe(const Tensor& values) {
+  const DefaultFloatEnvironment floats;
   const auto rank = static_cast<std::int64_t>(values.rank());
   if (axis_ && (axis_->value < -rank || axis_->value >= rank)) {
     throw UserError(ErrorCode::Shape, fmt::format("{} has no axis {} of channels",
@@ -125,6 +127,7 @@ std::int64_t ValueStatistics::count() const {
 }
 
 CodeParams ValueStatistics::params(const RangeOptions& options) const {
+  const DefaultFloatEnvironment floats;
   require_sense(options);
   if (count() == 0) {
     throw UserError(ErrorCode::Attr, "no finite number was seen",

@@ -11,6 +11,8 @@
 #include "ricci/interp/interpreter.h"
 #include "ricci/support/error.h"
 
+#include "support/float_environment.h"
+
 namespace ricci {
 namespace {
 
@@ -58,6 +60,7 @@ Value whole_line(double from, double to, Value part) { return from + (to - from)
 Value Schedule::at(Value step) const { return rule_ ? rule_(step) : scalar_like(step, constant_); }
 
 double Schedule::at(std::int64_t step) const {
+  const DefaultFloatEnvironment floats;
   if (!rule_) return constant_;
   Graph graph("schedule");
   graph.set_outputs({at(graph.input("step", f64({})))});
@@ -65,6 +68,7 @@ double Schedule::at(std::int64_t step) const {
 }
 
 Schedule operator*(const Schedule& a, const Schedule& b) {
+  const DefaultFloatEnvironment floats;
   if (a.constant() && b.constant()) return {*a.constant() * *b.constant()};
   return Schedule([a, b](Value step) { return a.at(step) * b.at(step); });
 }
@@ -133,6 +137,7 @@ Schedule exponential(double from, ExponentialOptions o) {
 }
 
 Schedule one_cycle(double peak, OneCycleOptions o) {
+  const DefaultFloatEnvironment floats;
   require_rate(peak, "one_cycle", "peak");
   require_count(o.steps, 2, "one_cycle", "steps");
   for (const auto& [value, name] :

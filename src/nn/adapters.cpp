@@ -10,6 +10,7 @@
 #include "ricci/support/error.h"
 
 #include "nn/layer.h"
+#include "support/float_environment.h"
 
 namespace ricci::nn {
 
@@ -54,6 +55,7 @@ void require_rank(std::int64_t rank, const Linear& linear, const std::string& na
 }
 
 Adapter low_rank(const Linear& linear, std::int64_t rank, double alpha) {
+  const DefaultFloatEnvironment floats;
   const std::int64_t in = linear.w.dim(0).value();
   const DType dtype = linear.w.dtype();
   const double bound = 1 / std::sqrt(static_cast<double>(in));

@@ -14,6 +14,7 @@
 
 #include "array/node.h"
 #include "nn/layer.h"
+#include "support/float_environment.h"
 
 namespace ricci::nn {
 namespace {
@@ -75,6 +76,7 @@ Array MultiHeadAttention::turned(const Array& x, const Array& first, Here where)
 }
 
 Array MultiHeadAttention::turned_to(const Array& x, const Array& places, Here where) const {
+  const DefaultFloatEnvironment floats;
   if (!rope) return x;
   const std::int64_t half = head_width() / 2;
   const Array place = cast(places, DType::F32, where);

@@ -9,16 +9,21 @@
 #include "ricci/array/shape.h"
 #include "ricci/support/error.h"
 
+#include "support/float_environment.h"
+
 namespace ricci::nn {
 namespace {
 
-Array uniform_within(const Key& key, const Dims& shape, double variance) {
-  const double bound = std::sqrt(3 * variance);
+// The variance is `of` divided by a count.
+Array uniform_within(const Key& key, const Dims& shape, double of, double fan) {
+  const DefaultFloatEnvironment floats;
+  const double bound = std::sqrt(3 * (of / fan));
   return uniform(key, shape, -bound, bound);
 }
 
-Array normal_of(const Key& key, const Dims& shape, double variance) {
-  return ricci::normal(key, shape, 0, std::sqrt(variance));
+Array normal_of(const Key& key, const Dims& shape, double of, double fan) {
+  const DefaultFloatEnvironment floats;
+  return ricci::normal(key, shape, 0, std::sqrt(of / fan));
 }
 
 double mean_fan(const Dims& shape) {
@@ -44,19 +49,19 @@ Fans fans_of(const Dims& shape) {
 }
 
 Array glorot_uniform(const Key& key, const Dims& shape) {
-  return uniform_within(key, shape, 1 / mean_fan(shape));
+  return uniform_within(key, shape, 1, mean_fan(shape));
 }
 Array glorot_normal(const Key& key, const Dims& shape) {
-  return normal_of(key, shape, 1 / mean_fan(shape));
+  return normal_of(key, shape, 1, mean_fan(shape));
 }
 Array he_uniform(const Key& key, const Dims& shape) {
-  return uniform_within(key, shape, 2 / fan_in(shape));
+  return uniform_within(key, shape, 2, fan_in(shape));
 }
 Array he_normal(const Key& key, const Dims& shape) {
-  return normal_of(key, shape, 2 / fan_in(shape));
+  return normal_of(key, shape, 2, fan_in(shape));
 }
 Array lecun_normal(const Key& key, const Dims& shape) {
-  return normal_of(key, shape, 1 / fan_in(shape));
+  return normal_of(key, shape, 1, fan_in(shape));
 }
 
 Array orthogonal(const Key& key, const Dims& shape) {

@@ -7,6 +7,7 @@
 #include "ricci/array/shape.h"
 
 #include "nn/layer.h"
+#include "support/float_environment.h"
 
 namespace ricci::nn {
 namespace {
@@ -17,6 +18,7 @@ Array mean_of(const Array& x, Here where) { return mean(x, {}, false, where); }
 
 Array cross_entropy(const Array& logits, const Array& classes, const CrossEntropyOptions& options,
                     Here where) {
+  const DefaultFloatEnvironment floats;
   const double smooth = options.label_smoothing;
   require_setting(smooth >= 0 && smooth <= 1, "cross_entropy", "a smoothing in [0, 1]");
   const Array log_p = log_softmax(logits, -1, where);
@@ -36,6 +38,7 @@ Array cross_entropy(const Array& logits, const Array& classes, const CrossEntrop
 
 Array focal_loss(const Array& logits, const Array& target, const FocalOptions& options,
                  Here where) {
+  const DefaultFloatEnvironment floats;
   const Array entropy = sub(softplus(logits, where), mul(logits, target, where), where);
   const Array p = sigmoid(logits, where);
   const Array other = sub(1, target, where);

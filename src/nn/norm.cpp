@@ -9,6 +9,7 @@
 
 #include "array/node.h"
 #include "nn/layer.h"
+#include "support/float_environment.h"
 
 namespace ricci::nn {
 namespace {
@@ -64,6 +65,7 @@ BatchNorm::BatchNorm(std::int64_t channels, const BatchNormOptions& options)
 }
 
 Array BatchNorm::operator()(const Array& x, Here where) const {
+  const DefaultFloatEnvironment floats;
   if (!is_training()) {
     return batch_norm_inference(x, w, b, mean.value, var.value,
                                 op::BatchNormInference{.axis = 1, .eps = eps}, where);

@@ -11,6 +11,7 @@
 #include "ricci/op/ops.h"
 
 #include "nn/layer.h"
+#include "support/float_environment.h"
 
 namespace ricci::nn {
 namespace {
@@ -32,6 +33,7 @@ Array with_past(const Conv1d& conv, const Array& x, Here where) {
 }  // namespace
 
 MambaBlock::MambaBlock(std::int64_t width, const MambaOptions& o) {
+  const DefaultFloatEnvironment floats;
   require_setting(width > 0 && o.expand > 0 && o.state > 0 && o.window > 0 && o.rank >= 0,
                   "MambaBlock", "its sizes are positive");
   const std::int64_t inner = o.expand * width;

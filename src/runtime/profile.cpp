@@ -11,6 +11,7 @@
 #include "ricci/op/ops.h"
 
 #include "runtime/observers.h"
+#include "support/float_environment.h"
 #include "support/fork.h"
 #include "support/json.h"
 
@@ -91,6 +92,7 @@ std::int64_t Profile::runs() const {
 }
 
 std::string Profile::to_string() const {
+  const DefaultFloatEnvironment floats;
   const std::lock_guard lock(impl_->mutex);
   const auto runs_or_one = static_cast<double>(std::max<std::int64_t>(impl_->runs, 1));
   std::string text =
@@ -112,6 +114,7 @@ std::string Profile::to_string() const {
 }
 
 std::string Profile::chrome_trace() const {
+  const DefaultFloatEnvironment floats;
   const std::lock_guard lock(impl_->mutex);
   std::string text = "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n";
   for (const Impl::Event& e : impl_->events) {
@@ -163,6 +166,7 @@ void ProfileObserver::after(const Program&, std::size_t, const device::Buffers&)
 }
 
 ProfileObserver::~ProfileObserver() {
+  const DefaultFloatEnvironment floats;
   Profile::Impl& to = *profile_.impl_;
   const std::lock_guard lock(to.mutex);
   std::vector<std::size_t> rows;

@@ -11,6 +11,8 @@
 
 #include "ricci/support/error.h"
 
+#include "support/float_environment.h"
+
 namespace ricci {
 namespace {
 
@@ -78,6 +80,7 @@ void draw_digit(std::string_view glyph, std::int64_t size, Draws& draws, std::ve
 }  // namespace
 
 DrawnDigits drawn_digits(std::int64_t count, std::uint64_t seed, std::int64_t size) {
+  const DefaultFloatEnvironment floats;
   if (size < LeastSize || count < 1) {
     throw UserError(ErrorCode::Attr,
                     fmt::format("{} digits of {}x{} pixels cannot be drawn", count, size, size),

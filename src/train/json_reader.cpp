@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "support/float_environment.h"
+
 namespace ricci {
 
 std::string_view JsonReader::raw() {
@@ -15,6 +17,7 @@ std::string_view JsonReader::raw() {
 }
 
 double JsonReader::number() {
+  const DefaultFloatEnvironment floats;
   const std::string_view value = raw();
   if (value == "null") return std::numeric_limits<double>::quiet_NaN();
   double number = 0;

@@ -61,12 +61,14 @@ double mean_of(std::span<const double> values) {
 }  // namespace
 
 std::string clock_text(double seconds) {
+  const DefaultFloatEnvironment floats;
   const auto s = static_cast<std::int64_t>(std::ceil(std::clamp(seconds, 0.0, 1e9)));
   if (s < 3600) return fmt::format("{}:{:02}", s / 60, s % 60);
   return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
 }
 
 std::string sparkline(std::span<const double> values, std::size_t cells) {
+  const DefaultFloatEnvironment floats;
   constexpr std::array<std::string_view, 8> Bars = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   const std::size_t count = std::min(cells, values.size());
   std::vector<double> means;
@@ -97,6 +99,7 @@ std::string progress_words(const RunProgressState& s) {
 }
 
 std::string progress_line(const RunProgressState& s, std::size_t width, bool colour) {
+  const DefaultFloatEnvironment floats;
   const std::string words = progress_words(s);  // one column a byte
   if (words.size() > width) return words.substr(0, width);
   std::size_t room = width - words.size();
@@ -125,6 +128,7 @@ RunProgress::RunProgress(std::FILE* out, double every)
 RunProgress::~RunProgress() { finish(); }
 
 void RunProgress::update(std::int64_t step, std::int64_t steps, double done, double loss) {
+  const DefaultFloatEnvironment floats;
   const bool first = !began_;
   began_ = true;
   if (first) {  // what compiling takes says nothing of the steps

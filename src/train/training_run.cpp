@@ -10,6 +10,8 @@
 #include "ricci/support/file.h"
 #include "ricci/train/program_record.h"
 
+#include "support/float_environment.h"
+
 namespace ricci::detail {
 namespace {
 
@@ -70,6 +72,7 @@ class Running {
   }
 
   [[nodiscard]] double seconds() const {
+    const DefaultFloatEnvironment floats;
     return before_ + std::chrono::duration<double>(Clock::now() - begun_).count();
   }
 
@@ -82,6 +85,7 @@ class Running {
   }
 
   [[nodiscard]] double done() const {
+    const DefaultFloatEnvironment floats;
     const double by_steps = static_cast<double>(step_) / static_cast<double>(options_.steps);
     const double by_time = options_.seconds > 0 ? seconds() / options_.seconds : 0;
     return std::min(1.0, std::max(by_steps, by_time));

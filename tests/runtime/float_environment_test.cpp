@@ -2,7 +2,6 @@
 #include "support/float_environment.h"
 
 #include <cfenv>
-#include <functional>
 
 #include <gtest/gtest.h>
 
@@ -19,66 +18,12 @@
 
 #include "io/json_value.h"
 #include "runtime/models.h"
+#include "support/c_program.h"
 #include "support/compare.h"
-
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
+#include "support/float_environments.h"
 
 namespace ricci::testing {
 namespace {
-
-struct Environment {
-  const char* name;
-  void (*set)();
-};
-
-#if defined(__x86_64__)
-std::uint32_t control() { return _mm_getcsr(); }
-void flush_subnormals() { _mm_setcsr(_mm_getcsr() | 0x8040U); }
-void flush_and_round_up() {
-  std::fesetround(FE_UPWARD);
-  flush_subnormals();
-}
-#else
-std::uint32_t control() { return static_cast<std::uint32_t>(std::fetestexcept(FE_ALL_EXCEPT)); }
-void flush_subnormals() {}
-void flush_and_round_up() { std::fesetround(FE_UPWARD); }
-#endif
-
-const std::vector<Environment>& environments() {
-  static const std::vector<Environment> all = {
-      {"upward", [] { std::fesetround(FE_UPWARD); }},
-      {"downward", [] { std::fesetround(FE_DOWNWARD); }},
-      {"toward zero", [] { std::fesetround(FE_TOWARDZERO); }},
-      {"subnormals flushed", flush_subnormals},
-      {"flushed and upward", flush_and_round_up},
-      {"a flag raised", [] { std::feraiseexcept(FE_OVERFLOW); }},
-#if defined(__GLIBC__) && defined(__x86_64__)
-      {"every exception traps",
-       [] {
-         std::feclearexcept(FE_ALL_EXCEPT);
-         feenableexcept(FE_ALL_EXCEPT);
-       }},
-#endif
-  };
-  return all;
-}
-
-// Runs `work` in an environment; was it as before when that was done?
-bool is_kept(const Environment& e, const std::function<void()>& work) {
-  std::fenv_t before;
-  std::fegetenv(&before);
-  e.set();
-  const std::uint32_t was = control();
-  const int rounding = std::fegetround();
-  const int flags = std::fetestexcept(FE_ALL_EXCEPT);
-  work();
-  const bool kept = control() == was && std::fegetround() == rounding &&
-                    std::fetestexcept(FE_ALL_EXCEPT) == flags;
-  std::fesetenv(&before);
-  return kept;
-}
 
 constexpr const char* Programs = R"(
 graph @rows {
@@ -279,6 +224,52 @@ TEST(RuntimeFloatEnvironment, FlagsOfOurOwnAreNotSeen) {
   (void)f.run(feeds);
   (void)interpret(dense, dense_feeds);
   EXPECT_EQ(std::fetestexcept(FE_ALL_EXCEPT), 0);
+}
+
+TEST(RuntimeFloatEnvironment, ProgramsCompiledAheadOfTimeHaveTheirOwn) {
+  const std::string executable = build_c("environment", R"c(
+#include "wide.h"
+#include <fenv.h>
+#include <string.h>
+
+static float x[wide_x_elements], w[wide_w_elements];
+static float a[2][wide_out0_elements], b[2][wide_out1_elements], c[2][wide_out2_elements];
+
+static int run(int k, int threads) {
+  wide_arrays arrays = {.x = x, .w = w, .out0 = a[k], .out1 = b[k], .out2 = c[k]};
+  wide_program* program = NULL;
+  if (wide_create(&program, threads) != wide_ok) return 1;
+  if (wide_run(program, &arrays, 0) != wide_ok) return 1;
+  wide_destroy(program);
+  return 0;
+}
+
+int main(void) {
+  static const int modes[3] = {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
+  int i, threads;
+  for (i = 0; i < wide_x_elements; ++i) x[i] = (float)(i % 7) * 0.3f;
+  for (i = 0; i < wide_w_elements; ++i) w[i] = (float)(i % 5) * 0.1f;
+  if (run(0, 2)) return 2;
+  for (i = 0; i < 3; ++i) {
+    for (threads = 1; threads < 4; ++threads) {
+      fesetround(modes[i]);
+      feclearexcept(FE_ALL_EXCEPT);
+      if (run(1, threads)) return 3;
+      if (fegetround() != modes[i] || fetestexcept(FE_ALL_EXCEPT) != 0) return 4;
+      fesetround(FE_TONEAREST);
+      if (memcmp(a[0], a[1], sizeof a[0]) || memcmp(b[0], b[1], sizeof b[0]) ||
+          memcmp(c[0], c[1], sizeof c[0])) {
+        return 5;
+      }
+    }
+  }
+  return 0;
+}
+)c",
+                                         {compile_object(wide_graph())});
+  ASSERT_FALSE(executable.empty());
+  const ToolRun ran = run_shell("'" + executable + "'");
+  EXPECT_EQ(ran.status, 0) << ran.err;
 }
 
 TEST(RuntimeFloatEnvironment, OldFunctionsOfTheProcessorAreCoveredToo) {

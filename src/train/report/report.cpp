@@ -6,6 +6,7 @@
 #include "ricci/support/file.h"
 
 #include "draw/svg.h"
+#include "support/float_environment.h"
 #include "train/report/html.h"
 #include "train/report/page_parts.h"
 
@@ -60,6 +61,7 @@ ReportRun read_report_run(const std::string& folder) {
 }
 
 std::string run_report(std::span<const ReportRun> runs) {
+  const DefaultFloatEnvironment floats;
   using namespace report;  // NOLINT: the parts of the page
   if (runs.empty()) {
     throw UserError(ErrorCode::Refused, "a report of no run", "name the folder of one");
