@@ -8,24 +8,38 @@
 
 #include "op/call_custom.h"
 #include "op/infer_rules.h"
+#include "support/fork.h"
 
 namespace ricci {
+namespace {
+
+// A child of fork finds the registry free, whoever looked into it in the parent.
+class Locked {
+ public:
+  explicit Locked(std::mutex& mutex) : lock_(mutex) {}
+
+ private:
+  UnforkedWork unforked_;
+  std::lock_guard<std::mutex> lock_;
+};
+
+}  // namespace
 
 void Registry::add(std::shared_ptr<const CustomOp> op, bool replace) {
   if (op == nullptr) throw UserError(ErrorCode::Name, "no custom op is given to register");
   const std::pair key(op->name(), op->version());
-  const std::lock_guard lock(mutex_);
+  const Locked lock(mutex_);
   if (!replace && ops_.contains(key)) {
     throw UserError(
         ErrorCode::Name,
         fmt::format("the custom op '{}' version {} is already registered", key.first, key.second),
         "pass replace = true, or give it another version");
   }
-  ops_[key] = std::move(op);
+  ops_[key].swap(op);  // what is replaced may end, and that is its own code, behind the lock
 }
 
 std::shared_ptr<const CustomOp> Registry::find(std::string_view name, std::int64_t version) const {
-  const std::lock_guard lock(mutex_);
+  const Locked lock(mutex_);
   const auto it = ops_.find(std::pair(std::string(name), version));
   return it == ops_.end() ? nullptr : it->second;
 }
@@ -44,7 +58,7 @@ std::shared_ptr<const CustomOp> Registry::find_or_throw(std::string_view name,
 }
 
 std::vector<std::pair<std::string, std::int64_t>> Registry::list() const {
-  const std::lock_guard lock(mutex_);
+  const Locked lock(mutex_);
   std::vector<std::pair<std::string, std::int64_t>> out;
   out.reserve(ops_.size());
   for (const auto& [key, unused] : ops_) out.push_back(key);

@@ -1,8 +1,10 @@
 // Children made by fork(): only the thread that forks lives on in them, and everything still works.
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -10,6 +12,7 @@
 #include "ricci/array.h"
 #include "ricci/compiler/device/thread_pool.h"
 #include "ricci/ir/text.h"
+#include "ricci/op/custom.h"
 #include "ricci/runtime/session.h"
 
 #include "backend/cpu/codegen/code_cache.h"
@@ -118,6 +121,55 @@ TEST_F(RuntimeFork, WhileAnotherThreadCompiles) {
       return identical(compile(g, device).run(feeds), expected);
     }));
   }
+}
+
+TEST_F(RuntimeFork, WhileAnotherThreadRunsOnTheInterpreterOfPrograms) {
+  const CompiledGraph f = compile(counting_graph(), Device::named("lir"));
+  const Feeds feeds = random_feeds(counting_graph());
+  const std::vector<Tensor> expected = f.run(feeds);
+  const Meanwhile runs([&] { (void)f.run(feeds); });
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_TRUE(holds_in_child([&] { return identical(f.run(feeds), expected); }));
+  }
+}
+
+TEST_F(RuntimeFork, WhileAnotherThreadLooksForCustomOps) {
+  class Named final : public CustomOp {
+   public:
+    explicit Named(int i) : name_("fork." + std::to_string(i)) {}
+    [[nodiscard]] std::string name() const override { return name_; }
+    [[nodiscard]] std::vector<Type> infer(std::span<const Type> operands,
+                                          const Bytes&) const override {
+      return {operands.begin(), operands.end()};
+    }
+    void eval(const Bytes&, EvalContext&) const override {}
+
+   private:
+    std::string name_;
+  };
+  Registry registry;
+  for (int i = 0; i < 1000; ++i) registry.add(std::make_shared<Named>(i));
+  const Meanwhile lists([&] { (void)registry.list(); });
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(holds_in_child([&] { return registry.find("fork.7", 1) != nullptr; }));
+  }
+}
+
+// To be seen only where nothing was compiled before: run it alone.
+TEST_F(RuntimeFork, WhileAnotherThreadWarmsUp) {
+  const Device device = Device::cpu(1);
+  std::atomic<bool> begun = false;
+  std::thread warms([&] {
+    begun = true;
+    device.warm_up();
+  });
+  while (!begun) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  EXPECT_TRUE(holds_in_child([&] {
+    Device::cpu(1).warm_up();
+    return true;
+  }));
+  warms.join();
 }
 
 TEST_F(RuntimeFork, ContextsInUseAreFreeInTheChild) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <iterator>
 #include <memory>
+#include <mutex>
 
 #include <fmt/format.h>
 

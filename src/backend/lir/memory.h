@@ -5,10 +5,11 @@
 
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string_view>
 
 #include "ricci/compiler/device/memory.h"
+
+#include "support/fork.h"
 
 namespace ricci::lir {
 
@@ -27,7 +28,7 @@ class Memory final : public device::Memory {
   void require_own(const std::byte* at, std::int64_t bytes, std::string_view what) const;
 
  private:
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   std::map<const std::byte*, std::int64_t, std::less<>> arrays_;  // where, and how many bytes
 };
 

@@ -1,5 +1,6 @@
 #include "backend/cpu/codegen/backend.h"
 
+#include <atomic>
 #include <mutex>
 
 #include "backend/cpu/codegen/code_cache.h"
@@ -8,6 +9,7 @@
 #include "backend/cpu/run/executable.h"
 #include "backend/cpu/run/library_parts.h"
 #include "backend/cpu/run/target.h"
+#include "support/fork.h"
 
 namespace ricci::cpu {
 
@@ -15,8 +17,14 @@ const schedule::Target& Backend::target() const noexcept { return cpu::target();
 device::Memory& Backend::memory() const noexcept { return device::host_memory(); }
 
 void Backend::warm_up() const {
-  static std::once_flag once;
-  std::call_once(once, [&] { cpu::warm_up(pool_); });
+  static std::atomic<bool> is_warm = false;
+  // Not what runs once: a child of fork would wait for a thread of its parent that was about it.
+  static ForkSharedMutex warming;
+  if (is_warm) return;
+  const std::lock_guard lock(warming);
+  if (is_warm) return;
+  cpu::warm_up(pool_);
+  is_warm = true;
 }
 
 std::unique_ptr<device::Executable> Backend::compile(
