@@ -65,6 +65,8 @@ int run(int argc, char** argv) {
   app.footer("A file named '-' is standard input. 'ricci COMMAND --help' explains a command.");
   ricci::tool::Action action;
   ricci::tool::add_commands(app, action);
+  double timeout = 0;
+  ricci::tool::declare_timeout(app, timeout);
   if (argc > 1 && argv[1][0] != '-') {
     const std::string fault = unknown_command(app, argv[1]);
     if (!fault.empty()) {
@@ -79,6 +81,7 @@ int run(int argc, char** argv) {
     return app.exit(e) == 0 ? 0 : UsageError;
   }
   const ricci::tool::StopOnInterrupt stoppable;
+  const ricci::tool::Deadline deadline(timeout);
   try {
     action();
     return 0;

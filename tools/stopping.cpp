@@ -48,17 +48,21 @@ StopOnInterrupt::StopOnInterrupt() : scope_(button().token()) {
 
 StopToken interrupt_token() { return button().token(); }
 
-void declare_timeout(CLI::App& command, double& seconds) {
-  command.add_option("--timeout", seconds, "stop when this takes longer")
-      ->type_name("SECONDS")
-      ->check([](const std::string& text) {
-        double value = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        const bool whole = error == std::errc() && end == text.data() + text.size();
-        return whole && value > 0
-                   ? std::string()
-                   : fmt::format("'{}' is not a number of seconds above 0", shortened(text, 40));
-      });
+void declare_timeout(CLI::App& app, double& seconds) {
+  const auto fault_in = [](const std::string& text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool whole = error == std::errc() && end == text.data() + text.size();
+    return whole && value > 0
+               ? std::string()
+               : fmt::format("'{}' is not a number of seconds above 0", shortened(text, 40));
+  };
+  for (CLI::App* command : app.get_subcommands({})) {
+    if (command->get_option_no_throw("--timeout") != nullptr) continue;
+    command->add_option("--timeout", seconds, "stop when this takes longer")
+        ->type_name("SECONDS")
+        ->check(fault_in);
+  }
 }
 
 struct Deadline::Timer {

@@ -23,8 +23,8 @@ class StopOnInterrupt {
 /// Pressed by the first interrupt: for commands that end in their own time.
 [[nodiscard]] StopToken interrupt_token();
 
-/// Declares --timeout.
-void declare_timeout(CLI::App& command, double& seconds);
+/// Declares --timeout for every command but those that mean something else by it.
+void declare_timeout(CLI::App& app, double& seconds);
 
 /// Asks for a stop when so many seconds have passed, unless it is gone by then; 0 means never.
 class Deadline {

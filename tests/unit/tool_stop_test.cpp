@@ -1,6 +1,9 @@
 // Commands that take too long: --timeout and Ctrl-C.
+#include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -79,12 +82,62 @@ TEST(ToolStop, TimeLimitsEndTheWaitForPipes) {
   for (const std::string& command :
        {"run --timeout 0.05 " + pipe, "check --timeout 0.05 " + pipe,
         "run --timeout 0.05 - --inputs " + pipe, "run --timeout 0.05 - --input x=" + pipe,
-        "run --timeout 0.05 --random 1 - --out " + pipe}) {
+        "run --timeout 0.05 --random 1 - --out " + pipe, "print --timeout 0.05 " + pipe,
+        "opt --passes canonicalize --timeout 0.05 " + pipe, "grad --timeout 0.05 --wrt x " + pipe,
+        "compile --timeout 0.05 " + pipe, "show --dot - --timeout 0.05 " + pipe,
+        "inspect --timeout 0.05 " + pipe, "convert --timeout 0.05 " + pipe + " " + scratch("c.npz"),
+        "train mlp --timeout 0.05 --config " + pipe}) {
     const ToolRun ran = run_tool(command, graph);
     EXPECT_EQ(ran.status, 1) << command << ran.err;
     EXPECT_NE(ran.err.find("error[stopped]: not done after 0.05 s"), std::string::npos)
         << command << ran.err;
   }
+}
+
+// The linker is waited for; it and what it has started end with the command.
+TEST(ToolStop, TimeLimitsEndTheLinker) {
+  const std::string linker = scratch("linker.sh");
+  const std::string seen = scratch("linker.pid");
+  std::filesystem::remove(seen);
+  io::write_file(linker, "#!/bin/sh\nsleep 300 &\necho $! > '" + seen + "'\nwait\n");
+  ASSERT_EQ(::chmod(linker.c_str(), 0700), 0);
+  const auto begun = std::chrono::steady_clock::now();
+  io::write_file(scratch("plain.ric"),
+                 std::string_view("graph @g { %x = input \"x\" : f32[2] return %x }"));
+  const ToolRun ran =
+      run_shell("CXX='" + linker + "' '" RICCI_TOOL_PATH "' compile '" + scratch("plain.ric") +
+                "' --emit shared --timeout 5 -o '" + scratch("linked.so") + "'");
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::minutes(4));
+  EXPECT_EQ(ran.status, 1) << ran.err;
+  EXPECT_NE(ran.err.find("error[stopped]: not done after 5 s"), std::string::npos) << ran.err;
+  std::ifstream number(seen);
+  pid_t sleeper = 0;
+  ASSERT_TRUE(number >> sleeper) << "it was not linked within the time";
+  // Someone has to notice that it is gone, which may take a moment.
+  bool is_gone = false;
+  for (int i = 0; i < 500 && !is_gone; ++i) {
+    std::ifstream status("/proc/" + std::to_string(sleeper) + "/stat");
+    std::string word;
+    is_gone = !(status >> word >> word >> word) || word == "Z";
+    if (!is_gone) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_TRUE(is_gone);
+}
+
+// Whatever a command does, it may be told how long; for `serve` that is how long a request may
+// take.
+TEST(ToolStop, EveryCommandHasATimeLimit) {
+  const std::string all = run_tool("--help").out;
+  std::istringstream lines(all.substr(all.find("\nSubcommands:")));
+  int commands = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("  ") || line.starts_with("   ")) continue;
+    const std::string command = line.substr(2, line.find(' ', 2) - 2);
+    EXPECT_NE(run_tool(command + " --help").out.find("--timeout SECONDS"), std::string::npos)
+        << command;
+    ++commands;
+  }
+  EXPECT_GT(commands, 15) << all;
 }
 
 // Does a process have a handler for a signal? One that is interrupted before just ends.

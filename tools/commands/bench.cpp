@@ -15,7 +15,6 @@
 #include "feeds.h"
 #include "numbers.h"
 #include "source.h"
-#include "stopping.h"
 #include "support/json.h"
 
 namespace ricci::tool {
@@ -32,7 +31,6 @@ struct BenchCommand {
   bool json = false;
   bool scaling = false;
   std::string device = "cpu";
-  double timeout = 0;
 };
 
 struct Measured {
@@ -169,13 +167,7 @@ void add_bench(CLI::App& app, Action& action) {
           "with 1, 2, 4, ... threads in turns: speedup, efficiency, the steps that gain least")
       ->excludes(json);
   declare_device(*command, options->device);
-  declare_timeout(*command, options->timeout);
-  command->callback([options, &action] {
-    action = [options] {
-      const Deadline deadline(options->timeout);
-      run_bench(*options);
-    };
-  });
+  command->callback([options, &action] { action = [options] { run_bench(*options); }; });
 }
 
 }  // namespace ricci::tool

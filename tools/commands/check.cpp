@@ -13,7 +13,6 @@
 #include "feeds.h"
 #include "numbers.h"
 #include "source.h"
-#include "stopping.h"
 
 namespace ricci::tool {
 namespace {
@@ -25,7 +24,6 @@ struct CheckCommandOptions {
   std::vector<std::string> wrt;
   FeedOptions feeds;
   CheckOptions check;
-  double timeout = 0;
 
   [[nodiscard]] bool derivatives() const { return !wrt.empty() || feeds.any(); }
 };
@@ -93,10 +91,8 @@ void add_check(CLI::App& app, Action& action) {
                    "bytes that a run may take (default: the machine's memory)")
       ->type_name("BYTES")
       ->check(check_whole<std::int64_t>);
-  declare_timeout(*command, options->timeout);
   command->callback([options, &action] {
     action = [options] {
-      const Deadline deadline(options->timeout);
       options->derivatives() ? check_gradients(*options) : check_form(*options);
     };
   });

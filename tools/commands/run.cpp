@@ -18,7 +18,6 @@
 #include "feeds.h"
 #include "numbers.h"
 #include "source.h"
-#include "stopping.h"
 #include "summary.h"
 
 namespace ricci::tool {
@@ -31,7 +30,6 @@ struct RunCommand {
   std::string device = "cpu";
   std::string out;
   bool by_name = false;
-  double timeout = 0;
   // Of the compiled program:
   int threads = 0;
   std::int64_t memory_limit = 0;
@@ -146,13 +144,7 @@ void add_run(CLI::App& app, Action& action) {
       ->add_flag("--by-name", options->by_name,
                  "call the arrays what the outputs are called; --inputs takes them again")
       ->needs(out);
-  declare_timeout(*command, options->timeout);
-  command->callback([options, &action] {
-    action = [options] {
-      const Deadline deadline(options->timeout);
-      run(*options);
-    };
-  });
+  command->callback([options, &action] { action = [options] { run(*options); }; });
 }
 
 }  // namespace ricci::tool
