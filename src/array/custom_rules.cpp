@@ -101,6 +101,7 @@ class CustomCall {
         ++next;
       }
     } catch (const UserError& e) {
+      if (e.code() == ErrorCode::Stopped) throw;
       const Array& x = f_.captures[live_[0]];
       refuse(
           ErrorCode::Refused, "capture",

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "ricci/support/error.h"
+#include "ricci/support/stop.h"
 
 #include "data/prefetcher.h"
 #include "support/fork.h"
@@ -135,6 +136,7 @@ std::shared_ptr<const void> LoaderState::next() {
     try {
       out = s.threads().take(end);
     } catch (...) {
+  throw_if_stopped();
       s.drop_threads();  // what comes next is the same batch again
       throw;
     }

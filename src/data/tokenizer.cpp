@@ -6,6 +6,7 @@
 
 #include "ricci/support/error.h"
 #include "ricci/support/file.h"
+#include "ricci/support/stop.h"
 
 #include "data/pretokenizer.h"
 #include "data/tokenizer_impl.h"
@@ -91,6 +92,7 @@ void Tokenizer::Impl::encode(std::string_view text, std::vector<std::int32_t>& o
     text = own;
   }
   while (!text.empty()) {
+    throw_if_stopped();
     const std::size_t size = use_pattern ? first_word(text) : text.size();
     pairs.encode(text.substr(0, size), ignore_merges, unknown, out);
     text.remove_prefix(size);

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "ricci/support/error.h"
+#include "ricci/support/stop.h"
 #include "ricci/support/text.h"
 
 #include "data/pretokenizer.h"
@@ -38,6 +39,7 @@ class PairTrainer {
     std::map<std::string_view, std::int64_t> counts;
     for (std::string_view text : texts) {
       while (!text.empty()) {
+        throw_if_stopped();
         const std::size_t size = first_word(text);
         ++counts[text.substr(0, size)];
         text.remove_prefix(size);
@@ -58,6 +60,7 @@ class PairTrainer {
   void join(std::int64_t vocabulary, std::int64_t least_count, std::int32_t next) {
     std::int64_t size = next;
     while (size < vocabulary && !queue_.empty()) {
+      throw_if_stopped();
       const FrequentPair best = queue_.top();
       queue_.pop();
       const std::uint64_t key = pair_key(best.left, best.right);

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "ricci/support/stop.h"
+
 namespace ricci::draw {
 namespace {
 
@@ -104,6 +106,7 @@ class LayeredLayout {
   void order(bool downwards) {
     rank_all();
     for (std::size_t i = 1; i < layers_.size(); ++i) {
+      throw_if_stopped();
       std::vector<std::size_t>& layer = layers_[downwards ? i : layers_.size() - 1 - i];
       std::vector<std::tuple<double, std::size_t, std::size_t>> keyed;
       for (const std::size_t item : layer) {
@@ -146,6 +149,7 @@ class LayeredLayout {
     }
     for (int sweep = 0; sweep < PlaceSweeps; ++sweep) {
       for (std::size_t i = 0; i < layers_.size(); ++i) {
+        throw_if_stopped();
         settle(layers_[sweep % 2 == 0 ? i : layers_.size() - 1 - i], sweep % 2 == 0,
                sweep + 2 >= PlaceSweeps);
       }

@@ -15,6 +15,7 @@
 
 #include "ricci/support/error.h"
 #include "ricci/support/text.h"
+#include "ricci/support/stop.h"
 
 #include "io/csv_fields.h"
 #include "io/fault.h"
@@ -24,6 +25,7 @@ namespace ricci::io {
 namespace {
 
 constexpr std::array<std::string_view, 6> TypeNames = {"bool", "i32", "i64", "f32", "f64", "text"};
+constexpr std::size_t RowsALook = 1024;
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t");
@@ -68,6 +70,7 @@ class Strip {
   }
 
   [[nodiscard]] CsvType type() const {
+    if (row % RowsALook == 0) throw_if_stopped();
     bool holes = false;
     bool bools = true;
     bool small = true;

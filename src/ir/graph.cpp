@@ -8,6 +8,7 @@
 #include "ricci/op/table.h"
 #include "ricci/support/hash.h"
 #include "ricci/support/limits.h"
+#include "ricci/support/stop.h"
 #include "ricci/support/text.h"
 
 #include "ir/random_keys.h"
@@ -253,6 +254,8 @@ NodeId Graph::append(Node node) {
 }
 
 NodeId Graph::push(Node node) {
+  // All that makes graphs comes through here: readers, transforms, passes, functions being traced.
+  throw_if_stopped();
   // Rules and passes that write something out step by step stop here, not at the end of memory.
   if (nodes_.size() >= MostNodes) {
     throw UserError(ErrorCode::Refused,

@@ -100,7 +100,7 @@ class Parser {
     } catch (const KnownFault&) {
       return false;
     } catch (const UserError& e) {
-      if (options_.most_faults <= 1) throw;
+      if (options_.most_faults <= 1 || e.code() == ErrorCode::Stopped) throw;
       faults_.insert(faults_.end(), e.diagnostics().begin(), e.diagnostics().end());
     }
     if (faults_.size() >= options_.most_faults) throw UserError(std::move(faults_));

@@ -8,6 +8,7 @@
 #include "ricci/op/leaf.h"
 #include "ricci/op/table.h"
 #include "ricci/support/limits.h"
+#include "ricci/support/stop.h"
 
 namespace ricci {
 namespace {
@@ -18,6 +19,7 @@ class Verifier {
 
   std::vector<Diagnostic> run() {
     for (NodeId id = 0; id < graph_.size(); ++id) {
+      throw_if_stopped();
       if (operands_exist(id)) check_node(id);
     }
     for (const ValueId v : graph_.outputs()) {
@@ -135,6 +137,7 @@ class Verifier {
     } catch (const Rejection& r) {
       report(r.code, r.detail, r.message, &node, r.help);
     } catch (const UserError& e) {
+      if (e.code() == ErrorCode::Stopped) throw;
       report(e.code(), e.diagnostic().detail, e.diagnostic().message, &node, e.diagnostic().help);
     }
   }

@@ -50,6 +50,7 @@ Graph lower_graph(const Graph& graph, FusionPolicy policy, IdMap* map) {
         if (!node.names[i].empty()) r.to().set_value_name(results[i].id(), node.names[i]);
       }
     } catch (const UserError& cause) {
+      if (cause.code() == ErrorCode::Stopped) throw;
       Diagnostic d{ErrorCode::LowerFailed,
                    std::string(node.op.mnemonic()),
                    fmt::format("the block '{}' cannot be lowered", node.op.mnemonic()),

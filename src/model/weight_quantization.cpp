@@ -134,6 +134,7 @@ class WeightsOnly {
     try {
       return quant::encode_matrix(scheme_, k, n, w);
     } catch (const UserError& e) {
+      if (e.code() == ErrorCode::Stopped) throw;
       throw UserError(ErrorCode::Attr,
                       fmt::format("the weight of {} has no codes in {}: {}", layer.name,
                                   quant::to_string(scheme_), e.what()),

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "ricci/support/checked.h"
+#include "ricci/support/stop.h"
 
 #include "quant/codec.h"
 #include "support/float_environment.h"
@@ -123,12 +124,15 @@ std::int64_t packed_bytes(Format format, std::int64_t elements) {
   return checked_mul(elements / f.block_length, f.block_bytes);
 }
 
+constexpr std::size_t BlocksALook = 1024;
+
 void decode(Format format, std::span<const std::byte> bytes, std::span<float> values) {
   const DefaultFloatEnvironment floats;
   const FormatInfo& f = info(format);
   require_bytes(f, values.size(), bytes.size());
   const auto length = static_cast<std::size_t>(f.block_length);
   for (std::size_t b = 0; b < values.size() / length; ++b) {
+    if (b % BlocksALook == 0) throw_if_stopped();
     f.decode(bytes.data() + b * static_cast<std::size_t>(f.block_bytes),
              values.data() + b * length);
   }
@@ -143,6 +147,7 @@ void encode(Format format, std::span<const float> values, std::span<std::byte> b
   const auto length = static_cast<std::size_t>(f.block_length);
   const std::vector<float> alike(length, 1.0F);
   for (std::size_t b = 0; b < values.size() / length; ++b) {
+    if (b % BlocksALook == 0) throw_if_stopped();
     const float* weights = alike.data();
     if (!importance.empty()) {
       // A block of no importance at all is still encoded as well as it can be.

@@ -8,6 +8,7 @@
 #include "ricci/quant/scheme.h"
 #include "ricci/quant/tiny_float.h"
 #include "ricci/support/checked.h"
+#include "ricci/support/stop.h"
 
 #include "quant/fit.h"
 #include "quant/fp4_fit.h"
@@ -44,6 +45,7 @@ struct Source {
 template <class F>
 void for_each_block(const Source& source, std::size_t length, F&& f) {
   for (std::size_t j = 0; j < source.n; ++j) {
+    throw_if_stopped();
     Column c = source.column(j);
     for (std::size_t first = 0; first < source.k; first += length) {
       const std::size_t count = std::min(length, source.k - first);

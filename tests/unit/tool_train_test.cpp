@@ -175,6 +175,7 @@ TEST(ToolTrain, AnInterruptFinishesTheStep) {
   EXPECT_EQ(child.status(), 130);
   const std::string out = read_text(folder.file("out.txt"));
   EXPECT_TRUE(has(out, "ricci train --resume " + run)) << out;
+  EXPECT_TRUE(has(read_text(run + "/report.html"), "</svg>"));
   const RunRecord log = read_run_log(run + "/log.jsonl");
   ASSERT_TRUE(log.end);
   EXPECT_EQ(log.end->why, "stopped");

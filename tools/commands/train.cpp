@@ -181,7 +181,12 @@ void train_task(const TaskOf& task, const RunSettings& s, const RunFolder& folde
   if (!task.data.test.empty()) run.evaluate = evaluation_of(task, s, s.evaluation_batches);
   run.sample = sampling_of(task, s);
   const RunEnd end = run.go();
-  write_run_report(folder);
+  {
+    // A run that was stopped has its page too.
+    const StopSource unpressed;
+    const StopScope scope(unpressed.token());
+    write_run_report(folder);
+  }
   if (end.why != "stopped") return say_end(s, folder, end);
   fmt::print("stopped after step {} of {}; a checkpoint is written. To go on:\n"
              "  ricci train --resume {}\n",
