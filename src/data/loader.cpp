@@ -9,6 +9,7 @@
 
 #include "data/prefetcher.h"
 #include "support/fork.h"
+#include "support/one_user.h"
 
 namespace ricci::detail {
 namespace {
@@ -66,6 +67,7 @@ struct LoaderState::Impl {
   bool round_is_over = false;
   std::shared_ptr<Prefetcher> ahead;
   std::uint64_t generation = 0;  // of the process its threads run in
+  OneAtATime one_reader;
 
   [[nodiscard]] std::shared_ptr<const void> batch(std::int64_t number) const {
     const std::int64_t epoch = number / per_epoch;
@@ -121,14 +123,20 @@ LoaderState::~LoaderState() { impl_->drop_threads(); }
 
 void LoaderState::begin() noexcept { impl_->round_is_over = false; }
 
+static OneUser only_reader_of(OneAtATime& one) {
+  return {one, "another thread is reading this loader", "make a loader for each thread"};
+}
+
 std::shared_ptr<const void> LoaderState::next() {
   Impl& s = *impl_;
+  const OneUser reader = only_reader_of(s.one_reader);
   if (s.round_is_over && !s.options.steps) {
     s.round_is_over = false;
     return nullptr;
   }
   const std::int64_t end = s.end();
   if (s.step >= end) return nullptr;
+  throw_if_stopped();
   std::shared_ptr<const void> out;
   if (s.options.threads == 0) {
     out = s.batch(s.step);
@@ -136,7 +144,6 @@ std::shared_ptr<const void> LoaderState::next() {
     try {
       out = s.threads().take(end);
     } catch (...) {
-  throw_if_stopped();
       s.drop_threads();  // what comes next is the same batch again
       throw;
     }
@@ -160,6 +167,7 @@ DataPosition LoaderState::position() const {
 
 void LoaderState::seek(const DataPosition& position) {
   Impl& s = *impl_;
+  const OneUser reader = only_reader_of(s.one_reader);
   DataPosition here = this->position();
   here.epoch = position.epoch;
   here.batch = position.batch;

@@ -14,6 +14,7 @@
 #include "array/generator.h"
 #include "array/node.h"
 #include "array/program.h"
+#include "support/one_user.h"
 
 namespace ricci::detail {
 namespace {
@@ -80,6 +81,13 @@ struct TrainerState::Impl {
   std::optional<double> gradient_norm;
   std::optional<double> learning_rate;
   Profile* profile = nullptr;
+  OneAtATime one_user;
+
+  [[nodiscard]] OneUser enter() {
+    return {one_user, "another thread is using this trainer",
+            "one thread at a time trains, reads or sets what a trainer trains"};
+  }
+  [[nodiscard]] std::vector<Array> values() const;
 
   // What random masks of a step depend on: of batches that are accumulated each has its own.
   [[nodiscard]] std::uint64_t batches_taken(const TrainingStep& step) const {
@@ -146,6 +154,7 @@ TrainerState::Batch TrainerState::batch_of(const Flattened& flat, const void* ty
 }
 
 TrainerState::ProgramPtr TrainerState::find(const Batch& batch) const {
+  const OneUser user = impl_->enter();
   const auto it = impl_->programs.find(batch.key);
   return it == impl_->programs.end() ? nullptr : it->second;
 }
@@ -163,6 +172,7 @@ TrainerState::ProgramPtr TrainerState::add(const Batch& batch, Tracing& tracing,
                                            std::span<const Array> after,
                                            std::span<const std::string> names,
                                            std::shared_ptr<const void> result) {
+  const OneUser user = impl_->enter();
   const std::size_t model = impl_->names.size();
   TrainingOptions options = impl_->options.training;
   options.updates.clear();
@@ -288,6 +298,7 @@ void TrainerState::use(const ProgramPtr& program) {
 }
 
 std::vector<Array> TrainerState::step(const ProgramPtr& program, const Batch& batch) {
+  const OneUser user = impl_->enter();
   use(program);
   TrainingStep& step = program->step;
   std::vector<Array> given = batch.leaves;
@@ -315,13 +326,14 @@ std::vector<Array> TrainerState::step(const ProgramPtr& program, const Batch& ba
 }
 
 TrainingState TrainerState::state() const {
+  const OneUser user = impl_->enter();
   const GeneratorState random = generator_state();
   TrainingState out{.step = steps(),
                     .seed = impl_->options.seed,
                     .learning_rate = impl_->learning_rate,
                     .generator_seed = random.seed,
                     .generator_count = random.count};
-  const std::vector<Array> now = values();
+  const std::vector<Array> now = impl_->values();
   for (std::size_t i = 0; i < now.size(); ++i) {
     out.model.emplace_back(impl_->paths[i], now[i].tensor());
   }
@@ -335,6 +347,7 @@ TrainingState TrainerState::state() const {
 }
 
 void TrainerState::set_state(const TrainingState& state) {
+  const OneUser user = impl_->enter();
   std::vector<std::pair<std::string, Type>> wanted;
   for (std::size_t i = 0; i < impl_->paths.size(); ++i) {
     wanted.emplace_back(impl_->paths[i], impl_->types[i]);
@@ -358,11 +371,14 @@ void TrainerState::set_state(const TrainingState& state) {
 const void* TrainerState::result_of(const Program& program) { return program.result.get(); }
 
 std::vector<Array> TrainerState::values() const {
-  if (!impl_->current) return impl_->initial;
+  const OneUser user = impl_->enter();
+  return impl_->values();
+}
+
+std::vector<Array> TrainerState::Impl::values() const {
+  if (!current) return initial;
   std::vector<Array> out;
-  for (const std::string& name : impl_->names) {
-    out.emplace_back(impl_->current->step.param(name));
-  }
+  for (const std::string& name : names) out.emplace_back(current->step.param(name));
   return out;
 }
 

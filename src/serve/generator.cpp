@@ -10,6 +10,7 @@
 #include "array/program.h"
 #include "serve/past.h"
 #include "serve/step_programs.h"
+#include "support/one_user.h"
 
 namespace ricci {
 namespace {
@@ -84,6 +85,10 @@ struct Generator::Impl {
     s = Sequence{};
   }
 
+  SequenceId add(std::span<const std::int32_t> prompt, const GenerateOptions& given);
+  std::vector<TokenEvent> step(const StopToken& stop);
+  void remove(SequenceId sequence);
+
   void draw(std::size_t row, std::span<const float> logits, std::vector<TokenEvent>& events) {
     Sequence& s = rows[row];
     TokenEvent event{.sequence = s.id};
@@ -153,10 +158,28 @@ struct Generator::Impl {
     }
   }
 
+  // Sequences of one call: none keeps its row when the call ends early.
+  class Guests {
+   public:
+    explicit Guests(Impl& impl) : impl_(impl) {}
+    Guests(Impl& impl, SequenceId first) : impl_(impl) { add(first); }
+    Guests(const Guests&) = delete;
+    Guests& operator=(const Guests&) = delete;
+    ~Guests() {
+      for (const SequenceId id : ids_) impl_.remove(id);
+    }
+    void add(SequenceId id) { ids_.push_back(id); }
+
+   private:
+    Impl& impl_;
+    std::vector<SequenceId> ids_;
+  };
+
   GeneratorOptions options;
   serve::StepPrograms programs;
   serve::Past past;
   std::vector<Sequence> rows;
+  OneAtATime one_user;
   std::int64_t most_places = 0;
   SequenceId last_id = 0;
 
@@ -178,8 +201,18 @@ bool Generator::has_room() const {
   return std::ranges::any_of(impl_->rows, [](const Sequence& s) { return s.id == 0; });
 }
 
+static OneUser only_user_of(OneAtATime& one) {
+  return {one, "another thread is using this generator", "one thread uses a generator at a time"};
+}
+
 SequenceId Generator::add(std::span<const std::int32_t> prompt, const GenerateOptions& options) {
-  const std::int64_t vocabulary = impl_->programs.model().vocabulary;
+  const OneUser user = only_user_of(impl_->one_user);
+  return impl_->add(prompt, options);
+}
+
+SequenceId Generator::Impl::add(std::span<const std::int32_t> prompt,
+                                const GenerateOptions& given) {
+  const std::int64_t vocabulary = programs.model().vocabulary;
   if (prompt.empty()) {
     throw UserError(ErrorCode::Shape, "a prompt has no token",
                     "begin with the token that texts begin with");
@@ -190,43 +223,48 @@ SequenceId Generator::add(std::span<const std::int32_t> prompt, const GenerateOp
                     fmt::format("the token {} is given to a model that has {}", token, vocabulary));
   }
   const auto length = static_cast<std::int64_t>(prompt.size());
-  if (impl_->most_places > 0 && length > impl_->most_places) {
+  if (most_places > 0 && length > most_places) {
     throw UserError(ErrorCode::Shape,
                     fmt::format("a prompt of {} tokens is given to a model with "
                                 "{} places",
-                                length, impl_->most_places),
+                                length, most_places),
                     "cut the prompt");
   }
-  if (options.max_tokens < 1) {
+  if (given.max_tokens < 1) {
     throw UserError(ErrorCode::Attr, "a sequence goes on by one token at least");
   }
-  options.sampling.check();
-  const auto free = std::ranges::find_if(impl_->rows, [](const Sequence& s) { return s.id == 0; });
-  if (free == impl_->rows.end()) {
+  given.sampling.check();
+  const auto free = std::ranges::find_if(rows, [](const Sequence& s) { return s.id == 0; });
+  if (free == rows.end()) {
     throw UserError(ErrorCode::Busy,
-                    fmt::format("all {} rows of a generator are taken", impl_->rows.size()));
+                    fmt::format("all {} rows of a generator are taken", rows.size()));
   }
-  *free = {.id = ++impl_->last_id,
+  *free = {.id = ++last_id,
            .tokens = {prompt.begin(), prompt.end()},
            .prompt = prompt.size(),
            .filled = 0,
-           .options = options,
-           .sampler = Sampler(options.sampling)};
+           .options = given,
+           .sampler = Sampler(given.sampling)};
   return free->id;
 }
 
 std::vector<TokenEvent> Generator::step(const StopToken& stop) {
+  const OneUser user = only_user_of(impl_->one_user);
+  return impl_->step(stop);
+}
+
+std::vector<TokenEvent> Generator::Impl::step(const StopToken& stop) {
   std::vector<TokenEvent> events;
   std::vector<std::size_t> ready;
   std::vector<std::size_t> reading;
-  for (std::size_t i = 0; i < impl_->rows.size(); ++i) {
-    const Sequence& s = impl_->rows[i];
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Sequence& s = rows[i];
     if (s.id != 0) (s.waiting() == 1 ? ready : reading).push_back(i);
   }
   // First those that go on, so that a long prompt keeps nobody from the next token for long.
-  if (!ready.empty()) impl_->go_on(ready, stop, events);
+  if (!ready.empty()) go_on(ready, stop, events);
   try {
-    for (const std::size_t row : reading) impl_->read_prompt(row, stop, events);
+    for (const std::size_t row : reading) read_prompt(row, stop, events);
   } catch (const UserError&) {
     if (events.empty()) throw;  // otherwise those are told first; it comes again
   }
@@ -234,9 +272,14 @@ std::vector<TokenEvent> Generator::step(const StopToken& stop) {
 }
 
 void Generator::remove(SequenceId sequence) {
-  for (std::size_t i = 0; i < impl_->rows.size(); ++i) {
-    if (sequence == 0 || impl_->rows[i].id != sequence) continue;
-    impl_->release(impl_->rows[i], static_cast<std::int64_t>(i));
+  const OneUser user = only_user_of(impl_->one_user);
+  impl_->remove(sequence);
+}
+
+void Generator::Impl::remove(SequenceId sequence) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (sequence == 0 || rows[i].id != sequence) continue;
+    release(rows[i], static_cast<std::int64_t>(i));
   }
 }
 
@@ -248,19 +291,18 @@ std::size_t Generator::active() const {
 Generated Generator::operator()(std::span<const std::int32_t> prompt,
                                 const GenerateOptions& options,
                                 const std::function<bool(std::int32_t)>& on_token) {
-  const SequenceId id = add(prompt, options);
+  const OneUser user = only_user_of(impl_->one_user);
+  const SequenceId id = impl_->add(prompt, options);
+  const Impl::Guests guests(*impl_, id);
   Generated out;
   while (out.finished == FinishReason::None) {
-    for (const TokenEvent& e : step()) {
+    for (const TokenEvent& e : impl_->step({})) {
       if (e.sequence != id) continue;
       if (!e.failure.empty()) throw UserError(ErrorCode::Refused, e.failure);
       out.finished = e.finished;
       if (!e.token) continue;
       out.tokens.push_back(*e.token);
-      if (on_token && !on_token(*e.token)) {
-        remove(id);
-        return out;
-      }
+      if (on_token && !on_token(*e.token)) return out;
     }
   }
   return out;
@@ -270,15 +312,18 @@ std::vector<Generated> Generator::operator()(std::span<const std::vector<std::in
                                              const GenerateOptions& options) {
   std::vector<Generated> out(prompts.size());
   std::vector<std::pair<SequenceId, std::size_t>> under_way;
+  const OneUser user = only_user_of(impl_->one_user);
+  Impl::Guests guests(*impl_);
   std::size_t next = 0;
   while (next < prompts.size() || !under_way.empty()) {
     while (next < prompts.size() && has_room()) {
       GenerateOptions own = options;
       own.sampling.seed += next;
-      under_way.emplace_back(add(prompts[next], own), next);
+      under_way.emplace_back(impl_->add(prompts[next], own), next);
+      guests.add(under_way.back().first);
       ++next;
     }
-    for (const TokenEvent& e : step()) {
+    for (const TokenEvent& e : impl_->step({})) {
       const auto it =
           std::ranges::find(under_way, e.sequence, [](const auto& u) { return u.first; });
       if (it == under_way.end()) continue;
