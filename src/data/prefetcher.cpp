@@ -2,6 +2,9 @@
 
 #include <chrono>
 
+#include <fmt/format.h>
+
+#include "ricci/support/error.h"
 #include "ricci/support/stop.h"
 
 namespace ricci::detail {
@@ -9,10 +12,21 @@ namespace ricci::detail {
 Prefetcher::Prefetcher(std::function<Made(std::int64_t)> make, std::int64_t first, int threads,
                        std::int64_t ahead)
     : make_(std::move(make)), ahead_(ahead), taken_(first), end_(first) {
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  try {
+    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  } catch (const std::exception& error) {  // no room for its stack, or one more than is allowed
+    const std::size_t started = threads_.size();
+    stop();
+    throw UserError(ErrorCode::OutOfMemory,
+                    fmt::format("cannot start {} threads that make batches: after {}, {}", threads,
+                                started, error.what()),
+                    "use fewer");
+  }
 }
 
-Prefetcher::~Prefetcher() {
+Prefetcher::~Prefetcher() { stop(); }
+
+void Prefetcher::stop() {
   {
     const std::scoped_lock lock(mutex_);
     is_over_ = true;

@@ -36,6 +36,7 @@ class Prefetcher {
     bool is_done = false;
   };
   void work();
+  void stop();
 
   std::function<Made(std::int64_t)> make_;
   std::int64_t ahead_;

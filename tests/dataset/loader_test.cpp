@@ -1,10 +1,14 @@
 // Batches in order: the same ones however they are made, resumed exactly, ended at any moment.
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <fstream>
 #include <set>
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "ricci/data.h"
 #include "ricci/support/stop.h"
@@ -227,6 +231,30 @@ TEST(DataLoader, SaysWhatIsWrong) {
     EXPECT_TRUE(says(refusal([&] { (void)DataPosition::from_text(text); }), {"no position"}))
         << text;
   }
+}
+
+// Those that were started end, and the process goes on.
+TEST(DataLoader, ThreadsThatCannotBeStartedAreAnError) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "a sanitizer takes the space that is limited here";
+#endif
+  if (!testing::CanFork) GTEST_SKIP() << "the thread sanitizer starts no threads in children";
+  EXPECT_TRUE(testing::holds_in_child([] {
+    // Room for the stacks of some, and not of all.
+    std::ifstream status("/proc/self/statm");
+    std::uint64_t pages = 0;
+    status >> pages;
+    const std::uint64_t room =
+        pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) + (std::uint64_t{100} << 20);
+    const rlimit limit{room, room};
+    if (::setrlimit(RLIMIT_AS, &limit) != 0) return false;
+    Loader loader(Dataset<Array>(arange(50)), {.batch = 1, .threads = 1000});
+    if (!says(refusal([&] { (void)loader.next(); }), {"cannot start 1000 threads", "use fewer"})) {
+      return false;
+    }
+    Loader fewer(Dataset<Array>(arange(50)), {.batch = 1, .threads = 1});
+    return fewer.next()->item() == 0;
+  }));
 }
 
 }  // namespace
