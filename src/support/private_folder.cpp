@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
 #include <memory>
 #include <vector>
 
@@ -133,14 +132,11 @@ void PrivateFolder::replace(const std::string& name, std::string_view text) cons
 
 void PrivateFolder::trim(std::int64_t max_bytes, bool (*is_ours)(std::string_view name)) const {
   constexpr std::int64_t BlockBytes = 512;
-  constexpr std::time_t Abandoned = 3600;  // seconds after which no process still writes a file
   std::vector<Found> files;
   std::int64_t total = 0;
   for_files(folder_, [&](std::string name, const struct stat& status) {
     if (is_temporary_name(name)) {
-      if (status.st_mtim.tv_sec < std::time(nullptr) - Abandoned) {
-        ::unlinkat(folder_.get(), name.c_str(), 0);
-      }
+      if (is_abandoned(status)) ::unlinkat(folder_.get(), name.c_str(), 0);
       return;
     }
     if (!is_ours(name)) return;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <ctime>
 
 #include <fcntl.h>
 #include <sys/random.h>
@@ -30,11 +31,25 @@ std::string unpredictable_name() {
   return std::string(Front) + to_hex(bytes) + std::string(Back);
 }
 
+// A signal may end the wait for the disk, on network file systems for one.
+bool synced(const Descriptor& file) noexcept {
+  int status = -1;
+  do {
+    status = ::fsync(file.get());
+  } while (status != 0 && errno == EINTR);
+  return status == 0;
+}
+
 }  // namespace
 
 bool is_temporary_name(std::string_view name) noexcept {
   return name.size() == Front.size() + Digits + Back.size() && name.starts_with(Front) &&
          name.ends_with(Back);
+}
+
+bool is_abandoned(const struct stat& status) noexcept {
+  constexpr std::time_t Longest = 3600;  // seconds
+  return status.st_mtim.tv_sec < std::time(nullptr) - Longest;
 }
 
 Replacement::Replacement(const Descriptor& folder, mode_t mode) : folder_(folder) {
@@ -50,7 +65,7 @@ Replacement::~Replacement() {
 }
 
 bool Replacement::put_in_place(const std::string& name, Sync sync) noexcept {
-  if (sync == Sync::Yes && ::fsync(file_.get()) != 0) return false;
+  if (sync == Sync::Yes && !synced(file_)) return false;
   if (!file_.close()) return false;
   if (::renameat(folder_.get(), temporary_.c_str(), folder_.get(), name.c_str()) != 0) return false;
   temporary_.clear();
@@ -58,7 +73,7 @@ bool Replacement::put_in_place(const std::string& name, Sync sync) noexcept {
     // The new name is durable once its folder is; a file system that cannot sync folders is not
     // ours to mend.
     const Descriptor readable(::openat(folder_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (readable.is_open()) (void)::fsync(readable.get());
+    if (readable.is_open()) (void)synced(readable);
   }
   return true;
 }

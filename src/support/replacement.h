@@ -7,14 +7,17 @@
 #include <span>
 #include <string>
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "support/descriptor.h"
 
 namespace ricci {
 
-/// Is this the name of a file that a process which was killed has left behind?
+/// Is this a name that files have while they are written?
 [[nodiscard]] bool is_temporary_name(std::string_view name) noexcept;
+/// Has a file of such a name not been written to for so long that its writer was killed?
+[[nodiscard]] bool is_abandoned(const struct stat& status) noexcept;
 
 class Replacement {
  public:

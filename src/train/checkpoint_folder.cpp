@@ -7,6 +7,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "ricci/io/safetensors.h"
 #include "ricci/support/error.h"
@@ -48,6 +49,16 @@ std::optional<double> score_in(const std::string& path) {
     return score_of(io::read_safetensors(path));
   } catch (const UserError&) {
     return std::nullopt;
+  }
+}
+
+// A file that cannot be read now, for want of memory or of descriptors, may be the best of all.
+bool is_known(const CheckpointFolder::Entry& e) {
+  if (e.score) return true;
+  try {
+    return !score_of(io::read_safetensors(e.path));
+  } catch (const UserError&) {
+    return false;
   }
 }
 
@@ -111,12 +122,20 @@ std::optional<CheckpointFolder::Entry> CheckpointFolder::best() const {
   return order.empty() ? std::nullopt : std::optional(order.front());
 }
 
-std::string CheckpointFolder::write(const Checkpoint& checkpoint) const {
+// What processes that were killed have left; another one may be writing.
+static void remove_abandoned(const std::string& folder) {
   std::error_code ignored;
-  // What processes that were killed have left.
-  for (const fs::path& file : files_in(path_)) {
-    if (is_temporary_name(file.filename().string())) fs::remove(file, ignored);
+  for (const fs::path& file : files_in(folder)) {
+    struct stat status{};
+    if (is_temporary_name(file.filename().string()) && ::lstat(file.c_str(), &status) == 0 &&
+        is_abandoned(status)) {
+      fs::remove(file, ignored);
+    }
   }
+}
+
+std::string CheckpointFolder::write(const Checkpoint& checkpoint) const {
+  remove_abandoned(path_);
   const std::string path =
       (fs::path(path_) / fmt::format("{}{:08}{}", Front, checkpoint.info.step, Back)).string();
   write_checkpoint(path, checkpoint);
@@ -129,8 +148,9 @@ std::string CheckpointFolder::write(const Checkpoint& checkpoint) const {
   };
   keep(std::vector<Entry>(all.rbegin(), all.rend()), options_.keep);
   keep(by_score(all, options_.lower_is_better), options_.keep_best);
+  std::error_code ignored;
   for (const Entry& e : all) {
-    if (!kept.contains(e.path)) fs::remove(e.path, ignored);
+    if (!kept.contains(e.path) && is_known(e)) fs::remove(e.path, ignored);
   }
   return path;
 }

@@ -1,5 +1,6 @@
 // Checkpoints: whole or refused, and a run that goes on from one takes the steps of a run that was
 // never interrupted, bit for bit.
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -298,13 +299,36 @@ TEST(CheckpointFolder, PassesOverWhatIsDamaged) {
   damage(1);
   EXPECT_TRUE(
       says(refusal([&] { (void)folder.newest(); }), {"none of the checkpoints", "step-00000001"}));
-  // What killed processes have left goes; what is not ours stays.
-  io::write_file(scratch.file(".ricci-0123456789abcdef0123456789abcdef.tmp"),
-                 std::string_view("x"));
-  io::write_file(scratch.file("notes.txt"), std::string_view("x"));
+  // What killed processes have left goes; what another one may be writing stays, and what is not
+  // ours.
+  const std::string left = scratch.file(".ricci-0123456789abcdef0123456789abcdef.tmp");
+  const std::string in_use = scratch.file(".ricci-0123456789abcdef0123456789abcde0.tmp");
+  for (const std::string& file : {left, in_use, scratch.file("notes.txt")}) {
+    io::write_file(file, std::string_view("x"));
+  }
+  fs::last_write_time(left, fs::file_time_type::clock::now() - std::chrono::hours(2));
   folder.write(numbered(9));
-  EXPECT_FALSE(fs::exists(scratch.file(".ricci-0123456789abcdef0123456789abcdef.tmp")));
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_TRUE(fs::exists(in_use));
   EXPECT_TRUE(fs::exists(scratch.file("notes.txt")));
+}
+
+// It may be the best one, and be read again once there is memory or a descriptor for it.
+TEST(CheckpointFolder, WhatCannotBeReadIsNotRemoved) {
+  const testing::ScratchFolder scratch;
+  const CheckpointFolder folder(scratch.path(), {.keep = 1, .keep_best = 1});
+  for (std::int64_t step = 1; step <= 2; ++step) folder.write(numbered(step));
+  const std::string first = folder.write(numbered(3));
+  EXPECT_EQ(folder.entries().size(), 1U);
+  const std::string away = scratch.file("away");
+  fs::rename(first, away);
+  io::write_file(first, std::string_view("unreadable"));
+  folder.write(numbered(4));
+  EXPECT_TRUE(fs::exists(first));
+  fs::remove(first);
+  fs::rename(away, first);
+  folder.write(numbered(5));
+  EXPECT_FALSE(fs::exists(first));
 }
 
 TEST(CheckpointFolder, ATrainerGoesOnFromIt) {
