@@ -40,7 +40,8 @@ std::string operand_text(const Array& x) {
          fmt::format("cast one of them: cast(x, DType::{})",
                      [&] {
                        std::string upper(name(wider));
-                       for (char& c : upper) c = static_cast<char>(std::toupper(c));
+                       for (char& c : upper)
+                         c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
                        return upper == "BOOL" ? std::string("Bool") : upper;
                      }()),
          where);

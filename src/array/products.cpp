@@ -1,6 +1,5 @@
 // Products: matmul in all its forms, and einsum.
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <string>
 
@@ -94,6 +93,8 @@ Term product_of(const Term& a, const Term& b, const std::string& wanted, Here wh
 
 namespace {
 
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
 // Letters as they are read: groups of operands and of the result. Axes that "..." stands for have
 // letters of their own, 1, 2, …, which nobody can write.
 class Letters {
@@ -133,7 +134,7 @@ class Letters {
     std::size_t n = 0;
     for (std::size_t i = 0; i < part.size(); ++i) {
       if (dots != std::string::npos && i >= dots && i < dots + 3) continue;
-      if (std::isalpha(static_cast<unsigned char>(part[i])) == 0) {
+      if (!is_letter(part[i])) {
         fail(fmt::format("'{}' is no letter", part[i]));
       }
       ++n;
@@ -176,7 +177,7 @@ class Letters {
   [[nodiscard]] std::string implied() const {
     std::string out = spelled("...", hidden_);
     for (const auto& [c, n] : counts()) {
-      if (n == 1 && std::isalpha(static_cast<unsigned char>(c)) != 0) out += c;
+      if (n == 1 && is_letter(c)) out += c;
     }
     return out;
   }
@@ -227,7 +228,7 @@ void spread_hidden(std::vector<Term>& terms, const Letters& all, Here where) {
   std::map<char, Dim> sizes;
   for (const Term& t : terms) {
     for (std::size_t i = 0; i < t.letters.size(); ++i) {
-      if (std::isalpha(static_cast<unsigned char>(t.letters[i])) != 0) continue;
+      if (is_letter(t.letters[i])) continue;
       const Dim& n = t.x.shape()[i];
       Dim& size = sizes.try_emplace(t.letters[i], n).first->second;
       if (size == Dim(1)) size = n;
@@ -251,7 +252,7 @@ void require_sizes(const std::vector<Term>& terms, const Letters& all) {
   for (std::size_t k = 0; k < terms.size(); ++k) {
     for (std::size_t i = 0; i < terms[k].letters.size(); ++i) {
       const char c = terms[k].letters[i];
-      if (std::isalpha(static_cast<unsigned char>(c)) == 0) continue;
+      if (!is_letter(c)) continue;
       const Dim& n = terms[k].x.shape()[i];
       const auto& [size, first] = sizes.try_emplace(c, n, k).first->second;
       if (n == size) continue;

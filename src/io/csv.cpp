@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <clocale>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -14,8 +15,8 @@
 #include <fmt/format.h>
 
 #include "ricci/support/error.h"
-#include "ricci/support/text.h"
 #include "ricci/support/stop.h"
+#include "ricci/support/text.h"
 
 #include "io/csv_fields.h"
 #include "io/fault.h"
@@ -24,13 +25,19 @@
 namespace ricci::io {
 namespace {
 
-constexpr std::array<std::string_view, 6> TypeNames = {"bool", "i32", "i64", "f32", "f64", "text"};
 constexpr std::size_t RowsALook = 1024;
+constexpr std::array<std::string_view, 6> TypeNames = {"bool", "i32", "i64", "f32", "f64", "text"};
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t");
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+// Points are points, whatever the program that we are part of has set for its users.
+locale_t plain_locale() {
+  static const locale_t plain = ::newlocale(LC_ALL_MASK, "C", nullptr);
+  return plain;
 }
 
 template <class T>
@@ -42,7 +49,7 @@ std::optional<T> number(std::string_view text) {
   if (fault == std::errc()) return value;
   if constexpr (std::floating_point<T>) {  // too large or too small: what it rounds to
     if (fault == std::errc::result_out_of_range)
-      return static_cast<T>(std::strtod(std::string(text).c_str(), nullptr));
+      return static_cast<T>(::strtod_l(std::string(text).c_str(), nullptr, plain_locale()));
   }
   return std::nullopt;
 }
@@ -63,6 +70,7 @@ class Strip {
     return from_.columns == 0 ? 0 : from_.fields.size() / from_.columns - first_;
   }
   [[nodiscard]] const CsvField& field(std::size_t row) const {
+    if (row % RowsALook == 0) throw_if_stopped();
     return from_.fields[(first_ + row) * from_.columns + column_];
   }
   [[nodiscard]] std::string_view operator[](std::size_t row) const {
@@ -70,7 +78,6 @@ class Strip {
   }
 
   [[nodiscard]] CsvType type() const {
-    if (row % RowsALook == 0) throw_if_stopped();
     bool holes = false;
     bool bools = true;
     bool small = true;
