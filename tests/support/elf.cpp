@@ -1,5 +1,6 @@
 #include "support/elf.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
@@ -8,6 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "ricci/io/file.h"
+
+#include "test_paths.h"
 
 namespace ricci::testing {
 namespace {
@@ -30,6 +33,7 @@ class ElfReader {
       if (part.p_type == PT_GNU_STACK) facts.executable_stack = (part.p_flags & PF_X) != 0;
       if (part.p_type == PT_DYNAMIC) read_dynamic(part, facts);
     }
+    read_imports(facts);
     return facts;
   }
 
@@ -67,6 +71,22 @@ class ElfReader {
     std::string text;
     while (const char c = at<char>(offset + text.size())) text.push_back(c);
     return text;
+  }
+
+  // Sections are there for others than the loader, and stay when symbols are stripped.
+  void read_imports(ElfFacts& facts) const {
+    for (std::size_t i = 0; i < header_.e_shnum; ++i) {
+      const auto section = at<Elf64_Shdr>(header_.e_shoff + i * header_.e_shentsize);
+      if (section.sh_type != SHT_DYNSYM) continue;
+      const auto texts =
+          at<Elf64_Shdr>(header_.e_shoff + std::size_t{section.sh_link} * header_.e_shentsize);
+      for (std::size_t s = 0; s + sizeof(Elf64_Sym) <= section.sh_size; s += sizeof(Elf64_Sym)) {
+        const auto symbol = at<Elf64_Sym>(section.sh_offset + s);
+        if (symbol.st_shndx == SHN_UNDEF) {
+          facts.imports.insert(text_at(texts.sh_offset + symbol.st_name));
+        }
+      }
+    }
   }
 
   void read_dynamic(const Elf64_Phdr& part, ElfFacts& facts) const {
@@ -121,6 +141,18 @@ void expect_hardened(const std::string& path) {
   EXPECT_TRUE(facts.bind_now) << path;
   EXPECT_TRUE(facts.relro) << path;
   EXPECT_FALSE(facts.executable_stack) << path;
+  if (facts.needed.empty()) return;  // what it has of the C library is in it, guarded or not
+  if (RICCI_GUARDS_STACKS) {
+    EXPECT_TRUE(facts.imports.contains("__stack_chk_fail"))
+        << path << " is compiled without guards of the stack";
+  }
+  if (RICCI_GUARDS_COPIES) {
+    const auto checks = [](const std::string& symbol) {
+      return symbol.starts_with("__") && symbol.ends_with("_chk");
+    };
+    EXPECT_TRUE(std::ranges::any_of(facts.imports, checks))
+        << path << " is compiled without guards of copies (FORTIFY_SOURCE)";
+  }
 }
 
 }  // namespace ricci::testing

@@ -2,6 +2,7 @@
 // the file itself, so that no test depends on a tool being installed.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@ namespace ricci::testing {
 struct ElfFacts {
   std::vector<std::string> run_paths;  ///< entries of RUNPATH and RPATH, as they stand
   std::vector<std::string> needed;     ///< libraries by name
+  std::set<std::string> imports;       ///< symbols it takes from them
   bool independent = false;            ///< of its position: a shared library or a PIE
   bool bind_now = false;               ///< all symbols are bound before anything runs
   bool relro = false;                  ///< relocated data is read-only afterwards
@@ -20,7 +22,7 @@ struct ElfFacts {
 [[nodiscard]] ElfFacts read_elf(const std::string& path);
 
 /// Fails the test where a file looks for libraries in the current directory or leaves out one of
-/// the protections.
+/// the protections: the loader's, and where it takes what they need from a library, the compiler's.
 void expect_hardened(const std::string& path);
 
 }  // namespace ricci::testing

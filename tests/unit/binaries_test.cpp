@@ -1,5 +1,5 @@
 // The programs that were built: none looks for libraries where it happens to be started, and all
-// have the protections the loader offers.
+// have the protections that the loader and the compiler offer.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -40,6 +40,18 @@ TEST(Binaries, ExamplesAreHardened) {
   for (const std::string& path : binaries_in(folder)) testing::expect_hardened(path);
 }
 
+TEST(Binaries, BenchmarksAreHardened) {
+  int found = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(RICCI_BUILD_DIR)) {
+    if (!entry.path().filename().string().starts_with("ricci_bench") || !entry.is_regular_file()) {
+      continue;
+    }
+    testing::expect_hardened(entry.path().string());
+    ++found;
+  }
+  if (found == 0) GTEST_SKIP() << "no benchmarks are built";
+}
+
 // The test of what is installed names the places.
 TEST(Binaries, NamedOnesAreHardened) {
   const char* places = std::getenv("RICCI_CHECKED_BINARIES");
@@ -55,6 +67,7 @@ TEST(Binaries, TheReaderSeesWhatIsThere) {
       facts.needed, [](const std::string& name) { return name.starts_with("libc.so"); });
   EXPECT_EQ(loads_the_c_library, !RICCI_IS_STATIC);
   EXPECT_EQ(facts.needed.empty(), RICCI_IS_STATIC);
+  EXPECT_EQ(facts.imports.contains("__libc_start_main"), !RICCI_IS_STATIC);
   EXPECT_THROW((void)testing::read_elf(RICCI_SOURCE_DIR "/README.md"), std::runtime_error);
 }
 
