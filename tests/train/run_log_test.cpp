@@ -61,6 +61,24 @@ TEST(TrainRunLog, ReadsBackWhatIsWritten) {
   EXPECT_EQ(run.end->why, "stopped");
 }
 
+// Time that is not known, and numbers JSON has no word for: a line is a line all the same.
+TEST(TrainRunLog, NumbersWithoutAValueAreNotTorn) {
+  const ScratchFolder folder;
+  const std::string path = folder.file("log.jsonl");
+  {
+    RunLog log(path);
+    log.step({1, std::nan(""), HUGE_VAL, -HUGE_VAL, std::nan(""), 64});
+    log.evaluation({1, HUGE_VAL, {{"accuracy", std::nan("")}}});
+    log.end({1, "diverged", HUGE_VAL});
+  }
+  const RunRecord run = read_run_log(path);
+  EXPECT_EQ(run.torn, 0);
+  ASSERT_EQ(run.steps.size(), 1U);
+  EXPECT_TRUE(std::isnan(run.steps[0].seconds));
+  ASSERT_TRUE(run.end);
+  EXPECT_TRUE(std::isnan(run.end->seconds));
+}
+
 TEST(TrainRunLog, ATornLineIsPassedOver) {
   const ScratchFolder folder;
   const std::string path = folder.file("log.jsonl");

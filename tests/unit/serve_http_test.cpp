@@ -100,6 +100,23 @@ TEST(ServeHttp, RefusesWhatCouldBeReadInTwoWays) {
   }
 }
 
+// Of exactly the size that is allowed, and a byte more; whatever part of the mark at its end has
+// come.
+TEST(ServeHttp, LimitsDoNotDependOnPieces) {
+  const std::string head = "GET / HTTP/1.1\r\nHost: a\r\nA: ";
+  const std::string chunked = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (const std::size_t more : {0U, 1U}) {
+    const std::string long_head =
+        head + std::string(Small.head_bytes + more - head.size(), 'a') + "\r\n\r\n";
+    const std::string long_line =
+        chunked + "1;" + std::string(254 + more, 'a') + "\r\nx\r\n0\r\n\r\n";
+    for (std::size_t piece = 1; piece <= long_line.size(); ++piece) {
+      ASSERT_EQ(status_of(long_head, piece), more == 0 ? 200 : 431) << piece;
+      ASSERT_EQ(status_of(long_line, piece), more == 0 ? 200 : 400) << piece;
+    }
+  }
+}
+
 TEST(ServeHttp, KnowsWhetherAConnectionStays) {
   HttpRequest r;
   EXPECT_EQ(status_of("GET / HTTP/1.1\r\nHost: a\r\nConnection: Close\r\n\r\n", 9, &r), 200);
@@ -162,6 +179,11 @@ TEST(ServeTensors, AreNestedArrays) {
   EXPECT_TRUE(has(refusal("[1.5]", i32({1})), "a number is expected"));
   EXPECT_TRUE(has(refusal("[\"1\"]", f32({1})), "a number is expected"));
   EXPECT_TRUE(has(refusal("[null]", f32({1})), "a number is expected"));
+  // Numbers do not wrap, and do not become infinite.
+  EXPECT_TRUE(has(refusal("[128]", Type{DType::I8, {1}}), "that i8 holds"));
+  EXPECT_TRUE(has(refusal("[-1]", Type{DType::U8, {1}}), "that u8 holds"));
+  EXPECT_TRUE(has(refusal("[1e39]", f32({1})), "that f32 holds"));
+  EXPECT_TRUE(has(refusal("[65520]", Type{DType::F16, {1}}), "that f16 holds"));
   EXPECT_TRUE(has(refusal("[1", f32({1})), "too early"));
 }
 

@@ -106,5 +106,7 @@ void require_same_run(const RunSettings& was, const RunSettings& now);
 /// Settings from a TOML file, over those that are there. UserError(parse) with the line for keys
 /// that are none, values that do not fit and what is no TOML.
 void read_toml(RunSettings& settings, const std::string& path);
+/// The same from a text, which messages call `path`.
+void read_toml_text(RunSettings& settings, std::string text, const std::string& path);
 
 }  // namespace ricci::tool

@@ -179,13 +179,16 @@ class TomlReader {
 
 }  // namespace
 
+void read_toml_text(RunSettings& settings, std::string text, const std::string& path) {
+  TomlReader reader(settings, path, std::move(text));
+  reader.read();
+  reader.check_kinds();
+}
+
 void read_toml(RunSettings& settings, const std::string& path) {
   constexpr std::int64_t MostBytes = 1 << 20;
   const std::vector<std::byte> bytes = read_file(path, MostBytes);
-  TomlReader reader(settings, path,
-                    std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-  reader.read();
-  reader.check_kinds();
+  read_toml_text(settings, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
 }
 
 }  // namespace ricci::tool

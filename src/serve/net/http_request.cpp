@@ -38,6 +38,12 @@ std::optional<std::size_t> number_in(std::string_view text) {
   return value;
 }
 
+// Where a mark of so many bytes was found, or where it may still begin: whether something is too
+// long must not depend on how much of the mark has come.
+std::size_t earliest(std::size_t found, std::string_view bytes, std::size_t mark) {
+  return found != std::string_view::npos ? found : bytes.size() - std::min(bytes.size(), mark - 1);
+}
+
 }  // namespace
 
 const std::string* HttpRequest::find(std::string_view name) const {
@@ -168,10 +174,11 @@ bool HttpReader::read_head(std::string_view head) {
 
 std::optional<std::string> HttpReader::take_line(std::string& bytes, std::size_t most) {
   const auto end = bytes.find("\r\n");
-  if (end == std::string::npos || end > most) {
-    if (bytes.size() > most) (void)fail(400, "a line of a chunked body is too long");
+  if (earliest(end, bytes, 2) > most) {
+    (void)fail(400, "a line of a chunked body is too long");
     return std::nullopt;
   }
+  if (end == std::string::npos) return std::nullopt;
   std::string line = bytes.substr(0, end);
   bytes.erase(0, end + 2);
   return line;
@@ -205,7 +212,7 @@ HttpReader::State HttpReader::step(std::string& bytes, bool& moved) {
       const auto long_end = bytes.find("\r\n\r\n", from);
       const auto short_end = bytes.find("\n\n", from);
       const auto end = std::min(long_end, short_end);
-      if (std::min(end, bytes.size()) > limits_.head_bytes) {
+      if (earliest(end, bytes, 4) > limits_.head_bytes) {
         return fail(431, fmt::format("a head has at most {} bytes", limits_.head_bytes));
       }
       searched_ = bytes.size();

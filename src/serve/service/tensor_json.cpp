@@ -1,5 +1,6 @@
 #include "serve/service/tensor_json.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -19,8 +20,14 @@ class Reader {
   Tensor read() {
     axis(0);
     const Type found{type_.dtype, Dims(sizes_.begin(), sizes_.end())};
-    if (is_float(type_.dtype)) return Tensor::from_numbers<double>(found, reals_);
-    return Tensor::from_numbers<std::int64_t>(found, wholes_);
+    if (is_float(type_.dtype)) {
+      Tensor rounded = Tensor::from_numbers<double>(found, reals_);
+      const bool finite =
+          std::ranges::all_of(rounded.numbers<double>(), [](double x) { return std::isfinite(x); });
+      return finite ? rounded : refuse_numbers();
+    }
+    Tensor wrapped = Tensor::from_numbers<std::int64_t>(found, wholes_);
+    return wrapped.numbers<std::int64_t>() == wholes_ ? wrapped : refuse_numbers();
   }
 
  private:
@@ -82,6 +89,10 @@ class Reader {
     if (error == std::errc() && whole && (first == '-' || (first >= '0' && first <= '9'))) {
       return value;
     }
+    refuse_numbers();
+  }
+
+  [[noreturn]] Tensor refuse_numbers() const {
     json_.fault(fmt::format("a number is expected that {} holds", name(type_.dtype)));
   }
 
