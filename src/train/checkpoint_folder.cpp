@@ -111,6 +111,15 @@ std::optional<CheckpointFolder::Entry> CheckpointFolder::best() const {
   return order.empty() ? std::nullopt : std::optional(order.front());
 }
 
+std::vector<CheckpointFolder::Entry> CheckpointFolder::best_first() const {
+  const std::vector<Entry> all = entries();
+  std::vector<Entry> out = by_score(all, options_.lower_is_better);
+  std::copy_if(all.rbegin(), all.rend(), std::back_inserter(out), [&](const Entry& e) {
+    return std::ranges::find(out, e.path, &Entry::path) == out.end();
+  });
+  return out;
+}
+
 std::string CheckpointFolder::write(const Checkpoint& checkpoint) const {
   std::error_code ignored;
   // What processes that were killed have left.
