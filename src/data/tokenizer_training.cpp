@@ -38,7 +38,7 @@ class PairTrainer {
     std::map<std::string_view, std::int64_t> counts;
     for (std::string_view text : texts) {
       while (!text.empty()) {
-        const std::size_t size = first_word(text);
+        const std::size_t size = first_word(text, WordPattern::Gpt2);
         ++counts[text.substr(0, size)];
         text.remove_prefix(size);
       }
