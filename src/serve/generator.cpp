@@ -233,6 +233,14 @@ std::vector<TokenEvent> Generator::step(const StopToken& stop) {
   return events;
 }
 
+void Generator::set_params(std::vector<Tensor> params) {
+  if (active() > 0) {
+    throw UserError(ErrorCode::Busy, "the past of sequences is that of another model",
+                    "let them come to their end, or remove them");
+  }
+  impl_->programs.set_params(std::move(params));
+}
+
 void Generator::remove(SequenceId sequence) {
   for (std::size_t i = 0; i < impl_->rows.size(); ++i) {
     if (sequence == 0 || impl_->rows[i].id != sequence) continue;
