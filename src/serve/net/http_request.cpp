@@ -16,6 +16,16 @@ bool is_token(std::string_view text) {
   });
 }
 
+template <int Base>
+std::optional<std::size_t> number_in(std::string_view text) {
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, Base);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return {};
+  return value;
+}
+
+}  // namespace
+
 std::string small_letters(std::string_view text) {
   std::string out(text);
   for (char& c : out) {
@@ -29,16 +39,6 @@ std::string_view trimmed(std::string_view text) {
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
-
-template <int Base>
-std::optional<std::size_t> number_in(std::string_view text) {
-  std::size_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, Base);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return {};
-  return value;
-}
-
-}  // namespace
 
 const std::string* HttpRequest::find(std::string_view name) const {
   for (const auto& [field, value] : fields) {
@@ -267,6 +267,7 @@ std::string_view reason_of(int status) {
     case 413: return "413 Content Too Large";
     case 415: return "415 Unsupported Media Type";
     case 417: return "417 Expectation Failed";
+    case 421: return "421 Misdirected Request";
     case 422: return "422 Unprocessable Content";
     case 431: return "431 Request Header Fields Too Large";
     case 501: return "501 Not Implemented";
