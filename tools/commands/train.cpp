@@ -108,7 +108,7 @@ TrainingRunOptions run_options(const RunSettings& s, const RunFolder& folder,
           .checkpoint_every = s.checkpoint_every,
           .checkpoints = {.keep = s.keep},
           .rate = schedule_of(s),
-          .stop = interrupt_token(),
+          .stop = signal_token(),
           .progress = &progress};
 }
 
