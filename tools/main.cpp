@@ -1,6 +1,6 @@
 // The command-line tool. Each command is one file in commands/; this one reads the arguments, runs
 // the command and turns failures into exit statuses: 1 for an error in the input or a time limit, 2
-// for wrong usage, 130 for an interrupt.
+// for wrong usage, 128 and the number of the signal for one that ended it.
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -8,7 +8,9 @@
 #include <exception>
 #include <iostream>
 #include <new>
+#include <source_location>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 
 #include <CLI/CLI.hpp>
@@ -80,7 +82,7 @@ int run(int argc, char** argv) {
     errno = 0;  // of what it prints, see above
     return app.exit(e) == 0 ? 0 : UsageError;
   }
-  const ricci::tool::StopOnInterrupt stoppable;
+  const ricci::tool::StopOnSignals stoppable;
   const ricci::tool::Deadline deadline(timeout);
   try {
     action();
@@ -91,6 +93,23 @@ int run(int argc, char** argv) {
     report(stopped.message.c_str());
     return stopped.status;
   }
+}
+
+// Where the library was called from is a place in the caller's source, which for a tool says
+// nothing to its users. Places in files they gave have the line that is meant.
+bool is_of_the_tool(const ricci::SourcePosition& where) {
+  std::string_view ours = std::source_location::current().file_name();
+  ours.remove_suffix(std::string_view("main.cpp").size());
+  return where.known() && where.text.empty() && std::string_view(where.file).starts_with(ours);
+}
+
+int report_error(const ricci::Error& e) {
+  std::string text;
+  for (ricci::Diagnostic d : e.diagnostics()) {
+    if (d.code != ricci::ErrorCode::Internal && is_of_the_tool(d.where)) d.where = {};
+    text += (text.empty() ? "" : "\n") + d.to_string();
+  }
+  return report(text.c_str());
 }
 
 int report_unexpected(const std::exception& e) {
@@ -107,7 +126,7 @@ int run_reporting(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const ricci::Error& e) {
-    return report(e.what());
+    return report_error(e);
   } catch (const std::bad_alloc&) {
     return report(NoMemory);
   } catch (const std::length_error&) {  // more than any memory has

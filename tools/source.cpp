@@ -70,6 +70,27 @@ std::string check_limit(const std::string& text) {
   }
 }
 
+// What people give in the place of a program; empty when it may be one.
+std::string_view weights_of(std::string_view text) {
+  if (text.starts_with("GGUF")) return "GGUF";
+  if (text.starts_with("PK\x03\x04")) return "NPZ";
+  if (text.starts_with("\x93NUMPY")) return "NPY";
+  // A length of 64 bits, and JSON.
+  if (text.size() > 8 && text[7] == '\0' && text[8] == '{') return "safetensors";
+  return {};
+}
+
+void require_text(std::string_view text, const std::string& shown) {
+  const std::string_view format = weights_of(text);
+  if (format.empty()) return;
+  throw UserError(ErrorCode::File,
+                  fmt::format("'{}' is a file of weights ({}), and no program", shown, format),
+                  fmt::format("a program is text: graph @name {{ … }}. 'ricci inspect {}' lists "
+                              "what is in it; 'ricci serve' takes models from folders with a "
+                              "config.json and model.safetensors",
+                              shown));
+}
+
 std::string limit_help() {
   std::vector<std::string> names;
   for (const LimitInfo& limit : all_limits()) names.emplace_back(limit.name);
@@ -109,6 +130,7 @@ std::vector<Graph> Source::load_all(std::size_t most_faults) const {
                                                       : io::read_file(file, limits.source_bytes);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const std::string shown = standard_input ? "<stdin>" : file;
+  require_text(text, shown);
   std::vector<Graph> graphs =
       parse(text, {.file = shown, .limits = limits, .most_faults = most_faults});
   if (graphs.empty()) {

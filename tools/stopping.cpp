@@ -17,36 +17,41 @@ namespace ricci::tool {
 namespace {
 
 constexpr int InputError = 1;
-constexpr int Interrupted = 128 + SIGINT;
+constexpr int Signalled = 128;
 
 // A signal handler can reach nothing else than what the whole process shares.
 const StopSource& button() {
   static const StopSource source;
   return source;
 }
-std::atomic<const StopSource*> pressed_by_interrupt{nullptr};
-std::atomic<bool> interrupted{false};
+std::atomic<const StopSource*> pressed_by_signals{nullptr};
+std::atomic<int> signal_that_came{0};
 std::atomic<double> seconds_passed{0};
 
-extern "C" void on_interrupt(int) {
-  interrupted.store(true);
-  pressed_by_interrupt.load()->request_stop();
+extern "C" void on_signal(int number) {
+  signal_that_came.store(number);
+  pressed_by_signals.load()->request_stop();
+}
+
+// The first one presses the button, the second one ends the process.
+void listen_to(int number) {
+  struct sigaction action = {};
+  sigaction(number, nullptr, &action);
+  if (action.sa_handler == SIG_IGN) return;  // someone runs us in the background
+  action = {};
+  action.sa_handler = on_signal;
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  sigaction(number, &action, nullptr);
 }
 
 }  // namespace
 
-StopOnInterrupt::StopOnInterrupt() : scope_(button().token()) {
-  pressed_by_interrupt.store(&button());
-  struct sigaction action = {};
-  sigaction(SIGINT, nullptr, &action);
-  if (action.sa_handler == SIG_IGN) return;  // someone runs us in the background
-  action = {};
-  action.sa_handler = on_interrupt;
-  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
+StopOnSignals::StopOnSignals() : scope_(button().token()) {
+  pressed_by_signals.store(&button());
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) listen_to(number);
 }
 
-StopToken interrupt_token() { return button().token(); }
+StopToken signal_token() { return button().token(); }
 
 void declare_timeout(CLI::App& app, double& seconds) {
   const auto fault_in = [](const std::string& text) {
@@ -101,7 +106,11 @@ Deadline::Deadline(double seconds) {
 Deadline::~Deadline() = default;
 
 Stopped how_stopped() {
-  if (interrupted.load()) return {Interrupted, "error[stopped]: interrupted"};
+  const int number = signal_that_came.load();
+  if (number == SIGINT) return {Signalled + number, "error[stopped]: interrupted"};
+  if (number != 0) {
+    return {Signalled + number, fmt::format("error[stopped]: ended by signal {}", number)};
+  }
   return {InputError, fmt::format("error[stopped]: not done after {} s\n"
                                   "  help: give it longer with --timeout",
                                   seconds_passed.load())};

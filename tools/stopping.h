@@ -1,4 +1,5 @@
-// Ctrl-C and --timeout: both press one button, which everything a command computes obeys.
+// Ctrl-C, signals that end processes, and --timeout: all press one button, which everything a
+// command computes obeys.
 #pragma once
 
 #include <memory>
@@ -10,18 +11,19 @@
 
 namespace ricci::tool {
 
-/// While it lives, the first interrupt of the process asks what this thread computes to stop; a
-/// second one ends the process at once.
-class StopOnInterrupt {
+/// While it lives, the first signal of those that end processes (SIGINT, SIGTERM, SIGHUP) asks what
+/// this thread computes to stop; the next one of its kind ends the process at once. Those that are
+/// ignored, as `nohup` and shells in the background do, stay so.
+class StopOnSignals {
  public:
-  StopOnInterrupt();
+  StopOnSignals();
 
  private:
   StopScope scope_;
 };
 
-/// Pressed by the first interrupt: for commands that end in their own time.
-[[nodiscard]] StopToken interrupt_token();
+/// Pressed by such a signal: for commands that end in their own time.
+[[nodiscard]] StopToken signal_token();
 
 /// Declares --timeout for every command but those that mean something else by it.
 void declare_timeout(CLI::App& app, double& seconds);
@@ -43,7 +45,7 @@ struct Stopped {
   int status = 0;
   std::string message;
 };
-/// How a command ends that was stopped: 130 by an interrupt, 1 by a deadline.
+/// How a command ends that was stopped: 128 and its number by a signal, 1 by a deadline.
 [[nodiscard]] Stopped how_stopped();
 
 }  // namespace ricci::tool

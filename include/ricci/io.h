@@ -8,6 +8,7 @@
 #include "ricci/io/gguf.h"
 #include "ricci/io/npy.h"
 #include "ricci/io/safetensors.h"
+#include "ricci/io/weight_file.h"
 #include "ricci/io/weights.h"
 
 #endif

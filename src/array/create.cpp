@@ -14,6 +14,7 @@
 #include "ricci/support/error.h"
 
 #include "array/node.h"
+#include "io/checkpoint_sums.h"
 #include "support/float_environment.h"
 #include "support/machine_memory.h"
 
@@ -226,8 +227,15 @@ void save_leaves(const std::string& path, std::span<const std::string> names,
   io::write_weights(path, tensors);
 }
 
+// Of a checkpoint of a run that averages its params, the averages are the model.
 Loader::Loader(std::string file) : file_(std::move(file)) {
-  for (auto& [name, value] : io::read_weights(file_)) found_.emplace(name, Array(value));
+  for (auto& [name, value] : io::read_weights(file_)) {
+    if (name.starts_with(io::AveragePrefix)) {
+      found_.insert_or_assign(name.substr(io::AveragePrefix.size()), Array(value));
+    } else {
+      found_.emplace(name, Array(value));
+    }
+  }
 }
 
 void Loader::array(Array& leaf) {

@@ -8,6 +8,7 @@
 #include "ricci/support/file.h"
 #include "ricci/support/stop.h"
 
+#include "data/normalizer.h"
 #include "data/pretokenizer.h"
 #include "data/tokenizer_impl.h"
 #include "data/unicode_classes.h"
@@ -87,13 +88,13 @@ std::optional<Tokenizer::Impl::Match> Tokenizer::Impl::next_added(std::string_vi
 
 void Tokenizer::Impl::encode(std::string_view text, std::vector<std::int32_t>& out) const {
   std::string own;
-  if (add_prefix_space && !text.empty() && !text.starts_with(' ')) {
+  if (parts.add_prefix_space && !text.empty() && !text.starts_with(' ')) {
     own = " " + std::string(text);
     text = own;
   }
   while (!text.empty()) {
     throw_if_stopped();
-    const std::size_t size = use_pattern ? first_word(text) : text.size();
+    const std::size_t size = first_word(text, parts.pattern);
     pairs.encode(text.substr(0, size), ignore_merges, unknown, out);
     text.remove_prefix(size);
   }
@@ -135,7 +136,9 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool special)
     const auto text_before = [&](std::size_t end) {
       const std::string_view before = part.substr(at, end - at);
       if (before.empty()) return;
-      normalized ? impl_->encode(before, out) : self(before, self, true);
+      if (normalized) return impl_->encode(before, out);
+      if (!impl_->parts.nfc) return self(before, self, true);
+      self(normalized_nfc(before), self, true);
     };
     while (const auto found = impl_->next_added(part, at, normalized, special)) {
       text_before(found->begin);
@@ -182,5 +185,7 @@ std::optional<std::int32_t> Tokenizer::find(std::string_view bytes) const {
 }
 
 std::span<const AddedToken> Tokenizer::added() const noexcept { return impl_->added; }
+std::span<const std::int32_t> Tokenizer::before() const noexcept { return impl_->parts.before; }
+std::span<const std::int32_t> Tokenizer::behind() const noexcept { return impl_->parts.behind; }
 
 }  // namespace ricci

@@ -9,6 +9,7 @@
 #include "ricci/data/tokenizer.h"
 
 #include "data/byte_pairs.h"
+#include "data/tokenizer_parts.h"
 
 namespace ricci {
 
@@ -16,10 +17,9 @@ struct Tokenizer::Impl {
   BytePairs pairs;
   std::vector<AddedToken> added;
   std::optional<std::int32_t> unknown;
-  std::string unknown_name;       // as it is in the file
-  bool add_prefix_space = false;  // before a text that does not begin with one
-  bool use_pattern = true;        // otherwise a text is one word
-  bool ignore_merges = false;     // for words that are tokens
+  std::string unknown_name;  // as it is in the file
+  TokenizerParts parts;
+  bool ignore_merges = false;  // for words that are tokens
 
   [[nodiscard]] static std::shared_ptr<const Impl> trained(std::span<const std::string_view> texts,
                                                            const TokenizerTraining& options);

@@ -20,20 +20,14 @@ namespace {
 
 using io::JsonCursor;
 
-[[noreturn]] void other_kind(std::string what, std::size_t at) {
-  io::file_fault("tokenizer_kind",
-                 fmt::format("the tokenizer is of another kind than those that are read: {}", what),
-                 at, "BPE on the level of bytes is read, as GPT-2 has it");
-}
-
 // What is in the file, in whatever order.
 struct File {
   std::vector<std::pair<std::string, std::int32_t>> vocabulary;
   std::vector<std::pair<std::string, std::string>> merges;
   std::vector<AddedToken> added;
   std::string unknown;
-  bool has_model = false, has_pretokenizer = false;
-  bool add_prefix_space = true, use_pattern = true, ignore_merges = false;
+  TokenizerParts parts;
+  bool has_model = false, has_pretokenizer = false, ignore_merges = false;
 };
 
 class Reader {
@@ -45,14 +39,32 @@ class Reader {
     json_.object([&](const std::string& key) {
       if (key == "model") return model();
       if (key == "added_tokens") return added_tokens();
-      if (key == "pre_tokenizer") return pretokenizer();
-      if (key == "normalizer" || key == "truncation" || key == "padding") return nothing(key);
-      if (key == "decoder" || key == "post_processor") return byte_level_or_nothing(key);
-      json_.skip();
+      if (key == "truncation" || key == "padding") return nothing(key);
+      const auto part = [&](auto&& read) {
+        const std::size_t at = json_.offset();
+        json_.skip();
+        read(io::parse_json(text_.substr(at, json_.offset() - at)), at);
+      };
+      using Value = io::JsonValue;
+      if (key == "normalizer") {
+        part([&](const Value& v, std::size_t at) { read_normalizer(v, at, out_.parts); });
+      } else if (key == "pre_tokenizer") {
+        part([&](const Value& v, std::size_t at) {
+          if (v.is_null()) return;
+          read_pretokenizer(v, at, out_.parts);
+          out_.has_pretokenizer = true;
+        });
+      } else if (key == "post_processor") {
+        part([&](const Value& v, std::size_t at) { read_post_processor(v, at, out_.parts); });
+      } else if (key == "decoder") {
+        part([&](const Value& v, std::size_t at) { read_decoder(v, at); });
+      } else {
+        json_.skip();
+      }
     });
     json_.end();
     if (!out_.has_model) io::file_fault("tokenizer", "the tokenizer has no model", 0);
-    if (!out_.has_pretokenizer) other_kind("it has no pre_tokenizer", 0);
+    if (!out_.has_pretokenizer) other_kind_of_tokenizer("it has no pre_tokenizer", 0);
     return std::move(out_);
   }
 
@@ -90,37 +102,8 @@ class Reader {
   }
 
   void nothing(const std::string& key) {
-    if (next() != 'n') other_kind("it has a " + key, json_.offset());
+    if (next() != 'n') other_kind_of_tokenizer("it has a " + key, json_.offset());
     json_.skip();
-  }
-  void byte_level_or_nothing(const std::string& key) {
-    if (next() == 'n') return json_.skip();
-    json_.object([&](const std::string& field) {
-      const std::size_t at = json_.offset();
-      if (field != "type") return json_.skip();
-      const std::string type = json_.string();
-      if (type != "ByteLevel") other_kind(fmt::format("its {} is {}", key, shortened(type)), at);
-    });
-  }
-  void pretokenizer() {
-    const std::size_t at = json_.offset();
-    if (next() == 'n') return json_.skip();
-    bool is_byte_level = false;
-    json_.object([&](const std::string& field) {
-      if (field == "type") {
-        const std::string type = json_.string();
-        if (type != "ByteLevel") other_kind("its pre_tokenizer is " + shortened(type), at);
-        is_byte_level = true;
-      } else if (field == "add_prefix_space") {
-        out_.add_prefix_space = truth();
-      } else if (field == "use_regex") {
-        out_.use_pattern = truth();
-      } else {
-        json_.skip();
-      }
-    });
-    if (!is_byte_level) other_kind("its pre_tokenizer has no type", at);
-    out_.has_pretokenizer = true;
   }
 
   void model() {
@@ -129,7 +112,7 @@ class Reader {
     json_.object([&](const std::string& field) {
       if (field == "type") {
         const std::string type = json_.string();
-        if (type != "BPE") other_kind("its model is " + shortened(type), at);
+        if (type != "BPE") other_kind_of_tokenizer("its model is " + shortened(type), at);
       } else if (field == "vocab") {
         json_.object([&](const std::string& spelling) {
           count(out_.vocabulary.size(), "tokens");
@@ -149,7 +132,7 @@ class Reader {
       } else if (field == "continuing_subword_prefix" || field == "end_of_word_suffix") {
         const std::size_t here = json_.offset();
         if (next() == 'n') return json_.skip();
-        if (!json_.string().empty()) other_kind("its model has a " + field, here);
+        if (!json_.string().empty()) other_kind_of_tokenizer("its model has a " + field, here);
       } else {
         json_.skip();
       }
@@ -256,8 +239,7 @@ std::shared_ptr<const Tokenizer::Impl> Tokenizer::Impl::read(std::string_view js
     if (it != by_spelling.end()) out->unknown = it->second;
   }
   out->added = std::move(file.added);
-  out->add_prefix_space = file.add_prefix_space;
-  out->use_pattern = file.use_pattern;
+  out->parts = std::move(file.parts);
   out->ignore_merges = file.ignore_merges;
   out->finish();
   return out;
@@ -272,11 +254,10 @@ std::string Tokenizer::Impl::json() const {
         &t == added.data() ? "" : ",", t.id, quote_json(t.content), truth(t.single_word),
         truth(t.lstrip), truth(t.rstrip), truth(t.normalized), truth(t.special));
   }
-  out += fmt::format(
-      R"(],"normalizer":null,"pre_tokenizer":{{"type":"ByteLevel","add_prefix_space":{},"trim_offsets":true,"use_regex":{}}})",
-      truth(add_prefix_space), truth(use_pattern));
+  out += fmt::format(R"(],"normalizer":{},"pre_tokenizer":{},"post_processor":{})",
+                     normalizer_json(parts), pretokenizer_json(parts), post_processor_json(parts));
   out +=
-      R"(,"post_processor":null,"decoder":{"type":"ByteLevel","add_prefix_space":true,)"
+      R"(,"decoder":{"type":"ByteLevel","add_prefix_space":true,)"
       R"("trim_offsets":true,"use_regex":true},"model":{"type":"BPE","dropout":null,"unk_token":)";
   out += unknown_name.empty() ? "null" : quote_json(unknown_name);
   out += fmt::format(

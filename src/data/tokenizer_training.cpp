@@ -40,7 +40,7 @@ class PairTrainer {
     for (std::string_view text : texts) {
       while (!text.empty()) {
         throw_if_stopped();
-        const std::size_t size = first_word(text);
+        const std::size_t size = first_word(text, WordPattern::Gpt2);
         ++counts[text.substr(0, size)];
         text.remove_prefix(size);
       }

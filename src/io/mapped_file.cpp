@@ -32,15 +32,16 @@ namespace {
 
 }  // namespace
 
-MappedFile::MappedFile(const std::string& path, std::int64_t max_bytes) {
+MappedFile::MappedFile(const std::string& path, std::int64_t max_bytes, FileBytes how,
+                       const std::function<void(std::span<const std::byte>)>& front) try {
   const Descriptor file = open_to_read(path);
   struct stat status{};
   if (!file.is_open() || ::fstat(file.get(), &status) != 0) {
     map_fault("open", path, fmt::format("cannot open the file: {}", std::strerror(errno)));
   }
-  if (!S_ISREG(status.st_mode)) {
+  if (!S_ISREG(status.st_mode) || how == FileBytes::Read) {
     auto read = std::make_shared<const std::vector<std::byte>>(
-        read_open(file, path, std::min(max_bytes, MaxFileBytes)));
+        read_open(file, path, std::min(max_bytes, MaxFileBytes), front));
     bytes_ = *read;
     owner_ = std::move(read);
     return;
@@ -59,6 +60,9 @@ MappedFile::MappedFile(const std::string& path, std::int64_t max_bytes) {
   owner_ = std::shared_ptr<const void>(
       start, [size](const void* at) { (void)::munmap(const_cast<void*>(at), size); });
   bytes_ = {static_cast<const std::byte*>(start), size};
+} catch (const UserError& e) {
+  if (e.code() != ErrorCode::File || !e.diagnostic().where.file.empty()) throw;
+  throw in_file(e, path);  // what `front` has said
 }
 
 }  // namespace ricci::io

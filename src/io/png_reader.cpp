@@ -54,7 +54,9 @@ bool begin(PngFile& f, const ImageLimits& limits) {
   const auto most =
       static_cast<png_uint_32>(limits.max_side < 0x7FFFFFFF ? limits.max_side : 0x7FFFFFFF);
   png_set_user_limits(f.png, most, most);
-  png_set_chunk_cache_max(f.png, 128);
+  // Of texts, profiles and the like nothing is unpacked: only pixels are wanted.
+  png_set_keep_unknown_chunks(f.png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
+  png_set_chunk_cache_max(f.png, 1);
   png_set_chunk_malloc_max(f.png, MostChunkBytes);
   png_set_read_fn(f.png, &f, on_read);
   png_read_info(f.png, f.info);

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "ricci/io/stored_tensor.h"
@@ -18,6 +20,10 @@ struct SafetensorsType {
   std::string_view name;
   StoredType type;
 };
+/// Bytes that a tensor takes in such a file; nothing when they do not fit in 64 bits, or are no
+/// whole number.
+[[nodiscard]] std::optional<std::int64_t> safetensors_size(const StoredType& type,
+                                                           const StaticDims& dims);
 /// Null when the format has no such elements.
 [[nodiscard]] const SafetensorsType* find_safetensors_type(const StoredType& type);
 

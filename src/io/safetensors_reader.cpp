@@ -140,7 +140,7 @@ class SafetensorsReader {
                              quote(shortened(name)), begin, end, room),
                  at, "was the file cut short?");
     }
-    const auto wanted = stored_bytes(*e.type, *e.dims);
+    const auto wanted = safetensors_size(*e.type, *e.dims);
     if (!wanted || *wanted != end - begin) {
       file_fault("safetensors_size",
                  fmt::format("tensor {} has {} bytes, which do not match its sizes",

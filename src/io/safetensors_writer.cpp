@@ -47,7 +47,7 @@ Written checked(const StoredTensor& t, std::set<std::string_view>& names) {
     unwritable("safetensors_rank", fmt::format("tensor {} has {} axes, more than {}",
                                                quote(shortened(t.name)), t.dims.size(), MostRank));
   }
-  const auto size = stored_bytes(t.type, t.dims);
+  const auto size = safetensors_size(t.type, t.dims);
   if (!size || !std::cmp_equal(*size, t.bytes.size())) {
     unwritable("safetensors_size",
                fmt::format("tensor {} has {} bytes, which do not match its sizes",

@@ -1,6 +1,9 @@
 #include "ricci/io/stored_tensor.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -13,6 +16,8 @@
 
 namespace ricci::io {
 namespace {
+
+static_assert(std::endian::native == std::endian::little, "elements are stored little-endian");
 
 std::string shown_name(std::string_view name) { return quote(shortened(name)); }
 
@@ -34,6 +39,27 @@ void check_bools(const StoredTensor& t, std::span<const std::byte> bytes) {
                          std::to_integer<unsigned>(*odd)),
              t.offset + static_cast<std::size_t>(odd - bytes.begin()),
              "bools are stored as 0 or 1");
+}
+
+// Numbers without a sign become such of the next larger size, or keep theirs where there is none.
+Tensor widened(const StoredTensor& t, const Type& type) {
+  Tensor out = Tensor::zeros(type);
+  const auto size = static_cast<std::size_t>(t.type.block_bytes);
+  const auto wide = static_cast<std::size_t>(size_of(type.dtype));
+  std::byte* to = t.bytes.empty() ? nullptr : out.mutable_data();
+  for (std::size_t i = 0; i < t.bytes.size() / size; ++i) {
+    std::uint64_t value = 0;  // little-endian
+    std::memcpy(&value, t.bytes.data() + i * size, size);
+    if (wide == size &&
+        value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+      file_fault(
+          "tensor_range",
+          fmt::format("tensor {} holds {}, which does not fit in i64", shown_name(t.name), value),
+          t.offset + i * size, "numbers of 64 bits without a sign are read as i64");
+    }
+    std::memcpy(to + i * wide, &value, wide);
+  }
+  return out;
 }
 
 }  // namespace
@@ -59,7 +85,7 @@ std::optional<std::int64_t> stored_bytes(const StoredType& type, const StaticDim
 }
 
 Tensor load(const StoredTensor& stored, const std::shared_ptr<const void>& owner) {
-  const Type type = {stored.type.dtype.value_or(DType::F32),
+  const Type type = {stored.type.dtype.value_or(stored.type.widened.value_or(DType::F32)),
                      Dims(stored.dims.begin(), stored.dims.end())};
   if (!stored.type.can_be_read()) {
     file_fault("tensor_type",
@@ -77,6 +103,7 @@ Tensor load(const StoredTensor& stored, const std::shared_ptr<const void>& owner
     check_bools(stored, out.bytes());
     return out;
   }
+  if (stored.type.widened) return widened(stored, type);
   Tensor out = Tensor::zeros(type);
   if (out.numel() != 0) {
     quant::decode(

@@ -115,6 +115,14 @@ struct TrainingStep::Impl {
                       trained->optimizer);
   }
 
+  [[nodiscard]] bool has_average(std::string_view name) const {
+    const TrainingGraph::Trained* trained = find_trained(name);
+    if (trained == nullptr) return false;
+    if (std::ranges::find(trained->slots, "ema") != trained->slots.end()) return true;
+    return std::visit([](const auto& o) { return requires(OptimizerUpdate u) { o.averaged(u); }; },
+                      trained->optimizer);
+  }
+
   // The average that an optimiser keeps itself, where it does.
   template <class O>
   [[nodiscard]] Tensor averaged_by(const O& optimizer, const TrainingGraph::Trained& trained,
@@ -179,6 +187,11 @@ void TrainingStep::set_param(std::string_view name, const Tensor& value) {
 Tensor TrainingStep::averaged(std::string_view name) const {
   impl_->require_param(name);
   return impl_->averaged(name);
+}
+
+bool TrainingStep::has_average(std::string_view name) const {
+  impl_->require_param(name);
+  return impl_->has_average(name);
 }
 
 Tensor TrainingStep::state(std::string_view param, std::string_view name) const {

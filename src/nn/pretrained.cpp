@@ -46,10 +46,10 @@ std::vector<fs::path> weight_files(const fs::path& folder) {
   return {files.begin(), files.end()};
 }
 
-std::map<std::string, Tensor> read_tensors(const std::vector<fs::path>& files) {
+std::map<std::string, Tensor> read_tensors(const std::vector<fs::path>& files, io::FileBytes how) {
   std::map<std::string, Tensor> out;
   for (const fs::path& file : files) {
-    for (auto& [name, tensor] : io::read_weights(file.string())) {
+    for (auto& [name, tensor] : io::read_weights(file.string(), how)) {
       if (!out.emplace(name, std::move(tensor)).second) {
         layout_fault(fmt::format("{} is in two files", quote(shortened(name))));
       }
@@ -69,7 +69,8 @@ Pretrained load_pretrained(const std::string& path, const PretrainedOptions& opt
   try {
     const std::string kind = config.text("model_type", "");
     LayoutTensors tensors(
-        read_tensors(whole ? weight_files(folder) : std::vector<fs::path>{fs::path(path)}),
+        read_tensors(whole ? weight_files(folder) : std::vector<fs::path>{fs::path(path)},
+                     options.files),
         options.dtype);
     const auto model = [&]() -> LanguageModel {
       if (kind == "gpt2") return gpt2_from(config, tensors);

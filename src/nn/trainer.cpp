@@ -77,6 +77,7 @@ struct TrainerState::Impl {
   std::map<std::vector<std::uint64_t>, ProgramPtr> programs;
   ProgramPtr current;
   std::optional<io::NamedTensors> pending;  // what the first program is to keep
+  io::NamedTensors averages;                // what follows from it, while there is no program
   std::int64_t step_before = 0;             // of the state that was set, while there is no program
   std::optional<double> gradient_norm;
   std::optional<double> learning_rate;
@@ -292,6 +293,7 @@ void TrainerState::use(const ProgramPtr& program) {
       set_kept(compiled, checked_kept(compiled, impl_->names, *impl_->pending));
     }
     impl_->pending.reset();
+    impl_->averages.clear();
     impl_->initial.clear();
   }
   impl_->current = program;
@@ -337,11 +339,19 @@ TrainingState TrainerState::state() const {
   for (std::size_t i = 0; i < now.size(); ++i) {
     out.model.emplace_back(impl_->paths[i], now[i].tensor());
   }
-  if (impl_->pending) out.kept = *impl_->pending;
-  if (!impl_->current) return out;
+  if (!impl_->current) {
+    if (impl_->pending) out.kept = *impl_->pending;
+    out.averages = impl_->averages;
+    return out;
+  }
   const CompiledGraph& compiled = impl_->current->step.compiled();
   for (const auto& [name, type] : kept_by(compiled, impl_->names)) {
     out.kept.emplace_back(name, compiled.param(name));
+  }
+  const TrainingStep& step = impl_->current->step;
+  for (std::size_t i = 0; i < impl_->names.size(); ++i) {
+    if (!step.has_average(impl_->names[i])) continue;
+    out.averages.emplace_back(impl_->paths[i], step.averaged(impl_->names[i]));
   }
   return out;
 }
@@ -361,6 +371,7 @@ void TrainerState::set_state(const TrainingState& state) {
   } else {
     impl_->initial.assign(values.begin(), values.end());
     impl_->pending = state.kept;
+    impl_->averages = state.averages;
   }
   impl_->step_before = state.step;
   impl_->options.seed = state.seed;
@@ -379,6 +390,22 @@ std::vector<Array> TrainerState::Impl::values() const {
   if (!current) return initial;
   std::vector<Array> out;
   for (const std::string& name : names) out.emplace_back(current->step.param(name));
+  return out;
+}
+
+std::vector<Array> TrainerState::averaged() const {
+  std::vector<Array> out;
+  if (!impl_->current) {
+    out = impl_->initial;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const auto found = std::ranges::find(impl_->averages, impl_->paths[i],
+                                           [](const auto& a) { return a.first; });
+      if (found != impl_->averages.end()) out[i] = Array(found->second);
+    }
+    return out;
+  }
+  const TrainingStep& step = impl_->current->step;
+  for (const std::string& name : impl_->names) out.emplace_back(step.averaged(name));
   return out;
 }
 

@@ -271,6 +271,14 @@ std::vector<TokenEvent> Generator::Impl::step(const StopToken& stop) {
   return events;
 }
 
+void Generator::set_params(std::vector<Tensor> params) {
+  if (active() > 0) {
+    throw UserError(ErrorCode::Busy, "the past of sequences is that of another model",
+                    "let them come to their end, or remove them");
+  }
+  impl_->programs.set_params(std::move(params));
+}
+
 void Generator::remove(SequenceId sequence) {
   const OneUser user = only_user_of(impl_->one_user);
   impl_->remove(sequence);

@@ -1,5 +1,7 @@
 #include "serve/step_programs.h"
 
+#include <algorithm>
+
 #include "ricci/array/more.h"
 #include "ricci/support/error.h"
 
@@ -52,6 +54,10 @@ std::span<const float> StepProgram::logits(std::int64_t row) const {
   return std::span(logits_).subspan(static_cast<std::size_t>(row) * width, width);
 }
 
+void StepProgram::set_params(std::span<const Tensor> params) {
+  for (std::size_t i = 0; i < params.size(); ++i) graph_.set_param(i, params[i]);
+}
+
 StepPrograms::StepPrograms(detail::StepModel model, const Device& device)
     : model_(std::move(model)), session_(device) {}
 
@@ -64,6 +70,16 @@ StepProgram& StepPrograms::at(const StepSize& size, const Past& past) {
   return programs_
       .try_emplace(size, std::move(graph), size, model_.params.size(), past, model_.vocabulary)
       .first->second;
+}
+
+void StepPrograms::set_params(std::vector<Tensor> params) {
+  const auto same = [](const Tensor& a, const Tensor& b) { return a.type() == b.type(); };
+  if (!std::ranges::equal(params, model_.params, same)) {
+    throw UserError(ErrorCode::Shape, "the params are those of another model",
+                    "give a model of the same structure");
+  }
+  model_.params = std::move(params);
+  for (auto& [size, program] : programs_) program.set_params(model_.params);
 }
 
 }  // namespace ricci::serve

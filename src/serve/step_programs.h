@@ -34,6 +34,7 @@ class StepProgram {
   /// One step from `row` on. What it gives is put into the past where `count` says so.
   void run(Past& past, std::int64_t row, const StopToken& stop);
   [[nodiscard]] std::span<const float> logits(std::int64_t row) const;
+  void set_params(std::span<const Tensor> params);
 
  private:
   CompiledGraph graph_;
@@ -51,6 +52,8 @@ class StepPrograms {
   StepPrograms(detail::StepModel model, const Device& device);
   /// Compiled when it is asked for first.
   [[nodiscard]] StepProgram& at(const StepSize& size, const Past& past);
+  /// UserError, and nothing has changed, when they are of other types than those there are.
+  void set_params(std::vector<Tensor> params);
   [[nodiscard]] std::size_t compiled() const noexcept { return programs_.size(); }
   [[nodiscard]] const detail::StepModel& model() const noexcept { return model_; }
 

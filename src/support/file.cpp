@@ -66,7 +66,8 @@ void wait_for(const Descriptor& file, short events) {
 // What is at hand decides how much is read: the size of a file is a hint (a pipe has none, and a
 // growing file may exceed it).
 std::vector<std::byte> read_all(const Descriptor& file, const std::string& path,
-                                std::size_t expected, bool waits, std::int64_t max_bytes) {
+                                std::size_t expected, bool waits, std::int64_t max_bytes,
+                                const FrontCheck& front) {
   constexpr std::size_t Chunk = 1 << 16;
   const auto room = static_cast<std::size_t>(std::min(max_bytes, machine_memory()));
   std::vector<std::byte> bytes;
@@ -80,6 +81,9 @@ std::vector<std::byte> read_all(const Descriptor& file, const std::string& path,
       if (got < 0 && errno != EINTR && errno != EAGAIN) system_fault("read", path);
       bytes.resize(used + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
       if (got < 0) continue;
+      if (front && used < FrontBytes && (got == 0 || bytes.size() >= FrontBytes)) {
+        front(std::span(bytes).first(std::min(bytes.size(), FrontBytes)));
+      }
       if (got == 0) return bytes;
       if (bytes.size() <= room) continue;
       if (std::cmp_greater(bytes.size(), max_bytes)) too_large(path, max_bytes);
@@ -185,7 +189,7 @@ Descriptor open_to_write(const std::string& path) {
 }
 
 std::vector<std::byte> read_open(const Descriptor& file, const std::string& path,
-                                 std::int64_t max_bytes) {
+                                 std::int64_t max_bytes, const FrontCheck& front) {
   struct stat status{};
   if (::fstat(file.get(), &status) != 0) system_fault("read", path);
   std::size_t expected = 0;
@@ -195,7 +199,7 @@ std::vector<std::byte> read_open(const Descriptor& file, const std::string& path
     if (status.st_size > machine_memory()) no_room(path, 0);
     expected = static_cast<std::size_t>(status.st_size);
   }
-  return read_all(file, path, expected, !is_plain, max_bytes);
+  return read_all(file, path, expected, !is_plain, max_bytes, front);
 }
 
 namespace {

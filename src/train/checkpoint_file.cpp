@@ -11,8 +11,8 @@
 #include "ricci/support/error.h"
 #include "ricci/support/text.h"
 
+#include "io/checkpoint_sums.h"
 #include "io/fault.h"
-#include "support/sha256.h"
 
 namespace ricci {
 namespace {
@@ -20,51 +20,13 @@ namespace {
 using Metadata = std::vector<std::pair<std::string, std::string>>;
 
 constexpr std::string_view Version = "1";
-constexpr std::string_view NoSum =
-    "0000000000000000000000000000000000000000000000000000000000000000";
-
-// Where the 64 digits of a sum stand in the directory.
-std::size_t sum_place(std::span<const std::byte> front, std::string_view key) {
-  const std::string_view text = io::as_text(front);
-  const std::string before = fmt::format("\"{}\":\"", key);
-  const std::size_t at = text.find(before);
-  const std::size_t place = at + before.size();
-  if (at == std::string_view::npos || text.size() - place < NoSum.size()) {
-    io::file_fault("checkpoint_sum", fmt::format("the checkpoint has no {}", key), 0,
-                   "was it written again by another program?");
-  }
-  return place;
-}
-
-std::size_t front_size(std::span<const std::byte> bytes) {
-  io::ByteCursor in(bytes, "the checkpoint");
-  const auto size = static_cast<std::size_t>(in.u64());
-  (void)in.take(size);
-  return size + sizeof(std::uint64_t);
-}
-
-std::string tensor_sum(std::span<const std::byte> bytes) {
-  return sha256_hex(io::as_text(bytes.subspan(front_size(bytes))));
-}
-
-std::string directory_sum(std::span<const std::byte> bytes) {
-  std::string front(io::as_text(bytes.first(front_size(bytes))));
-  front.replace(sum_place(bytes.first(front.size()), DirectorySumKey), NoSum.size(), NoSum);
-  return sha256_hex(front);
-}
-
-void put_sum(std::span<std::byte> bytes, std::string_view key, std::string_view sum) {
-  const std::size_t place = sum_place(bytes.first(front_size(bytes)), key);
-  std::ranges::copy(std::as_bytes(std::span(sum)),
-                    bytes.begin() + static_cast<std::ptrdiff_t>(place));
-}
 
 Metadata metadata_of(const Checkpoint& checkpoint) {
   const TrainingState& s = checkpoint.state;
   const CheckpointInfo& info = checkpoint.info;
-  Metadata out = {{std::string(VersionKey), std::string(Version)},
-                  {std::string(DirectorySumKey), std::string(NoSum)},
-                  {std::string(TensorSumKey), std::string(NoSum)},
+  Metadata out = {{std::string(io::CheckpointKey), std::string(Version)},
+                  {std::string(io::DirectorySumKey), std::string(io::NoSum)},
+                  {std::string(io::TensorSumKey), std::string(io::NoSum)},
                   {"ricci.step", std::to_string(s.step)},
                   {"ricci.seed", std::to_string(s.seed)},
                   {"ricci.generator_seed", std::to_string(s.generator_seed)},
@@ -109,22 +71,17 @@ T number(const std::string& text, std::string_view key) {
 }
 
 void require_whole(const io::Safetensors& file, std::span<const std::byte> bytes) {
-  if (find(file, VersionKey) == nullptr) {
+  if (find(file, io::CheckpointKey) == nullptr) {
     io::file_fault("checkpoint", "this is a safetensors file, but no checkpoint", 0,
                    "weights alone are read by load<Net>(path)");
   }
-  if (wanted(file, VersionKey) != Version) {
+  if (wanted(file, io::CheckpointKey) != Version) {
     io::file_fault("checkpoint",
                    fmt::format("the checkpoint is of version {}, this program reads {}",
-                               shortened(wanted(file, VersionKey)), Version),
+                               shortened(wanted(file, io::CheckpointKey)), Version),
                    0, "read it with the Ricci that wrote it");
   }
-  if (wanted(file, DirectorySumKey) == directory_sum(bytes) &&
-      wanted(file, TensorSumKey) == tensor_sum(bytes)) {
-    return;
-  }
-  io::file_fault("checkpoint_sum", "the checkpoint is damaged: its bytes do not have its sum", 0,
-                 "go on from an earlier one");
+  io::require_sums(bytes);
 }
 
 CheckpointInfo info_of(const io::Safetensors& file) {
@@ -153,8 +110,10 @@ TrainingState state_of(const io::Safetensors& file, const std::shared_ptr<const 
     out.learning_rate = number<double>(*rate, "ricci.learning_rate");
   }
   for (const io::StoredTensor& t : file.tensors) {
-    if (t.name.starts_with(KeptPrefix)) {
-      out.kept.emplace_back(t.name.substr(KeptPrefix.size()), io::load(t, owner));
+    if (t.name.starts_with(io::AveragePrefix)) {
+      out.averages.emplace_back(t.name.substr(io::AveragePrefix.size()), io::load(t, owner));
+    } else if (t.name.starts_with(io::KeptPrefix)) {
+      out.kept.emplace_back(t.name.substr(io::KeptPrefix.size()), io::load(t, owner));
     } else {
       out.model.emplace_back(t.name, io::load(t, owner));
     }
@@ -170,25 +129,21 @@ std::optional<double> score_of(const io::Safetensors& file) {
   return number<double>(*text, ScoreKey);
 }
 
-void seal_checkpoint(std::span<std::byte> bytes) {
-  put_sum(bytes, TensorSumKey, tensor_sum(bytes));
-  put_sum(bytes, DirectorySumKey, directory_sum(bytes));
-}
-
 std::vector<std::byte> checkpoint_bytes(const Checkpoint& checkpoint) {
   io::Safetensors file{.metadata = metadata_of(checkpoint)};
   std::deque<Tensor> plain;
   for (const auto& [name, value] : checkpoint.state.model) {
-    if (!name.starts_with(KeptPrefix)) continue;
+    if (!name.starts_with(io::KeptPrefix)) continue;
     throw UserError(
         ErrorCode::Name,
         fmt::format("a model with an array called {} cannot be kept", quote(shortened(name))),
-        fmt::format("names that begin with {} are those of the optimiser's state", KeptPrefix));
+        fmt::format("names that begin with {} are those of the optimiser's state", io::KeptPrefix));
   }
   add_tensors(file, plain, checkpoint.state.model, "");
-  add_tensors(file, plain, checkpoint.state.kept, KeptPrefix);
+  add_tensors(file, plain, checkpoint.state.kept, io::KeptPrefix);
+  add_tensors(file, plain, checkpoint.state.averages, io::AveragePrefix);
   std::vector<std::byte> bytes = io::safetensors_bytes(file);
-  seal_checkpoint(bytes);
+  io::seal_sums(bytes);
   return bytes;
 }
 

@@ -13,16 +13,10 @@
 
 namespace ricci {
 
-inline constexpr std::string_view VersionKey = "ricci.checkpoint";
-inline constexpr std::string_view TensorSumKey = "ricci.tensors_sha256";
-inline constexpr std::string_view DirectorySumKey = "ricci.directory_sha256";
 inline constexpr std::string_view ScoreKey = "ricci.score";
 inline constexpr std::string_view NotePrefix = "note.";
-inline constexpr std::string_view KeptPrefix = "training/";
 
 [[nodiscard]] std::vector<std::byte> checkpoint_bytes(const Checkpoint& checkpoint);
-/// Puts the sums of a checkpoint into its directory.
-void seal_checkpoint(std::span<std::byte> bytes);
 /// UserError(file) for bytes that are none. Tensors stay where the bytes are.
 [[nodiscard]] Checkpoint parse_checkpoint(std::shared_ptr<const std::vector<std::byte>> bytes);
 [[nodiscard]] std::optional<double> score_of(const io::Safetensors& file);

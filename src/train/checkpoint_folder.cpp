@@ -122,6 +122,15 @@ std::optional<CheckpointFolder::Entry> CheckpointFolder::best() const {
   return order.empty() ? std::nullopt : std::optional(order.front());
 }
 
+std::vector<CheckpointFolder::Entry> CheckpointFolder::best_first() const {
+  const std::vector<Entry> all = entries();
+  std::vector<Entry> out = by_score(all, options_.lower_is_better);
+  std::copy_if(all.rbegin(), all.rend(), std::back_inserter(out), [&](const Entry& e) {
+    return std::ranges::find(out, e.path, &Entry::path) == out.end();
+  });
+  return out;
+}
+
 // What processes that were killed have left; another one may be writing.
 static void remove_abandoned(const std::string& folder) {
   std::error_code ignored;

@@ -19,6 +19,7 @@ constexpr std::chrono::milliseconds RedrawEvery(100);
 constexpr std::size_t LongestBar = 30;
 constexpr std::size_t ShortestBar = 8;
 constexpr std::size_t SparkCells = 16;
+constexpr std::size_t FewestSparkCells = 4;
 constexpr std::size_t PlainWidth = 80;
 constexpr std::size_t MostLosses = 1024;  // kept for the sparkline
 
@@ -39,11 +40,6 @@ std::string bar_text(double done, std::size_t cells) {
   std::fill_n(text.begin(), filled, '=');
   if (filled > 0 && filled < cells) text[filled - 1] = '>';
   return "[" + text + "]";
-}
-
-double seconds_left(const RunProgressState& s) {
-  if (s.steps <= s.step) return 0;
-  return static_cast<double>(s.steps - s.step) / s.rate;
 }
 
 // Values of one cell as one; nothing finite among them is NaN.
@@ -95,25 +91,38 @@ std::string progress_words(const RunProgressState& s) {
   const std::string there =
       fmt::format("{:3.0f} %  step {}/{}  loss {:.4f}", 100 * s.done, s.step, s.steps, s.loss);
   if (s.rate <= 0) return there;  // one step says nothing of how long they take
-  return fmt::format("{}  {:.1f} steps/s  {} left", there, s.rate, clock_text(seconds_left(s)));
+  return fmt::format("{}  {:.1f} steps/s  {} left", there, s.rate, clock_text(s.left));
 }
+
+namespace {
+
+std::string coloured(const char* code, const std::string& text) {
+  return text.empty() ? text : fmt::format("\033[{}m{}\033[0m", code, text);
+}
+
+}  // namespace
 
 std::string progress_line(const RunProgressState& s, std::size_t width, bool colour) {
   const DefaultFloatEnvironment floats;
   const std::string words = progress_words(s);  // one column a byte
   if (words.size() > width) return words.substr(0, width);
   std::size_t room = width - words.size();
+  constexpr std::size_t Spaces = 2;           // beside the words
+  constexpr std::size_t Around = Spaces + 2;  // of a bar, with its brackets
+  // The sparkline becomes smaller so that there is a bar beside it.
+  const std::size_t bar_wants = room >= ShortestBar + Around ? ShortestBar + Around : 0;
   std::string spark;
-  if (room >= SparkCells + 2 && !s.losses.empty()) {
-    spark = "  " + sparkline(s.losses, SparkCells);
-    room -= SparkCells + 2;
+  if (room >= bar_wants + FewestSparkCells + Spaces && !s.losses.empty()) {
+    const std::size_t cells = std::min(SparkCells, room - bar_wants - Spaces);
+    spark = "  " + sparkline(s.losses, cells);
+    room -= cells + Spaces;
   }
   std::string bar;
-  if (room >= ShortestBar + 4) {  // brackets, and two spaces behind them
-    bar = bar_text(std::clamp(s.done, 0.0, 1.0), std::min(LongestBar, room - 4)) + "  ";
+  if (bar_wants > 0) {
+    bar = bar_text(std::clamp(s.done, 0.0, 1.0), std::min(LongestBar, room - Around)) + "  ";
   }
   if (!colour) return bar + words + spark;
-  return fmt::format("\033[32m{}\033[0m{}\033[36m{}\033[0m", bar, words, spark);
+  return coloured("32", bar) + words + coloured("36", spark);
 }
 
 RunProgress::RunProgress(std::FILE* out, double every)
@@ -133,6 +142,7 @@ void RunProgress::update(std::int64_t step, std::int64_t steps, double done, dou
   began_ = true;
   if (first) {  // what compiling takes says nothing of the steps
     first_step_ = step;
+    first_done_ = done;
     start_ = Clock::now();
   }
   state_.loss = first ? loss : 0.9 * state_.loss + 0.1 * loss;
@@ -174,6 +184,9 @@ void RunProgress::draw() {
   drawn_step_ = state_.step;
   const double seconds = std::chrono::duration<double>(drawn_ - start_).count();
   if (seconds > 0) state_.rate = static_cast<double>(state_.step - first_step_) / seconds;
+  // By what is done, be it steps or time, whichever ends the run.
+  const double since = state_.done - first_done_;
+  if (since > 0) state_.left = std::max(0.0, 1 - state_.done) * seconds / since;
   if (terminal_) {
     const std::string line = progress_line(state_, terminal_columns(out_), colour_);
     std::fprintf(out_, "\r\033[K%s", line.c_str());

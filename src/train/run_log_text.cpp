@@ -55,8 +55,10 @@ std::string run_log_line(const RunStep& s) {
 std::string run_log_line(const RunEvaluation& e) {
   std::vector<std::pair<std::string, std::string>> metrics;
   for (const auto& [name, value] : e.metrics) metrics.emplace_back(name, number_json(value));
-  return event("evaluation", fmt::format("\"step\": {}, \"loss\": {}, \"metrics\": {}", e.step,
-                                         number_json(e.loss), map_json(metrics)));
+  std::string rest = fmt::format("\"step\": {}, \"loss\": {}, \"metrics\": {}", e.step,
+                                 number_json(e.loss), map_json(metrics));
+  if (e.examples > 0) rest += fmt::format(", \"examples\": {}", e.examples);
+  return event("evaluation", rest);
 }
 
 std::string run_log_line(const RunSample& s) {
@@ -152,7 +154,7 @@ void take(RunRecord& run, LogLine l) {
     if (!run.steps.empty() && run.steps.back().step >= step) forget_behind(run, step - 1);
     run.steps.push_back(l.step);
   } else if (l.event == "evaluation") {
-    run.evaluations.push_back({step, l.step.loss, std::move(l.metrics)});
+    run.evaluations.push_back({step, l.step.loss, std::move(l.metrics), l.step.examples});
   } else if (l.event == "sample") {
     run.samples.push_back({step, std::move(l.text)});
   } else if (l.event == "checkpoint") {

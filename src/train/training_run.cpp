@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "ricci/support/error.h"
 #include "ricci/support/file.h"
 #include "ricci/train/program_record.h"
 
@@ -25,7 +26,11 @@ bool is_due(std::int64_t step, std::int64_t every, bool last) {
 class Running {
  public:
   Running(const TrainingRunOptions& options, const RunHooks& hooks, std::int64_t from)
-      : options_(options), hooks_(hooks), step_(from), profiled_from_(first_profiled(from)) {
+      : options_(options),
+        hooks_(hooks),
+        step_(from),
+        saved_(from),
+        profiled_from_(first_profiled(from)) {
     if (options_.folder.empty()) return;
     const std::string path = options_.folder + "/log.jsonl";
     goes_on_ = is_there(path);
@@ -42,11 +47,16 @@ class Running {
     const StopSource unpressed;
     const StopScope scope(unpressed.token());
     const char* why = ended();
-    while (why == nullptr) {
-      take_step();
-      const std::optional<double> score = look(ended() != nullptr);
-      why = ended();  // a stop may have been asked for in the meantime
-      if (hooks_.save && is_due(step_, options_.checkpoint_every, why != nullptr)) save(score);
+    try {
+      while (why == nullptr) {
+        take_step();
+        const std::optional<double> score = look(ended() != nullptr);
+        why = ended();  // a stop may have been asked for in the meantime
+        if (hooks_.save && is_due(step_, options_.checkpoint_every, why != nullptr)) save(score);
+      }
+    } catch (...) {
+      save_what_is_whole();
+      throw;
     }
     if (options_.progress != nullptr) options_.progress->finish();
     if (fastest_ != nullptr && !profile_done_) write_profile();  // a short run
@@ -92,6 +102,7 @@ class Running {
   }
 
   void take_step() {
+    is_whole_ = false;
     const bool profiles =
         !profile_done_ && log_ && options_.profiled > 0 && step_ + 1 >= profiled_from_;
     std::unique_ptr<Profile> profile = profiles ? std::make_unique<Profile>(0) : nullptr;
@@ -100,6 +111,7 @@ class Running {
     ++step_;
     const std::optional<double> norm = hooks_.gradient_norm();
     if (!std::isfinite(loss) || (norm && !std::isfinite(*norm))) diverged(loss, norm);
+    is_whole_ = true;
     const bool last = step_ >= options_.steps;
     if (log_ && (step_ == 1 || is_due(step_, options_.log_every, last))) {
       log_->step({step_, loss, rate, norm, seconds(), options_.examples});
@@ -124,15 +136,20 @@ class Running {
                to_json(record_program(hooks_.compiled(), *fastest_)));
   }
 
-  // Evaluates and samples where that is due; the loss it found.
+  // Evaluates and samples where that is due; the loss it found. Who stops a run does not want to
+  // wait: what is looked at then is left unfinished.
   std::optional<double> look(bool last) {
-    // Who interrupts a run does not want to wait.
     if (options_.stop.stop_requested()) return std::nullopt;
+    const StopScope scope(options_.stop);
     std::optional<double> score;
-    if (hooks_.evaluate && is_due(step_, options_.evaluate_every, last)) score = evaluate();
-    if (hooks_.sample && is_due(step_, options_.sample_every, last)) {
-      const std::string text = hooks_.sample();
-      if (log_) log_->sample({step_, text});
+    try {
+      if (hooks_.evaluate && is_due(step_, options_.evaluate_every, last)) score = evaluate();
+      if (hooks_.sample && is_due(step_, options_.sample_every, last)) {
+        const std::string text = hooks_.sample();
+        if (log_) log_->sample({step_, text});
+      }
+    } catch (const UserError& e) {
+      if (e.code() != ErrorCode::Stopped || !options_.stop.stop_requested()) throw;
     }
     return score;
   }
@@ -151,7 +168,18 @@ class Running {
   void save(std::optional<double> score) {
     if (score && !std::isfinite(*score)) score.reset();
     hooks_.save(score);
+    saved_ = step_;
     if (log_) log_->checkpoint(step_);
+  }
+
+  // Something else than a step has failed, as a log for which there is no room: the steps that were
+  // taken are kept all the same, if there is a way.
+  void save_what_is_whole() noexcept {
+    if (!hooks_.save || !is_whole_ || step_ == saved_) return;
+    try {
+      hooks_.save(std::nullopt);
+    } catch (...) {  // what failed first is what is told
+    }
   }
 
   [[noreturn]] void diverged(double loss, std::optional<double> norm) {
@@ -167,7 +195,7 @@ class Running {
     notes.push_back(value
                         ? fmt::format("the first value of the model that is not finite: {}", *value)
                         : "all values of the model are finite");
-    if (!options_.folder.empty()) {
+    if (!options_.folder.empty() && saved_ > 0) {
       notes.push_back(
           fmt::format("the checkpoints in '{}' are of before", checkpoints_in(options_.folder)));
     }
@@ -184,6 +212,8 @@ class Running {
   const RunHooks& hooks_;
   std::optional<RunLog> log_;
   std::int64_t step_;
+  std::int64_t saved_;     // the step of the newest checkpoint
+  bool is_whole_ = false;  // is the model that of the last step?
   std::int64_t profiled_from_;
   std::unique_ptr<Profile> fastest_;
   std::int64_t profiled_ = 0;
@@ -225,6 +255,8 @@ std::optional<std::string> first_not_finite(std::span<const std::string> names,
   }
   return std::nullopt;
 }
+
+bool is_number(double x) noexcept { return std::isfinite(x); }
 
 std::int64_t params_of(std::span<const Array> values) {
   std::int64_t out = 0;

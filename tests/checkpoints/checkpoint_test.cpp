@@ -204,8 +204,10 @@ TEST(Checkpoint, EveryDamageIsSeen) {
     bad[i] ^= std::byte{0x10};
     io::write_file(file, bad);
     EXPECT_NE(refusal([&] { (void)read_checkpoint(file); }), "no error") << i;
+    EXPECT_NE(refusal([&] { (void)load<Net>(file); }), "no error") << i;
     io::write_file(file, std::span(good).first(i));
     EXPECT_NE(refusal([&] { (void)read_checkpoint(file); }), "no error") << i;
+    EXPECT_NE(refusal([&] { (void)load<Net>(file); }), "no error") << i;
   }
   std::vector<std::byte> bad = good;
   bad.back() ^= std::byte{1};
@@ -329,6 +331,18 @@ TEST(CheckpointFolder, WhatCannotBeReadIsNotRemoved) {
   fs::rename(away, first);
   folder.write(numbered(5));
   EXPECT_FALSE(fs::exists(first));
+}
+
+TEST(CheckpointFolder, TheBestComesFirst) {
+  const testing::ScratchFolder scratch;
+  const CheckpointFolder folder(scratch.path(), {.keep = 9, .keep_best = 9});
+  const std::optional<double> scores[] = {0.3, 0.1, std::nullopt, 0.2, std::nan(""), std::nullopt};
+  for (std::int64_t step = 1; step <= 6; ++step) {
+    folder.write(numbered(step, scores[static_cast<std::size_t>(step - 1)]));
+  }
+  std::vector<std::int64_t> order;
+  for (const CheckpointFolder::Entry& e : folder.best_first()) order.push_back(e.step);
+  EXPECT_EQ(order, (std::vector<std::int64_t>{2, 4, 1, 6, 5, 3}));
 }
 
 TEST(CheckpointFolder, ATrainerGoesOnFromIt) {

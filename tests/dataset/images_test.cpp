@@ -1,6 +1,7 @@
 // Pictures: those of the two formats, what is damaged, and folders of them.
 #include "ricci/data/images.h"
 
+#include <ctime>
 #include <filesystem>
 
 #include <gtest/gtest.h>
@@ -97,6 +98,20 @@ TEST_F(DataImages, SizesAreBoundedFirst) {
   // Said to have 60,000 × 1,000 pixels, in some hundred bytes.
   EXPECT_TRUE(
       says(refusal([&] { (void)io::read_image(value_file("huge.png")); }), {"cannot lie in"}));
+}
+
+// A text of 8 MB takes 8 KB in a file, and nobody wants it.
+TEST_F(DataImages, TextsBesidePixelsTakeNoTime) {
+  constexpr std::ptrdiff_t Texts = 33;  // behind the signature and the sizes
+  const std::vector<std::byte> one = io::read_file(value_file("text.png"));
+  const std::string_view chars(reinterpret_cast<const char*>(one.data()), one.size());
+  const auto pixels = static_cast<std::ptrdiff_t>(chars.find("IDAT")) - 4;
+  std::vector<std::byte> many(one.begin(), one.begin() + Texts);
+  for (int i = 0; i < 120; ++i) many.insert(many.end(), one.begin() + Texts, one.begin() + pixels);
+  many.insert(many.end(), one.begin() + pixels, one.end());
+  const std::clock_t begun = std::clock();
+  EXPECT_EQ(io::parse_image(many).numbers<double>(), (Numbers{1, 2, 3}));
+  EXPECT_LT(static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC, 0.3);
 }
 
 TEST_F(DataImages, FoldersAreClasses) {

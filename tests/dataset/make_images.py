@@ -50,6 +50,8 @@ def main():
     png("rgb16.png", (3, 2, 16, 2, 0, 0, 0), (b"IDAT", zlib.compress(wide)))
     png("interlaced.png", (3, 2, 8, 2, 0, 0, 1), (b"IDAT", zlib.compress(adam7(pixels, 3, 2))))
     png("huge.png", (60000, 1000, 8, 2, 0, 0, 0), (b"IDAT", zlib.compress(b"\0" * 100)))
+    text = b"a\0\0" + zlib.compress(b"\0" * 8_000_000, 9)
+    png("text.png", (1, 1, 8, 2, 0, 0, 0), (b"zTXt", text), (b"IDAT", zlib.compress(b"\0\1\2\3")))
     colour = Image.new("RGB", (17, 9), (200, 100, 50))
     colour.save(HERE / "flat.jpg", quality=95)
     colour.save(HERE / "progressive.jpg", quality=95, progressive=True)

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Writes tests/dataset/values/tokenizer_*.json and what the Python package `tokenizers` makes of
-texts with them: a line a text, in hex, a colon, and its tokens. Needs `pip install tokenizers`."""
+texts with them: a line a text, in hex, a colon, and its tokens without those that frame a text. Needs
+`pip install tokenizers`."""
 
 from pathlib import Path
 
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors,
+                        trainers)
 
 HERE = Path(__file__).parent / "values"
 CORPUS = """The quick brown fox jumps over the lazy dog. It's the fox's day, isn't it? They'll say we've
@@ -20,11 +22,27 @@ TEXTS = [
     "caf\u00e9 cafe\u0301", "\u0000\u0001\u007f", "don't DON'T don't", "the" * 50, "thinking thinks thing", "a'sb 's's 'll",
     "\u200b\u200d\ufeff", "१२३ ߁߂", "ʰ ª º ǅ", "  \u2028  x", "_under_score_ 9_9",
 ]
+# What splits by lines and digits looks at, and forms of one character.
+MORE_TEXTS = [
+    "12345678 1 22 333 4444", "IT'S I'LL We'Ve 'Tis it'\u017f x'LLy", "a\n\n\nb\r\n c", "  \n  \n  x", " \n", "\n x", "\t\tx\tword",
+    "x = f(a, b)[0];\n\n  return -1 // done\n", "...\n\n...", " ...\r\n", "?!\n \n", "(word) [word]\u00a0word \u3000词", "a  \u2028\n b",
+    "e\u0301\u0323 \u1e69 s\u0307\u0323", "\u1100\u1161\u11a8 \uac01", "\u212b \u2126 \ufb01", "cafe\u0301 <|end|> cafe\u0301",
+    "\u0344 \u0958 \u2adc", "½x²3", "'s's", "'S", "''s", "it''s", "9's 9'S", "\u00b2\u00b3\u00b9\u2070", "   ", "a   ", "a \n ",
+]
+LINES = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
+         r"|\s+(?!\S)|\s+")
 
 
-def trained(path, add_prefix_space=False):
+def by_lines(digits):
+    return pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(LINES % digits), "isolated"),
+                                    pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+
+
+def trained(pre_tokenizer, normalizer=None):
     t = Tokenizer(models.BPE())
-    t.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
+    if normalizer:
+        t.normalizer = normalizer
+    t.pre_tokenizer = pre_tokenizer
     t.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=480, min_frequency=2, special_tokens=["<|end|>"], show_progress=False,
@@ -36,8 +54,8 @@ def trained(path, add_prefix_space=False):
 def write(name, t):
     t.save(str(HERE / f"tokenizer_{name}.json"), pretty=False)
     lines = []
-    for text in TEXTS:
-        ids = t.encode(text).ids
+    for text in TEXTS + MORE_TEXTS:
+        ids = t.encode(text, add_special_tokens=False).ids
         lines.append(f"{text.encode().hex()}:{' '.join(map(str, ids))}")
     (HERE / f"tokenizer_{name}.txt").write_text("\n".join(lines) + "\n")
 
@@ -45,11 +63,21 @@ def write(name, t):
 def main():
     HERE.mkdir(exist_ok=True)
     (HERE / "tokenizer_corpus.txt").write_text(CORPUS, newline="")
-    write("plain", trained("plain"))
-    prefix = trained("prefix", add_prefix_space=True)
+    write("plain", trained(pre_tokenizers.ByteLevel(add_prefix_space=False)))
+    prefix = trained(pre_tokenizers.ByteLevel(add_prefix_space=True))
     prefix.add_tokens([AddedToken("word", single_word=True, normalized=False)])
     prefix.add_special_tokens([AddedToken("[MASK]", lstrip=True, rstrip=True)])
     write("prefix", prefix)
+    # As GPT-NeoX, Llama 3 and Qwen have it.
+    neox = trained(pre_tokenizers.ByteLevel(add_prefix_space=False), normalizers.NFC())
+    neox.post_processor = processors.TemplateProcessing(single="$0", pair="$A $B", special_tokens=[])
+    neox.add_tokens([AddedToken("caf\u00e9", normalized=True)])
+    write("nfc", neox)
+    llama = trained(by_lines("{1,3}"))
+    llama.post_processor = processors.Sequence([processors.ByteLevel(), processors.TemplateProcessing(
+        single="<|end|> $A", special_tokens=[("<|end|>", 0)])])
+    write("lines", llama)
+    write("digits", trained(by_lines(""), normalizers.NFC()))
 
 
 main()

@@ -57,9 +57,10 @@ TEST_P(TokenizerAgreement, WithThePythonPackage) {
     EXPECT_EQ(again.encode(text), expected) << text;
     ++count;
   }
-  EXPECT_EQ(count, 39);
+  EXPECT_EQ(count, 67);
 }
-INSTANTIATE_TEST_SUITE_P(Data, TokenizerAgreement, ::testing::Values("plain", "prefix"));
+INSTANTIATE_TEST_SUITE_P(Data, TokenizerAgreement,
+                         ::testing::Values("plain", "prefix", "nfc", "lines", "digits"));
 
 TEST(DataTokenizer, TrainsToWhatThePythonPackageTrains) {
   const Tokenizer theirs = Tokenizer::load(value_file("tokenizer_plain.json"));
@@ -116,6 +117,27 @@ TEST(DataTokenizer, BothSpellingsOfMergesAreRead) {
   EXPECT_EQ(Tokenizer::from_json(json).encode("ab").size(), 1U);
 }
 
+TEST(DataTokenizer, TokensThatFrameATextAreKnown) {
+  const Tokenizer t = Tokenizer::load(value_file("tokenizer_lines.json"));
+  const auto all = [](std::span<const std::int32_t> tokens) {
+    return Tokens(tokens.begin(), tokens.end());
+  };
+  EXPECT_EQ(all(t.before()), (Tokens{0}));
+  EXPECT_EQ(t.bytes(0), "<|end|>");
+  EXPECT_TRUE(t.behind().empty());
+  EXPECT_EQ(all(Tokenizer::from_json(t.to_json()).before()), (Tokens{0}));
+  EXPECT_TRUE(Tokenizer::load(value_file("tokenizer_nfc.json")).before().empty());
+}
+
+// What a file says of the form of texts, any text is brought to.
+TEST(DataTokenizer, TextsComeBackInTheFormTheyWereBroughtTo) {
+  const Tokenizer t = Tokenizer::load(value_file("tokenizer_digits.json"));
+  EXPECT_EQ(t.decode(t.encode("cafe\u0301 e\u0323\u0301")), "caf\u00e9 \u1eb9\u0301");
+  EXPECT_EQ(t.decode(t.encode("\u1112\u1161\u11ab \u212b")), "\ud55c \u00c5");
+  EXPECT_EQ(t.decode(t.encode("e\u0301\xff\xcc")), "\u00e9\xff\xcc");
+  EXPECT_EQ(t.decode(t.encode("a\u0315\u0300")), "\u00e0\u0315");
+}
+
 TEST(DataTokenizer, OtherKindsAndDamageAreNamed) {
   const std::string json = Tokenizer::train("ab ab ab", {.vocabulary = 258}).to_json();
   const auto changed = [&](const std::string& from, const std::string& to) {
@@ -130,11 +152,18 @@ TEST(DataTokenizer, OtherKindsAndDamageAreNamed) {
       says(changed(R"("type":"BPE")", R"("type":"Unigram")"), {"file.tokenizer_kind", "Unigram"}));
   EXPECT_TRUE(says(changed(R"("type":"ByteLevel")", R"("type":"Metaspace")"),
                    {"tokenizer_kind", "Metaspace"}));
-  EXPECT_TRUE(says(changed(R"("normalizer":null)", R"("normalizer":{"type":"NFC"})"),
-                   {"has a normalizer"}));
+  EXPECT_TRUE(says(changed(R"("normalizer":null)", R"("normalizer":{"type":"NFKC"})"),
+                   {"its normalizer is NFKC"}));
   EXPECT_TRUE(
-      says(changed(R"("post_processor":null)", R"("post_processor":{"type":"TemplateProcessing"})"),
-           {"TemplateProcessing"}));
+      says(changed(R"("post_processor":null)", R"("post_processor":{"type":"RobertaProcessing"})"),
+           {"RobertaProcessing"}));
+  const std::string split = R"({"type":"Split","pattern":{"Regex":"a+"},"behavior":"Isolated"})";
+  EXPECT_TRUE(says(
+      changed(R"("pre_tokenizer":)",
+              R"("pre_tokenizer":{"type":"Sequence","pretokenizers":[)" + split + R"(]},"was":)"),
+      {"splits by the pattern \"a+\""}));
+  EXPECT_TRUE(
+      says(changed(R"("pre_tokenizer":)", R"("pre_tokenizer":{"type":7},"was":)"), {"file.json"}));
   EXPECT_TRUE(says(changed(R"("end_of_word_suffix":null)", R"("end_of_word_suffix":"</w>")"),
                    {"end_of_word_suffix"}));
   EXPECT_TRUE(says(changed(R"("a b")", R"("a bq")"), {"which is no token"}));

@@ -173,7 +173,7 @@ async def slow_clients(server, count, pause):
 
 def chunked(*chunks):
     body = b"".join(f"{len(c):x}\r\n".encode() + c + b"\r\n" for c in chunks)
-    head = ("POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    head = ("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             "Transfer-Encoding: chunked\r\n\r\n")
     return head.encode() + body + b"0\r\n\r\n"
 
@@ -181,16 +181,16 @@ def chunked(*chunks):
 def bad_requests():
     good = json.dumps(completion(1)).encode()
     big = b'{"prompt": "' + b"x" * 3_000_000 + b'"}'
-    post = b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    post = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     return [
         (400, b"\x00\x01\x02\x03 nonsense\r\n\r\n"),
         (400, b"GET\r\n\r\n"),
         (400, b"GET /health HTTP/1.1\r\n\r\n"),
-        (400, b"GET /health HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n"),
-        (404, b"GET http://x/ HTTP/1.1\r\nHost: x\r\n\r\n"),
-        (505, b"GET /health HTTP/3.0\r\nHost: x\r\n\r\n"),
-        (431, b"GET /health HTTP/1.1\r\nHost: x\r\nA: " + b"y" * 20000 + b"\r\n\r\n"),
-        (431, b"GET /health HTTP/1.1\r\nHost: x\r\n" + b"A: b\r\n" * 200 + b"\r\n"),
+        (400, b"GET /health HTTP/1.1\r\nHost: localhost\r\nno colon\r\n\r\n"),
+        (404, b"GET http://x/ HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+        (505, b"GET /health HTTP/3.0\r\nHost: localhost\r\n\r\n"),
+        (431, b"GET /health HTTP/1.1\r\nHost: localhost\r\nA: " + b"y" * 20000 + b"\r\n\r\n"),
+        (431, b"GET /health HTTP/1.1\r\nHost: localhost\r\n" + b"A: b\r\n" * 200 + b"\r\n"),
         (400, post + b"Content-Length: -1\r\n\r\n"),
         (400, post + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello!"),
         (400, post + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),

@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
 """Trains two small language models with `ricci train`, serves each run with `ricci serve`, and asks for
-completions of texts: whole, streamed, with a stop text, and with a prompt of tokens.
+completions of texts: whole, streamed, with a stop text, and with a prompt of tokens. Then it cuts the
+weights of the run, and those of a model in a public layout, short while they are served.
 
-    python3 tests/load/serve_run.py build/ricci
+    python3 tests/load/serve_run.py build/ricci tests/data/models/gpt2
 """
 
+import contextlib
 import json
+import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import urllib.request
+from pathlib import Path
 
 SMALL = ["--steps", "3", "--batch", "4", "--width", "8", "--layers", "1", "--context", "32",
          "--evaluate-every", "0", "--sample-every", "0"]
@@ -33,6 +38,12 @@ def ask(port, **body):
     request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/completions",
                                      json.dumps(body).encode(),
                                      {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return answer.read().decode()
+
+
+def get(port, path, method="GET"):
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method)
     with urllib.request.urlopen(request, timeout=60) as answer:
         return answer.read().decode()
 
@@ -68,20 +79,45 @@ def serve(tool, folder, kind):
                               "--temperature", "0"], check=True, stdout=subprocess.PIPE).stdout
     with open(f"{run}/tokenizer.json") as file:
         vocabulary = json.load(file)["model"]["vocab"]
-    with subprocess.Popen([tool, "serve", run, "--port", "0"], stdout=subprocess.PIPE) as server:
+    with served(tool, run, kind) as port:
+        examine(port, as_letters(sampled), vocabulary)
+        models = json.loads(get(port, "/v1/models"))
+        check([m["id"] for m in models["data"]] == [kind], models)
+        check(get(port, "/health", "HEAD") == "", "HEAD has no body")
+        for checkpoint in Path(run, "checkpoints").iterdir():
+            os.truncate(checkpoint, 8)
+        # Longer than before: a program that was not compiled yet takes the weights anew.
+        check(len(completion(port, prompt="The " * 6)["tokens"]) > 0, "a cut checkpoint")
+
+
+@contextlib.contextmanager
+def served(tool, what, name):
+    with subprocess.Popen([tool, "serve", what, "--port", "0"], stdout=subprocess.PIPE) as server:
         try:
             line = server.stdout.readline().decode()
-            check(line.startswith(f"{kind} at http://"), line)
-            examine(int(re.search(r":(\d+)/", line)[1]), as_letters(sampled), vocabulary)
+            check(line.startswith(f"{name} at http://"), line)
+            yield int(re.search(r":(\d+)/", line)[1])
         finally:
             server.send_signal(signal.SIGTERM)
         check(server.wait(60) == 0, "the server ends well")
+
+
+def serve_cut(tool, folder, model):
+    """Someone writes over the weights of a model in a public layout."""
+    copy = f"{folder}/copied"
+    shutil.copytree(model, copy)
+    with served(tool, copy, "copied") as port:
+        os.truncate(f"{copy}/model.safetensors", 8)
+        for length in (2, 20):
+            answer = completion(port, prompt=[1] * length)
+            check(len(answer["tokens"]) > 0, answer)
 
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
         for kind in ("gpt", "mamba"):
             serve(sys.argv[1], folder, kind)
+        serve_cut(sys.argv[1], folder, sys.argv[2])
     print("both runs answered")
 
 

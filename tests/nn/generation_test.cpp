@@ -149,6 +149,26 @@ TEST(NnGeneration, SequencesComeAndGo) {
   EXPECT_EQ(g.compiled(), g.compiled());
 }
 
+TEST(NnGeneration, GoesOnWithAModelThatWasTrainedFurther) {
+  const nn::Gpt first = small_gpt();
+  nn::Gpt second = first;
+  second.tokens.w = (second.tokens.w + 3 * normal(Key(4), second.tokens.w.shape())).eval();
+  const GenerateOptions greedy{.max_tokens = 6, .sampling = {.temperature = 0}};
+  const std::vector<std::int32_t> prompt = counted(3, 9);
+  Generator generate(first);
+  const std::vector<std::int32_t> before = generate(prompt, greedy).tokens;
+  const std::size_t compiled = generate.compiled();
+  generate.set_model(second);
+  EXPECT_EQ(generate(prompt, greedy).tokens, recomputed(second, prompt, 6));
+  EXPECT_EQ(generate.compiled(), compiled);
+  generate.set_model(first);
+  EXPECT_EQ(generate(prompt, greedy).tokens, before);
+  EXPECT_NE(refusal([&] { generate.set_model(small_gpt(10000.0)); }).find("another model"),
+            std::string::npos);
+  (void)generate.add(prompt, greedy);
+  EXPECT_NE(refusal([&] { generate.set_model(second); }).find("busy"), std::string::npos);
+}
+
 TEST(NnGeneration, AStopChangesNothing) {
   const nn::Gpt model = small_gpt();
   Generator g(model, {.rows = 2});

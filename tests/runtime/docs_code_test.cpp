@@ -15,6 +15,7 @@
 #include "ricci/io/object_file.h"
 #include "ricci/model/training.h"
 #include "ricci/ricci.h"
+#include "ricci/serve.h"
 
 #include "support/every_device.h"
 #include "support/scratch_folder.h"
@@ -222,6 +223,91 @@ const Value loss = sum(psd(z, 512, {.one_sided = true, .sample_rate = 16000}));
   EXPECT_EQ(compile(slopes).run({{"x", numbers({2048})}})[1].type(), f32({2048}));
 }
 
+TEST(RuntimeDocsCode, Blocks) {
+const GraphModule m = GraphModule::define("mlp", [](Graph& g) {
+  const Value x = g.input("x", f32({32, 784}));
+  return linear(x, g.param("w", f32({784, 10})), g.param("b", f32({10})));
+});
+const Graph fused = m.lower().module.into_graph();                          // fused_matmul_bias_act
+const Graph chain = m.lower(FusionPolicy::Fusable).module.into_graph();     // matmul, add
+
+  const auto uses = [](const Graph& g, std::string_view op) {
+    return print(g).find(" " + std::string(op) + " ") != std::string::npos;
+  };
+  EXPECT_TRUE(uses(fused, "fused_matmul_bias_act"));
+  EXPECT_TRUE(uses(chain, "matmul") && uses(chain, "add"));
+}
+
+TEST(RuntimeDocsCode, AheadOfTime) {
+  if (!has_device("cpu")) GTEST_SKIP() << "objects are made by the back end for CPUs";
+  const InScratchFolder here;
+  const Graph graph = line_graph();
+  const GraphModule model = GraphModule::from_graph(line_graph());
+
+ObjectFile net = compile_object(graph, {.name = "net", .target = "avx2"});
+io::write_object(net, "net.o");                    // and net.h
+io::write_shared_library(net, "libnet.so");        // and libnet.h
+
+ObjectFile step = compile_object(make_training_graph(model, {.optimizer = AdamW{}}), {.name = "step"});
+
+  for (const char* file : {"net.o", "net.h", "libnet.so", "libnet.h"}) {
+    EXPECT_TRUE(std::filesystem::exists(file)) << file;
+  }
+  EXPECT_NE(step.header.find("step_run"), std::string::npos);
+}
+
+TEST(RuntimeDocsCode, Serving) {
+  const InScratchFolder here;
+  std::filesystem::copy(RICCI_SOURCE_DIR "/tests/data/models/gpt2", "gpt2");
+  const std::vector<std::int32_t> prompt = {1, 2, 3};
+
+nn::Pretrained p = nn::load_pretrained("gpt2");           // a folder that save_pretrained(…) wrote
+const nn::Gpt& gpt = std::get<nn::Gpt>(p.model);
+Array logits = gpt(array({{464, 2068, 7586}}));
+
+Generator generate(gpt, {.rows = 4});
+Generated g = generate(prompt, {.max_tokens = 50,
+                                .sampling = {.temperature = 0.8, .top_k = 40, .seed = 7},
+                                .stop_tokens = p.end_tokens});
+
+  EXPECT_EQ(logits.dim(1).value(), 3);
+  EXPECT_FALSE(g.tokens.empty());
+}
+
+TEST(RuntimeDocsCode, LoopsAndMemory) {
+const auto cell = [](const Array& w, const Array& h, const Array& x) { return tanh(matmul(h, w) + x); };
+const auto last = [&](const Array& w, const Array& xs) {
+  return scan(zeros({4, 8}), xs, [&](Array h, Array x) { return cell(w, h, x); }).last;
+};
+
+const auto in_less = [&](const Array& w, const Array& xs) {
+  const auto body = [&](Array h, Array x) { return cell(w, h, x); };
+  return scan(zeros({4, 8}), xs, body, {.save = Save::recompute()}).last;
+};
+
+const auto layer = checkpoint([](Array w, Array x) { return tanh(matmul(tanh(matmul(x, w)), w)); });
+
+  const Array w = 0.3 * normal(Key(1), {8, 8});
+  const Array xs = normal(Key(2), {5, 4, 8});
+  const Array kept = grad([&](Array v) { return sum(last(v, xs)); })(w);
+  EXPECT_TRUE(allclose(grad([&](Array v) { return sum(in_less(v, xs)); })(w), kept));
+  EXPECT_EQ(grad([&](Array v) { return sum(layer(v, xs(0))); })(w).shape(), (Dims{8, 8}));
+}
+
+TEST(RuntimeDocsCode, Profiling) {
+  Graph g("doubled");
+  const Value x = g.input("x", f32({64, 64}));
+  g.set_outputs({matmul(x, x)});
+  const CompiledGraph program = compile(g);
+  const Feeds feeds = {{"x", numbers({64, 64})}};
+
+Profile profile;
+for (int i = 0; i < 10; ++i) (void)program.run(feeds, {.profile = &profile});
+print("{}", profile.to_string());
+
+  EXPECT_EQ(profile.runs(), 10);
+}
+
 TEST(RuntimeDocsCode, Lbfgs) {
   Graph graph("bowl");
   const Value w = graph.param("w", f32({3}));
@@ -247,7 +333,8 @@ TEST(RuntimeDocsCode, PagesShowWhatRunsHere) {
   const std::string here =
       on_one_line(read_text(RICCI_SOURCE_DIR "/tests/runtime/docs_code_test.cpp"));
   for (const char* page :
-       {"GGUF.md", "QUANTIZATION.md", "RUNTIME.md", "TRAINING.md", "tutorials/spectra.md"}) {
+       {"AHEAD_OF_TIME.md", "BLOCKS.md", "GGUF.md", "QUANTIZATION.md", "RUNTIME.md", "SERVE.md",
+        "TRAINING.md", "howto/loops_and_memory.md", "howto/profiling.md", "tutorials/spectra.md"}) {
     const std::string text = read_text(std::string(RICCI_SOURCE_DIR "/docs/") + page);
     std::size_t paragraphs = 0;
     for (std::size_t at = text.find("```cpp\n"); at != std::string::npos;

@@ -1,6 +1,9 @@
 #include "ricci/train/progress.h"
 
+#include <chrono>
 #include <cmath>
+#include <functional>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -18,6 +21,7 @@ RunProgressState state() {
           .steps = 1000,
           .done = 0.431,
           .rate = 15.2,
+          .left = 37.4,
           .loss = 1.873,
           .losses = {4, 3, 2.5, 2, 1.9}};
 }
@@ -54,21 +58,46 @@ TEST(TrainProgress, LinesFitAnyWidth) {
   EXPECT_EQ(progress_line(state(), 66, false).find('['), std::string::npos);
   EXPECT_EQ(progress_line(state(), 140, false).find('\033'), std::string::npos);
   EXPECT_NE(progress_line(state(), 140, true).find('\033'), std::string::npos);
+  // On most terminals there are 80 columns: both are there, the sparkline as small as it takes.
+  EXPECT_NE(progress_line(state(), 79, false).find('['), std::string::npos);
+  EXPECT_NE(progress_line(state(), 79, false).find("█"), std::string::npos);
+  for (std::size_t width = 1; width < 160; ++width) {
+    EXPECT_EQ(progress_line(state(), width, true).find("m\033[0m"), std::string::npos) << width;
+  }
+}
+
+std::string plain_lines(const std::function<void(RunProgress&)>& run) {
+  std::FILE* file = std::tmpfile();
+  EXPECT_NE(file, nullptr);
+  if (file == nullptr) return {};
+  {
+    RunProgress progress(file, 0);
+    run(progress);
+  }
+  std::rewind(file);
+  std::string text(2000, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file));
+  std::fclose(file);
+  return text;
+}
+
+// A run that ends by the clock has as long left as the clock says, whatever steps there could be.
+TEST(TrainProgress, TimeMayBeWhatIsLeft) {
+  const std::string text = plain_lines([](RunProgress& progress) {
+    progress.update(1, 1'000'000, 0.1, 2.5);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    progress.update(2, 1'000'000, 0.9, 1.5);
+  });
+  EXPECT_NE(text.find("step 2/1000000"), std::string::npos) << text;
+  EXPECT_NE(text.find("0:01 left"), std::string::npos) << text;
 }
 
 TEST(TrainProgress, ElsewhereThanOnATerminalThereArePlainLines) {
-  std::FILE* file = std::tmpfile();
-  ASSERT_NE(file, nullptr);
-  {
-    RunProgress progress(file, 0);
+  const std::string text = plain_lines([](RunProgress& progress) {
     progress.update(1, 3, 1.0 / 3, 2.5);
     progress.say("hello");
     progress.update(3, 3, 1, 1.5);
-  }
-  std::rewind(file);
-  std::string text(1000, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), file));
-  std::fclose(file);
+  });
   EXPECT_EQ(text.find('\r'), std::string::npos);
   EXPECT_EQ(text.find('\033'), std::string::npos);
   EXPECT_NE(text.find("step 1/3"), std::string::npos) << text;

@@ -2,10 +2,13 @@
 #include "ricci/train/training_run.h"
 
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include "ricci/io/file.h"
 #include "ricci/nn.h"
 #include "ricci/support/error.h"
 #include "ricci/train/report.h"
@@ -128,6 +131,114 @@ TEST(TrainRun, GoesOnWithTheBitsOfARunThatWasNotInterrupted) {
     EXPECT_EQ(a.steps[i].step, b.steps[i].step);
     EXPECT_EQ(a.steps[i].loss, b.steps[i].loss) << i;
     EXPECT_GE(b.steps[i].seconds, i > 0 ? b.steps[i - 1].seconds : 0);
+  }
+}
+
+// Who stops a run does not wait for what looks at it.
+TEST(TrainRun, AStopEndsAnEvaluationThatIsUnderWay) {
+  const ScratchFolder folder;
+  const StopSource stop;
+  RunSetup setup{.options = options_in(folder.file("run"), 100)};
+  setup.options.stop = stop.token();
+  bool went_on = false;
+  setup.on_evaluation = [&](std::int64_t) {
+    stop.request_stop();
+    throw_if_stopped();
+    went_on = true;
+  };
+  const Outcome out = run_with(setup);
+  EXPECT_FALSE(went_on);
+  EXPECT_EQ(out.end.why, "stopped");
+  EXPECT_EQ(out.end.step, 4);
+  const RunRecord log = read_run_log(folder.file("run/log.jsonl"));
+  EXPECT_TRUE(log.evaluations.empty());
+  EXPECT_EQ(log.checkpoints, std::vector<std::int64_t>{4});
+  // Stops of others are no end of a run.
+  setup.options = options_in(folder.file("other"), 100);
+  setup.on_evaluation = [](std::int64_t) { throw UserError(ErrorCode::Stopped, "of another"); };
+  EXPECT_THROW((void)run_with(setup), UserError);
+}
+
+// Files of this process have so much room at most, while it lives.
+class FileRoom {
+ public:
+  explicit FileRoom(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit now{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &now);
+  }
+  FileRoom(const FileRoom&) = delete;
+  FileRoom& operator=(const FileRoom&) = delete;
+  ~FileRoom() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
+};
+
+TEST(TrainRun, ALogWithoutRoomCostsNoStep) {
+  const ScratchFolder folder;
+  const std::string run = folder.file("run");
+  std::filesystem::create_directory(run);
+  // A log that is long already, so that it meets the limit and a checkpoint does not.
+  io::write_file(run + "/log.jsonl", std::string(1 << 20, '\n'));
+  RunSetup setup{.options = options_in(run, 1000)};
+  setup.options.checkpoint_every = 0;
+  setup.options.evaluate_every = 0;
+  {
+    const FileRoom room((1 << 20) + 20000);
+    EXPECT_THROW((void)run_with(setup), UserError);
+  }
+  const auto found = CheckpointFolder(run + "/checkpoints").newest();
+  ASSERT_TRUE(found);
+  const std::int64_t logged = read_run_log(run + "/log.jsonl").steps.back().step;
+  EXPECT_GE(found->checkpoint.info.step, logged);
+  EXPECT_GT(logged, 1);
+}
+
+// What is evaluated, what has the best score, and what others load is one model.
+TEST(TrainRun, AveragesAreWhatIsUsed) {
+  for (const bool by_optimizer : {true, false}) {
+    const ScratchFolder folder;
+    nn::seed(9);
+    TrainingOptions training;
+    if (!by_optimizer) training.ema = 0.5;
+    Trainer trainer(RunNet{}, &run_loss,
+                    by_optimizer ? Optimizer(ScheduleFreeAdamW{.learning_rate = 1e-2})
+                                 : Optimizer(AdamW{.learning_rate = 1e-2}),
+                    {.seed = 4, .training = training});
+    Loader<RunBatch> batches(Dataset<RunBatch>(run_data()), {.batch = 8, .drop_last = true});
+    TrainingRun run(trainer, batches, options_in(folder.file("run"), 8));
+    std::optional<RunNet> evaluated;
+    run.evaluate = [&](const RunNet& net) {
+      evaluated = net;
+      return RunEvaluation{.loss = run_loss(net, run_data()).item()};
+    };
+    run.sample = [&](const RunNet& net) {
+      expect_same_bits(net, trainer.averaged());
+      return std::string("sample");
+    };
+    (void)run.go();
+    ASSERT_TRUE(evaluated);
+    expect_same_bits(*evaluated, trainer.averaged());
+    EXPECT_NE(trainer.averaged().out.w.to_vector<double>(),
+              trainer.model().out.w.to_vector<double>());
+    const std::string file = CheckpointFolder(folder.file("run/checkpoints")).entries().back().path;
+    expect_same_bits(load<RunNet>(file), trainer.averaged());
+    // A trainer that goes on from there has both, before its first step and behind it.
+    nn::seed(9);
+    Trainer again(RunNet{}, &run_loss,
+                  by_optimizer ? Optimizer(ScheduleFreeAdamW{.learning_rate = 1e-2})
+                               : Optimizer(AdamW{.learning_rate = 1e-2}),
+                  {.seed = 4, .training = training});
+    (void)restore(file, again);
+    expect_same_bits(again.model(), trainer.model());
+    expect_same_bits(again.averaged(), trainer.averaged());
+    save(folder.file("copy"), again);
+    expect_same_bits(load<RunNet>(folder.file("copy")), trainer.averaged());
   }
 }
 

@@ -2,6 +2,7 @@
 // to mislead the reader get the error they deserve.
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <string>
 
 #include <fmt/format.h>
@@ -83,6 +84,57 @@ TEST(Safetensors, BytesAreThoseOfTheFormatsLibrary) {
   const std::vector<std::byte> original = read_file(path);
   EXPECT_EQ(std::string_view(reinterpret_cast<const char*>(written.data()), written.size()),
             std::string_view(reinterpret_cast<const char*>(original.data()), original.size()));
+}
+
+// Elements of less than a byte lie side by side across rows; none of these can be decoded.
+TEST(Safetensors, TypesOfFewBitsAreListed) {
+  const auto read = [](const std::string& dtype, const std::string& shape, std::size_t bytes) {
+    return fault_of(file_of(object(tensor("w", dtype, shape, fmt::format("[0,{}]", bytes))),
+                            std::string(bytes, 'x')));
+  };
+  for (const auto& [dtype, bits] :
+       std::vector<std::pair<std::string, std::size_t>>{{"F4", 4},
+                                                        {"F6_E2M3", 6},
+                                                        {"F6_E3M2", 6},
+                                                        {"F8_E4M3FNUZ", 8},
+                                                        {"F8_E5M2FNUZ", 8},
+                                                        {"F8_E8M0", 8}}) {
+    EXPECT_EQ(read(dtype, "[2,8]", 2 * bits), "") << dtype;
+    EXPECT_EQ(read(dtype, "[4,3,2]", 3 * bits), "") << dtype;
+    EXPECT_EQ(read(dtype, "[8,0]", 0), "") << dtype;
+    EXPECT_EQ(read(dtype, "[2,8]", 2 * bits + 1), "file.safetensors_size") << dtype;
+    EXPECT_EQ(read(dtype, "[3]", 2), "file.safetensors_size") << dtype;
+    const std::string bytes = file_of(
+        object(tensor("w", dtype, "[8]", fmt::format("[0,{}]", bits))), std::string(bits, 'x'));
+    const io::Safetensors file = io::parse_safetensors(bytes_of(bytes));
+    EXPECT_EQ(testing::fault_of([&] { (void)io::load(file.tensors[0]); }), "file.tensor_type");
+    const std::vector<std::byte> again = io::safetensors_bytes(file);
+    EXPECT_EQ(io::parse_safetensors(again).tensors[0].type.name, dtype);
+  }
+}
+
+// As NumPy's are in NPZ.
+TEST(Safetensors, NumbersWithoutASignAreWidened) {
+  const std::string small("\x01\x00\xff\xff", 4);
+  const std::string bytes = file_of(object(tensor("w", "U16", "[2]", "[0,4]")), small);
+  const Tensor w = io::load(io::parse_safetensors(bytes_of(bytes)).tensors[0]);
+  EXPECT_EQ(w.type(), (Type{DType::U32, {2}}));
+  EXPECT_EQ(w.numbers<std::int64_t>(), (std::vector<std::int64_t>{1, 65535}));
+  const std::string most("\xff\xff\xff\xff\xff\xff\xff\x7f", 8);
+  const std::string large = file_of(object(tensor("w", "U64", "[1]", "[0,8]")), most);
+  const Tensor v = io::load(io::parse_safetensors(bytes_of(large)).tensors[0]);
+  EXPECT_EQ(v.type(), (Type{DType::I64, {1}}));
+  EXPECT_EQ(v.numbers<std::int64_t>()[0], std::numeric_limits<std::int64_t>::max());
+  const std::string over =
+      file_of(object(tensor("w", "U64", "[1]", "[0,8]")), std::string(8, '\xff'));
+  EXPECT_EQ(
+      testing::fault_of([&] { (void)io::load(io::parse_safetensors(bytes_of(over)).tensors[0]); }),
+      "file.tensor_range");
+  EXPECT_EQ(
+      io::load(io::parse_safetensors(bytes_of(file_of(object(tensor("w", "U64", "[0]", "[0,0]")))))
+                   .tensors[0])
+          .numel(),
+      0);
 }
 
 struct Malformed {

@@ -2,6 +2,7 @@
 // as JSON; and a server on a port of its own with slow, leaving and many clients.
 #include <atomic>
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,6 +14,7 @@
 
 #include "ricci/support/error.h"
 
+#include "serve/net/host_name.h"
 #include "serve/net/http_request.h"
 #include "serve/net/http_server.h"
 #include "serve/net/sockets.h"
@@ -191,10 +193,13 @@ TEST(ServeTensors, AreNestedArrays) {
 class ServeServer : public ::testing::Test {
  protected:
   void start(HttpServerOptions options) {
+    options.names.emplace_back("X");
     server_ = std::make_unique<HttpServer>(
         options, HttpHandlers{.request =
                                   [this](ConnectionId c, const HttpRequest& r) {
                                     if (r.path == "/wait") return;
+                                    if (r.path == "/memory") throw std::bad_alloc();
+                                    if (r.path == "/fault") throw InternalError("of ours");
                                     server_->reply(c, 200, "text/plain", r.path + r.body);
                                   },
                               .gone = [this](ConnectionId) { ++gone_; },
@@ -248,6 +253,54 @@ TEST_F(ServeServer, AnswersInOrderWhatComesAtOnce) {
   const auto b = all.find("\r\n\r\n/b");
   EXPECT_LT(a, b);
   EXPECT_LT(b, all.find("\r\n\r\n/chi"));
+}
+
+// What goes wrong with a request is the end of that request.
+TEST_F(ServeServer, FaultsOfHandlersAreAnswers) {
+  start({});
+  const Descriptor c = client();
+  send(c, "GET /memory HTTP/1.1\r\nHost: x\r\n\r\nGET /fault HTTP/1.1\r\nHost: x\r\n\r\n"
+          "GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  const std::string all = all_of(c);
+  const auto memory = all.find("503 Service Unavailable");
+  const auto fault = all.find("500 Internal Server Error");
+  EXPECT_LT(memory, fault);
+  EXPECT_LT(fault, all.find("\r\n\r\n/a"));
+  EXPECT_NE(all.find("of ours"), std::string::npos);
+  EXPECT_NE(all.find("\r\n\r\n/a"), std::string::npos) << all;
+}
+
+TEST_F(ServeServer, AnswersToHeadHaveNoBodies) {
+  start({});
+  const Descriptor c = client();
+  send(c, "HEAD /abc HTTP/1.1\r\nHost: x\r\n\r\nGET /d HTTP/1.1\r\nHost: x\r\nConnection: "
+          "close\r\n\r\n");
+  const std::string all = all_of(c);
+  EXPECT_EQ(all.find("/abc"), std::string::npos) << all;
+  EXPECT_NE(all.find("Content-Length: 4\r\n\r\nHTTP/1.1 200 OK"), std::string::npos) << all;
+  EXPECT_TRUE(all.ends_with("\r\n\r\n/d")) << all;
+}
+
+// A page of a stranger whose name leads here is told that this is no server of its.
+TEST_F(ServeServer, OtherNamesAreRefusedOnTheLoopback) {
+  start({});
+  const auto status = [&](const std::string& host) {
+    const Descriptor c = client();
+    send(c, "GET /a HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n");
+    return all_of(c).substr(9, 3);
+  };
+  for (const char* own : {"localhost", "LocalHost:8080", "a.localhost", "127.0.0.1:1",
+                          "192.168.1.7", "[::1]:80", "[fe80::1]", "x:80", "X", "x.", ""}) {
+    EXPECT_EQ(status(own), "200") << own;
+  }
+  for (const char* other : {"evil.example", "evil.example:8080", "localhost.evil.example",
+                            "127.0.0.1.evil.example", "[::1", "[x]", "xx", "notlocalhost"}) {
+    EXPECT_EQ(status(other), "421") << other;
+  }
+  EXPECT_TRUE(is_loopback("127.8.0.1"));
+  EXPECT_TRUE(is_loopback("::1"));
+  EXPECT_FALSE(is_loopback("0.0.0.0"));
+  EXPECT_FALSE(is_loopback("::"));
 }
 
 TEST_F(ServeServer, ClosesOnThoseWhoAreTooSlow) {

@@ -50,6 +50,21 @@ testing::ToolRun run_redirected(const std::string& prefix, const std::string& ar
       WIFEXITED(status) ? WEXITSTATUS(status) : -1, {}, testing::read_text(scratch.file("err"))};
 }
 
+// What has no end is told by how it begins.
+TEST(ToolFiles, DevicesThatNeverEndAreNotRead) {
+  const ScratchFolder folder;
+  for (const std::string& command :
+       {"convert /dev/zero " + folder.file("x.npz"), std::string("inspect /dev/zero")}) {
+    const auto ran =
+        testing::run_shell(fmt::format("timeout 20 '{}' {}", RICCI_TOOL_PATH, command));
+    EXPECT_EQ(ran.status, 1) << command << ran.err;
+    EXPECT_NE(ran.err.find("error[file.format]: this is no file of weights"), std::string::npos)
+        << ran.err;
+    EXPECT_NE(ran.err.find("/dev/zero"), std::string::npos) << ran.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder.file("x.npz")));
+}
+
 TEST(ToolFiles, OutputThatCannotBeWrittenIsAnError) {
   for (const char* arguments :
        {"--help", "--version", "run --help", "doc", "print -", "check -", "run - --random 1",

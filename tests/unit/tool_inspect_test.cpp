@@ -3,6 +3,7 @@
 
 #include "ricci/io/gguf.h"
 #include "ricci/io/npy.h"
+#include "ricci/io/safetensors.h"
 #include "ricci/support/file.h"
 
 #include "support/compare.h"
@@ -105,6 +106,43 @@ TEST(ToolInspect, ConvertsToBlocks) {
   EXPECT_NE(unknown.err.find("there are no elements \"q9\""), std::string::npos) << unknown.err;
   const auto ending = run_tool("convert " + from + " " + scratch.file("o.bin"));
   EXPECT_NE(ending.err.find(".npz, .safetensors or .gguf"), std::string::npos) << ending.err;
+}
+
+// What a file says of its tensors stays with them where the format has a place for it, and where it
+// has none that is said.
+TEST(ToolInspect, ConvertsWhatComesWithTensors) {
+  const testing::ScratchFolder scratch;
+  const Tensor w = testing::random_tensor(1, Type{DType::BF16, {2, 64}});
+  const io::StoredTensor stored{"w", io::StoredType::of(w.dtype()), {2, 64}, w.bytes()};
+  const std::string from = scratch.file("a.safetensors");
+  io::write_safetensors(from, {.metadata = {{"format", "pt"}, {"by", "us"}}, .tensors = {stored}});
+  const auto again = run_tool("convert " + from + " " + scratch.file("b.safetensors"));
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ(again.err, "");
+  EXPECT_EQ(read_file(scratch.file("b.safetensors")), read_file(from));
+  const auto npz = run_tool("convert " + from + " " + scratch.file("c.npz"));
+  EXPECT_EQ(npz.status, 0);
+  EXPECT_NE(npz.err.find("note: 2 keys of metadata are left out"), std::string::npos) << npz.err;
+  EXPECT_NE(npz.err.find("NPZ has no bf16: 1 tensor is written as f32"), std::string::npos);
+  EXPECT_NE(run_tool("convert " + from + " " + scratch.file("d.gguf")).err.find("left out"),
+            std::string::npos);
+  EXPECT_EQ(run_tool("convert " + scratch.file("c.npz") + " " + scratch.file("e.gguf")).err, "");
+
+  const std::string gguf = scratch.file("f.gguf");
+  io::write_gguf(gguf, {.alignment = 64,
+                        .metadata = {{"general.name", std::string("tiny")},
+                                     {"general.file_type", std::uint32_t{32}}},
+                        .tensors = {stored}});
+  ASSERT_EQ(run_tool("convert " + gguf + " " + scratch.file("g.gguf")).status, 0);
+  EXPECT_EQ(read_file(scratch.file("g.gguf")), read_file(gguf));
+  for (const char* elements : {"q8_0", "f16"}) {
+    const std::string to = scratch.file(elements) + ".gguf";
+    ASSERT_EQ(run_tool("convert " + gguf + " " + to + " --elements " + elements).status, 0);
+    const io::Gguf made = io::read_gguf(to);
+    EXPECT_EQ(made.alignment, 64U);
+    EXPECT_NE(made.find("general.name"), nullptr);
+    EXPECT_EQ(made.find("general.file_type"), nullptr) << "it is of other elements now";
+  }
 }
 
 TEST(ToolInspect, SaysWhatIsWrong) {

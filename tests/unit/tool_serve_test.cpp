@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ricci/io/gguf.h"
+
 #include "support/tool.h"
 #include "test_paths.h"
 
@@ -29,7 +31,8 @@ TEST(ToolServe, CallsAProgram) {
 }
 
 TEST(ToolServe, CompletesTextsWithWhatWasTrained) {
-  const ToolRun run = run_shell("python3 " + Root + "/tests/load/serve_run.py " + RICCI_TOOL_PATH);
+  const ToolRun run = run_shell("python3 " + Root + "/tests/load/serve_run.py " + RICCI_TOOL_PATH +
+                                " " + Root + "/tests/data/models/gpt2");
   EXPECT_EQ(run.status, 0) << run.out << run.err;
 }
 
@@ -37,6 +40,12 @@ TEST(ToolServe, SaysWhatIsWrong) {
   EXPECT_NE(run_tool("serve /no/such/folder.safetensors").err.find("error[file"),
             std::string::npos);
   EXPECT_EQ(run_tool("serve").status, 2);
+  const std::string gguf = scratch("model.gguf");
+  io::write_gguf(gguf, {});
+  const ToolRun packed = run_tool("serve " + gguf);
+  EXPECT_EQ(packed.status, 1);
+  EXPECT_NE(packed.err.find("is a file of weights (GGUF), and no program"), std::string::npos)
+      << packed.err;
   const std::string model = Root + "/tests/data/models/gpt2";
   EXPECT_NE(run_tool("serve " + model + " --host nowhere").err.find("\"nowhere\" is no address"),
             std::string::npos);

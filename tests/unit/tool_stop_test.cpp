@@ -155,7 +155,7 @@ struct Interrupted {
   int status = 0;
   std::string err;
 };
-Interrupted interrupted(std::vector<std::string> words) {
+Interrupted interrupted(std::vector<std::string> words, int number) {
   const std::string log = scratch("interrupted.txt");
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -169,10 +169,10 @@ Interrupted interrupted(std::vector<std::string> words) {
   // Tests in the background ignore interrupts; the tool is to see them.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  sigset_t interrupts;
-  sigemptyset(&interrupts);
-  sigaddset(&interrupts, SIGINT);
-  posix_spawnattr_setsigdefault(&attributes, &interrupts);
+  sigset_t seen;
+  sigemptyset(&seen);
+  sigaddset(&seen, number);
+  posix_spawnattr_setsigdefault(&attributes, &seen);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   pid_t child = 0;
   EXPECT_EQ(posix_spawn(&child, program.c_str(), &actions, &attributes, arguments.data(), environ),
@@ -180,14 +180,14 @@ Interrupted interrupted(std::vector<std::string> words) {
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   int status = 0;
-  while (!handles(child, SIGINT)) {
+  while (!handles(child, number)) {
     if (::waitpid(child, &status, WNOHANG) != 0) {
       ADD_FAILURE() << "it ended by itself";
       return {status, read_text(log)};
     }
     std::this_thread::yield();
   }
-  EXPECT_EQ(::kill(child, SIGINT), 0);
+  EXPECT_EQ(::kill(child, number), 0);
   EXPECT_EQ(::waitpid(child, &status, 0), child);
   return {status, read_text(log)};
 }
@@ -202,10 +202,13 @@ TEST(ToolStop, InterruptsEndCommandsCleanly) {
        {Words{"run", "--random", "1", scratch("endless.ric")}, Words{"run", pipe},
         Words{"inspect", pipe}, Words{"convert", pipe, scratch("out.npz")},
         Words{"train", "mlp", "--config", pipe}}) {
-    const Interrupted ran = interrupted(words);
+    const Interrupted ran = interrupted(words, SIGINT);
     ASSERT_TRUE(WIFEXITED(ran.status)) << words[0] << " by signal " << WTERMSIG(ran.status);
     EXPECT_EQ(WEXITSTATUS(ran.status), 130) << words[0];
     EXPECT_EQ(ran.err, "error[stopped]: interrupted\n") << words[0];
+    const Interrupted ended = interrupted(words, SIGTERM);
+    ASSERT_TRUE(WIFEXITED(ended.status)) << words[0] << " by signal " << WTERMSIG(ended.status);
+    EXPECT_EQ(WEXITSTATUS(ended.status), 143) << words[0];
   }
 }
 

@@ -1,14 +1,9 @@
 // ricci train, eval, sample and report, as people run them.
-#include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <spawn.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ricci/array.h"
@@ -82,129 +77,6 @@ TEST(ToolTrain, ResumedRunsTakeTheSameSteps) {
   const auto digest = [](const std::string& run) { return run_tool("eval " + run).out; };
   EXPECT_EQ(digest(whole).substr(digest(whole).find("loss")),
             digest(parts).substr(digest(parts).find("loss")));
-}
-
-// The tool as a child that sees interrupts, with its output in a file.
-class ToolChild {
- public:
-  ToolChild(std::vector<std::string> words, const std::string& out) {
-    words.insert(words.begin(), RICCI_TOOL_PATH);
-    std::vector<char*> arguments;
-    for (std::string& w : words) arguments.push_back(w.data());
-    arguments.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(),
-                                     O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    // Tests in the background ignore interrupts.
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    sigset_t interrupts;
-    sigemptyset(&interrupts);
-    sigaddset(&interrupts, SIGINT);
-    posix_spawnattr_setsigdefault(&attributes, &interrupts);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-    started_ =
-        posix_spawn(&id_, arguments[0], &actions, &attributes, arguments.data(), environ) == 0;
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-  }
-  ToolChild(const ToolChild&) = delete;
-  ToolChild& operator=(const ToolChild&) = delete;
-  ~ToolChild() {
-    if (!running()) return;
-    ::kill(id_, SIGKILL);
-    (void)status();
-  }
-
-  [[nodiscard]] bool running() {
-    if (started_ && !ended_) ended_ = ::waitpid(id_, &status_, WNOHANG) == id_;
-    return started_ && !ended_;
-  }
-  void signal(int number) const { ::kill(id_, number); }
-  [[nodiscard]] int status() {
-    if (started_ && !ended_) ended_ = ::waitpid(id_, &status_, 0) == id_;
-    return WIFEXITED(status_) ? WEXITSTATUS(status_) : -1;
-  }
-
- private:
-  pid_t id_ = 0;
-  int status_ = 0;
-  bool started_ = false;
-  bool ended_ = false;
-};
-
-std::vector<std::string> endless_run(const std::string& run) {
-  return {"train",
-          "gpt",
-          "--steps",
-          "16000000",
-          "--batch",
-          "4",
-          "--width",
-          "8",
-          "--heads",
-          "2",
-          "--layers",
-          "1",
-          "--context",
-          "8",
-          "--evaluate-every",
-          "0",
-          "--sample-every",
-          "0",
-          "--checkpoint-every",
-          "2",
-          "--out",
-          run};
-}
-
-bool has_steps(const std::string& run, std::size_t steps) {
-  const std::string log = run + "/log.jsonl";
-  if (!std::filesystem::exists(log) || std::filesystem::file_size(log) == 0) return false;
-  return read_run_log(log).steps.size() >= steps;
-}
-
-TEST(ToolTrain, AnInterruptFinishesTheStep) {
-  const ScratchFolder folder;
-  const std::string run = folder.file("run");
-  ToolChild child(endless_run(run), folder.file("out.txt"));
-  while (child.running() && !has_steps(run, 3)) std::this_thread::yield();
-  ASSERT_TRUE(child.running()) << read_text(folder.file("out.txt"));
-  child.signal(SIGINT);
-  EXPECT_EQ(child.status(), 130);
-  const std::string out = read_text(folder.file("out.txt"));
-  EXPECT_TRUE(has(out, "ricci train --resume " + run)) << out;
-  EXPECT_TRUE(has(read_text(run + "/report.html"), "</svg>"));
-  const RunRecord log = read_run_log(run + "/log.jsonl");
-  ASSERT_TRUE(log.end);
-  EXPECT_EQ(log.end->why, "stopped");
-  ASSERT_FALSE(log.checkpoints.empty());
-  EXPECT_EQ(log.checkpoints.back(), log.steps.back().step);
-  const std::int64_t more = log.end->step + 2;
-  const ToolRun on = run_tool("train --resume " + run + " --steps " + std::to_string(more));
-  EXPECT_EQ(on.status, 0) << on.err;
-  EXPECT_EQ(read_run_log(run + "/log.jsonl").steps.back().step, more);
-}
-
-TEST(ToolTrain, ARunThatWasKilledGoesOn) {
-  const ScratchFolder folder;
-  const std::string run = folder.file("run");
-  {
-    ToolChild child(endless_run(run), folder.file("out.txt"));
-    while (child.running() && !has_steps(run, 5)) std::this_thread::yield();
-    ASSERT_TRUE(child.running()) << read_text(folder.file("out.txt"));
-    child.signal(SIGKILL);
-    (void)child.status();
-  }
-  const std::int64_t more = read_run_log(run + "/log.jsonl").steps.back().step + 2;
-  const ToolRun on = run_tool("train --resume " + run + " --steps " + std::to_string(more));
-  EXPECT_EQ(on.status, 0) << on.err;
-  const RunRecord log = read_run_log(run + "/log.jsonl");
-  ASSERT_EQ(static_cast<std::int64_t>(log.steps.size()), more);
-  for (std::int64_t i = 0; i < more; ++i) {
-    EXPECT_EQ(log.steps[static_cast<std::size_t>(i)].step, i + 1);
-  }
 }
 
 TEST(ToolTrain, ConfigurationsAreChecked) {
@@ -374,6 +246,40 @@ TEST(ToolTrain, WhatARunWasMadeWithStays) {
   const ToolRun on = run_tool("train --resume " + run + " --steps 8 --learning-rate 1e-4");
   EXPECT_EQ(on.status, 0) << on.err;
   EXPECT_TRUE(has(read_text(run + "/run.toml"), "steps = 8\n"));
+}
+
+TEST(ToolTrain, HowWeightsMoveIsASetting) {
+  const ScratchFolder folder;
+  const std::string run = folder.file("run");
+  const auto train = [&](const std::string& flags) {
+    std::filesystem::remove_all(run);
+    const ToolRun ran = run_tool("train mlp --width 8 --layers 1 --examples 60 --size 8 --steps 6 "
+                                 "--batch 4 --checkpoint-every 3 --evaluate-every 3 " +
+                                 flags + " --out " + run);
+    EXPECT_EQ(ran.status, 0) << flags << ran.err;
+    std::vector<double> losses;
+    for (const RunStep& s : read_run_log(run + "/log.jsonl").steps) losses.push_back(s.loss);
+    losses.push_back(read_run_log(run + "/log.jsonl").evaluations.back().loss);
+    return losses;
+  };
+  const std::vector<double> usual = train("");
+  EXPECT_EQ(train(""), usual);
+  for (const char* flags :
+       {"--weight-decay 10", "--clip-value 1e-4", "--accumulate 2", "--ema 0.9", "--precision bf16",
+        "--precision f16 --loss-scaling 1024", "--precision fp8"}) {
+    const std::vector<double> other = train(flags);
+    EXPECT_NE(other, usual) << flags;
+    EXPECT_NEAR(other[0], usual[0], 0.05) << flags;
+    const ToolRun on = run_tool("train --resume " + run + " --steps 8");
+    EXPECT_EQ(on.status, 0) << flags << on.err;
+    EXPECT_EQ(run_tool("eval " + run).status, 0) << flags;
+  }
+  // Steps that f16 cannot hold are left out, and the run goes on.
+  (void)train("--precision f16 --loss-scaling 1e9");
+  const ToolRun odd = run_tool("train mlp --precision bf15 --out " + folder.file("x"));
+  EXPECT_TRUE(has(odd.err, "did you mean 'bf16'?")) << odd.err;
+  const ToolRun kept = run_tool("train --resume " + run + " --steps 9 --loss-scaling 0");
+  EXPECT_TRUE(has(kept.err, "cannot become")) << kept.err;
 }
 
 TEST(ToolTrain, DivergedRunsSayWhere) {

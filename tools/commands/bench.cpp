@@ -154,10 +154,7 @@ void add_bench(CLI::App& app, Action& action) {
       ->type_name("N")
       ->check(check_whole<std::size_t>)
       ->check(CLI::Range(std::size_t{1}, std::size_t{1000000}));
-  command->add_option("--threads", options->threads, "threads at most (default: one per core)")
-      ->type_name("N")
-      ->check(check_whole<int>)
-      ->check(CLI::Range(0, 4096));
+  declare_threads(*command, options->threads);
   command->add_flag("--no-fuse", options->no_fuse, "a kernel for every op");
   declare_memory_budget(*command, options->memory_budget);
   CLI::Option* json = command->add_flag("--json", options->json, "all times, as JSON");

@@ -1,11 +1,12 @@
 // ricci convert: a file of weights in another format, and in other elements.
+#include <cstdio>
 #include <deque>
 #include <memory>
 
 #include <fmt/format.h>
 
 #include "ricci/io/gguf.h"
-#include "ricci/io/weights.h"
+#include "ricci/io/weight_file.h"
 #include "ricci/quant/format.h"
 #include "ricci/support/text.h"
 
@@ -37,7 +38,7 @@ Tensor as_dtype(const Tensor& t, DType dtype) {
 }
 
 // Matrices become blocks; the rest, and rows that are no whole number of blocks, f32.
-void write_blocks(const std::string& path, const io::NamedTensors& weights, quant::Format format) {
+void write_blocks(const std::string& path, const io::WeightFile& weights, quant::Format format) {
   if (io::weight_format(path) != io::WeightFormat::Gguf) {
     throw UserError(ErrorCode::Refused,
                     fmt::format("only GGUF files have elements of {}", quant::name(format)),
@@ -46,7 +47,11 @@ void write_blocks(const std::string& path, const io::NamedTensors& weights, quan
   std::deque<std::vector<std::byte>> blocks;
   std::deque<Tensor> plain;
   io::Gguf out;
-  for (const auto& [name, value] : weights) {
+  if (const auto* had = std::get_if<io::WeightMetadata::Values>(&weights.metadata.content)) {
+    out.metadata = had->keys;
+    out.alignment = had->alignment;
+  }
+  for (const auto& [name, value] : weights.tensors) {
     const Tensor& t = plain.emplace_back(as_dtype(value, DType::F32).contiguous());
     const StaticDims dims = t.type().static_dims();
     const bool packs = changes(t) && dims.size() >= 2 && t.numel() > 0 &&
@@ -63,16 +68,35 @@ void write_blocks(const std::string& path, const io::NamedTensors& weights, quan
   io::write_gguf(path, out);
 }
 
-void convert(const Options& options) {
-  io::NamedTensors weights = io::read_weights(options.from);
-  if (options.elements.empty()) return io::write_weights(options.to, weights);
-  if (const auto format = quant::format_from_name(options.elements)) {
-    return write_blocks(options.to, weights, *format);
+// What is no longer true of the result: sums and places of a checkpoint, and which block format a
+// file is in.
+void drop_what_changes(io::WeightFile& weights, bool other_elements) {
+  if (auto* texts = std::get_if<io::WeightMetadata::Texts>(&weights.metadata.content)) {
+    std::erase_if(*texts, [](const auto& t) { return t.first.starts_with("ricci."); });
   }
-  const auto dtype = dtype_from_name(options.elements);
-  if (!dtype || !is_float(*dtype)) no_such_elements(options.elements);
-  for (auto& [name, value] : weights) value = as_dtype(value, *dtype);
-  io::write_weights(options.to, weights);
+  auto* values = std::get_if<io::WeightMetadata::Values>(&weights.metadata.content);
+  if (values == nullptr || !(other_elements || weights.has_blocks)) return;
+  std::erase_if(values->keys, [](const auto& k) {
+    return k.first == "general.file_type" || k.first == "general.quantization_version";
+  });
+}
+
+void convert(const Options& options) {
+  io::WeightFile weights = io::read_weight_file(options.from);
+  drop_what_changes(weights, !options.elements.empty());
+  const auto format = quant::format_from_name(options.elements);
+  if (!options.elements.empty() && !format) {
+    const auto dtype = dtype_from_name(options.elements);
+    if (!dtype || !is_float(*dtype)) no_such_elements(options.elements);
+    for (auto& [name, value] : weights.tensors) value = as_dtype(value, *dtype);
+  }
+  const std::vector<std::string> losses = io::losses_of(weights, io::weight_format(options.to));
+  if (format) {
+    write_blocks(options.to, weights, *format);
+  } else {
+    io::write_weight_file(options.to, weights);
+  }
+  for (const std::string& loss : losses) fmt::print(stderr, "note: {}\n", loss);
 }
 
 }  // namespace

@@ -26,6 +26,13 @@ void declare_device(CLI::App& command, std::string& device) {
       ->check(is_known);
 }
 
+void declare_threads(CLI::App& command, int& threads) {
+  command.add_option("--threads", threads, "threads at most (default: one per core)")
+      ->type_name("N")
+      ->check(check_whole<int>)
+      ->check(CLI::Range(0, 4096));
+}
+
 void declare_tf32(CLI::App& command, bool& tf32) {
   command.add_flag("--tf32", tf32,
                    "matrix products of f32 may round their operands to 11 bits, where the device "

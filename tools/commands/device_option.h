@@ -10,6 +10,8 @@ namespace ricci::tool {
 
 /// Declares --device: one of this build's, or `reference`.
 void declare_device(CLI::App& command, std::string& device);
+/// Declares --threads: how many it uses at most.
+void declare_threads(CLI::App& command, int& threads);
 /// UserError when this build has no such device.
 void require_device(const std::string& device);
 /// The same; also when it is the reference, which compiles nothing.

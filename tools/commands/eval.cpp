@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "commands/commands.h"
+#include "commands/device_option.h"
 #include "train/tasks.h"
 
 namespace ricci::tool {
@@ -14,12 +15,15 @@ struct EvalCommand {
   std::string folder;
   std::string data;
   std::string checkpoint = "best";
+  std::string device = "cpu";
+  int threads = 0;
 };
 
 void evaluate_run(const EvalCommand& command) {
+  require_compiler(command.device);
+  use_device(Device::named(command.device, command.threads));
   const RunFolder folder{command.folder};
   RunSettings s = folder.settings();
-  const std::string file = folder.checkpoint(command.checkpoint);
   const bool other = !command.data.empty();
   if (other) s.data = command.data;
   with_task(s, folder, other, [&](const auto& task) {
@@ -27,10 +31,11 @@ void evaluate_run(const EvalCommand& command) {
       throw UserError(ErrorCode::Refused, "the run has kept no data back",
                       "name other data with --data");
     }
-    const auto model = load(file, task.model);
+    const auto [model, file] = folder.load_model(command.checkpoint, task.model);
     const auto measure = evaluation_of(task, s, std::numeric_limits<std::int64_t>::max());
     const RunEvaluation found = measure(model);
-    fmt::print("{}\n{} examples of {}\nloss {:.6f}\n", file, task.data.test.size(),
+    fmt::print("{}\n{} {} of {}\nloss {:.6f}\n", file, found.examples,
+               task.is_text ? fmt::format("pieces of {} tokens", s.context) : "examples",
                other ? s.data : "what was kept back", found.loss);
     for (const auto& [name, value] : found.metrics) fmt::print("{} {:.6f}\n", name, value);
   });
@@ -47,6 +52,8 @@ void add_eval(CLI::App& app, Action& action) {
                    "other data, all of it (default: what the run has kept back)")
       ->type_name("FILE");
   command->add_option("--checkpoint", options->checkpoint, "best, last or a file (default best)");
+  declare_device(*command, options->device);
+  declare_threads(*command, options->threads);
   command->callback([options, &action] { action = [options] { evaluate_run(*options); }; });
 }
 

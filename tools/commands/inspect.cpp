@@ -163,7 +163,9 @@ class Inspected {
 
  public:
   Inspected(const std::string& path, std::int64_t max_bytes)
-      : file_(path, max_bytes), path_(path) {}
+      : file_(path, max_bytes, io::FileBytes::Mapped,
+              [](auto front) { (void)io::weight_format_of(front); }),
+        path_(path) {}
 
   [[nodiscard]] std::string list() const {
     return with_format([&](const auto& parsed) { return listing(parsed); },

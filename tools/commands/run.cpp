@@ -107,10 +107,7 @@ void run(const RunCommand& options) {
 }
 
 void declare_program_options(CLI::App& command, RunCommand& options) {
-  command.add_option("--threads", options.threads, "threads at most (default: one per core)")
-      ->type_name("N")
-      ->check(check_whole<int>)
-      ->check(CLI::Range(0, 4096));
+  declare_threads(command, options.threads);
   command
       .add_option("--memory-limit", options.memory_limit,
                   "bytes that temporaries and results may take (default: the machine's memory)")

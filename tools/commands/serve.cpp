@@ -101,7 +101,14 @@ Generator generator_of(const Model& model, const ServeCommand& options) {
 
 // Texts where there is a tokenizer; without one requests are tokens.
 serve::TextCodec codec_of(const Tokenizer& tokenizer) {
-  return {.encode = [tokenizer](std::string_view text) { return tokenizer.encode(text); },
+  return {.encode =
+              [tokenizer](std::string_view text) {
+                const std::span<const std::int32_t> before = tokenizer.before();
+                std::vector<std::int32_t> out(before.begin(), before.end());
+                const std::vector<std::int32_t> tokens = tokenizer.encode(text);
+                out.insert(out.end(), tokens.begin(), tokens.end());
+                return out;
+              },
           .bytes = [tokenizer](std::int32_t token) { return tokenizer.bytes(token); }};
 }
 
@@ -130,16 +137,15 @@ void serve_completions(const ServeCommand& options, const std::string& name, con
   });
 }
 
-// What is trained, as what goes on token by token.
-const nn::Gpt& served(const nn::Gpt& model) { return model; }
-nn::MambaModel served(const nn::MambaLm& trained) {
-  nn::MambaModel out;
-  out.tokens = trained.tokens;
-  for (const nn::MambaLmLayer& layer : trained.layers) {
-    out.layers.push_back({layer.norm, layer.mixer});
+// Who cuts a mapped file short would end the server.
+template <class Model>
+Model in_memory(const Model& model) {
+  std::vector<Array> copies;
+  for (const Array& leaf : leaves(model)) {
+    const Tensor t = leaf.tensor().contiguous();
+    copies.emplace_back(t.numel() == 0 ? t : Tensor::from_bytes(t.type(), t.bytes()));
   }
-  out.norm = trained.norm;
-  return out;
+  return with_leaves(model, copies);
 }
 
 void serve_run(const ServeCommand& options) {
@@ -151,16 +157,16 @@ void serve_run(const ServeCommand& options) {
         fmt::format("'{}' is a run of {}, which completes no text", folder.path, s.kind),
         fmt::format("ricci eval {} says how good it is", folder.path));
   }
-  with_language_model(s, folder, folder.checkpoint(options.checkpoint),
+  with_language_model(s, folder, options.checkpoint,
                       [&](const auto& model, const Tokenizer& tokenizer) {
-                        serve_completions(options, folder.name(), served(model),
+                        serve_completions(options, folder.name(), in_memory(stepping(model)),
                                           codec_of(tokenizer), {});
                       });
 }
 
 void serve_model(const ServeCommand& options) {
   const std::string& path = options.source.file;
-  const nn::Pretrained loaded = nn::load_pretrained(path);
+  const nn::Pretrained loaded = nn::load_pretrained(path, {.files = io::FileBytes::Read});
   const fs::path folder = is_folder(path) ? fs::path(path) : fs::path(path).parent_path();
   std::error_code none;  // a folder without a name of its own has none
   const std::string name = fs::weakly_canonical(folder, none).filename().string();
@@ -189,6 +195,12 @@ void serve_program(const ServeCommand& options) {
 void declare_limits(CLI::App& command, ServeCommand& o) {
   command.add_option("--host", o.http.host, "address to listen at (default 127.0.0.1)")
       ->type_name("ADDRESS");
+  command
+      .add_option("--name", o.http.names,
+                  "a name that requests may call it by, beside addresses and localhost, when it "
+                  "listens on the loopback (repeatable)")
+      ->type_name("HOST")
+      ->allow_extra_args(false);
   command.add_option("--port", o.http.port, "port (default 8080; 0: any that is free)")
       ->type_name("N")
       ->check(check_whole<std::uint16_t>);
@@ -218,10 +230,7 @@ void add_serve(CLI::App& app, Action& action) {
   options->feeds.declare(*command);
   declare_limits(*command, *options);
   declare_device(*command, options->device);
-  command->add_option("--threads", options->threads, "threads at most (default: one per core)")
-      ->type_name("N")
-      ->check(check_whole<int>)
-      ->check(CLI::Range(0, 4096));
+  declare_threads(*command, options->threads);
   command->add_option("--batch", options->batch, "sequences at a time (default 8)")
       ->type_name("N")
       ->check(check_whole<std::size_t>)

@@ -32,17 +32,16 @@ struct TrainCommand {
   std::map<const Setting*, std::string> given;
 };
 
-// A short run has a short warm-up.
-std::int64_t warm_up_of(const RunSettings& s) { return std::min(s.warm_up, s.steps / 5); }
-
-Schedule schedule_of(const RunSettings& s) {
+// The rate over so many counts: of steps, or of times that weights move.
+Schedule schedule_of(const RunSettings& s, std::int64_t each = 1) {
   const double peak = s.learning_rate;
-  const std::int64_t rising = warm_up_of(s);
+  const std::int64_t steps = std::max<std::int64_t>(s.steps / each, 1);
+  const std::int64_t rising = std::min(s.warm_up / each, steps / 5);  // a short run has a short one
   if (s.schedule == "cosine") {
-    return cosine(peak, {.warm_up = rising, .steps = s.steps, .end = peak / 10});
+    return cosine(peak, {.warm_up = rising, .steps = steps, .end = peak / 10});
   }
-  if (s.schedule == "one_cycle") return one_cycle(peak, {.steps = s.steps});
-  const std::int64_t rest = s.steps - rising;
+  if (s.schedule == "one_cycle") return one_cycle(peak, {.steps = steps});
+  const std::int64_t rest = steps - rising;
   const Schedule after =
       s.schedule == "linear" ? linear(peak, peak / 10, {.steps = rest}) : constant(peak);
   return rising > 0 ? joined({warm_up(peak, rising), after}, {rising}) : after;
@@ -50,15 +49,35 @@ Schedule schedule_of(const RunSettings& s) {
 
 Optimizer optimizer_of_run(const RunSettings& s) {
   Optimizer optimizer = optimizer_named(s.optimizer);
-  std::visit([&](auto& o) { o.learning_rate = schedule_of(s); }, optimizer);
+  std::visit(
+      [&](auto& o) {
+        o.learning_rate = schedule_of(s, s.accumulate);
+        if (s.weight_decay < 0) return;
+        if constexpr (requires { o.weight_decay; }) {
+          o.weight_decay = s.weight_decay;
+        } else {
+          throw UserError(ErrorCode::Attr, fmt::format("{} has no weight decay", s.optimizer),
+                          "leave out --weight-decay, or take adamw");
+        }
+      },
+      optimizer);
   return optimizer;
+}
+
+TrainingOptions training_of(const RunSettings& s) {
+  TrainingOptions out{.accumulate = s.accumulate, .precision = precision_of(s.precision)};
+  if (s.clip_norm > 0) out.clip_norm = s.clip_norm;
+  if (s.clip_value > 0) out.clip_value = s.clip_value;
+  if (s.ema > 0) out.ema = s.ema;
+  if (s.loss_scaling > 0) out.loss_scaling = LossScaling{.initial = s.loss_scaling};
+  return out;
 }
 
 // Flags over the file, and either over what the run had.
 RunSettings settings_of(const TrainCommand& command) {
   RunSettings s;
   if (!command.resume.empty()) s = RunFolder{command.resume}.settings();
-  const RunSettings before = s;
+  RunSettings before = s;
   if (!command.kind.empty()) {
     if (!s.kind.empty() && s.kind != command.kind) {
       throw UserError(ErrorCode::Attr, fmt::format("'{}' is a run of {}, not of {}", command.resume,
@@ -81,6 +100,8 @@ RunSettings settings_of(const TrainCommand& command) {
     if (!fault.empty()) throw UserError(ErrorCode::Attr, fault);
   }
   settle(s);
+  make_paths_absolute(before);
+  make_paths_absolute(s);
   if (!command.resume.empty()) require_same_run(before, s);
   return s;
 }
@@ -108,7 +129,7 @@ TrainingRunOptions run_options(const RunSettings& s, const RunFolder& folder,
           .checkpoint_every = s.checkpoint_every,
           .checkpoints = {.keep = s.keep},
           .rate = schedule_of(s),
-          .stop = interrupt_token(),
+          .stop = signal_token(),
           .progress = &progress};
 }
 
@@ -168,9 +189,8 @@ void train_task(const TaskOf& task, const RunSettings& s, const RunFolder& folde
   using Model = typename TaskOf::ModelType;
   using Batch = typename TaskOf::BatchType;
   const auto seed = static_cast<std::uint64_t>(s.seed);
-  TrainerOptions options{.seed = seed};
-  if (s.clip_norm > 0) options.training.clip_norm = s.clip_norm;
-  Trainer trainer(task.model, &task_loss<Model, Batch>, optimizer_of_run(s), options);
+  Trainer trainer(task.model, &task_loss<Model, Batch>, optimizer_of_run(s),
+                  {.seed = seed, .training = training_of(s)});
   Loader<Batch> batches(task.data.train, {.batch = s.batch, .shuffle = seed, .drop_last = true});
   if (task.is_text) task.tokenizer.save(folder.file("tokenizer.json"));
   write_graph(task.model, task.data.train.take(s.batch).all(), folder);
@@ -208,9 +228,8 @@ void require_a_batch(std::int64_t examples, std::int64_t batch) {
 // had.
 class WrittenSettings {
  public:
-  WrittenSettings(const RunFolder& folder, const RunSettings& s, bool goes_on)
-      : path_(folder.file("run.toml")) {
-    if (goes_on) before_ = read_file(path_);
+  WrittenSettings(const RunFolder& folder, const RunSettings& s) : path_(folder.file("run.toml")) {
+    if (is_there(path_)) before_ = read_file(path_);
     write_file(path_, to_toml(s));
   }
   void take_back() const noexcept {
@@ -233,13 +252,14 @@ void run_train(const TrainCommand& command) {
   use_device(device);
   const bool goes_on = !command.resume.empty();
   // Nothing is made before the data is there.
-  const RunFolder planned{goes_on               ? command.resume
-                          : command.out.empty() ? free_run_path(s.kind)
-                                                : command.out};
-  with_task(s, planned, false, [&](const auto& task) {
+  const std::optional<RunFolder> before =
+      goes_on ? std::optional(RunFolder{command.resume}) : std::nullopt;
+  with_task(s, before, false, [&](const auto& task) {
     require_a_batch(task.data.train.size(), s.batch);
-    const RunFolder folder = goes_on ? planned : new_run_folder(planned.path);
-    const WrittenSettings written(folder, s, goes_on);
+    const WrittenRun run =
+        goes_on ? WrittenRun::resumed(command.resume) : WrittenRun::made(command.out, s.kind);
+    const RunFolder& folder = run.folder();
+    const WrittenSettings written(folder, s);
     RunProgress progress;
     fmt::print("{}{}", nn::summary(task.model),
                fmt::format("{} in {}\n", goes_on ? "goes on" : "trains", folder.path));
@@ -248,7 +268,10 @@ void run_train(const TrainCommand& command) {
       train_task(task, s, folder, fmt::format("{}, {} threads", device.name(), device.threads()),
                  progress);
     } catch (const std::exception&) {
-      if (!progress.began()) written.take_back();
+      if (!progress.began()) {
+        written.take_back();
+        run.take_back();
+      }
       throw;
     }
   });
@@ -269,8 +292,7 @@ void add_train(CLI::App& app, Action& action) {
       ->type_name("DIR")
       ->excludes(out);
   declare_device(*command, options->device);
-  command->add_option("--threads", options->threads, "threads it uses (default: one per core)")
-      ->check(CLI::NonNegativeNumber);
+  declare_threads(*command, options->threads);
   for (const Setting& setting : all_settings()) {
     const RunSettings usual;
     const std::string value = plain_value(usual, setting);

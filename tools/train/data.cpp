@@ -24,7 +24,7 @@ std::string file_text(const std::string& path) {
 }
 
 Tokenizer tokenizer_for(const RunSettings& s, const std::string& own, const std::string& text) {
-  if (is_there(own)) return Tokenizer::load(own);
+  if (!own.empty() && is_there(own)) return Tokenizer::load(own);
   if (!s.tokenizer.empty()) return Tokenizer::load(s.tokenizer);
   if (s.vocabulary == 256) return {};
   return Tokenizer::train(text, {.vocabulary = s.vocabulary});

@@ -18,8 +18,9 @@ struct RunData {
   Dataset<Batch> test;  ///< may be empty
 };
 
-/// `tokenizer_file` is where a run keeps its own: it is read where it is there. All of the data is
-/// for testing where `only_test` is set. UserError for data that is missing, or has another shape.
+/// `tokenizer_file` is where a run keeps its own, if it has one: it is read where it is there. All
+/// of the data is for testing where `only_test` is set. UserError for data that is missing, or has
+/// another shape.
 struct TextData : RunData<TokenBatch> {
   Tokenizer tokenizer;
 };

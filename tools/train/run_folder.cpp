@@ -1,5 +1,7 @@
 #include "train/run_folder.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -29,42 +31,102 @@ RunSettings RunFolder::settings() const {
   return out;
 }
 
-std::string RunFolder::checkpoint(const std::string& which) const {
+std::vector<std::string> RunFolder::checkpoints(const std::string& which) const {
   if (which != "best" && which != "last") {
-    if (is_there(which)) return which;
+    if (is_there(which)) return {which};
     throw UserError(ErrorCode::File, fmt::format("there is no checkpoint '{}'", which),
                     "say best, last, or the path of one");
   }
+  std::vector<std::string> out;
   if (is_there(file("checkpoints"))) {
     const CheckpointFolder folder(file("checkpoints"));
-    const auto best = folder.best();
-    if (which == "best" && best) return best->path;
-    const auto all = folder.entries();
-    if (!all.empty()) return all.back().path;
+    std::vector<CheckpointFolder::Entry> all =
+        which == "best" ? folder.best_first() : folder.entries();
+    if (which == "last") std::ranges::reverse(all);
+    for (const auto& e : all) out.push_back(e.path);
   }
+  if (!out.empty()) return out;
   throw UserError(ErrorCode::File, fmt::format("'{}' has no checkpoint yet", path));
 }
 
-RunFolder new_run_folder(const std::string& path) {
-  std::error_code error;
-  if (is_there(path) && !fs::is_empty(path, error)) {
-    throw UserError(ErrorCode::File, fmt::format("there is something at '{}' already", path),
-                    fmt::format("go on with it: ricci train --resume {}; or name another folder "
-                                "with --out",
-                                path));
+std::string RunFolder::first_whole(const std::string& which,
+                                   const std::function<void(const std::string&)>& load) const {
+  const std::vector<std::string> all = checkpoints(which);
+  for (std::size_t i = 0;; ++i) {
+    try {
+      load(all[i]);
+      return all[i];
+    } catch (const UserError& e) {
+      if (e.code() != ErrorCode::File || i + 1 == all.size()) throw;
+      fmt::print(stderr, "{} is passed over: {}\n", all[i], e.diagnostic().message);
+    }
   }
-  fs::create_directories(path, error);
-  if (error) {
-    throw UserError(ErrorCode::File,
-                    fmt::format("cannot make the folder '{}': {}", path, error.message()));
-  }
-  return {path};
 }
 
-std::string free_run_path(const std::string& kind) {
-  std::string path = "runs/" + kind;
-  for (int n = 2; is_there(path); ++n) path = fmt::format("runs/{}-{}", kind, n);
-  return path;
+namespace {
+
+// A lock alone is nothing: who holds it says so.
+bool has_something(const std::string& path) {
+  std::error_code error;
+  for (fs::directory_iterator at(path, error); !error && at != fs::directory_iterator();
+       at.increment(error)) {
+    if (at->path().filename() != RunLock::Name) return true;
+  }
+  return bool(error);
+}
+
+[[noreturn]] void is_taken(const std::string& path) {
+  throw UserError(ErrorCode::File, fmt::format("there is something at '{}' already", path),
+                  fmt::format("go on with it: ricci train --resume {}; or name another folder "
+                              "with --out",
+                              path));
+}
+
+// True when it was not there: of several processes one makes it.
+bool make_folder(const std::string& path) {
+  std::error_code error;
+  fs::path folder(path);
+  if (!folder.has_filename()) folder = folder.parent_path();  // `runs/gpt/`
+  if (folder.has_parent_path()) fs::create_directories(folder.parent_path(), error);
+  const bool made = !error && fs::create_directory(folder, error);
+  if (!error) return made;
+  throw UserError(ErrorCode::File,
+                  fmt::format("cannot make the folder '{}': {}", path, error.message()));
+}
+
+}  // namespace
+
+WrittenRun WrittenRun::resumed(const std::string& path) { return WrittenRun(RunFolder{path}); }
+
+WrittenRun WrittenRun::made(const std::string& path, const std::string& kind) {
+  std::string at = path.empty() ? "runs/" + kind : path;
+  bool made = false;
+  if (path.empty()) {
+    for (int n = 2; is_there(at) || !(made = make_folder(at)); ++n) {
+      at = fmt::format("runs/{}-{}", kind, n);
+    }
+  } else {
+    if (is_there(at) && !is_folder(at)) is_taken(at);
+    made = make_folder(at);
+    if (!made && has_something(at)) is_taken(at);
+  }
+  WrittenRun out(RunFolder{at});
+  if (has_something(at)) is_taken(at);  // by a process that was faster
+  out.is_new_ = true;
+  out.is_made_ = made;
+  return out;
+}
+
+void WrittenRun::take_back() const noexcept {
+  if (!is_new_) return;
+  std::error_code ignored;
+  for (const char* name : {"run.toml", "log.jsonl", "tokenizer.json", "model.ric", "program.json",
+                           "report.html", "checkpoints"}) {
+    fs::remove(folder_.file(name), ignored);  // of a folder: if it is empty
+  }
+  if (has_something(folder_.path)) return;
+  fs::remove(folder_.file(RunLock::Name), ignored);
+  if (is_made_) fs::remove(folder_.path, ignored);
 }
 
 }  // namespace ricci::tool

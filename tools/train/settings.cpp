@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -41,8 +43,23 @@ constexpr Setting Table[] = {
     {"training", "schedule", &S::schedule, "of the rate: cosine, linear, one_cycle or constant"},
     {"training", "warm_up", &S::warm_up, "steps in which the rate rises; fewer in short runs", "",
      0, 1e12},
+    {"training", "weight_decay", &S::weight_decay,
+     "how much weights decay; below 0: as is usual for the optimizer", "", -1, 1e6},
     {"training", "clip_norm", &S::clip_norm, "the norm gradients are brought down to; 0: none", "",
      0},
+    {"training", "clip_value", &S::clip_value,
+     "what every element of the gradients is kept within; 0: anything", "", 0},
+    {"training", "accumulate", &S::accumulate,
+     "steps whose gradients are averaged before weights move", "", 1, 1e6},
+    {"training", "ema", &S::ema,
+     "how slowly an average follows the weights, which is what is evaluated and used (0.999); 0: "
+     "the weights themselves",
+     "", 0, 0.9999999},
+    {"training", "precision", &S::precision, "what the model computes in: f32, bf16, f16 or fp8"},
+    {"training", "loss_scaling", &S::loss_scaling,
+     "what the loss is multiplied by at first, so that small gradients stay in f16 (65536); 0: "
+     "nothing",
+     "", 0, 1e30},
     {"training", "seed", &S::seed, "of first values, batches and dropout", "", 0},
     {"output", "log_every", &S::log_every, "steps between lines of the log", "", 1, 1e12},
     {"output", "evaluate_every", &S::evaluate_every, "steps between evaluations; 0: none", "", 0,
@@ -89,7 +106,24 @@ std::string toml_number(double v) {
 
 }  // namespace
 
+constexpr std::pair<std::string_view, std::string_view> Precisions[] = {
+    {"f32", "always_f32"},
+    {"bf16", "auto_mixed_bf16"},
+    {"f16", "auto_mixed_conservative"},
+    {"fp8", "auto_mixed_fp8"}};
+
 bool is_language(std::string_view kind) { return kind == "gpt" || kind == "mamba"; }
+
+std::vector<std::string> precision_names() {
+  std::vector<std::string> out;
+  for (const auto& [name, policy] : Precisions) out.emplace_back(name);
+  return out;
+}
+
+PrecisionPolicy precision_of(std::string_view name) {
+  const auto* it = std::ranges::find(Precisions, name, [](const auto& p) { return p.first; });
+  return precision_policy_named(it == std::end(Precisions) ? name : it->second);
+}
 
 bool Setting::is_for(std::string_view kind) const {
   if (kinds.empty() || kind.empty()) return true;
@@ -103,11 +137,14 @@ bool Setting::is_for(std::string_view kind) const {
 }
 
 bool Setting::lasts() const {
-  constexpr std::string_view Others[] = {"tokenizer", "held_out",  "examples", "size",
-                                         "batch",     "optimizer", "seed"};
+  constexpr std::string_view Others[] = {"tokenizer", "held_out",    "examples", "size",
+                                         "batch",     "optimizer",   "seed",     "accumulate",
+                                         "ema",       "loss_scaling"};
   if (table == "model") return name != "dropout";
   return std::ranges::find(Others, name) != std::end(Others);
 }
+
+bool Setting::is_path() const { return name == "data" || name == "tokenizer"; }
 
 std::string Setting::flag() const {
   std::string out = "--" + std::string(name);
@@ -144,6 +181,11 @@ std::string set_value(RunSettings& settings, const Setting& setting, const Setti
   if (const auto* text = std::get_if<std::string S::*>(&setting.place)) {
     const auto* given = std::get_if<std::string>(&value);
     if (given == nullptr) return fmt::format("'{}' takes a text", setting.name);
+    // TOML is UTF-8: what is not could be written, and never be read again.
+    if (valid_utf8_prefix(*given) != given->size()) {
+      return fmt::format("'{}' takes a text in UTF-8, and {} is none", setting.name,
+                         quote(shortened(*given)));
+    }
     settings.** text = *given;
     return "";
   }
@@ -175,6 +217,20 @@ std::string set_text(RunSettings& settings, const Setting& setting, const std::s
   double real = 0;
   if (read_all(text, real)) return set_value(settings, setting, real);
   return set_value(settings, setting, text);
+}
+
+void make_paths_absolute(RunSettings& settings) {
+  for (const Setting& setting : all_settings()) {
+    if (!setting.is_path()) continue;
+    const std::string& path = settings.*std::get<std::string S::*>(setting.place);
+    if (path.empty()) continue;
+    std::error_code error;  // of a working folder that is gone: then the name stays as it is
+    const std::filesystem::path whole = std::filesystem::absolute(path, error);
+    if (error) continue;
+    const std::string fault = set_value(settings, setting, whole.lexically_normal().string());
+    if (!fault.empty())
+      throw UserError(ErrorCode::Attr, fault, "move it to a folder named in UTF-8");
+  }
 }
 
 std::string to_toml(const RunSettings& settings) {

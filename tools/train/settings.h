@@ -11,6 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "ricci/op/precision_policy.h"
+
 namespace ricci::tool {
 
 struct RunSettings {
@@ -41,7 +43,13 @@ struct RunSettings {
   double learning_rate = 2e-3;
   std::string schedule = "cosine";
   std::int64_t warm_up = 50;
+  double weight_decay = -1;  ///< below 0: the optimiser's own
   double clip_norm = 1;
+  double clip_value = 0;
+  std::int64_t accumulate = 1;
+  double ema = 0;
+  std::string precision = "f32";
+  double loss_scaling = 0;
   std::int64_t seed = 1;
 
   // output
@@ -59,6 +67,9 @@ struct RunSettings {
 inline constexpr std::string_view RunKinds[] = {"gpt", "mamba", "cnn", "mlp", "vit"};
 /// A kind whose model reads tokens; others look at images.
 [[nodiscard]] bool is_language(std::string_view kind);
+/// In which dtypes a model computes, by what `precision` may be.
+[[nodiscard]] PrecisionPolicy precision_of(std::string_view name);
+[[nodiscard]] std::vector<std::string> precision_names();
 
 /// A setting: where it is kept, what it may be, and for which kinds.
 struct Setting {
@@ -78,6 +89,8 @@ struct Setting {
   /// What a run was made with, and what cannot change when it goes on: its checkpoints would not
   /// fit, or its batches would be others.
   [[nodiscard]] bool lasts() const;
+  /// The name of a file or a folder.
+  [[nodiscard]] bool is_path() const;
 };
 [[nodiscard]] std::span<const Setting> all_settings();
 [[nodiscard]] const Setting* find_setting(std::string_view name);
@@ -97,6 +110,10 @@ using SettingValue = std::variant<std::string, std::int64_t, double>;
 /// What is usual for the kind where nothing was said: width, layers. UserError(attr) for settings
 /// that make no sense together.
 void settle(RunSettings& settings);
+
+/// Names of files as they are called from any folder: a run goes on and is evaluated from others
+/// than it was begun in. UserError(attr) when such a name is no text.
+void make_paths_absolute(RunSettings& settings);
 
 /// UserError(attr) for a setting that lasts and is not what it was.
 void require_same_run(const RunSettings& was, const RunSettings& now);

@@ -29,6 +29,7 @@ void settle(RunSettings& s) {
   for (const std::string_view name : optimizer_names()) optimizers.emplace_back(name);
   require_one_of("optimizer", s.optimizer, optimizers);
   require_one_of("schedule", s.schedule, {"cosine", "linear", "one_cycle", "constant"});
+  require_one_of("precision", s.precision, precision_names());
   if (s.width == 0) s.width = s.kind == "cnn" ? 16 : s.kind == "vit" ? 64 : 128;
   if (s.layers == 0) s.layers = is_language(s.kind) ? 4 : s.kind == "vit" ? 3 : 2;
   const bool has_heads = find_setting("heads")->is_for(s.kind);

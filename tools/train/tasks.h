@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "ricci/nn.h"
@@ -32,7 +33,7 @@ template <class Model, class Batch>
   return cross_entropy(model(batch.x), batch.y);
 }
 
-/// How good a model is on data, in as many batches at most.
+/// How good a model is on data, in as many batches at most; the last one may be smaller.
 template <class Model, class Batch>
 [[nodiscard]] std::function<RunEvaluation(const Model&)> evaluation_of(
     const Task<Model, Batch>& task, const RunSettings& settings, std::int64_t most) {
@@ -42,16 +43,18 @@ template <class Model, class Batch>
   });
   return [measured, data = task.data.test, size = settings.batch, most,
           is_text = task.is_text](const Model& model) {
-    const std::int64_t whole = data.size() / size;
-    const std::int64_t batches = std::clamp<std::int64_t>(whole, 1, most);
+    const std::int64_t batches = std::min((data.size() + size - 1) / size, most);
+    const std::int64_t examples = std::min(data.size(), batches * size);
     double loss = 0;
     double right = 0;
-    for (std::int64_t i = 0; i < batches; ++i) {
-      const auto [l, r] = measured(model, data.slice(i * size, (i + 1) * size).all());
-      loss += l.item() / static_cast<double>(batches);
-      right += r.item() / static_cast<double>(batches);
+    for (std::int64_t first = 0; first < examples; first += size) {
+      const std::int64_t end = std::min(first + size, examples);
+      const auto [l, r] = measured(model, data.slice(first, end).all());
+      const double share = static_cast<double>(end - first) / static_cast<double>(examples);
+      loss += share * l.item();
+      right += share * r.item();
     }
-    RunEvaluation out{.step = 0, .loss = loss};
+    RunEvaluation out{.step = 0, .loss = loss, .examples = examples};
     if (is_text)
       out.metrics.emplace_back("perplexity", std::exp(loss));
     else
@@ -66,13 +69,13 @@ template <class Model, class Batch>
                                                                    const RunSettings& settings) {
   if (task.is_text) {
     if constexpr (std::same_as<Batch, TokenBatch>) {
-      return
-          [writer = Writer<Model>(task.tokenizer, settings.context), settings](const Model& model) {
-            return writer.write(model, {.prompt = settings.prompt,
-                                        .length = settings.sample_length,
-                                        .temperature = settings.temperature,
-                                        .seed = static_cast<std::uint64_t>(settings.seed)});
-          };
+      const WritingOptions how{.prompt = settings.prompt,
+                               .length = settings.sample_length,
+                               .sampling = {.temperature = settings.temperature,
+                                            .seed = static_cast<std::uint64_t>(settings.seed)}};
+      return [writer = Writer(task.tokenizer), how](const Model& model) mutable {
+        return writer.write(model, how);
+      };
     }
   }
   if (task.data.test.empty()) return {};
@@ -103,13 +106,14 @@ void with_language_kind(const RunSettings& s, std::int64_t vocabulary, F&& f) {
                  .dropout = s.dropout}));
 }
 
-/// The same with weights from a file, and the run's tokenizer.
+/// The same with the weights of a checkpoint, and the run's tokenizer.
 template <class F>
-void with_language_model(const RunSettings& s, const RunFolder& folder, const std::string& weights,
-                         F&& f) {
+void with_language_model(const RunSettings& s, const RunFolder& folder,
+                         const std::string& checkpoint, F&& f) {
   const Tokenizer tokenizer = Tokenizer::load(folder.file("tokenizer.json"));
-  with_language_kind(s, tokenizer.size(),
-                     [&](const auto& model) { f(load(weights, model), tokenizer); });
+  with_language_kind(s, tokenizer.size(), [&](const auto& model) {
+    f(folder.load_model(checkpoint, model).first, tokenizer);
+  });
 }
 
 /// The same for kinds that look at images.
@@ -134,11 +138,13 @@ void with_image_kind(const RunSettings& s, const nn::ImageOptions& image, F&& f)
              .dropout = s.dropout}));
 }
 
-/// Calls `f` with the task of a run's kind.
+/// Calls `f` with the task of a run's kind; a run that is there has a tokenizer of its own.
 template <class F>
-void with_task(const RunSettings& s, const RunFolder& folder, bool only_test, F&& f) {
+void with_task(const RunSettings& s, const std::optional<RunFolder>& folder, bool only_test,
+               F&& f) {
   if (is_language(s.kind)) {
-    const TextData data = text_data(s, folder.file("tokenizer.json"), only_test);
+    const std::string own = folder ? folder->file("tokenizer.json") : std::string();
+    const TextData data = text_data(s, own, only_test);
     return with_language_kind(s, data.tokenizer.size(), [&](const auto& model) {
       f(Task<std::decay_t<decltype(model)>, TokenBatch>{model, data, true, data.tokenizer,
                                                         s.batch * s.context});

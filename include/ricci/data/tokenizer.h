@@ -1,5 +1,5 @@
 // Byte-pair encoding: texts as tokens and back. Tokens are made of bytes, so that any text, and
-// what is no text, comes back as it was.
+// what is no text, comes back as it was, or in the form NFC where a file asks for that.
 //
 //   Tokenizer t = Tokenizer::load("tokenizer.json");      // GPT-2's and its kin
 //   std::vector<std::int32_t> tokens = t.encode("Hello world");
@@ -8,8 +8,9 @@
 //   Tokenizer own = Tokenizer::train(text, {.vocabulary = 4096, .special = {"<|endoftext|>"}});
 //   own.save("tokenizer.json");
 //
-// Files are those of Hugging Face's `tokenizers`, of the kind BPE on the level of bytes; what they
-// ask for beyond that is refused. The same text gives the same tokens there and here.
+// Files are those of Hugging Face's `tokenizers`, of the kind BPE on the level of bytes, as GPT-2,
+// GPT-NeoX, Llama 3 and Qwen have them; what they ask for beyond that is refused. The same text
+// gives the same tokens there and here.
 #pragma once
 
 #include <cstddef>
@@ -83,6 +84,10 @@ class Tokenizer {
   /// The token of these bytes, or the special one of this name; nothing when there is none.
   [[nodiscard]] std::optional<std::int32_t> find(std::string_view bytes) const;
   [[nodiscard]] std::span<const AddedToken> added() const noexcept;
+  /// Tokens that a model is to have before and behind a text, as its file says; `encode` gives
+  /// those of the text.
+  [[nodiscard]] std::span<const std::int32_t> before() const noexcept;
+  [[nodiscard]] std::span<const std::int32_t> behind() const noexcept;
 
  private:
   struct Impl;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,13 +17,21 @@ namespace ricci::io {
 /// memory.
 inline constexpr std::int64_t MaxMappedBytes = std::int64_t{1} << 44;
 
+/// How the bytes of a plain file come: mapped where they lie, or read into memory, which nobody
+/// else can change or cut short. Processes that are to go on whatever happens to their files read
+/// them.
+enum class FileBytes : std::uint8_t { Mapped, Read };
+
 class MappedFile {
  public:
   /// Maps a plain file; pipes and devices are read into memory, as `read_file` does.
   /// UserError(file) when it cannot be opened, is a folder, or has more than `max_bytes`. Who cuts
   /// a mapped file short ends the processes that look at what is gone: map files that are replaced,
-  /// not overwritten.
-  explicit MappedFile(const std::string& path, std::int64_t max_bytes = MaxMappedBytes);
+  /// not overwritten. Of what is read `front` sees the first 16 bytes before the others are: it
+  /// throws when they are of no file that is wanted.
+  explicit MappedFile(const std::string& path, std::int64_t max_bytes = MaxMappedBytes,
+                      FileBytes how = FileBytes::Mapped,
+                      const std::function<void(std::span<const std::byte>)>& front = {});
 
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return bytes_; }
   /// What keeps the bytes where they are.

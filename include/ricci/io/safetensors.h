@@ -34,7 +34,7 @@ struct Safetensors {
 };
 
 /// The element type of a name in files (`F32`, `BF16`, …): what is no dtype here is known by its
-/// size alone. Nothing for names the format has not, and for elements of less than a byte.
+/// size alone. Nothing for names the format has not.
 [[nodiscard]] std::optional<StoredType> safetensors_type(std::string_view name);
 /// The name of an element type; nothing when the format has no such elements.
 [[nodiscard]] std::optional<std::string_view> safetensors_name(const StoredType& type);

@@ -23,15 +23,17 @@ struct StoredType {
   std::int64_t block_bytes = 0;
   std::optional<DType> dtype = std::nullopt;
   std::optional<quant::Format> format = std::nullopt;
+  /// Of unsigned integers that are no dtype: the one their values are read as, as NumPy's are.
+  std::optional<DType> widened = std::nullopt;
 
   [[nodiscard]] static StoredType of(DType dtype) {
-    return {ricci::name(dtype), 1, size_of(dtype), dtype, std::nullopt};
+    return {ricci::name(dtype), 1, size_of(dtype), dtype};
   }
   [[nodiscard]] static StoredType of(quant::Format format) {
     const quant::FormatInfo& f = quant::info(format);
     return {f.name, f.block_length, f.block_bytes, std::nullopt, format};
   }
-  [[nodiscard]] bool can_be_read() const noexcept { return dtype || format; }
+  [[nodiscard]] bool can_be_read() const noexcept { return dtype || format || widened; }
   bool operator==(const StoredType&) const = default;
 };
 
@@ -52,7 +54,8 @@ struct StoredTensor {
 
 /// The tensor: elements of a dtype as they are, without a copy where `owner` keeps the bytes and
 /// they lie so that they can be used; block formats decoded to f32. UserError(file.tensor_type)
-/// for types that are known by name only.
+/// for types that are known by name only, UserError(file.tensor_range) for a number of 64 bits
+/// without a sign that i64 does not hold.
 [[nodiscard]] Tensor load(const StoredTensor& stored,
                           const std::shared_ptr<const void>& owner = {});
 

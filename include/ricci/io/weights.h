@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "ricci/io/mapped_file.h"
 #include "ricci/io/npy.h"
 
 namespace ricci::io {
@@ -20,8 +21,10 @@ enum class WeightFormat { Npz, Safetensors, Gguf };
 [[nodiscard]] WeightFormat weight_format_of(std::span<const std::byte> front);
 
 /// All tensors in the order of the file. Those of safetensors and GGUF are mapped where they lie so
-/// that they can be used, and block formats are decoded to f32.
-[[nodiscard]] NamedTensors read_weights(const std::string& path);
+/// that they can be used, unless they are to be read, and block formats are decoded to f32.
+/// A checkpoint (ricci/train/checkpoint.h) is looked at whole first: UserError(file.checkpoint_sum)
+/// when it is damaged.
+[[nodiscard]] NamedTensors read_weights(const std::string& path, FileBytes how = FileBytes::Mapped);
 /// The file appears when it is complete.
 void write_weights(const std::string& path, const NamedTensors& tensors);
 

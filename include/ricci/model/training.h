@@ -154,6 +154,8 @@ class TrainingStep {
   /// What to evaluate a model with: the moving average of a trained param where there is one
   /// (TrainingOptions::ema, ScheduleFreeAdamW), otherwise the param; in the param's dtype.
   [[nodiscard]] Tensor averaged(std::string_view name) const;
+  /// Is that something else than the param?
+  [[nodiscard]] bool has_average(std::string_view name) const;
   /// The state of a param, by its name in state_names, or `master`, or `ema`; zeros before the
   /// first step.
   [[nodiscard]] Tensor state(std::string_view param, std::string_view name) const;

@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "ricci/io/mapped_file.h"
 #include "ricci/nn/language_models.h"
 #include "ricci/nn/transformer.h"
 #include "ricci/type/dtype.h"
@@ -25,6 +26,9 @@ using LanguageModel = std::variant<Gpt, Llama, MambaModel>;
 struct PretrainedOptions {
   /// What floats become; absent: what the table of tokens has in the file.
   std::optional<DType> dtype = DType::F32;
+  /// Weights that stay as the file has them are mapped, and a process that uses them ends when
+  /// someone cuts the file short; `Read` takes memory, and no such risk.
+  io::FileBytes files = io::FileBytes::Mapped;
 };
 
 struct Pretrained {

@@ -58,6 +58,8 @@ struct TrainingState {
   io::NamedTensors model = {};
   /// What optimisers keep, counts, scales, what is accumulated; none before the first step.
   io::NamedTensors kept = {};
+  /// What the model is used with in the place of params that are averaged; it follows from `kept`.
+  io::NamedTensors averages = {};
   std::uint64_t seed = 0;                    ///< TrainerOptions::seed
   std::optional<double> learning_rate = {};  ///< where it was set
   /// Of the generator of the process: its seed, and how many keys were drawn.
@@ -116,6 +118,8 @@ class TrainerState {
   [[nodiscard]] static const void* result_of(const Program& program);
 
   [[nodiscard]] std::vector<Array> values() const;
+  /// The same with averages where there are such.
+  [[nodiscard]] std::vector<Array> averaged() const;
   [[nodiscard]] std::int64_t steps() const;
   [[nodiscard]] std::optional<double> gradient_norm() const;
   void set_learning_rate(double rate);
@@ -172,6 +176,9 @@ class Trainer {
 
   /// The model with the values of now.
   [[nodiscard]] Model model() const { return with_leaves(shell_, state_->values()); }
+  /// The model to evaluate and to use: with the averages of params where the optimiser or
+  /// TrainingOptions::ema keeps such, otherwise `model()`.
+  [[nodiscard]] Model averaged() const { return with_leaves(shell_, state_->averaged()); }
   [[nodiscard]] std::int64_t steps() const { return state_->steps(); }
   /// Of the last step, before clipping, where `clip_norm` was asked for.
   [[nodiscard]] std::optional<double> gradient_norm() const { return state_->gradient_norm(); }

@@ -142,6 +142,15 @@ class Generator {
   /// Takes a piece of every prompt that is not read yet, and draws a token for every other
   /// sequence. Finished ones are gone afterwards. UserError(stopped) leaves all as they were.
   std::vector<TokenEvent> step(const StopToken& stop = {});
+  /// Goes on with a model of the same structure, as one that was trained further, without compiling
+  /// anew. UserError when it is of another, or while there are sequences.
+  template <class Model>
+  void set_model(const Model& model) {
+    std::vector<Tensor> params;
+    for (const Array& leaf : leaves(model)) params.push_back(leaf.tensor());
+    set_params(std::move(params));
+  }
+  void set_params(std::vector<Tensor> params);
   /// Forgets a sequence, if it is there.
   void remove(SequenceId sequence);
   [[nodiscard]] std::size_t active() const;

@@ -51,6 +51,8 @@ class CheckpointFolder {
   [[nodiscard]] std::vector<Entry> entries() const;
   /// The best one with a score; nothing when none has.
   [[nodiscard]] std::optional<Entry> best() const;
+  /// Those with a score, the best first, then the others, the newest first.
+  [[nodiscard]] std::vector<Entry> best_first() const;
 
   /// Writes one, then removes those that are not to be kept. Gives its path.
   std::string write(const Checkpoint& checkpoint) const;

@@ -28,6 +28,7 @@ struct RunProgressState {
   std::int64_t steps = 0;      ///< in all
   double done = 0;             ///< from 0 to 1
   double rate = 0;             ///< steps a second
+  double left = 0;             ///< seconds
   double loss = 0;             ///< the mean of the last ones, in which newer ones count more
   std::vector<double> losses;  ///< of the run so far
 };
@@ -69,6 +70,7 @@ class RunProgress {
   Clock::time_point start_ = Clock::now();
   Clock::time_point drawn_ = start_;
   std::int64_t first_step_ = 0;
+  double first_done_ = 0;
   std::int64_t drawn_step_ = -1;
   RunProgressState state_;
 };

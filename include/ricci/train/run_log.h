@@ -40,6 +40,7 @@ struct RunEvaluation {
   std::int64_t step = 0;
   double loss = 0;
   std::vector<std::pair<std::string, double>> metrics = {};  ///< accuracy, perplexity
+  std::int64_t examples = 0;                                 ///< looked at; 0: not told
 };
 struct RunSample {
   std::int64_t step = 0;

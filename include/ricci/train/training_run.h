@@ -74,6 +74,7 @@ struct RunHooks {
 /// `blocks.0.feed.in.w[3, 7] is nan`
 [[nodiscard]] std::optional<std::string> first_not_finite(std::span<const std::string> names,
                                                           std::span<const Array> values);
+[[nodiscard]] bool is_number(double x) noexcept;
 [[nodiscard]] std::int64_t params_of(std::span<const Array> values);
 [[noreturn]] void no_batches(std::source_location where);
 [[nodiscard]] std::string checkpoints_in(const std::string& folder);
@@ -88,7 +89,8 @@ class TrainingRun {
               std::source_location where = std::source_location::current())
       : trainer_(&trainer), batches_(&batches), options_(std::move(options)), where_(where) {}
 
-  /// How good a model is on data it does not learn from; the step is filled in.
+  /// How good a model is on data it does not learn from; the step is filled in. The model is the
+  /// one to use, Trainer::averaged.
   std::function<RunEvaluation(const Model&)> evaluate = {};
   /// What it makes of a prompt, a test image, ….
   std::function<std::string(const Model&)> sample = {};
@@ -148,9 +150,15 @@ class TrainingRun {
         return result;
       }
     };
-    out.gradient_norm = [this] { return trainer_->gradient_norm(); };
-    if (evaluate) out.evaluate = [this] { return evaluate(trainer_->model()); };
-    if (sample) out.sample = [this] { return sample(trainer_->model()); };
+    out.gradient_norm = [this]() -> std::optional<double> {
+      const std::optional<double> norm = trainer_->gradient_norm();
+      // Where the loss is scaled such a step is left out, and the scale shrinks.
+      const bool skipped =
+          norm && !detail::is_number(*norm) && !trainer_->graph().loss_scale.empty();
+      return skipped ? std::nullopt : norm;
+    };
+    if (evaluate) out.evaluate = [this] { return evaluate(trainer_->averaged()); };
+    if (sample) out.sample = [this] { return sample(trainer_->averaged()); };
     if (folder) {
       out.save = [this, &folder](std::optional<double> score) {
         folder->save(*trainer_, *batches_, {.score = score});

@@ -44,6 +44,7 @@ struct Connection {
   std::size_t sent = 0;       // of `out`
   std::uint32_t watched = 0;  // what epoll tells of it
   bool keep_alive = false;    // behind the answer that is under way
+  bool head_only = false;     // it is to have no body (HEAD)
   bool chunked = true;        // an answer in pieces: HTTP/1.0 has no chunks, and ends by closing
   bool shut = false;          // all is sent: what it still sends is read until it closes too, as
                               // closing first could take back what was sent

@@ -16,20 +16,6 @@ bool is_token(std::string_view text) {
   });
 }
 
-std::string small_letters(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
 template <int Base>
 std::optional<std::size_t> number_in(std::string_view text) {
   std::size_t value = 0;
@@ -45,6 +31,20 @@ std::size_t earliest(std::size_t found, std::string_view bytes, std::size_t mark
 }
 
 }  // namespace
+
+std::string small_letters(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
 
 const std::string* HttpRequest::find(std::string_view name) const {
   for (const auto& [field, value] : fields) {
@@ -274,6 +274,7 @@ std::string_view reason_of(int status) {
     case 413: return "413 Content Too Large";
     case 415: return "415 Unsupported Media Type";
     case 417: return "417 Expectation Failed";
+    case 421: return "421 Misdirected Request";
     case 422: return "422 Unprocessable Content";
     case 431: return "431 Request Header Fields Too Large";
     case 501: return "501 Not Implemented";

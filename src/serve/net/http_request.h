@@ -71,6 +71,11 @@ class HttpReader {
   std::size_t searched_ = 0;  // of the head: no end of it before
 };
 
+/// With A to Z as a to z, as names are compared.
+[[nodiscard]] std::string small_letters(std::string_view text);
+/// Without spaces and tabs around it.
+[[nodiscard]] std::string_view trimmed(std::string_view text);
+
 /// `200 OK`
 [[nodiscard]] std::string_view reason_of(int status);
 

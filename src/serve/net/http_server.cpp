@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <exception>
 #include <mutex>
+#include <new>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -16,6 +18,7 @@
 
 #include "io/json_value.h"
 #include "serve/net/connection.h"
+#include "serve/net/host_name.h"
 
 namespace ricci::serve {
 namespace {
@@ -105,7 +108,7 @@ struct HttpServer::Impl {
     for (const auto& [name, value] : fields) head += fmt::format("{}: {}\r\n", name, value);
     head += c.keep_alive ? "\r\n" : "Connection: close\r\n\r\n";
     c.write(head);
-    c.write(body);
+    if (!c.head_only) c.write(body);
     finish_answer(c);
   }
 
@@ -113,6 +116,7 @@ struct HttpServer::Impl {
   void finish_answer(Connection& c) {
     c.last_sent = c.since = Clock::now();
     c.reader = HttpReader(options.limits);
+    c.head_only = false;
     c.at = c.keep_alive ? Connection::At::Reading : Connection::At::Closing;
   }
 
@@ -150,7 +154,29 @@ struct HttpServer::Impl {
     c.keep_alive = c.reader.request().keep_alive && !draining;
     c.chunked = !c.reader.request().old_version;
     HttpRequest request = std::move(c.reader.request());
-    handlers.request(id, std::move(request));
+    c.head_only = request.method == "HEAD";
+    const std::string* host = request.find("host");
+    if (host != nullptr && is_loopback(options.host) && !is_own_host(*host, options.names)) {
+      ++counts.faults;
+      answer(c, 421, "application/json",
+             error_body("this server has another name than the request says"), {}, false);
+      return;
+    }
+    try {
+      handlers.request(id, std::move(request));
+    } catch (const std::bad_alloc&) {
+      refuse(id, 503, "there is no memory for the request");
+    } catch (const std::exception& e) {
+      refuse(id, 500, e.what());
+    }
+  }
+
+  // What a handler could not answer, unless it has.
+  void refuse(ConnectionId id, int status, std::string_view message) {
+    const auto it = connections.find(id);
+    if (it == connections.end() || it->second.at != Connection::At::Working) return;
+    answer(it->second, status, "application/json", error_body(message), {}, it->second.keep_alive);
+    if (handlers.gone) handlers.gone(id);  // whatever it keeps of it
   }
 
   // What epoll is to tell of a connection from now on, and whether it stays.

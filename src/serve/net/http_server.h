@@ -26,6 +26,8 @@ using ConnectionId = std::uint64_t;
 struct HttpServerOptions {
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;  ///< 0: any that is free
+  /// By which requests may call a server on the loopback, beside addresses and `localhost`.
+  std::vector<std::string> names = {};
   HttpLimits limits = {};
   std::size_t connections = 4096;
   double request_seconds = 30;          ///< from the first byte of a request to its last
@@ -36,7 +38,8 @@ struct HttpServerOptions {
 };
 
 struct HttpHandlers {
-  /// A whole request; answered by `reply` or `begin_stream`, now or later.
+  /// A whole request; answered by `reply` or `begin_stream`, now or later. What it throws answers
+  /// that request (503 where there is no memory, otherwise 500), and nothing else ends.
   std::function<void(ConnectionId, HttpRequest)> request;
   /// A connection whose request is not answered yet, or not to its end, is gone.
   std::function<void(ConnectionId)> gone;

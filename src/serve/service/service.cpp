@@ -9,7 +9,8 @@ namespace {
 
 bool is_json(const HttpRequest& request) {
   const std::string* type = request.find("content-type");
-  return type != nullptr && std::string_view(*type).substr(0, type->find(';')) == Json;
+  return type != nullptr &&
+         small_letters(trimmed(std::string_view(*type).substr(0, type->find(';')))) == Json;
 }
 
 }  // namespace
@@ -20,14 +21,22 @@ std::string error_json(std::string_view message) {
 
 void Routes::request(ConnectionId connection, const HttpRequest& request) {
   const bool posts = request.path == service_.path();
-  if (!posts && request.path != "/health" && request.path != "/metrics") {
-    const std::string there = fmt::format("there are {}, /health and /metrics", service_.path());
+  const bool models = request.path == "/v1/models";
+  if (!posts && !models && request.path != "/health" && request.path != "/metrics") {
+    const std::string there =
+        fmt::format("there are {}, /v1/models, /health and /metrics", service_.path());
     return server_.reply(connection, 404, Json, error_json(there));
   }
   const std::string_view method = posts ? "POST" : "GET";
-  if (request.method != method) {
+  if (request.method != method && (posts || request.method != "HEAD")) {
     return server_.reply(connection, 405, Json, error_json(fmt::format("use {}", method)),
-                         {{"Allow", std::string(method)}});
+                         {{"Allow", posts ? "POST" : "GET, HEAD"}});
+  }
+  if (models) {
+    return server_.reply(connection, 200, Json,
+                         fmt::format("{{\"object\": \"list\", \"data\": [{{\"id\": {}, "
+                                     "\"object\": \"model\", \"owned_by\": \"ricci\"}}]}}\n",
+                                     io::json_string(model_)));
   }
   if (request.path == "/health") {
     const std::string body = fmt::format("{{\"status\": \"{}\", \"model\": {}}}\n",

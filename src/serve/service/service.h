@@ -30,7 +30,8 @@ struct ServiceLimits {
 /// `{"error": {"message": …}}`
 [[nodiscard]] std::string error_json(std::string_view message);
 
-/// The routes all servers have, in front of a service: /health, /metrics, and its own.
+/// The routes all servers have, in front of a service: /health, /metrics, /v1/models, and its
+/// own.
 class Routes {
  public:
   Routes(HttpServer& server, Service& service, std::string model)
