@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "ricci/ir/verify.h"
 #include "ricci/model/autodiff.h"
 #include "ricci/op/ops.h"
 #include "ricci/support/error.h"
@@ -297,6 +298,7 @@ LbfgsResult minimize(Session& session, const GraphModule& module, const Feeds& s
                      const Feeds& feeds, const LbfgsOptions& options) {
   const DefaultFloatEnvironment floats;
   require_lbfgs_sense(options);
+  verify(module.graph());
   const std::vector<std::string> names = params_that_move(module.graph(), options);
   if (!module.graph().outputs().empty() &&
       module.graph().type(module.graph().outputs()[0]).rank() != 0) {

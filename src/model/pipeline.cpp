@@ -9,6 +9,7 @@
 #include "ricci/compiler/rewrite/pass.h"
 #include "ricci/compiler/rule/expand.h"
 #include "ricci/compiler/rule/lower.h"
+#include "ricci/compiler/schedule/verify.h"
 #include "ricci/ir/verify.h"
 #include "ricci/op/ops.h"
 
@@ -184,14 +185,15 @@ CompiledGraph Compiled::on(const Device& device, const CompileOptions& options) 
 
 Compiled CompilePipeline::compile_module(const GraphModule& module) const {
   const schedule::Target& target = options_.device.backend().target();
+  verify(module.graph());
   if (module.stage() == GraphStage::Lir) {
     const Graph& mir = module.graph();
+    verify(*module.as_lir());
     Compiled c{module, fusion_report(mir, *module.as_lir()), {}};
     Dispatch(*module.as_lir()).count(mir, c.dispatch);
     return c;
   }
   Graph mir = module.into_graph();
-  verify(mir);
   const Graph original = mir;
   const RegionLimits limits =
       options_.unfuse_elementwise_regions ? RegionLimits::unfuse_all() : options_.fusion_limits;
@@ -220,6 +222,7 @@ Compiled CompilePipeline::compile_graph(const Graph& graph) const {
 
 Compiled CompilePipeline::specialize(const GraphModule& module,
                                      const SymbolBindings& bindings) const {
+  verify(module.graph());
   return compile_module(GraphModule::from_mir(module.into_graph().bind(bindings)));
 }
 

@@ -4,6 +4,7 @@
 
 #include "ricci/compiler/rewrite/cleanup.h"
 #include "ricci/compiler/rewrite/precision.h"
+#include "ricci/ir/verify.h"
 #include "ricci/model/autodiff.h"
 #include "ricci/model/training.h"
 #include "ricci/op/ops.h"
@@ -233,6 +234,7 @@ TrainingGraph finished(const Graph& graph, Builder builder, const ScaledGradient
 
 TrainingGraph make_training_graph(const GraphModule& module, const TrainingOptions& options) {
   const DefaultFloatEnvironment floats;
+  verify(module.graph());
   const TrainedParams trained = trained_params(module.graph(), options);
   require_sense(module.graph(), options);
   if (options.loss_scaling) require_sense(*options.loss_scaling);

@@ -55,34 +55,30 @@ Inferred infer(const op::Scan& op, const InferContext& in) {
               "0 ≤ num_checkpoints ≤ length");
   }
   check_saving(op, in);
-  const auto carries = static_cast<std::size_t>(op.num_carry);
-  const auto bcasts = static_cast<std::size_t>(op.num_bcast);
-  const auto xs = static_cast<std::size_t>(op.num_xs);
-  const std::size_t given = in.operands.size();
-  // Each for itself first: counts from text may be so large that their sum overflows.
-  if (carries > given || bcasts > given || xs > given || carries + bcasts + xs != given) {
+  const ScanLayout layout(op);
+  if (!layout.is_of(in.operands.size())) {
     in.reject("c1", fmt::format("{} operands are given, but {} carries, {} bcasts and {} xs are "
                                 "declared",
-                                in.operands.size(), carries, bcasts, xs));
+                                in.operands.size(), layout.carries, layout.bcasts, layout.xs));
   }
   std::vector<Type> step(in.operands.begin(), in.operands.end());
-  for (std::size_t k = carries + bcasts; k < step.size(); ++k) {
+  for (std::size_t k = layout.first_x(); k < step.size(); ++k) {
     if (step[k].dims.empty() || !(step[k].dims.front() == op.length)) {
       in.reject("c2",
                 fmt::format("xs[{}] is {}, but its first size must be the length {}",
-                            k - carries - bcasts, step[k].to_string(), op.length.to_string()));
+                            k - layout.first_x(), step[k].to_string(), op.length.to_string()));
     }
     step[k].dims.erase(step[k].dims.begin());
   }
   const BodySignature& body = *in.body("body");
   require_inputs(in, "c3", body, step);
-  require_outputs(in, "c4", body, in.operands.subspan(0, carries), Extra::Allowed,
+  require_outputs(in, "c4", body, in.operands.subspan(0, layout.carries), Extra::Allowed,
                   "its first outputs are the next carries, with unchanged types");
   std::vector<Type> out = body.outputs;
   const bool thinned = op.num_checkpoints > 0;
   for (std::size_t k = 0; k < out.size(); ++k) {
-    const bool carry = k < carries;
-    if (carry && !op.save_trajectory) continue;
+    if (!layout.is_stacked(k)) continue;
+    const bool carry = k < layout.carries;
     const Dim rows = carry && thinned ? Dim(op.num_checkpoints) : op.length;
     out[k].dims.insert(out[k].dims.begin(), rows);
   }

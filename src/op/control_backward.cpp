@@ -155,7 +155,7 @@ Inferred infer(const op::ScanBackward& op, const InferContext& in) {
   std::vector<Type> wholes(carries.begin(), carries.end());
   for (std::size_t k = layout->first_bcast(); k < in.operands.size(); ++k) wholes.push_back(in[k]);
   std::vector<Type> inputs = wholes;
-  for (std::size_t k = layout->carries + layout->bcasts; k < inputs.size(); ++k) {
+  for (std::size_t k = layout->step().first_x(); k < inputs.size(); ++k) {
     inputs[k] = row_type(in, "c6", "an xs or saved value", inputs[k], op.length);
   }
   check_body_vjp(in, inputs, carries, stacked, layout->saved);

@@ -13,8 +13,7 @@ std::optional<LoopLayout> with_flags(LoopLayout layout, const std::vector<bool>&
   for (const std::size_t n : {layout.carries, layout.bcasts, layout.xs, layout.saved}) {
     if (n > operands.size()) return std::nullopt;
   }
-  const std::size_t others =
-      2 * layout.carries + layout.counts + layout.bcasts + layout.xs + layout.saved;
+  const std::size_t others = layout.operands();  // no upstream is present yet
   if (operands.size() < others) return std::nullopt;
   layout.present = flags;
   if (flags.empty()) {

@@ -29,24 +29,10 @@ Value joined(const std::vector<Value>& parts, const Type& type, Graph& graph) {
   return parts.size() == 1 ? parts[0] : concat(parts, {.axis = 0});
 }
 
-// The operands of a scan by what they are.
-struct ScanOperands {
-  std::vector<Value> carries;
-  std::vector<Value> bcasts;
-  std::vector<Value> xs;
-
-  ScanOperands(const op::Scan& op, std::span<const Value> all) {
-    const ScanLayout layout(op);
-    carries = layout.carries_of(all);
-    bcasts = layout.bcasts_of(all);
-    xs = layout.xs_of(all);
-  }
-};
-
 // Steps of a body, one after the other: where the carries are, and what each step gave, by row.
 class WrittenSteps {
  public:
-  WrittenSteps(const Graph& body, ScanOperands operands, bool reverse, Graph& graph)
+  WrittenSteps(const Graph& body, StepOperands<Value> operands, bool reverse, Graph& graph)
       : body_(body), at_(std::move(operands)), reverse_(reverse), graph_(graph) {}
 
   void write(RowRange rows) {
@@ -76,7 +62,7 @@ class WrittenSteps {
   }
 
   const Graph& body_;
-  ScanOperands at_;
+  StepOperands<Value> at_;
   bool reverse_;
   Graph& graph_;
   std::vector<std::vector<Value>> outputs_;
@@ -96,7 +82,7 @@ std::vector<Value> kept_rows(const op::Scan& op, const std::vector<Value>& rows)
 }
 
 std::vector<Value> unroll_whole(const op::Scan& op, const NodeVisit& v) {
-  WrittenSteps steps(*v.node.body("body"), {op, v.operands}, op.reverse, v.graph());
+  WrittenSteps steps(*v.node.body("body"), {ScanLayout(op), v.operands}, op.reverse, v.graph());
   steps.write({0, op.length.value()});
   std::vector<Value> results(v.node.types.size());
   for (std::size_t r = 0; r < results.size(); ++r) {
@@ -118,7 +104,7 @@ BodyGraph block_body(const op::Scan& op, const Graph& body, std::span<const Type
   return make_body(
       "body", inputs,
       [&](Graph& graph, std::span<const Value> in) {
-        WrittenSteps steps(body, {op, in}, op.reverse, graph);
+        WrittenSteps steps(body, {ScanLayout(op), in}, op.reverse, graph);
         steps.write({0, factor});
         std::vector<Value> out = steps.carries();
         for (std::size_t r = 0; r < body.outputs().size(); ++r) {
@@ -148,7 +134,7 @@ std::vector<Value> unroll_part(const op::Scan& op, const NodeVisit& v, std::int6
   const std::int64_t length = op.length.value();
   const std::int64_t rest = length % factor;
   const Graph& body = *v.node.body("body");
-  ScanOperands at(op, v.operands);
+  StepOperands<Value> at(ScanLayout(op), v.operands);
   std::vector<Value> operands = at.carries;
   operands.insert(operands.end(), at.bcasts.begin(), at.bcasts.end());
   const RowRange looped{op.reverse ? rest : 0, length - rest};

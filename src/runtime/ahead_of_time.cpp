@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "ricci/ir/verify.h"
 #include "ricci/support/error.h"
 
 #include "backend/backends.h"
@@ -94,6 +95,7 @@ std::string name_of(const Graph& graph, const ObjectOptions& options) {
 // A graph made ready, and which inputs its outputs replace.
 struct Made {
   Made(const Graph& graph, const device::Compiler& compiler, const ObjectOptions& options) {
+    verify(graph);
     runtime::require_static(graph);
     ports = runtime::ports_of(graph);
     donors = runtime::donors_of(graph, ports, options.donations);

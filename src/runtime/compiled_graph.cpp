@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "ricci/compiler/schedule/verify.h"
+#include "ricci/ir/verify.h"
 #include "ricci/support/error.h"
 
 #include "device/buffer_check.h"
@@ -229,6 +230,7 @@ CompiledGraph load(const Graph& graph, std::shared_ptr<const Program> program, c
     throw UserError(ErrorCode::Refused, "a program that is made cannot be given donations",
                     "give them to compile, which makes the program with them");
   }
+  verify(graph);
   runtime::require_static(graph);
   // A program does not say whether it was made with `fuse`, on which preparation depends.
   const auto is_made_from = [&](bool fuse) {
@@ -240,7 +242,7 @@ CompiledGraph load(const Graph& graph, std::shared_ptr<const Program> program, c
                     fmt::format("the program was not made from the graph '{}'", graph.name()),
                     "give the graph that was compiled to it");
   }
-  verify(*program);
+  verify(*program, device.backend().target());
   return CompiledGraph(std::make_shared<CompiledGraph::Impl>(
       std::make_shared<Programs>(graph, device, options, std::move(program)), device));
 } catch (const std::exception&) {

@@ -156,18 +156,24 @@ std::vector<Donated> donated(std::span<const int> donors) {
   return out;
 }
 
+namespace {
+
+Graph verified(Graph graph) {
+  const Phase phase("verify");
+  verify(graph);
+  return graph;
+}
+
+}  // namespace
+
 Programs::Programs(Graph graph, Device device, CompileOptions options,
                    std::shared_ptr<const Program> ready)
-    : graph_(std::move(graph)),
+    : graph_(verified(std::move(graph))),
       device_(std::move(device)),
       options_(std::move(options)),
       inputs_(ports_of(graph_)),
       donors_(donors_of(graph_, inputs_, options_.donations)),
       donated_(inputs_.size(), false) {
-  {
-    const Phase phase("verify");
-    verify(graph_);
-  }
   for (const ValueId v : graph_.outputs()) outputs_.push_back(graph_.type(v));
   std::vector<std::string> names = graph_.output_names();
   std::vector<std::string> kept;

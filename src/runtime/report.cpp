@@ -73,6 +73,9 @@ void add_steps(std::string& text, const device::Outline& e, std::size_t indent) 
     const StepCost cost = estimate_cost(p, step);
     text += fmt::format("{:>6} {:{}}{:<10}{:>8}{:>8}  {}", s, "", indent, e.served_by(s),
                         short_number(cost.flops), short_number(cost.bytes()), step.label);
+    if (const std::string_view other = e.served_where_not_finite(s); !other.empty()) {
+      text += fmt::format("  (where not finite: {})", other);
+    }
     if (!step.apart_because.empty()) text += fmt::format("  (apart: {})", step.apart_because);
     text += '\n';
     if (const auto* l = std::get_if<LoopStep>(&step.what)) {

@@ -10,6 +10,7 @@
 #include "ricci/transform/grad.h"
 
 #include "runtime/models.h"
+#include "support/every_device.h"
 
 namespace ricci::testing {
 namespace {
@@ -78,6 +79,22 @@ TEST(AttentionInfinities, BehindAMaskCountForNothing) {
       }
     }
   }
+}
+
+// The plan of the CPU multiplies weights of zero; what does not is named where it is reported.
+TEST(AttentionInfinities, WhatServesThemIsReported) {
+  if (!has_device("cpu")) GTEST_SKIP() << "this build has no CPU back end";
+  const Device cpu = Device::cpu(1);
+  const Masked m = attention_of(DType::F32, MaskKind::causal());
+  const std::string attention = compile(m.graph, cpu).report();
+  EXPECT_NE(attention.find("(where not finite: host call)"), std::string::npos) << attention;
+  Graph g("conv");
+  const Value x = g.input("x", f32({1, 2, 6, 6}));
+  const Value w = g.input("w", f32({3, 2, 3, 3}));
+  g.set_outputs({conv(x, w, {.stride = {1, 1}, .padding = {1, 1}}), matmul(x, x)});
+  const std::string report = compile(g, cpu).report();
+  EXPECT_NE(report.find("(where not finite: native)"), std::string::npos) << report;
+  EXPECT_EQ(report.find("host call"), std::string::npos) << report;
 }
 
 // Rows that do not see the infinity, or the NaN, are numbers.

@@ -16,6 +16,7 @@
 #include "ricci/runtime/compiled_graph.h"
 #include "ricci/transform/grad.h"
 
+#include "backend/agreement.h"
 #include "backend/cpu/kernels/vector_kernels.h"
 #include "support/compare.h"
 
@@ -131,6 +132,26 @@ TEST(BackendSequences, RecurrencesHoldAroundTheWidthsOfVectors) {
       expect_reference(scan, scan_feeds, false);
       const auto [net, net_feeds] = gated_delta(DType::F64, 5, states, columns);
       expect_reference(net, net_feeds, false);
+    }
+  }
+}
+
+// Columns that fill up a block have zeros for what is theirs, and nothing of them reaches a sum
+// over columns: not even of what an infinity in a factor of all columns makes of these zeros.
+TEST(BackendSequences, RecurrencesOfFewColumnsKeepInfinitiesToThem) {
+  for (const std::int64_t columns : {3, 33}) {
+    for (const auto& [graph, feeds] :
+         {state_space(DType::F64, 5, columns, 3), gated_delta(DType::F64, 5, 3, columns)}) {
+      for (const auto& [name, value] : feeds) {
+        SCOPED_TRACE(fmt::format("{} of {}", name, graph.name()));
+        auto numbers = value.numbers<double>();
+        numbers[numbers.size() / 2] = std::numeric_limits<double>::infinity();
+        Feeds odd = feeds;
+        odd[name] = Tensor::from_numbers<double>(value.type(), numbers);
+        EXPECT_EQ(disagreement(graph, odd, compiled_outcome(graph, odd, true),
+                               reference_outcome(graph, odd)),
+                  "");
+      }
     }
   }
 }

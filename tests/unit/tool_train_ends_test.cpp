@@ -64,6 +64,7 @@ TEST(ToolTrainEnds, SignalsFinishTheStep) {
     EXPECT_EQ(child.status(), 128 + number);
     const std::string out = read_text(folder.file("out.txt"));
     EXPECT_TRUE(says(out, "ricci train --resume " + run)) << out;
+    EXPECT_TRUE(says(read_text(run + "/report.html"), "</svg>"));
     const RunRecord log = read_run_log(run + "/log.jsonl");
     ASSERT_TRUE(log.end);
     EXPECT_EQ(log.end->why, "stopped");

@@ -50,22 +50,18 @@ class KeptLoop {
   }
 
  private:
-  [[nodiscard]] std::size_t inputs() const { return layout_.carries + layout_.bcasts + layout_.xs; }
+  [[nodiscard]] std::size_t inputs() const { return layout_.step().operands(); }
   // The mask without the values saved of each step, which the loop's own body computes.
   [[nodiscard]] std::vector<bool> own_mask() const {
     return {mask_.begin(), mask_.begin() + static_cast<std::ptrdiff_t>(inputs())};
   }
-  // Input k of the loop's body as an operand.
-  [[nodiscard]] std::size_t operand(std::size_t k) const {
-    return k < layout_.carries ? k : layout_.first_bcast() + (k - layout_.carries);
-  }
   [[nodiscard]] bool counts(std::size_t k) const {
-    return is_differentiable(c_.type(operand(k)).dtype);
+    return is_differentiable(c_.type(layout_.operand_of(k)).dtype);
   }
 
   void close() {
-    for (std::size_t k = 0; k < inputs() + layout_.saved; ++k) {
-      mask_.push_back(c_.batched(operand(k)));
+    for (std::size_t k = 0; k < layout_.gradient_inputs(); ++k) {
+      mask_.push_back(c_.batched(layout_.operand_of(k)));
     }
     for (std::size_t i = 0; i < layout_.carries; ++i) {
       if (c_.batched(layout_.kept(i))) mask_[i] = true;
@@ -124,7 +120,7 @@ class KeptLoop {
   [[nodiscard]] bool is_batched(std::size_t operand_index) const {
     if (operand_index < 2 * layout_.carries) return mask_[operand_index % layout_.carries];
     if (operand_index >= layout_.first_bcast()) {
-      return mask_[layout_.carries + (operand_index - layout_.first_bcast())];
+      return mask_[layout_.input_of(operand_index)];
     }
     for (std::size_t i = 0; i < layout_.carries; ++i) {
       if (layout_.upstream(i) == operand_index) return mask_[i];
@@ -149,8 +145,7 @@ class KeptLoop {
     for (std::size_t k = 0; k < inputs(); ++k) {
       if (!counts(k)) continue;
       Value v = c_.node().wanted[r] ? c_.graph().value({id, r}) : Value();
-      const bool rows = k >= layout_.carries + layout_.bcasts;
-      if (v.valid() && rows && mask_[k]) v = swap_first_two(v);
+      if (v.valid() && layout_.step().is_x(k) && mask_[k]) v = swap_first_two(v);
       out.emplace_back(v, mask_[k]);
       ++r;
     }

@@ -33,6 +33,15 @@ std::vector<Type> types_of(std::span<const Value> values) {
   return out;
 }
 
+std::vector<Value> add_scan(Graph& graph, op::Scan op, std::span<const Value> operands,
+                            const BodyFunction& body) {
+  const std::size_t first_x = ScanLayout(op).first_x();
+  op.num_xs = static_cast<std::int64_t>(operands.size() - first_x);
+  std::vector<Type> inputs = types_of(operands);
+  for (std::size_t k = first_x; k < inputs.size(); ++k) inputs[k] = row_type(inputs[k]);
+  return add_scan(graph, op, operands, make_body("body", inputs, body, graph));
+}
+
 std::vector<Value> add_scan(Graph& graph, const op::Scan& op, std::span<const Value> operands,
                             std::shared_ptr<const Graph> body) {
   return graph.add_node(Op(op), operands, {Body{"body", std::move(body)}});

@@ -18,6 +18,11 @@ namespace ricci::rule {
 
 [[nodiscard]] std::vector<Type> types_of(std::span<const Value> values);
 
+/// Adds a scan of operands in the order of `ScanLayout`, as many carries and bcasts as `op` says;
+/// the others are its xs.
+[[nodiscard]] std::vector<Value> add_scan(Graph& graph, op::Scan op,
+                                          std::span<const Value> operands,
+                                          const BodyFunction& body);
 /// Adds a scan with this body; `op` has its counts and options.
 [[nodiscard]] std::vector<Value> add_scan(Graph& graph, const op::Scan& op,
                                           std::span<const Value> operands,

@@ -59,14 +59,11 @@ class Sweep {
   // A scan over the trips; its first bcast is the trip count, its first xs the trip's number.
   std::vector<Value> loop(Inputs operands, std::size_t count, std::size_t bcasts, bool backwards,
                           const BodyFunction& body) const {
-    std::vector<Type> inputs = types_of(operands);
-    for (std::size_t k = count + bcasts; k < inputs.size(); ++k) inputs[k] = row_type(inputs[k]);
     const op::Scan op{.length = trips_.max_iterations,
                       .num_carry = static_cast<std::int64_t>(count),
                       .num_bcast = static_cast<std::int64_t>(bcasts),
-                      .num_xs = static_cast<std::int64_t>(operands.size() - count - bcasts),
                       .reverse = backwards};
-    return add_scan(graph_, op, operands, make_body("body", inputs, body, graph_));
+    return add_scan(graph_, op, operands, body);
   }
 
   // The carries entering every trip, of those that have a tape.

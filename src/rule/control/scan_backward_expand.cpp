@@ -27,20 +27,13 @@ class ReverseScan {
       operands_.push_back(c_[k]);
     }
     add_rows();
-    const op::Scan op{
-        .length = op_.length,
-        .num_carry = static_cast<std::int64_t>(carries_),
-        .num_bcast = static_cast<std::int64_t>(layout_.bcasts),
-        .num_xs = static_cast<std::int64_t>(operands_.size() - carries_ - layout_.bcasts),
-        .reverse = !op_.reverse};
-    std::vector<Type> inputs = types_of(operands_);
-    for (std::size_t k = carries_ + layout_.bcasts; k < inputs.size(); ++k) {
-      inputs[k] = row_type(inputs[k]);
-    }
-    const auto body = make_body(
-        "body", inputs, [this](Graph& graph, std::span<const Value> in) { return step(graph, in); },
-        c_.graph);
-    return results(add_scan(c_.graph, op, operands_, body));
+    const op::Scan op{.length = op_.length,
+                      .num_carry = static_cast<std::int64_t>(own_.carries),
+                      .num_bcast = static_cast<std::int64_t>(own_.bcasts),
+                      .reverse = !op_.reverse};
+    return results(
+        add_scan(c_.graph, op, operands_,
+                 [this](Graph& graph, std::span<const Value> in) { return step(graph, in); }));
   }
 
  private:
@@ -62,13 +55,13 @@ class ReverseScan {
       const Type& type = c_[k].type();
       operands_.push_back(filled(c_.graph, {widened(type.dtype), type.dims}, 0));
     }
-    carries_ = operands_.size();
+    own_ = {operands_.size(), layout_.bcasts, 0};
   }
 
   // Which of the carries, bcasts, xs and saved values the body reads; they are its first inputs.
   [[nodiscard]] bool reads_carry(std::size_t i) const { return read_[i]; }
   [[nodiscard]] bool reads_row(std::size_t operand) const {
-    return read_[layout_.carries + operand - layout_.first_bcast()];
+    return read_[layout_.input_of(operand)];
   }
 
   // Rows: the carries entering each step, xs, saved values, as far as they are read, and the
@@ -128,27 +121,19 @@ class ReverseScan {
       operands.push_back(
           by_row(segments().spread_rows(concat({init, kept}, {.axis = 0}), Edge::First)));
     }
-    std::vector<Type> inputs = types_of(operands);
-    for (std::size_t k = n + layout_.bcasts; k < inputs.size(); ++k) {
-      inputs[k] = row_type(inputs[k]);
-    }
     const Graph& forward = *c_.node.body("forward_body");
-    const auto body = make_body(
-        "body", inputs,
-        [&](Graph& graph, std::span<const Value> in) {
-          const std::size_t own = n + layout_.bcasts + layout_.xs;
-          std::vector<Value> given(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(own));
-          for (std::size_t i = 0; i < n; ++i) given[i] = where(in[own], in[own + 1 + i], in[i]);
-          std::vector<Value> out = inline_subgraph(forward, given, graph);
-          out.resize(n);
-          out.insert(out.end(), given.begin(), given.begin() + static_cast<std::ptrdiff_t>(n));
-          return out;
-        },
-        c_.graph);
+    const auto body = [&](Graph& graph, std::span<const Value> in) {
+      const std::size_t own = layout_.step().operands();
+      std::vector<Value> given(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(own));
+      for (std::size_t i = 0; i < n; ++i) given[i] = where(in[own], in[own + 1 + i], in[i]);
+      std::vector<Value> out = inline_subgraph(forward, given, graph);
+      out.resize(n);
+      out.insert(out.end(), given.begin(), given.begin() + static_cast<std::ptrdiff_t>(n));
+      return out;
+    };
     const op::Scan op{.length = op_.length,
                       .num_carry = op_.num_carry,
                       .num_bcast = op_.num_bcast,
-                      .num_xs = static_cast<std::int64_t>(layout_.xs + 1 + n),
                       .reverse = op_.reverse};
     const std::vector<Value> all = add_scan(c_.graph, op, operands, body);
     std::vector<Value> out;
@@ -161,12 +146,12 @@ class ReverseScan {
   // dc ← dc + upstream
   // (dc…, db…, dx_t…) = body_vjp(c_t…, bcasts…, xs[t]…, saved[t]…, dc…, dy_t…)
   [[nodiscard]] std::vector<Value> step(Graph& graph, std::span<const Value> in) const {
-    std::size_t next_row = carries_ + layout_.bcasts;
+    std::size_t next_row = own_.first_x();
     std::vector<Value> ordinary;
     for (std::size_t i = 0; i < layout_.carries; ++i) {
       ordinary.push_back(reads_carry(i) ? in[next_row++] : filled(graph, c_[i].type(), 0));
     }
-    for (std::size_t k = 0; k < layout_.bcasts; ++k) ordinary.push_back(in[carries_ + k]);
+    for (std::size_t k = own_.first_bcast(); k < own_.first_x(); ++k) ordinary.push_back(in[k]);
     for (std::size_t k = layout_.first_x(); k < c_.size(); ++k) {
       ordinary.push_back(reads_row(k) ? in[next_row++] : filled(graph, row_type(c_[k].type()), 0));
     }
@@ -230,7 +215,7 @@ class ReverseScan {
   std::vector<bool> read_;  // inputs of body_vjp
   bool rows_kept_;          // only some of the carries
   std::vector<Value> operands_;
-  std::size_t carries_ = 0;
+  StepLayout own_;  // of the scan that is made; whatever is no carry or bcast is an xs
 };
 
 }  // namespace

@@ -84,7 +84,7 @@ class Planner {
     return total;
   }
   [[nodiscard]] std::vector<Type> carry_types() const {
-    return layout_.carries_of<Type>(input_types(body_));
+    return StepOperands<Type>(layout_, input_types(body_)).carries;
   }
   // What a gradient keeps besides the scan's own results.
   [[nodiscard]] bool fits(const BodyHalves* halves, std::int64_t budget) const {

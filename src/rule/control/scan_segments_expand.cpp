@@ -28,18 +28,13 @@ class SegmentedSweep {
     add_carries();
     const std::size_t bcasts = add_bcasts();
     add_segments();
-    const std::size_t first_row = sums_ + bcasts;
     const op::Scan op{.length = op_.num_checkpoints,
                       .num_carry = static_cast<std::int64_t>(sums_),
                       .num_bcast = static_cast<std::int64_t>(bcasts),
-                      .num_xs = static_cast<std::int64_t>(operands_.size() - first_row),
                       .reverse = !op_.reverse};
-    std::vector<Type> inputs = types_of(operands_);
-    for (std::size_t k = first_row; k < inputs.size(); ++k) inputs[k] = row_type(inputs[k]);
-    const auto body = make_body(
-        "body", inputs,
-        [this](Graph& graph, std::span<const Value> in) { return segment(graph, in); }, c_.graph);
-    return results(add_scan(c_.graph, op, operands_, body));
+    return results(
+        add_scan(c_.graph, op, operands_,
+                 [this](Graph& graph, std::span<const Value> in) { return segment(graph, in); }));
   }
 
  private:
@@ -232,7 +227,7 @@ class SegmentedSweep {
   // there is no such step.
   [[nodiscard]] std::vector<Value> odd_step_back(const Segment& s,
                                                  std::span<const Value> given) const {
-    const std::size_t ordinary = layout_.carries + layout_.bcasts + layout_.xs + layout_.saved;
+    const std::size_t ordinary = layout_.gradient_inputs();
     std::vector<Value> captures = odd_inputs(s, s.odd.size());
     const std::size_t dcarries = count_dcarries();
     captures.insert(captures.end(), given.begin(),

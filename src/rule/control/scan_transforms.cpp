@@ -134,12 +134,13 @@ Cotangents vjp(const op::Scan& op, const VjpContext& c) {
                                                              .needed = needed});
   const auto saved = c.residuals().subspan(n.carries);
   const KeptCarries kept = kept_for(op, *body_vjp, c.residuals().subspan(0, n.carries), c.graph());
+  StepOperands<Value> operands(n, c.operands());
   const std::vector<Value> given = scan_backward(ScanBackwardArgs{
-      .inits = n.carries_of(c.operands()),
+      .inits = std::move(operands.carries),
       .trajectories = kept.trajectories,
       .upstreams = upstreams,
-      .bcasts = n.bcasts_of(c.operands()),
-      .xs = n.xs_of(c.operands()),
+      .bcasts = std::move(operands.bcasts),
+      .xs = std::move(operands.xs),
       .saved = {saved.begin(), saved.end()},
       .length = op.length,
       .trajectory = op.save_trajectory,

@@ -63,6 +63,10 @@ class Outline {
   [[nodiscard]] virtual std::int64_t workspace_bytes() const = 0;
   /// How a step is served: `kernel`, `loop`, `control`, or the kind of call.
   [[nodiscard]] virtual std::string_view served_by(std::size_t step) const = 0;
+  /// What serves it where operands are not finite, if that is something else; empty where not.
+  [[nodiscard]] virtual std::string_view served_where_not_finite(std::size_t /*step*/) const {
+    return {};
+  }
   /// A body of a control step; null where there is none.
   [[nodiscard]] virtual const Outline* body(std::size_t step, std::size_t body) const = 0;
 };

@@ -64,6 +64,21 @@ template <class T>
 inline void store_block(T* to, const Block<T>& v) {
   for (int i = 0; i < Block<T>::Count; ++i) store(to + i * LaneCount<T>, v.at[i]);
 }
+/// Those of the first `width`; others add nothing to sums over lanes, whatever has come of their
+/// zeros: a factor that all lanes share may be an infinity.
+template <class T>
+class LiveLanes {
+ public:
+  explicit LiveLanes(std::int64_t width) {
+    for (int i = 0; i < Block<T>::Count; ++i) {
+      for (int l = 0; l < LaneCount<T>; ++l) live_[i][l] = i * LaneCount<T> + l < width ? -1 : 0;
+    }
+  }
+  inline Lanes<T> of(int i, Lanes<T> v) const { return live_[i] ? v : Lanes<T>{}; }
+
+ private:
+  decltype(Lanes<T>{} < Lanes<T>{}) live_[Block<T>::Count];
+};
 template <class T>
 inline Lanes<T> folded(const Block<T>& v) {
   Lanes<T> sum = v.at[0];
@@ -159,6 +174,7 @@ template <class T>
 void scan_steps_back(const ScanSteps<T>& s) {
   constexpr int Count = Block<T>::Count;
   const std::int64_t size = s.states * Columns;
+  const LiveLanes<T> live(s.width);
   for (std::int64_t t = s.steps; t-- > 0;) {
     const Block<T> x = load_block(s.x + t * s.channels, s.width);
     const Block<T> delta = load_block(s.delta + t * s.channels, s.width);
@@ -171,7 +187,7 @@ void scan_steps_back(const ScanSteps<T>& s) {
     LaneSums<T> db(s.db + t * s.states);
     LaneSums<T> dc(s.dc + t * s.states);
     Block<T> to_input{};  // Σ_m G B
-    Block<T> to_decay{};  // Σ_m G ā a H
+    Block<T> to_decay{};  // Σ_m G (ā a H + B x)
     Block<T> added;
     for (int i = 0; i < Count; ++i) added.at[i] = delta.at[i] * x.at[i];
     for (std::int64_t m = 0; m < s.states; ++m) {
@@ -181,11 +197,12 @@ void scan_steps_back(const ScanSteps<T>& s) {
         const std::int64_t at = m * Columns + i * LaneCount<T>;
         const Lanes<T> decay = load(decays + at);
         const Lanes<T> g = dy.at[i] * c[m] + load(static_cast<const T*>(s.later) + at);
-        const Lanes<T> kept = g * (decay * load(before + at));
-        to_b += g * added.at[i];
-        to_c += dy.at[i] * load(after + at);
+        const Lanes<T> left = decay * load(before + at);
+        const Lanes<T> kept = g * left;
+        to_b += live.of(i, g * added.at[i]);
+        to_c += live.of(i, dy.at[i] * load(after + at));
         to_input.at[i] += g * b[m];
-        to_decay.at[i] += kept * load(s.a + at);
+        to_decay.at[i] += g * (left * load(s.a + at) + x.at[i] * b[m]);
         store(s.da + at, load(static_cast<const T*>(s.da) + at) + kept * delta.at[i]);
         store(s.later + at, decay * g);
       }
@@ -194,10 +211,7 @@ void scan_steps_back(const ScanSteps<T>& s) {
     }
     db.finish();
     dc.finish();
-    for (int i = 0; i < Count; ++i) {
-      to_decay.at[i] += x.at[i] * to_input.at[i];
-      to_input.at[i] *= delta.at[i];
-    }
+    for (int i = 0; i < Count; ++i) to_input.at[i] *= delta.at[i];
     store_block(s.dx + t * Columns, to_input);
     store_block(s.ddelta + t * Columns, to_decay);
   }
@@ -242,6 +256,7 @@ void delta_steps(const DeltaSteps<T>& s) {
 template <class T>
 void delta_steps_back(const DeltaSteps<T>& s) {
   constexpr int Count = Block<T>::Count;
+  const LiveLanes<T> live(s.width);
   for (std::int64_t t = s.steps; t-- > 0;) {
     const T* q = s.q + t * s.key_step;
     const T* k = s.k + t * s.key_step;
@@ -261,7 +276,7 @@ void delta_steps_back(const DeltaSteps<T>& s) {
       for (int i = 0; i < Count; ++i) {
         later.at[i] += dout.at[i] * scaled;
         toward.at[i] += later.at[i] * k[j];
-        to_q += row.at[i] * dout.at[i];
+        to_q += live.of(i, row.at[i] * dout.at[i]);
       }
       store_block(s.later + j * Columns, later);
       dq.give(to_q * s.kappa);
@@ -271,7 +286,7 @@ void delta_steps_back(const DeltaSteps<T>& s) {
     Lanes<T> to_beta{};
     for (int i = 0; i < Count; ++i) {
       value.at[i] = toward.at[i] * beta;
-      to_beta += toward.at[i] * error.at[i];
+      to_beta += live.of(i, toward.at[i] * error.at[i]);
     }
     store_block(s.dv + t * Columns, value);
     Lanes<T> to_gate{};
@@ -282,10 +297,10 @@ void delta_steps_back(const DeltaSteps<T>& s) {
       Lanes<T> to_error{};
       Lanes<T> to_row{};
       for (int i = 0; i < Count; ++i) {
-        to_error += later.at[i] * error.at[i];
-        to_row += row.at[i] * value.at[i];
+        to_error += live.of(i, later.at[i] * error.at[i]);
+        to_row += live.of(i, row.at[i] * value.at[i]);
         later.at[i] -= value.at[i] * k[j];
-        to_gate += later.at[i] * row.at[i];
+        to_gate += live.of(i, later.at[i] * row.at[i]);
         later.at[i] *= decay;
       }
       store_block(s.later + j * Columns, later);

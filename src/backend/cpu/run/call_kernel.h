@@ -58,6 +58,8 @@ class CallKernel {
   [[nodiscard]] virtual std::int64_t thread_bytes() const { return 0; }
   /// How the call is served: `matmul`, `conv`, `attention`, `pool`, `native` or `host call`
   [[nodiscard]] virtual std::string_view how() const = 0;
+  /// By what where operands are not finite, if that is something else; empty where not.
+  [[nodiscard]] virtual std::string_view how_where_not_finite() const { return {}; }
 };
 
 /// The kernels attached to a call; null where there is none.

@@ -194,6 +194,10 @@ std::string_view Executable::served_by(std::size_t step) const {
   return steps_[step].kernels.launches.empty() ? "control" : "kernel";
 }
 
+std::string_view Executable::served_where_not_finite(std::size_t step) const {
+  return steps_[step].call ? steps_[step].call->how_where_not_finite() : std::string_view();
+}
+
 const Executable* Executable::body(std::size_t step, std::size_t body) const {
   const auto& bodies = steps_[step].bodies;
   return body < bodies.size() ? bodies[body].get() : nullptr;

@@ -68,6 +68,7 @@ class Executable final : public device::Executable {
   void start(device::Context& context, const device::RunArguments& arguments) const override;
   void finish(device::Context& /*context*/) const override {}  // nothing runs ahead
   [[nodiscard]] std::string_view served_by(std::size_t step) const override;
+  [[nodiscard]] std::string_view served_where_not_finite(std::size_t step) const override;
   [[nodiscard]] const Executable* body(std::size_t step, std::size_t body) const override;
 
  private:

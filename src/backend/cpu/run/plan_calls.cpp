@@ -164,6 +164,9 @@ class ConvCall final : public RowMajorCall {
     image_after_ = size_for(attached.after, forward ? geometry.y_image() : geometry.x_image());
   }
   [[nodiscard]] std::string_view how() const override { return "conv"; }
+  [[nodiscard]] std::string_view how_where_not_finite() const override {
+    return pads_ ? "native" : "";
+  }
 
  private:
   void run_plan(ThreadPool& pool, std::span<const std::byte* const> in,
@@ -244,6 +247,7 @@ class OddOperands {
     for (const BufferView& v : step.results) results_.push_back(*v.type.numel());
     careful_ = make_reference_call(program, plain);
   }
+  [[nodiscard]] std::string_view how() const { return careful_->how(); }
   void repair(ThreadPool& pool, std::span<const std::byte* const> in,
               std::span<std::byte* const> out) const {
     if (!any(pool, out, results_, [](float x) { return std::isnan(x); })) return;
@@ -298,6 +302,7 @@ class AttentionCall final : public RowMajorCall {
         plan_(a, a.mask_operand < 0 ? DType::F32 : step.operands[at(a.mask_operand)].type.dtype),
         odd_(program, step, a.pass == loop::Pass::Forward ? 3 : 4, a.mask) {}
   [[nodiscard]] std::string_view how() const override { return "attention"; }
+  [[nodiscard]] std::string_view how_where_not_finite() const override { return odd_.how(); }
 
  private:
   static std::size_t at(std::int64_t operand) { return static_cast<std::size_t>(operand); }
