@@ -103,22 +103,36 @@ void add_run(Runs& to, const Graph& graph, const Feeds& feeds) {
   if (auto* values = std::get_if<std::vector<Tensor>>(&outcome)) to.push_back(std::move(*values));
 }
 
-// What else the reference gives, as it rounds and where it has the choice.
-struct Others {
+// What else the reference gives, as it rounds and where it has the choice: each run is made when
+// those before it do not explain a difference.
+class Others {
+ public:
   Runs rounded;  // the expected outputs first, then those of runs in which inexact ops are nudged
   Runs open;     // that go the ways a program leaves open where numbers are not finite
 
-  // The expected outputs alone: most often they are enough.
-  explicit Others(const std::vector<Tensor>& expected) : rounded{expected} {}
-  Others(const Graph& graph, const Feeds& feeds, const std::vector<Tensor>& expected)
-      : rounded{expected} {
+  Others(Graph graph, const Feeds& feeds, const std::vector<Tensor>& expected)
+      : rounded{expected}, graph_(std::move(graph)), feeds_(feeds) {}
+
+  /// Another run, in the end all ways that are open at once; false: there are no more.
+  bool add() {
     constexpr std::uint64_t Count = 8;
-    for (std::uint64_t seed = 0; seed < Count; ++seed) {
-      Rng rng(seed);
-      add_run(rounded, nudged(graph, rng), feeds);
+    const std::size_t before = rounded.size();
+    while (seed_ < Count) {
+      Rng rng(seed_++);
+      add_run(rounded, nudged(graph_, rng), feeds_);
+      if (rounded.size() > before) return true;
     }
-    for (const Way way : AllWays) add_run(open, going(graph, way), feeds);
+    if (all_made_) return false;
+    for (const Way way : AllWays) add_run(open, going(graph_, way), feeds_);
+    all_made_ = true;
+    return true;
   }
+
+ private:
+  Graph graph_;
+  const Feeds& feeds_;
+  std::uint64_t seed_ = 0;
+  bool all_made_ = false;
 };
 
 bool same_number(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
@@ -266,6 +280,16 @@ Verdict verdict(const Tensor& actual, std::size_t output, std::span<const Others
   return made;
 }
 
+// The same with as many runs as it takes.
+Verdict verdict_of_all(const Tensor& actual, std::size_t output, std::vector<Others>& groups,
+                       bool overflow) {
+  Verdict made = verdict(actual, output, groups, overflow);
+  while (!made.wrong.empty() && groups.back().add()) {
+    made = verdict(actual, output, groups, overflow);
+  }
+  return made;
+}
+
 template <class F>
 Outcome outcome_of(F&& run) {
   try {
@@ -400,16 +424,12 @@ std::string disagreement(const Graph& graph, const Feeds& feeds, const Outcome& 
     }
     if ((*a)[i].type() != (*e)[i].type()) return fmt::format("output {} has another type", i);
     ++count.by_spread;
-    const Others alone(*e);
-    Verdict made = verdict((*a)[i], i, std::span(&alone, 1), false);
-    if (!made.wrong.empty()) {
-      if (others.empty()) others.emplace_back(graph, feeds, *e);
-      made = verdict((*a)[i], i, std::span(others).first(1), overflow[i]);
-    }
+    if (others.empty()) others.emplace_back(graph, feeds, *e);
+    Verdict made = verdict_of_all((*a)[i], i, others, overflow[i]);
     // A composite op rounds inside as well.
-    if (!made.wrong.empty()) {
-      if (others.size() == 1) others.emplace_back(prepare_for_device(graph), feeds, *e);
-      made = verdict((*a)[i], i, others, overflow[i]);
+    if (!made.wrong.empty() && others.size() == 1) {
+      others.emplace_back(prepare_for_device(graph), feeds, *e);
+      made = verdict_of_all((*a)[i], i, others, overflow[i]);
     }
     if (!made.wrong.empty()) return fmt::format("output {}: {}", i, made.wrong);
     count.excused += made.excused;
