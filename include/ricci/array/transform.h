@@ -552,6 +552,7 @@ template <class F, class Rule>
 }
 
 /// `f` with a forward rule of its own: rule(arguments…, tangents…) gives the tangent of the result.
+/// Gradients are by the rule too: it is linear in the tangents, and they take its transpose.
 template <class F, class Rule>
   requires detail::FunctionOfArrays<F>
 [[nodiscard]] auto custom_jvp(F f, Rule rule,
