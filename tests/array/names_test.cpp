@@ -53,6 +53,15 @@ TEST(ArrayNames, OtherNames) {
 TEST(ArrayNames, ElementByElement) {
   EXPECT_EQ(floor_divide(array({7.0, -7.0}), 2.0).to_vector(), (Numbers{3, -4}));
   EXPECT_EQ(floor_divide(array({7, -7}), 2).to_vector(), (Numbers{3, -4}));
+  EXPECT_EQ(floor_divide(array({7, -7, 6, 0, -1}), -2).to_vector(), (Numbers{-4, 3, -3, 0, 0}));
+  EXPECT_EQ(floor_divide(array({7, 4}, {.dtype = uint8}), 2).to_vector(), (Numbers{3, 2}));
+  try {
+    (void)floor_divide(array({4}), array({0})).tensor();
+    ADD_FAILURE() << "4 // 0 is refused";
+  } catch (const UserError& e) {
+    EXPECT_NE(std::string(e.what()).find("integer division by zero"), std::string::npos)
+        << e.what();
+  }
   EXPECT_EQ(remainder(array({7, -7, 6}), array({3, 3, -4})).to_vector(), (Numbers{1, 2, -2}));
   EXPECT_EQ(remainder(array({7.5, -7.5}), 2.0).to_vector(), (Numbers{1.5, 0.5}));
   expect_near(log10(array({1.0, 1000.0})), {0, 3});
