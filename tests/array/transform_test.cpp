@@ -362,6 +362,33 @@ TEST(ArrayJit, WarnsWhenItKeepsCompiling) {
   EXPECT_NE(warnings[0].find("'x0' was f32[2] and is f32[3]"), std::string::npos) << warnings[0];
 }
 
+TEST(ArrayJit, WarnsWhichStaticValueChanges) {
+  std::vector<std::string> warnings;
+  set_warning_handler([&](std::string_view w) { warnings.emplace_back(w); });
+  const auto step =
+      jit([](Array x, bool on, double rate) { return on ? x * rate : x; }, {.warn_after = 2});
+  for (const double rate : {0.5, 0.25}) (void)step(zeros({2}), true, rate);
+  const auto count = jit([](Array x, int n) { return x + n; }, {.warn_after = 2});
+  for (const int n : {3, -4}) (void)count(zeros({2}), n);
+  struct Setting {
+    Array x;
+    float rate;
+  };
+  const auto tree = jit([](Array x, const Setting& s) { return x * s.rate; }, {.warn_after = 2});
+  for (const float rate : {1.0F, 2.0F}) (void)tree(zeros({2}), Setting{zeros({2}), rate});
+  set_warning_handler({});
+  ASSERT_EQ(warnings.size(), 3U);
+  EXPECT_NE(warnings[0].find("argument 2, a number that is compiled in, was 0.5 and is 0.25 (an "
+                             "Array in its place may vary)"),
+            std::string::npos)
+      << warnings[0];
+  EXPECT_NE(warnings[1].find("argument 1, a number that is compiled in, was 3 and is -4"),
+            std::string::npos)
+      << warnings[1];
+  EXPECT_NE(warnings[2].find("argument 1 holds another number, string or size"), std::string::npos)
+      << warnings[2];
+}
+
 TEST(ArrayTraces, HaveNoValueAndSayWhose) {
   const std::string look = refusal([] {
     (void)jit([](Array x) {
