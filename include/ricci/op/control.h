@@ -69,8 +69,8 @@ struct Scan {
   std::int64_t num_checkpoints = 0;
   bool reverse = false;
   ScanSave save = ScanSave::Auto;
-  std::vector<std::string> save_names;
-  std::optional<std::int64_t> save_bytes;
+  std::vector<std::string> save_names = {};
+  std::optional<std::int64_t> save_bytes = {};
 
   static constexpr OpInfo info{
       .name = "scan",
@@ -110,7 +110,7 @@ struct Scan {
 /// 0, s, 2s, …, with s = 1, or ⌈max_iterations/num_checkpoints⌉ when that is not 0. Tape rows of
 /// trips not made are zero. There are tapes only when the loop has a bound.
 struct While {
-  std::optional<std::int64_t> max_iterations;
+  std::optional<std::int64_t> max_iterations = {};
   std::int64_t num_checkpoints = 0;
 
   static constexpr OpInfo info{
@@ -183,7 +183,7 @@ struct CustomFn {
 /// value, the results of matrix products and convolutions, or the values named in `names`.
 struct Checkpoint {
   CheckpointPolicy policy = CheckpointPolicy::Nothing;
-  std::vector<std::string> names;
+  std::vector<std::string> names = {};
   std::int64_t num_kept = 0;
 
   static constexpr OpInfo info{.name = "checkpoint",
@@ -230,7 +230,7 @@ struct ScanBackward {
   bool save_trajectory = false;
   std::int64_t num_checkpoints = 0;
   bool reverse = false;
-  std::vector<bool> upstream_present;
+  std::vector<bool> upstream_present = {};
   std::int64_t num_saved = 0;
 
   static constexpr OpInfo info{
@@ -280,7 +280,7 @@ struct WhileBackward {
   std::int64_t num_carry = 1;
   std::int64_t max_iterations = 0;
   std::int64_t num_checkpoints = 0;
-  std::vector<bool> upstream_present;
+  std::vector<bool> upstream_present = {};
 
   static constexpr OpInfo info{
       .name = "while_backward",
