@@ -160,7 +160,7 @@ TEST(ArrayTransforms, Batches) {
   const auto dot2 = [](Array x, Array w) { return sum(x * w); };
   expect_near(vmap(dot2, {.in_axes = {0, {}}})(xs, array({1, 10})), {10, 32, 54});
   expect_near(vmap(dot2, {.in_axes = {1, {}}})(xs, array({1, 0, 0})), {0, 1});
-  const Array rows = vmap([](Array x) { return 2 * x; }, {.in_axes = {0}, .out_axis = 1})(xs);
+  const Array rows = vmap([](Array x) { return 2 * x; }, {.in_axes = {0}, .out_axes = 1})(xs);
   EXPECT_EQ(rows.shape(), (Dims{2, 3}));
   // Captures are shared; gradients per example compose.
   const Array w = array({1.0, 2.0});

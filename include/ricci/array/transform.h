@@ -488,7 +488,7 @@ template <class F>
     auto result = std::apply(g, inner);
     const detail::TracedFunction traced =
         tracing.finish(detail::strong(leaves(result), w), detail::argument_names(all));
-    const auto out_axes = options.out_axis.of(result, w);
+    const auto out_axes = options.out_axes.of(result, w);
     return with_leaves(std::move(result), detail::batched(traced, given, axes, size, out_axes, w));
   };
   return detail::Derived<F, decltype(body)>(std::move(f), body, where);
