@@ -74,7 +74,7 @@ void loops() {
 
 void random_numbers() {
   const Key key(7);
-  const auto [a, b] = split<2>(key);
+  const auto [a, b] = split(key);
   const Array x = normal(a, {3, 4});
   const Array mask = bernoulli(b, 0.3, {3, 4});
   const Array rows = vmap([](Key k) { return normal(k, {4}); })(split(key, 3));

@@ -17,6 +17,7 @@
 #include "ricci/build/conv.h"
 #include "ricci/build/custom.h"
 #include "ricci/build/elementwise.h"
+#include "ricci/build/everyday.h"
 #include "ricci/build/gaussian_splat.h"
 #include "ricci/build/image.h"
 #include "ricci/build/indexing.h"

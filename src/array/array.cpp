@@ -137,12 +137,18 @@ Array Array::sum(Here where) const { return ricci::sum(*this, {}, false, where);
 Array Array::sum(std::int64_t axis, Here where) const {
   return ricci::sum(*this, axis, false, where);
 }
+Array Array::sum(std::initializer_list<std::int64_t> axes, bool keep_dims, Here where) const {
+  return ricci::sum(*this, Axes(axes.begin(), axes.end()), keep_dims, where);
+}
 Array Array::sum(std::int64_t axis, bool keep_dims, Here where) const {
   return ricci::sum(*this, axis, keep_dims, where);
 }
 Array Array::mean(Here where) const { return ricci::mean(*this, {}, false, where); }
 Array Array::mean(std::int64_t axis, Here where) const {
   return ricci::mean(*this, axis, false, where);
+}
+Array Array::mean(std::initializer_list<std::int64_t> axes, bool keep_dims, Here where) const {
+  return ricci::mean(*this, Axes(axes.begin(), axes.end()), keep_dims, where);
 }
 Array Array::mean(std::int64_t axis, bool keep_dims, Here where) const {
   return ricci::mean(*this, axis, keep_dims, where);
@@ -151,6 +157,9 @@ Array Array::max(Here where) const { return ricci::amax(*this, {}, false, where)
 Array Array::max(std::int64_t axis, Here where) const {
   return ricci::amax(*this, axis, false, where);
 }
+Array Array::max(std::initializer_list<std::int64_t> axes, bool keep_dims, Here where) const {
+  return ricci::amax(*this, Axes(axes.begin(), axes.end()), keep_dims, where);
+}
 Array Array::max(std::int64_t axis, bool keep_dims, Here where) const {
   return ricci::amax(*this, axis, keep_dims, where);
 }
@@ -158,8 +167,27 @@ Array Array::min(Here where) const { return ricci::amin(*this, {}, false, where)
 Array Array::min(std::int64_t axis, Here where) const {
   return ricci::amin(*this, axis, false, where);
 }
+Array Array::min(std::initializer_list<std::int64_t> axes, bool keep_dims, Here where) const {
+  return ricci::amin(*this, Axes(axes.begin(), axes.end()), keep_dims, where);
+}
 Array Array::min(std::int64_t axis, bool keep_dims, Here where) const {
   return ricci::amin(*this, axis, keep_dims, where);
+}
+Array Array::prod(Here where) const { return ricci::prod(*this, {}, false, where); }
+Array Array::prod(std::int64_t axis, bool keep_dims, Here where) const {
+  return ricci::prod(*this, axis, keep_dims, where);
+}
+Array Array::var(Here where) const { return ricci::var(*this, {}, false, 0, where); }
+Array Array::var(std::int64_t axis, bool keep_dims, Here where) const {
+  return ricci::var(*this, axis, keep_dims, 0, where);
+}
+Array Array::any(Here where) const { return ricci::any(*this, {}, false, where); }
+Array Array::any(std::int64_t axis, bool keep_dims, Here where) const {
+  return ricci::any(*this, axis, keep_dims, where);
+}
+Array Array::all(Here where) const { return ricci::all(*this, {}, false, where); }
+Array Array::all(std::int64_t axis, bool keep_dims, Here where) const {
+  return ricci::all(*this, axis, keep_dims, where);
 }
 Array Array::argmax(std::int64_t axis, Here where) const {
   return ricci::argmax(*this, axis, false, where);
@@ -172,6 +200,9 @@ Array Array::reshape(const Dims& shape, Here where) const {
 }
 Array Array::flatten(Here where) const { return ricci::reshape(*this, {-1}, where); }
 Array Array::transpose(Here where) const { return ricci::transpose(*this, {}, where); }
+Array Array::transpose(std::initializer_list<std::int64_t> perm, Here where) const {
+  return ricci::transpose(*this, Axes(perm.begin(), perm.end()), where);
+}
 Array Array::T(Here where) const { return ricci::transpose(*this, {}, where); }
 Array Array::astype(DType to, Here where) const { return ricci::cast(*this, to, where); }
 

@@ -191,7 +191,15 @@ std::vector<Array> if_node(const Array& predicate, Tracing& first, Tracing& seco
                          where);
   std::vector<Array> a(then_results.begin(), then_results.end());
   std::vector<Array> b(else_results.begin(), else_results.end());
-  for (std::size_t i = 0; i < a.size(); ++i) unify("cond", a[i], b[i], where);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    unify("cond", a[i], b[i], where);
+    if (a[i].shape() == b[i].shape()) continue;
+    const std::string which = a.size() == 1 ? "" : fmt::format("as result {} ", i);
+    refuse(ErrorCode::Shape, "cond",
+           fmt::format("the first branch of 'cond' gives {}{}, the second {}", which,
+                       a[i].type().to_string(), b[i].type().to_string()),
+           "both give the same shapes: broadcast_to, reshape", where);
+  }
   std::vector<Array> captures;
   find_captures(first.trace(), a, captures);
   find_captures(second.trace(), b, captures);

@@ -44,12 +44,13 @@ class CustomCall {
     std::vector<Array> operands(args_.begin(), args_.end());
     operands.insert(operands.end(), captures_.begin(), captures_.end());
     const char* role = reverse_ ? "vjp" : "jvp";
-    return results_of(
-        op_node(Op(op::CustomFn{.num_residuals = 0, .no_gradient = without_gradient(operands)}),
-                operands, where_,
-                {{"fwd", std::make_shared<const Graph>(forward(operands))},
-                 {role, std::make_shared<const Graph>(
-                            graph_between(role, rule_graph_inputs(operands), outputs))}}));
+    return results_of(op_node(Op(op::CustomFn{.num_residuals = 0,
+                                              .no_gradient = without_gradient(operands),
+                                              .transpose_jvp = !reverse_}),
+                              operands, where_,
+                              {{"fwd", std::make_shared<const Graph>(forward(operands))},
+                               {role, std::make_shared<const Graph>(graph_between(
+                                          role, rule_graph_inputs(operands), outputs))}}));
   }
 
  private:

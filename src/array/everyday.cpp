@@ -75,9 +75,9 @@ Array extreme(const Array& x, const AxisList& axes, bool keep_dims, bool largest
   if (!is_float(x.dtype())) {
     return largest ? amax(x, axes, keep_dims, where) : amin(x, axes, keep_dims, where);
   }
-  const double none = largest ? -INFINITY : INFINITY;
+  const double nothing = largest ? -INFINITY : INFINITY;
   const Array gap = is_nan(x, where);
-  const Array filled = ricci::where(gap, none, x, where);
+  const Array filled = ricci::where(gap, nothing, x, where);
   const Array found =
       largest ? amax(filled, axes, keep_dims, where) : amin(filled, axes, keep_dims, where);
   return ricci::where(all(gap, axes, keep_dims, where), NAN, found, where);

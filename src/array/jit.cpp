@@ -59,6 +59,8 @@ struct JitCache::Entry {
   bool symbolic = false;
   std::vector<int> donors;  // for each result the leaf whose memory it may take, or -1; or none
   std::vector<std::uint64_t> words;
+  std::vector<std::size_t> word_ends;  // for each argument the number behind its last word
+  std::vector<ArgumentKind> kinds;
   std::optional<Device> device;  // the one it runs on
   // Held while it is compiled, which a child of fork does itself when it was not finished.
   ForkSharedMutex compiling;
@@ -212,6 +214,32 @@ SymbolBindings sizes_of(const std::vector<Type>& types, const std::vector<std::s
   return out;
 }
 
+std::string number_text(ArgumentKind kind, std::uint64_t word) {
+  return kind == ArgumentKind::Float ? fmt::format("{}", std::bit_cast<double>(word))
+                                     : fmt::format("{}", static_cast<std::int64_t>(word));
+}
+
+// Which argument has other static values than before.
+std::string static_difference(const JitCache::Entry& before, const JitCache::Entry& now) {
+  std::size_t from = 0;
+  for (std::size_t i = 0; i < now.kinds.size(); from = now.word_ends[i++]) {
+    // Up to here all is as it was, so both start at the same word.
+    const auto words_of = [&](const JitCache::Entry& e) {
+      return std::span(e.words).subspan(from, e.word_ends[i] - from);
+    };
+    const auto was = words_of(before);
+    const auto is = words_of(now);
+    if (std::ranges::equal(was, is)) continue;
+    if (now.kinds[i] == ArgumentKind::Tree) {
+      return fmt::format("argument {} holds another number, string or size", i);
+    }
+    return fmt::format("argument {}, a number that is compiled in, was {} and is {} (an Array in "
+                       "its place may vary)",
+                       i, number_text(now.kinds[i], was[0]), number_text(now.kinds[i], is[0]));
+  }
+  return "a static value changed";
+}
+
 // What differs between two sets of arguments, in words.
 std::string difference(const JitCache::Entry& before, const JitCache::Entry& now) {
   if (before.types.size() != now.types.size()) {
@@ -222,7 +250,7 @@ std::string difference(const JitCache::Entry& before, const JitCache::Entry& now
     return fmt::format("'{}' was {} and is {}", now.names[i], before.types[i].to_string(),
                        now.types[i].to_string());
   }
-  if (before.words != now.words) return "a static value (a number, a string, a size) changed";
+  if (before.words != now.words) return static_difference(before, now);
   if (!now.is_static.empty()) return "the values of a static argument changed";
   return "the arguments' C++ types changed";
 }
@@ -343,6 +371,8 @@ JitCache::EntryPtr JitCache::add(Key key, const JitArguments& args, Tracing& tra
   entry->result = std::move(result);
   entry->names = std::move(names);
   entry->words = args.flat.words;
+  entry->word_ends.assign(args.word_ends.begin(), args.word_ends.end());
+  entry->kinds.assign(args.kinds.begin(), args.kinds.end());
   entry->donors = donors_of(*entry, args, impl_->options, where_);
   for (const Array& x : entry->function.captures) {
     entry->captures_trace = entry->captures_trace || x.node()->trace != nullptr;

@@ -72,7 +72,11 @@ Array floor_divide(const Array& a, const Array& b, Here where) {
   Array y = b;
   detail::unify("floor_divide", x, y, where);
   if (is_float(x.dtype())) return floor(div(x, y, where), where);
-  return div(sub(x, remainder(x, y, where), where), y, where);
+  // div first, so that what is wrong with y is said of a division.
+  const Array q = div(x, y, where);
+  const Array rest = sub(x, mul(q, y, where), where);
+  const Array below = ne(lt(rest, 0, where), lt(y, 0, where), where);
+  return ricci::where(logical_and(ne(rest, 0, where), below, where), sub(q, 1, where), q, where);
 }
 Array trunc_divide(const Array& a, const Array& b, Here where) {
   Array x = a;

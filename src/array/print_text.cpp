@@ -136,6 +136,7 @@ void print_line(const std::string& text) {
 
 std::ostream& operator<<(std::ostream& out, const Type& type) { return out << type.to_string(); }
 std::ostream& operator<<(std::ostream& out, const Dims& shape) { return out << to_string(shape); }
+std::ostream& operator<<(std::ostream& out, const Tensor& values) { return out << Array(values); }
 std::ostream& operator<<(std::ostream& out, DType dtype) { return out << name(dtype); }
 
 void set_print_options(const ArrayPrintOptions& options) {

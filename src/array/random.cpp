@@ -76,6 +76,9 @@ Key Key::fold_in(const Array& number, std::source_location where) const {
   return Key(draw_keys(word_of(*this, where) + by * Array(Golden), 1, where)[0]);
 }
 
+std::array<Key, 2> split(const Key& key, std::source_location where) {
+  return split<2>(key, where);
+}
 Keys split(const Key& key, std::int64_t count, std::source_location where) {
   // Bits, and the words that are made of them.
   require_memory(count, std::int64_t{4} * sizeof(std::int64_t), "the number of keys");
@@ -208,7 +211,7 @@ Array truncated_normal(const Key& key, const Dims& shape, double low, double hig
   const double to = std::erf(high / root);
   const Array u = uniform(key, shape, from, to, {.dtype = DType::F64}, where);
   // Halving until erf is found: 40 times is more than f32 needs.
-  const Array none = zeros(shape, {.dtype = DType::F64}, where);
+  const Array origin = zeros(shape, {.dtype = DType::F64}, where);
   const auto halve = [&](const Array&, const std::pair<Array, Array>& ends) {
     const Array m = (ends.first + ends.second) * 0.5;
     const Array below = erf(m, where) < u;
@@ -216,7 +219,7 @@ Array truncated_normal(const Key& key, const Dims& shape, double low, double hig
                      ricci::where(below, ends.second, m, where)};
   };
   const auto [a, b] =
-      fori_loop(0, 40, halve, std::pair{none + low / root, none + high / root}, {}, where);
+      fori_loop(0, 40, halve, std::pair{origin + low / root, origin + high / root}, {}, where);
   return clip(cast((a + b) * (0.5 * root), DType::F32, where), low, high, where);
 }
 

@@ -123,9 +123,11 @@ std::vector<Value> build_custom_fn(std::span<const Value> inputs, const BodySour
   } else if (rules.jvp) {
     bodies.push_back({"jvp", make_jvp(t, rules.jvp, registry)});
   }
-  std::vector<Value> results = graph.add_node(
-      Op(op::CustomFn{.num_residuals = rules.num_residuals, .no_gradient = rules.no_gradient}),
-      inputs, std::move(bodies), loc);
+  std::vector<Value> results =
+      graph.add_node(Op(op::CustomFn{.num_residuals = rules.num_residuals,
+                                     .no_gradient = rules.no_gradient,
+                                     .transpose_jvp = rules.transpose_jvp}),
+                     inputs, std::move(bodies), loc);
   results.resize(t.outputs.size());
   return results;
 }

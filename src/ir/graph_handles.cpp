@@ -1,4 +1,5 @@
 // How values find their graph wherever it is, and values of graphs around a body that it captures.
+#include <array>
 #include <deque>
 #include <mutex>
 
@@ -6,6 +7,7 @@
 
 #include "ricci/ir/graph.h"
 #include "ricci/op/leaf.h"
+#include "ricci/op/shape.h"
 #include "ricci/support/text.h"
 
 #include "support/fork.h"
@@ -217,6 +219,25 @@ ProvenanceScope::~ProvenanceScope() {
   if (!graph_.is_alive()) return;
   Graph& graph = *graph_.cell_->graph;
   if (!graph.provenance_stack_.empty()) graph.provenance_stack_.pop_back();
+}
+
+Value Value::operator[](Place i) const {
+  const Dims& all = dims();
+  if (all.empty()) {
+    throw UserError(
+        Diagnostic{ErrorCode::Shape,
+                   "[]",
+                   fmt::format("{} has no axis to take element {} of", type().to_string(), i.index),
+                   SourcePosition::from(i.where),
+                   {},
+                   ""});
+  }
+  Graph& to = graph();
+  const Dim start = i.index < 0 ? all[0] + Dim(i.index) : Dim(i.index);
+  const Dims rest(all.begin() + 1, all.end());
+  const Value row = to.add_node(Op(op::Narrow{.axis = 0, .start = start, .len = 1}),
+                                std::array{*this}, {}, i.where)[0];
+  return to.add_node(Op(op::Reshape{.new_shape = rest}), std::array{row}, {}, i.where)[0];
 }
 
 }  // namespace ricci

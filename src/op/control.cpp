@@ -207,8 +207,14 @@ Inferred infer(const op::CustomFn& op, const InferContext& in) {
   const BodySignature& fwd = *in.body("fwd");
   require_inputs(in, "c1", fwd, in.operands);
   const CustomFnShape shape = shape_of(op, in);
-  if (const BodySignature* vjp = in.body("vjp")) check_vjp(in, shape, *vjp);
-  if (const BodySignature* jvp = in.body("jvp")) check_jvp(in, shape, *jvp);
+  const BodySignature* vjp = in.body("vjp");
+  const BodySignature* jvp = in.body("jvp");
+  if (vjp != nullptr) check_vjp(in, shape, *vjp);
+  if (jvp != nullptr) check_jvp(in, shape, *jvp);
+  if (op.transpose_jvp && (jvp == nullptr || vjp != nullptr)) {
+    in.reject("c10", vjp != nullptr ? "there is a vjp, so the jvp is not to be transposed"
+                                    : "there is no jvp to transpose");
+  }
   return {fwd.outputs, shape.outputs.size()};
 }
 

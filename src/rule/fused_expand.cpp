@@ -9,7 +9,7 @@ namespace ricci::rule {
 namespace {
 
 // x·w + b, where an absent bias is invalid
-Value linear(Value x, Value w, Value b) {
+Value affine(Value x, Value w, Value b) {
   const Value product = matmul(x, w);
   return b.valid() ? product + b : product;
 }
@@ -51,7 +51,7 @@ ResidualSum residual_sum(const ExpandContext& c, bool has_bias) {
 }  // namespace
 
 std::vector<Value> expand(const op::FusedMatmulBiasAct& op, const ExpandContext& c) {
-  const Value y = linear(c[0], c[1], c[2]);
+  const Value y = affine(c[0], c[1], c[2]);
   return {op.activation ? activation(*op.activation, y) : y};
 }
 
@@ -78,17 +78,17 @@ std::vector<Value> expand(const op::FusedSwiglu& op, const ExpandContext& c) {
 
 std::vector<Value> expand(const op::FusedAttentionBlock& op, const ExpandContext& c) {
   const AttentionBlockOperands at(op);
-  const Value qkv = linear(c[at.hidden], c[at.qkv_w], optional_operand(c, at.qkv_b));
+  const Value qkv = affine(c[at.hidden], c[at.qkv_w], optional_operand(c, at.qkv_b));
   const Value heads =
       self_attention(inner_attention(op), qkv, optional_operand(c, at.mask),
                      optional_operand(c, at.rope_cos), optional_operand(c, at.rope_sin));
-  return {linear(heads, c[at.out_w], optional_operand(c, at.out_b))};
+  return {affine(heads, c[at.out_w], optional_operand(c, at.out_b))};
 }
 
 std::vector<Value> expand(const op::FusedTransformerLayer& op, const ExpandContext& c) {
   const TransformerLayerOperands at(op);
   const auto project = [&](Value x, WithBias part) {
-    return linear(x, c[part.w], optional_operand(c, part.b));
+    return affine(x, c[part.w], optional_operand(c, part.b));
   };
   const auto norm = [&](Value x, WithBias part, Real eps) {
     const Value gamma = c[part.w];

@@ -33,7 +33,9 @@ void keep_apart(std::vector<Value>& results, const std::vector<Value>& operands)
 
 // Has the node no reverse rule but that of its parts?
 bool needs_expansion(const Node& node) {
-  if (node.op.is<op::CustomFn>()) return node.body("vjp") == nullptr;
+  if (const auto* custom = node.op.as<op::CustomFn>()) {
+    return node.body("vjp") == nullptr && !custom->transpose_jvp;
+  }
   return descriptor(node.op.kind()).vjp == RuleSource::Expansion;
 }
 

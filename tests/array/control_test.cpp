@@ -174,8 +174,21 @@ TEST(ArrayLoops, ErrorsSayWhat) {
             std::string::npos);
   EXPECT_NE(refused([&] {
               (void)cond(x[0] > 0, [&] { return x; }, [&] { return x[0]; });
-            }).find("shape.if_c3"),
+            }).find("the first branch of 'cond' gives f32[2], the second f32[]"),
             std::string::npos);
+  EXPECT_NE(refused([&] {
+              (void)cond(
+                  x[0] > 0, [&] { return std::pair{x, x}; }, [&] { return std::pair{x, x[0]}; });
+            }).find("the first branch of 'cond' gives as result 1 f32[2], the second f32[]"),
+            std::string::npos);
+  const std::string unbounded = refused([&] {
+    (void)grad([](Array a) {
+      return while_loop(a, [](Array s) { return s < 3; }, [](Array s) { return s * 2; });
+    })(x[0])
+        .item();
+  });
+  EXPECT_NE(unbounded.find("say how often it runs at most (max_iterations)"), std::string::npos)
+      << unbounded;
   EXPECT_NE(refused([&] {
               (void)scan(x, 3, [](Array c) { return c.item() > 0 ? c : -c; });
             }).find("item() wants one element"),

@@ -2,6 +2,7 @@
 // these libraries give.
 #include <cmath>
 #include <limits>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
@@ -50,9 +51,71 @@ TEST(ArrayNames, OtherNames) {
   EXPECT_EQ(zeros({2}, {.dtype = float64}).dtype(), DType::F64);
 }
 
+// What somebody types who has JAX or NumPy in their fingers.
+TEST(ArrayNames, TypedFirst) {
+  const Array x = array({{1.0, -2.0}, {3.0, 4.0}});
+  // A dtype in the place of options; `{}` is still none.
+  EXPECT_EQ(zeros({3}, float64).dtype(), DType::F64);
+  EXPECT_EQ(ones({3}, {}).dtype(), DType::F32);
+  EXPECT_EQ(full({3}, 2.0, float64).dtype(), DType::F64);
+  EXPECT_EQ(array({1, 2, 3}, float32).dtype(), DType::F32);
+  EXPECT_EQ(arange(3, float32).to_vector(), (Numbers{0, 1, 2}));
+  EXPECT_EQ(random::normal(Key(0), {3}, float64).dtype(), DType::F64);
+  EXPECT_TRUE(array_equal(random::uniform(Key(0), {3}, float64),
+                          uniform(Key(0), {3}, 0, 1, {.dtype = float64})));
+  // Sizes where numbers go.
+  int rows = 0;
+  for (int i = 0; i < x.dim(0); ++i) ++rows;
+  EXPECT_EQ(rows, 2);
+  EXPECT_TRUE(x.dim(1) >= 2 && 3 > x.dim(1));
+  EXPECT_THROW((void)(Dim("n") < 3), UserError);
+  const std::int64_t columns = x.size(-1);
+  EXPECT_EQ(columns, 2);
+  EXPECT_EQ(arange(x.dim(0)).to_vector(), (Numbers{0, 1}));
+  // Methods.
+  EXPECT_TRUE(array_equal(x.transpose({1, 0}), transpose(x)));
+  EXPECT_EQ(x.sum({0, 1}).item(), 6);
+  EXPECT_EQ(x.mean({0}, true).shape(), (Dims{1, 2}));
+  EXPECT_EQ(x.max({0, 1}).item(), 4);
+  EXPECT_EQ(x.min({1}).to_vector(), (Numbers{-2, 3}));
+  EXPECT_EQ(x.prod().item(), -24);
+  EXPECT_EQ(x.var().item(), var(x).item());
+  EXPECT_EQ(x.var(0).to_vector(), (Numbers{1, 9}));
+  EXPECT_TRUE((x > 0).any());
+  EXPECT_FALSE((x > 0).all());
+  // Options by name.
+  EXPECT_EQ(sum(x, 0, {.keepdims = true}).shape(), (Dims{1, 2}));
+  EXPECT_EQ(amax(x, {0, 1}, {.keepdims = true}).shape(), (Dims{1, 1}));
+  EXPECT_EQ(var(x, 0, {.ddof = 1}).to_vector(), (Numbers{2, 18}));
+  EXPECT_EQ(vmap([](Array row) { return row; }, {.out_axes = 1})(x).to_vector(),
+            transpose(x).to_vector());
+  EXPECT_EQ(x[slice(1, none)].shape(), (Dims{1, 2}));
+  EXPECT_EQ(x(slice(none, none, -1), 0).to_vector(), (Numbers{3, 1}));
+  const auto [largest, where_they_are] = top_k(x, 1);
+  EXPECT_EQ(largest.to_vector(), (Numbers{1, 4}));
+  EXPECT_EQ(where_they_are.to_vector(), (Numbers{0, 1}));
+  const auto [next, drawn] = split(Key(0));
+  EXPECT_TRUE(array_equal(next.words(), split(Key(0), 2)[0].words()));
+  EXPECT_TRUE(array_equal(drawn.words(), split(Key(0), 2)[1].words()));
+  // Host buffers.
+  EXPECT_EQ((x + Tensor::splat(f32({2}), 1)).sum().item(), 10);
+  std::ostringstream out;
+  out << Tensor::of<float>({2}, {1, 2});
+  EXPECT_EQ(out.str(), "[1. 2.]");
+}
+
 TEST(ArrayNames, ElementByElement) {
   EXPECT_EQ(floor_divide(array({7.0, -7.0}), 2.0).to_vector(), (Numbers{3, -4}));
   EXPECT_EQ(floor_divide(array({7, -7}), 2).to_vector(), (Numbers{3, -4}));
+  EXPECT_EQ(floor_divide(array({7, -7, 6, 0, -1}), -2).to_vector(), (Numbers{-4, 3, -3, 0, 0}));
+  EXPECT_EQ(floor_divide(array({7, 4}, {.dtype = uint8}), 2).to_vector(), (Numbers{3, 2}));
+  try {
+    (void)floor_divide(array({4}), array({0})).tensor();
+    ADD_FAILURE() << "4 // 0 is refused";
+  } catch (const UserError& e) {
+    EXPECT_NE(std::string(e.what()).find("integer division by zero"), std::string::npos)
+        << e.what();
+  }
   EXPECT_EQ(remainder(array({7, -7, 6}), array({3, 3, -4})).to_vector(), (Numbers{1, 2, -2}));
   EXPECT_EQ(remainder(array({7.5, -7.5}), 2.0).to_vector(), (Numbers{1.5, 0.5}));
   expect_near(log10(array({1.0, 1000.0})), {0, 3});

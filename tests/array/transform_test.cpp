@@ -160,7 +160,7 @@ TEST(ArrayTransforms, Batches) {
   const auto dot2 = [](Array x, Array w) { return sum(x * w); };
   expect_near(vmap(dot2, {.in_axes = {0, {}}})(xs, array({1, 10})), {10, 32, 54});
   expect_near(vmap(dot2, {.in_axes = {1, {}}})(xs, array({1, 0, 0})), {0, 1});
-  const Array rows = vmap([](Array x) { return 2 * x; }, {.in_axes = {0}, .out_axis = 1})(xs);
+  const Array rows = vmap([](Array x) { return 2 * x; }, {.in_axes = {0}, .out_axes = 1})(xs);
   EXPECT_EQ(rows.shape(), (Dims{2, 3}));
   // Captures are shared; gradients per example compose.
   const Array w = array({1.0, 2.0});
@@ -235,6 +235,60 @@ TEST(ArrayTransforms, RulesOfOnesOwn) {
   EXPECT_EQ(captured.item(), 13);  // by the argument as the rule says, by the capture as it is
 }
 
+TEST(ArrayTransforms, ForwardRulesAreThoseOfGradientsToo) {
+  // Not the function's derivative, so that it shows which one is taken.
+  const auto tenfold =
+      custom_jvp([](Array x) { return 3 * x; }, [](Array x, Array t) { return 10 * x * t; });
+  const Array two = array(2.0);
+  EXPECT_EQ(grad(tenfold)(two).item(), 20);
+  EXPECT_EQ(jit(grad(tenfold))(two).item(), 20);
+  EXPECT_EQ(value_and_grad(tenfold)(two).first.item(), 6);
+  EXPECT_EQ(hessian(tenfold)(two).item(), 10);
+  EXPECT_EQ(grad(grad(tenfold))(two).item(), 10);
+  EXPECT_EQ(jacfwd(tenfold)(two).item(), 20);
+  EXPECT_EQ(jacrev(tenfold)(two).item(), 20);
+  expect_near(vmap(grad(tenfold))(array({1.0, 2.0})), {10, 20});
+  expect_near(grad([&](Array x) { return sum(vmap(tenfold)(x)); })(array({1.0, 2.0})), {10, 20});
+  // A value all examples share.
+  const auto scaled =
+      custom_jvp([](Array x, Array w) { return x * w; },
+                 [](Array x, Array w, Array dx, Array dw) { return 10 * (dx * w + x * dw); });
+  EXPECT_EQ(grad([&](Array w) {
+              return sum(vmap(scaled, {.in_axes = {0, {}}})(array({1.0, 2.0}), w));
+            })(array(5.0))
+                .item(),
+            30);
+  // Structs, an integer beside, and what neither the rule nor the gradient asks for.
+  struct Point {
+    Array x, y, label;
+  };
+  const auto product =
+      custom_jvp([](const Point& p) { return p.x * p.y; },
+                 [](const Point& p, const Point& t) { return 100 * t.x * p.y + 7 * t.y * p.x; });
+  const Point g = grad(product)(Point{array(2.0), array(3.0), array(1)});
+  EXPECT_EQ(g.x.item(), 300);
+  EXPECT_EQ(g.y.item(), 14);
+  // As in JAX's documentation: no overflow where the function has none.
+  const auto softplus = custom_jvp([](Array x) { return log1p(exp(x)); },
+                                   [](Array x, Array t) { return (1 - 1 / (1 + exp(x))) * t; });
+  EXPECT_EQ(grad(softplus)(array(100.0)).item(), 1);
+  // By what is captured it is differentiated as it is, inside a loop too.
+  const auto captured = [](Array w) {
+    const auto f =
+        custom_jvp([&](Array x) { return x * w; }, [&](Array, Array t) { return 10 * t * w; });
+    return scan(w, 2, f).last;
+  };
+  EXPECT_EQ(grad(captured)(array(2.0)).item(), 444);
+  // A rule that has no transpose is one for forward mode.
+  const auto halved = custom_jvp(
+      [](Array x) { return 2 * x; },
+      [](Array, Array t) {
+        return while_loop(t, [](Array s) { return abs(s) > 1; }, [](Array s) { return s / 2; });
+      });
+  EXPECT_EQ(jvp(halved, array(1.0), array(8.0)).second.item(), 1);
+  EXPECT_THROW((void)grad(halved)(array(1.0)).item(), UserError);
+}
+
 TEST(ArrayTransforms, CheckpointsChangeNothing) {
   const Net net = some_net();
   const Array x = some_batch();
@@ -306,6 +360,33 @@ TEST(ArrayJit, WarnsWhenItKeepsCompiling) {
   ASSERT_EQ(warnings.size(), 1U);
   EXPECT_NE(warnings[0].find("'step', jit at"), std::string::npos) << warnings[0];
   EXPECT_NE(warnings[0].find("'x0' was f32[2] and is f32[3]"), std::string::npos) << warnings[0];
+}
+
+TEST(ArrayJit, WarnsWhichStaticValueChanges) {
+  std::vector<std::string> warnings;
+  set_warning_handler([&](std::string_view w) { warnings.emplace_back(w); });
+  const auto step =
+      jit([](Array x, bool on, double rate) { return on ? x * rate : x; }, {.warn_after = 2});
+  for (const double rate : {0.5, 0.25}) (void)step(zeros({2}), true, rate);
+  const auto count = jit([](Array x, int n) { return x + n; }, {.warn_after = 2});
+  for (const int n : {3, -4}) (void)count(zeros({2}), n);
+  struct Setting {
+    Array x;
+    float rate;
+  };
+  const auto tree = jit([](Array x, const Setting& s) { return x * s.rate; }, {.warn_after = 2});
+  for (const float rate : {1.0F, 2.0F}) (void)tree(zeros({2}), Setting{zeros({2}), rate});
+  set_warning_handler({});
+  ASSERT_EQ(warnings.size(), 3U);
+  EXPECT_NE(warnings[0].find("argument 2, a number that is compiled in, was 0.5 and is 0.25 (an "
+                             "Array in its place may vary)"),
+            std::string::npos)
+      << warnings[0];
+  EXPECT_NE(warnings[1].find("argument 1, a number that is compiled in, was 3 and is -4"),
+            std::string::npos)
+      << warnings[1];
+  EXPECT_NE(warnings[2].find("argument 1 holds another number, string or size"), std::string::npos)
+      << warnings[2];
 }
 
 TEST(ArrayTraces, HaveNoValueAndSayWhose) {

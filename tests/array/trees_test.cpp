@@ -126,7 +126,7 @@ TEST(ArrayTrees, AxesOfSingleArrays) {
       vmap(f, {.in_axes = {Point{.a = 1, .b = {}}, {}}})(p, array({1.0, 2.0, 3.0})).to_vector(),
       (Numbers{26, 32}));
   const auto both = vmap([](const Array& a) { return std::pair{a * 2.0, sum(a)}; },
-                         {.out_axis = std::pair<Array, Array>{1, 0}})(p.a);
+                         {.out_axes = std::pair<Array, Array>{1, 0}})(p.a);
   EXPECT_EQ(both.first.shape(), (Dims{2, 3}));
   EXPECT_EQ(both.second.shape(), (Dims{3}));
   EXPECT_NE(refusal([&] { (void)vmap(f, {.in_axes = {0, {}, 0}})(p, x); }).find("3 arguments"),

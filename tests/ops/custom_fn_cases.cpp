@@ -225,6 +225,19 @@ Cases cases(const op::CustomFn*) {
       // Both modes with one rule. [customfn-partial-rules]
       {.name = "vjp_only", .in = {T({2}), T({2})}, .bodies = product_vjp},
       {.name = "jvp_only", .in = {T({2}), T({2})}, .bodies = product_jvp},
+      {.name = "jvp_transposed",
+       .in = {T({2}), T({2})},
+       .op = {.transpose_jvp = true},
+       .bodies = product_jvp},
+      {.name = "mixed_transposed",
+       .in = one,
+       .op = {.transpose_jvp = true},
+       .bodies =
+           [](DType d) {
+             std::vector<Body> bodies = mixed(d);
+             bodies.erase(bodies.begin() + 1);
+             return bodies;
+           }},
       {.name = "two_outputs", .in = {T({2}), T({2})}, .bodies = two_outputs},
       {.name = "symbolic",
        .in = {T({Dim::symbol("n")})},
@@ -252,6 +265,16 @@ Cases cases(const op::CustomFn*) {
        .op = {.no_gradient = {1, 1}},
        .bodies = shifted,
        .rejects = "c3"},
+      {.name = "nothing_to_transpose",
+       .in = two,
+       .op = {.transpose_jvp = true},
+       .bodies = [](DType d) { return std::vector<Body>{product(d)}; },
+       .rejects = "c10"},
+      {.name = "both_rules_transposed",
+       .in = in,
+       .op = {.transpose_jvp = true},
+       .bodies = with_rules,
+       .rejects = "c10"},
   });
   for (Case& c : refused_rules()) all.push_back(std::move(c));
   return all;

@@ -130,7 +130,10 @@ TEST(ToolShow, BoxesNameParamsAndOutputs) {
 TEST(ToolShow, LinesEndInPiecesWithADirection) {
   for (const char* name : {"mlp_loss", "attention", "recurrent", "newton"}) {
     const std::string svg = run_tool("show " + program(name) + " --svg -").out;
-    const std::regex line("class=\"line\"[^>]* d=\"([^\"]+)\"");
+    // The tip turns with its line: a browser that is not told so draws it pointing right.
+    EXPECT_TRUE(std::regex_search(svg, std::regex("<marker id=\"tip\"[^>]* orient=\"auto\"")))
+        << svg;
+    const std::regex line("class=\"line\"[^>]* marker-end=\"url\\(#tip\\)\" d=\"([^\"]+)\"");
     std::size_t lines = 0;
     for (std::sregex_iterator it(svg.begin(), svg.end(), line), end; it != end; ++it, ++lines) {
       const std::string path = (*it)[1];

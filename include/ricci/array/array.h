@@ -18,6 +18,7 @@
 #include <complex>
 #include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <iosfwd>
 #include <iterator>
 #include <memory>
@@ -106,6 +107,8 @@ class Array {
   [[nodiscard]] Dim dim(std::int64_t axis) const;
   /// The number of elements.
   [[nodiscard]] std::int64_t size() const;
+  /// `dim` as a number: int n = x.size(0). UserError(needs_static_dim) for one with a name.
+  [[nodiscard]] std::int64_t size(std::int64_t axis) const { return dim(axis).value(); }
 
   // Looking: computes what is not computed yet. UserError(refused) for an array that is being
   // traced, which has no value then.
@@ -170,20 +173,42 @@ class Array {
   [[nodiscard]] Array sum(Here where = Here::current()) const;
   [[nodiscard]] Array sum(std::int64_t axis, Here where = Here::current()) const;
   [[nodiscard]] Array sum(std::int64_t axis, bool keep_dims, Here where = Here::current()) const;
+  [[nodiscard]] Array sum(std::initializer_list<std::int64_t> axes, bool keep_dims = false,
+                          Here where = Here::current()) const;
   [[nodiscard]] Array mean(Here where = Here::current()) const;
   [[nodiscard]] Array mean(std::int64_t axis, Here where = Here::current()) const;
   [[nodiscard]] Array mean(std::int64_t axis, bool keep_dims, Here where = Here::current()) const;
+  [[nodiscard]] Array mean(std::initializer_list<std::int64_t> axes, bool keep_dims = false,
+                           Here where = Here::current()) const;
   [[nodiscard]] Array max(Here where = Here::current()) const;
   [[nodiscard]] Array max(std::int64_t axis, Here where = Here::current()) const;
   [[nodiscard]] Array max(std::int64_t axis, bool keep_dims, Here where = Here::current()) const;
+  [[nodiscard]] Array max(std::initializer_list<std::int64_t> axes, bool keep_dims = false,
+                          Here where = Here::current()) const;
   [[nodiscard]] Array min(Here where = Here::current()) const;
   [[nodiscard]] Array min(std::int64_t axis, Here where = Here::current()) const;
   [[nodiscard]] Array min(std::int64_t axis, bool keep_dims, Here where = Here::current()) const;
+  [[nodiscard]] Array min(std::initializer_list<std::int64_t> axes, bool keep_dims = false,
+                          Here where = Here::current()) const;
+  [[nodiscard]] Array prod(Here where = Here::current()) const;
+  [[nodiscard]] Array prod(std::int64_t axis, bool keep_dims = false,
+                           Here where = Here::current()) const;
+  [[nodiscard]] Array var(Here where = Here::current()) const;
+  [[nodiscard]] Array var(std::int64_t axis, bool keep_dims = false,
+                          Here where = Here::current()) const;
+  [[nodiscard]] Array any(Here where = Here::current()) const;
+  [[nodiscard]] Array any(std::int64_t axis, bool keep_dims = false,
+                          Here where = Here::current()) const;
+  [[nodiscard]] Array all(Here where = Here::current()) const;
+  [[nodiscard]] Array all(std::int64_t axis, bool keep_dims = false,
+                          Here where = Here::current()) const;
   [[nodiscard]] Array argmax(std::int64_t axis = -1, Here where = Here::current()) const;
   [[nodiscard]] Array argmin(std::int64_t axis = -1, Here where = Here::current()) const;
   [[nodiscard]] Array reshape(const Dims& shape, Here where = Here::current()) const;
   [[nodiscard]] Array flatten(Here where = Here::current()) const;
   [[nodiscard]] Array transpose(Here where = Here::current()) const;
+  [[nodiscard]] Array transpose(std::initializer_list<std::int64_t> perm,
+                                Here where = Here::current()) const;
   /// The axes in reverse.
   [[nodiscard]] Array T(Here where = Here::current()) const;
   [[nodiscard]] Array astype(DType dtype, Here where = Here::current()) const;
@@ -298,6 +323,8 @@ struct Operand {
   template <std::floating_point T>
   Operand(std::complex<T> value,
           std::source_location w = std::source_location::current())  // NOLINT
+      : array(value), where(w) {}
+  Operand(const Tensor& value, std::source_location w = std::source_location::current())  // NOLINT
       : array(value), where(w) {}
   template <std::same_as<Dim> T>
   Operand(const T& size, std::source_location w = std::source_location::current())  // NOLINT

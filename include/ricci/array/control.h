@@ -175,22 +175,30 @@ auto scan_of(const Carry& init, const Xs& xs, const std::optional<Dim>& length, 
 template <class T>
 using CarryOf = std::conditional_t<std::is_arithmetic_v<T>, Array, T>;
 
+// May a scan over Xs call this with the carry?
+template <class Body, class Carry, class Xs>
+concept ScannedBy =
+    (IsLength<Xs> && std::invocable<Body&, Carry&>) || (!IsLength<Xs> && ScanBody<Body, Carry, Xs>);
+
 }  // namespace detail
 
 /// (carry, y_t) = body(carry, xs[t]) for every row t: {last carry, ys}. `xs` is a tree whose leaves
 /// have rows along their first axis, or a number of steps. The body gives the next carry alone, or
 /// carry_and(carry, y).
 template <class Carry, class Xs, class Body>
-  requires(detail::IsLength<Xs> ? std::invocable<Body&, detail::CarryOf<Carry>&>
-                                : detail::ScanBody<Body, detail::CarryOf<Carry>, Xs>)
 [[nodiscard]] auto scan(const Carry& init, const Xs& xs, Body&& body,
                         const LoopOptions& options = {},
                         std::source_location where = std::source_location::current()) {
-  const detail::CarryOf<Carry> start = init;
-  if constexpr (detail::IsLength<Xs>) {
-    return detail::scan_of(start, std::tuple<>(), std::optional<Dim>(xs), body, options, where);
+  using C = detail::CarryOf<Carry>;
+  if constexpr (!detail::ScannedBy<Body, C, Xs>) {
+    static_assert(!detail::ScannedBy<const Carry, detail::CarryOf<Xs>, std::decay_t<Body>>,
+                  "the body comes last: scan(init, xs, body)");
+    static_assert(detail::ScannedBy<const Carry, detail::CarryOf<Xs>, std::decay_t<Body>>,
+                  "the body of a scan takes the carry and a row of xs, or the carry alone");
+  } else if constexpr (detail::IsLength<Xs>) {
+    return detail::scan_of(C(init), std::tuple<>(), std::optional<Dim>(xs), body, options, where);
   } else {
-    return detail::scan_of(start, xs, std::nullopt, body, options, where);
+    return detail::scan_of(C(init), xs, std::nullopt, body, options, where);
   }
 }
 
@@ -260,21 +268,27 @@ struct WhileLoopOptions {
 };
 /// carry = body(carry) as long as condition(carry) holds; gives the last carry.
 template <class Carry, class Condition, class Body>
-  requires std::invocable<Condition&, detail::CarryOf<Carry>&> &&
-           std::invocable<Body&, detail::CarryOf<Carry>&>
 [[nodiscard]] auto while_loop(const Carry& init, Condition&& condition, Body&& body,
                               const WhileLoopOptions& options = {},
                               std::source_location where = std::source_location::current()) {
   using C = detail::CarryOf<Carry>;
-  const C start = detail::strong_tree(C(init), where);
-  const std::vector<Array> carries = leaves(start);
-  detail::Tracing asks("while_loop", detail::TraceScope::Many, where);
-  const Array goes_on = asks.call(condition, std::tuple<C>(start));
-  asks.end();
-  detail::Tracing does("while_loop", detail::TraceScope::Many, where);
-  const C next = does.call(body, std::tuple<C>(start));
-  return with_leaves(start, detail::while_node(asks, does, carries, goes_on, leaves(next),
-                                               options.max_iterations, where));
+  static_assert(!std::invocable<const Carry&, std::decay_t<Body>&>,
+                "what the loop starts with comes first: while_loop(init, condition, body)");
+  if constexpr (!std::invocable<const Carry&, std::decay_t<Body>&>) {
+    static_assert(std::invocable<Condition&, C&> && std::invocable<Body&, C&>,
+                  "the condition and the body of a while_loop take the carry");
+  }
+  if constexpr (std::invocable<Condition&, C&> && std::invocable<Body&, C&>) {
+    const C start = detail::strong_tree(C(init), where);
+    const std::vector<Array> carries = leaves(start);
+    detail::Tracing asks("while_loop", detail::TraceScope::Many, where);
+    const Array goes_on = asks.call(condition, std::tuple<C>(start));
+    asks.end();
+    detail::Tracing does("while_loop", detail::TraceScope::Many, where);
+    const C next = does.call(body, std::tuple<C>(start));
+    return with_leaves(start, detail::while_node(asks, does, carries, goes_on, leaves(next),
+                                                 options.max_iterations, where));
+  }
 }
 
 namespace detail {
@@ -290,18 +304,26 @@ concept Branches =
 /// then(args…) where `predicate` is not 0, otherwise(args…) else; only one of them runs. Both give
 /// the same structure; a number takes the dtype of what the other branch gives.
 template <class Then, class Else, class... A>
-  requires detail::Branches<Then, Else, A...>
 [[nodiscard]] auto cond(const Operand& predicate, Then&& then, Else&& otherwise, const A&... args) {
-  using R = detail::BranchResult<Then, Else, A...>;
-  const std::source_location where = predicate.where;
-  detail::Tracing first("cond", detail::TraceScope::Branch, where);
-  const R a = then(args...);
-  first.end();
-  detail::Tracing second("cond", detail::TraceScope::Branch, where);
-  const R b = otherwise(args...);
-  second.end();
-  return with_leaves(a,
-                     detail::if_node(predicate.array, first, second, leaves(a), leaves(b), where));
+  constexpr bool Callable =
+      std::invocable<Then&, const A&...> && std::invocable<Else&, const A&...>;
+  static_assert(Callable, "the branches of a cond are functions of what follows them");
+  if constexpr (Callable) {
+    static_assert(detail::Branches<Then, Else, A...>,
+                  "the branches of a cond give values of one structure");
+  }
+  if constexpr (detail::Branches<Then, Else, A...>) {
+    using R = detail::BranchResult<Then, Else, A...>;
+    const std::source_location where = predicate.where;
+    detail::Tracing first("cond", detail::TraceScope::Branch, where);
+    const R a = then(args...);
+    first.end();
+    detail::Tracing second("cond", detail::TraceScope::Branch, where);
+    const R b = otherwise(args...);
+    second.end();
+    return with_leaves(
+        a, detail::if_node(predicate.array, first, second, leaves(a), leaves(b), where));
+  }
 }
 
 /// The function with the number `index`, the last for larger ones and the first for negative ones.

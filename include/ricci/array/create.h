@@ -68,8 +68,18 @@ struct CreateOptions {
   std::optional<DType> dtype = {};  ///< absent: what the values are, or f32
 };
 
+namespace detail {
+// A dtype in the place of options, `zeros({3}, float64)`; `{}` is none.
+template <class T>
+concept IsDType = std::same_as<T, DType>;
+}  // namespace detail
+
 [[nodiscard]] Array array(const NestedList& values, CreateOptions options = {},
                           std::source_location where = std::source_location::current());
+template <detail::IsDType D>
+[[nodiscard]] Array array(const NestedList& values, D dtype, Here where = Here::current()) {
+  return array(values, CreateOptions{.dtype = dtype}, where);
+}
 /// Elements in row-major order, of spans, vectors, std::array and C arrays; without a shape a
 /// vector of them.
 template <class T>
@@ -105,6 +115,19 @@ template <class T, std::size_t N>
                          std::source_location where = std::source_location::current());
 [[nodiscard]] Array full(const Dims& shape, const Array& value, CreateOptions options = {},
                          std::source_location where = std::source_location::current());
+template <detail::IsDType D>
+[[nodiscard]] Array zeros(const Dims& shape, D dtype, Here where = Here::current()) {
+  return zeros(shape, CreateOptions{.dtype = dtype}, where);
+}
+template <detail::IsDType D>
+[[nodiscard]] Array ones(const Dims& shape, D dtype, Here where = Here::current()) {
+  return ones(shape, CreateOptions{.dtype = dtype}, where);
+}
+template <detail::IsDType D>
+[[nodiscard]] Array full(const Dims& shape, const Array& value, D dtype,
+                         Here where = Here::current()) {
+  return full(shape, value, CreateOptions{.dtype = dtype}, where);
+}
 [[nodiscard]] Array zeros_like(const Array& x,
                                std::source_location where = std::source_location::current());
 [[nodiscard]] Array ones_like(const Array& x,
@@ -133,6 +156,16 @@ template <class T>
                            std::source_location where = std::source_location::current());
 [[nodiscard]] Array arange(double start, double stop, double step = 1, CreateOptions options = {},
                            std::source_location where = std::source_location::current());
+template <detail::IsDType D>
+[[nodiscard]] Array arange(std::int64_t stop, D dtype, Here where = Here::current()) {
+  return arange(stop, CreateOptions{.dtype = dtype}, where);
+}
+/// A size: arange(x.dim(0)).
+template <std::same_as<Dim> T>
+[[nodiscard]] Array arange(const T& stop, CreateOptions options = {},
+                           Here where = Here::current()) {
+  return arange(stop.value(), options, where);
+}
 /// `count` numbers from start to stop, both included.
 [[nodiscard]] Array linspace(double start, double stop, std::int64_t count = 50,
                              CreateOptions options = {},

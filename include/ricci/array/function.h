@@ -61,11 +61,20 @@ void set_warning_handler(std::function<void(std::string_view)> handler);
 
 namespace detail {
 
-/// The arguments of one call: their leaves, for each argument the number behind its last, and
-/// whether it was handed over with std::move.
+/// What an argument is, for messages: a number that is compiled in, or anything else.
+enum class ArgumentKind : std::uint8_t { Tree, Whole, Float };
+template <class T>
+inline constexpr ArgumentKind KindOfArgument = std::floating_point<T> ? ArgumentKind::Float
+                                               : std::integral<T>     ? ArgumentKind::Whole
+                                                                      : ArgumentKind::Tree;
+
+/// The arguments of one call: their leaves and what is static in them, for each argument the
+/// numbers behind its last ones, what it is, and whether it was handed over with std::move.
 struct JitArguments {
   Flattened flat;
   std::span<const std::size_t> ends;
+  std::span<const std::size_t> word_ends;
+  std::span<const ArgumentKind> kinds;
   std::span<const bool> handed_over;
 };
 
@@ -136,9 +145,12 @@ class Jitted : public detail::SignedAs<F> {
   R call(std::span<const bool> handed, A&... args) const {
     detail::Flattened flat;
     std::array<std::size_t, sizeof...(A)> ends;
+    std::array<std::size_t, sizeof...(A)> word_ends;
+    static constexpr std::array<detail::ArgumentKind, sizeof...(A)> Kinds = {
+        detail::KindOfArgument<std::remove_cvref_t<A>>...};
     std::size_t k = 0;
-    ((flat.visit(args), ends[k++] = flat.leaves.size()), ...);
-    const detail::JitArguments given{std::move(flat), ends, handed};
+    ((flat.visit(args), ends[k] = flat.leaves.size(), word_ends[k++] = flat.words.size()), ...);
+    const detail::JitArguments given{std::move(flat), ends, word_ends, Kinds, handed};
     detail::JitCache::Key key = cache_->key_of(given, &detail::TypeTag<Args>);
     detail::JitCache::EntryPtr entry = cache_->find(key);
     if (!entry) entry = trace<R>(std::move(key), given, Args(std::as_const(args)...));

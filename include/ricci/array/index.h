@@ -28,6 +28,9 @@ struct Slice {
   return {start, stop, step};
 }
 
+/// No place: slice(1, none) is [1:], slice(none, none, -1) is [::-1].
+inline constexpr std::nullopt_t none = std::nullopt;
+
 /// A new axis of size 1.
 inline constexpr struct NewAxis {
 } newaxis;

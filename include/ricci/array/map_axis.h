@@ -72,7 +72,7 @@ class MapAxis {
 struct MapOptions {
   /// The batch axis of every argument; none given: all 0.
   std::vector<MapAxis> in_axes = {};
-  MapAxis out_axis = 0;
+  MapAxis out_axes = 0;          ///< of the result, or of every array in it
   std::optional<Dim> size = {};  ///< where no argument has a batch axis
 };
 

@@ -2,6 +2,7 @@
 // the op list; the rest are forms of ops under the names NumPy, JAX and PyTorch have for them.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -19,10 +20,10 @@ namespace ricci {
 struct AxisList {
   Axes axes = {};
   AxisList() = default;
-  AxisList(int axis) : axes{Axis(axis)} {}                    // NOLINT: an axis is a list
-  AxisList(std::int64_t axis) : axes{Axis(axis)} {}           // NOLINT
-  AxisList(std::initializer_list<Axis> list) : axes(list) {}  // NOLINT
-  AxisList(Axes list) : axes(std::move(list)) {}              // NOLINT
+  template <std::integral T>
+  AxisList(T axis) : axes{Axis(static_cast<std::int64_t>(axis))} {}  // NOLINT: an axis is a list
+  AxisList(std::initializer_list<Axis> list) : axes(list) {}         // NOLINT
+  AxisList(Axes list) : axes(std::move(list)) {}                     // NOLINT
 };
 
 // tanh(x), exp(x), …
@@ -83,6 +84,40 @@ struct AxisList {
 /// √var; the name `std` is taken.
 [[nodiscard]] Array stddev(const Array& x, const AxisList& axes = {}, bool keep_dims = false,
                            std::int64_t ddof = 0, Here where = Here::current());
+/// Options by name: sum(x, 0, {.keepdims = true}).
+struct ReduceOptions {
+  bool keepdims = false;
+};
+#define RICCI_REDUCTION(name)                                                                  \
+  [[nodiscard]] inline Array name(const Array& x, const AxisList& axes, ReduceOptions options, \
+                                  Here where = Here::current()) {                              \
+    return name(x, axes, options.keepdims, where);                                             \
+  }                                                                                            \
+  template <class NoAxis>                                                                      \
+    requires(!std::convertible_to<const NoAxis&, AxisList>)                                    \
+  Array name(const Array&, const NoAxis&) = delete;
+RICCI_REDUCTION(sum)
+RICCI_REDUCTION(mean)
+RICCI_REDUCTION(prod)
+RICCI_REDUCTION(amax)
+RICCI_REDUCTION(amin)
+RICCI_REDUCTION(any)
+RICCI_REDUCTION(all)
+RICCI_REDUCTION(logsumexp)
+#undef RICCI_REDUCTION
+/// The same, where a variance may be that of a sample.
+struct VarOptions {
+  std::int64_t ddof = 0;
+  bool keepdims = false;
+};
+[[nodiscard]] inline Array var(const Array& x, const AxisList& axes, VarOptions options,
+                               Here where = Here::current()) {
+  return var(x, axes, options.keepdims, options.ddof, where);
+}
+[[nodiscard]] inline Array stddev(const Array& x, const AxisList& axes, VarOptions options,
+                                  Here where = Here::current()) {
+  return stddev(x, axes, options.keepdims, options.ddof, where);
+}
 /// √ Σ |x|²; its gradient at 0 is 0.
 [[nodiscard]] Array norm(const Array& x, const AxisList& axes = {}, bool keep_dims = false,
                          Here where = Here::current());
@@ -103,6 +138,10 @@ struct AxisList {
 /// {values, indices} of the k largest along the last axis.
 [[nodiscard]] std::pair<Array, Array> topk(const Array& x, std::int64_t k,
                                            Here where = Here::current());
+template <std::integral T>
+[[nodiscard]] std::pair<Array, Array> top_k(const Array& x, T k, Here where = Here::current()) {
+  return topk(x, static_cast<std::int64_t>(k), where);
+}
 [[nodiscard]] Array cumsum(const Array& x, std::int64_t axis = -1, Here where = Here::current());
 [[nodiscard]] Array cumprod(const Array& x, std::int64_t axis = -1, Here where = Here::current());
 

@@ -8,24 +8,10 @@
 #include <vector>
 
 #include "ricci/array/math.h"
+#include "ricci/build/windows.h"
 
 namespace ricci {
 
-/// One number for height and width, or two: `2`, `{2, 1}`.
-struct Pair {
-  std::int64_t height = 0;
-  std::int64_t width = 0;
-  constexpr Pair(int both) : height(both), width(both) {}                  // NOLINT
-  constexpr Pair(std::int64_t both) : height(both), width(both) {}         // NOLINT
-  constexpr Pair(std::int64_t h, std::int64_t w) : height(h), width(w) {}  // NOLINT
-};
-
-struct Conv2dOptions {
-  Pair stride = 1;
-  Pair padding = 0;
-  Pair dilation = 1;
-  std::int64_t groups = 1;
-};
 /// x [N, C_in, H, W], w [C_out, C_in/groups, kH, kW]
 [[nodiscard]] Array conv2d(const Array& x, const Array& w, const Conv2dOptions& options = {},
                            Here where = Here::current());
@@ -54,10 +40,6 @@ struct ConvTranspose2dOptions {
                                      const ConvTranspose2dOptions& options = {},
                                      Here where = Here::current());
 
-struct PoolOptions {
-  std::optional<Pair> stride = {};  ///< absent: the window
-  Pair padding = 0;
-};
 [[nodiscard]] Array max_pool2d(const Array& x, Pair window, const PoolOptions& options = {},
                                Here where = Here::current());
 [[nodiscard]] Array avg_pool2d(const Array& x, Pair window, const PoolOptions& options = {},

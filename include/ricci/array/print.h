@@ -36,6 +36,8 @@ void set_print_options(const ArrayPrintOptions& options);
 std::ostream& operator<<(std::ostream& out, const Type& type);
 std::ostream& operator<<(std::ostream& out, const Dims& shape);
 std::ostream& operator<<(std::ostream& out, DType dtype);
+/// The elements, as those of an Array.
+std::ostream& operator<<(std::ostream& out, const Tensor& values);
 template <std::same_as<Dim> T>  // not of what becomes one
 std::ostream& operator<<(std::ostream& out, const T& size) {
   return out << std::string_view(size.to_string());

@@ -88,6 +88,9 @@ struct TreeTraits<Keys> : TreeTraits<Key> {};
 /// Keys that have nothing in common with each other and with `key`.
 [[nodiscard]] Keys split(const Key& key, std::int64_t count,
                          std::source_location where = std::source_location::current());
+/// Two, as often: auto [next, drawn] = split(key).
+[[nodiscard]] std::array<Key, 2> split(
+    const Key& key, std::source_location where = std::source_location::current());
 template <std::size_t N>
 [[nodiscard]] std::array<Key, N> split(const Key& key, Here where = Here::current()) {
   const Keys all = split(key, N, where);
@@ -117,6 +120,17 @@ struct RandomOptions {
 [[nodiscard]] Array normal(const Dims& shape, double mean = 0, double scale = 1,
                            RandomOptions options = {},
                            std::source_location where = std::source_location::current());
+/// As JAX has them: normal(key, {3}, float64).
+template <std::same_as<DType> D>
+[[nodiscard]] Array uniform(const Key& key, const Dims& shape, D dtype, double low = 0,
+                            double high = 1, Here where = Here::current()) {
+  return uniform(key, shape, low, high, {.dtype = dtype}, where);
+}
+template <std::same_as<DType> D>
+[[nodiscard]] Array normal(const Key& key, const Dims& shape, D dtype,
+                           Here where = Here::current()) {
+  return normal(key, shape, 0, 1, {.dtype = dtype}, where);
+}
 /// Whole numbers in [low, high), as i32.
 [[nodiscard]] Array randint(const Key& key, const Dims& shape, std::int64_t low, std::int64_t high,
                             std::source_location where = std::source_location::current());

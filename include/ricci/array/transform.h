@@ -488,7 +488,7 @@ template <class F>
     auto result = std::apply(g, inner);
     const detail::TracedFunction traced =
         tracing.finish(detail::strong(leaves(result), w), detail::argument_names(all));
-    const auto out_axes = options.out_axis.of(result, w);
+    const auto out_axes = options.out_axes.of(result, w);
     return with_leaves(std::move(result), detail::batched(traced, given, axes, size, out_axes, w));
   };
   return detail::Derived<F, decltype(body)>(std::move(f), body, where);
@@ -552,6 +552,7 @@ template <class F, class Rule>
 }
 
 /// `f` with a forward rule of its own: rule(arguments…, tangents…) gives the tangent of the result.
+/// Gradients are by the rule too: it is linear in the tangents, and they take its transpose.
 template <class F, class Rule>
   requires detail::FunctionOfArrays<F>
 [[nodiscard]] auto custom_jvp(F f, Rule rule,

@@ -17,6 +17,7 @@
 
 #include "ricci/build/control.h"
 #include "ricci/build/custom.h"
+#include "ricci/build/op_list.h"
 #include "ricci/ir/graph.h"
 #include "ricci/op/ops.h"
 
@@ -47,23 +48,14 @@ struct BuilderResult {
 template <class T>
 using Built = typename BuilderResult<T>::type;
 
-/// May op T be given `n` operands as separate arguments?
-template <class T>
-constexpr bool takes(std::size_t n) {
-  constexpr ListCount operands = count_list(T::info.operands);
-  return !operands.variadic && n >= operands.required && n <= operands.required + operands.optional;
-}
-/// As a list: ops that decide how many there are, and those with more than have a name.
-template <class T>
-constexpr bool takes_list() {
-  constexpr ListCount operands = count_list(T::info.operands);
-  return operands.variadic || operands.required > 8;
-}
-
 /// The graph operands belong to; UserError at the caller's line when there is none.
 [[nodiscard]] Graph& graph_of(std::span<const Value> operands, std::string_view op,
                               std::source_location loc);
 
+template <class T>
+Built<T> build(Graph& graph, T attrs, std::source_location loc) {
+  return BuilderResult<T>::from(graph.add_node(Op(std::move(attrs)), {}, {}, loc));
+}
 template <class T>
 Built<T> build(std::span<const Value> operands, T attrs, std::source_location loc) {
   return BuilderResult<T>::from(
@@ -71,58 +63,6 @@ Built<T> build(std::span<const Value> operands, T attrs, std::source_location lo
 }
 
 }  // namespace detail
-
-// One builder per op of the list: an overload for every number of operands the op may take.
-// Leaves, control flow, custom ops and blocks have builders of their own.
-#define RICCI_BUILDER(T, builder, n, parameters, operands)                                   \
-  template <int = 0>                                                                         \
-    requires(detail::takes<op::T>(n))                                                        \
-  detail::Built<op::T> builder(RICCI_UNPACK parameters, op::T attrs = {},                    \
-                               std::source_location loc = std::source_location::current()) { \
-    return detail::build<op::T>(std::array{RICCI_UNPACK operands}, std::move(attrs), loc);   \
-  }
-#define RICCI_UNPACK(...) __VA_ARGS__
-#define RICCI_BUILDERS(T, builder)                                                                \
-  template <int = 0>                                                                              \
-    requires(detail::takes<op::T>(0))                                                             \
-  detail::Built<op::T> builder(Graph& graph, op::T attrs = {},                                    \
-                               std::source_location loc = std::source_location::current()) {      \
-    return detail::BuilderResult<op::T>::from(graph.add_node(Op(std::move(attrs)), {}, {}, loc)); \
-  }                                                                                               \
-  RICCI_BUILDER(T, builder, 1, (Value a), (a))                                                    \
-  RICCI_BUILDER(T, builder, 2, (Value a, Value b), (a, b))                                        \
-  RICCI_BUILDER(T, builder, 3, (Value a, Value b, Value c), (a, b, c))                            \
-  RICCI_BUILDER(T, builder, 4, (Value a, Value b, Value c, Value d), (a, b, c, d))                \
-  RICCI_BUILDER(T, builder, 5, (Value a, Value b, Value c, Value d, Value e), (a, b, c, d, e))    \
-  RICCI_BUILDER(T, builder, 6, (Value a, Value b, Value c, Value d, Value e, Value f),            \
-                (a, b, c, d, e, f))                                                               \
-  RICCI_BUILDER(T, builder, 7, (Value a, Value b, Value c, Value d, Value e, Value f, Value g),   \
-                (a, b, c, d, e, f, g))                                                            \
-  RICCI_BUILDER(T, builder, 8,                                                                    \
-                (Value a, Value b, Value c, Value d, Value e, Value f, Value g, Value h),         \
-                (a, b, c, d, e, f, g, h))                                                         \
-  template <int = 0>                                                                              \
-    requires(detail::takes_list<op::T>())                                                         \
-  detail::Built<op::T> builder(std::span<const Value> operands, op::T attrs = {},                 \
-                               std::source_location loc = std::source_location::current()) {      \
-    return detail::build<op::T>(operands, std::move(attrs), loc);                                 \
-  }                                                                                               \
-  template <int = 0>                                                                              \
-    requires(detail::takes_list<op::T>())                                                         \
-  detail::Built<op::T> builder(std::initializer_list<Value> operands, op::T attrs = {},           \
-                               std::source_location loc = std::source_location::current()) {      \
-    return detail::build<op::T>(std::span(operands.begin(), operands.size()), std::move(attrs),   \
-                                loc);                                                             \
-  }
-
-#define RICCI_OP RICCI_BUILDERS
-#define RICCI_LEAF(Type, builder)
-#define RICCI_PRIMITIVE_FAMILY(Type, builder)
-#define RICCI_STRUCTURED_FAMILY(Type, builder)
-#define RICCI_CONTROL(Type, builder)
-#define RICCI_CUSTOM(Type, builder)
-#define RICCI_BLOCK(Type, builder)
-#include "ricci/op/list.def"
 
 // The generic forms: the function as an argument.
 Value activation(UnaryKind kind, Value x,

@@ -39,6 +39,8 @@ struct CustomFnRules {
   BodyGraph jvp_body = {};  ///< instead of `jvp`
   std::int64_t num_residuals = 0;
   std::vector<std::int64_t> no_gradient = {};  ///< float inputs without a derivative
+  /// Without a vjp, gradients are the transpose of the jvp, not those of the parts.
+  bool transpose_jvp = false;
 };
 
 /// One output of `inputs`, computed by `fwd`. UserError when fwd gives more (residuals aside).

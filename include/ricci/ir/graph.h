@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <compare>
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
@@ -127,6 +128,16 @@ class Value {
   [[nodiscard]] DType dtype() const { return type().dtype; }
   [[nodiscard]] const Dims& dims() const { return type().dims; }
   [[nodiscard]] std::size_t rank() const { return type().rank(); }
+  /// A place on an axis, and where it was written.
+  struct Place {
+    template <std::integral T>
+    Place(T i, std::source_location w = std::source_location::current())  // NOLINT
+        : index(static_cast<std::int64_t>(i)), where(w) {}
+    std::int64_t index;
+    std::source_location where;
+  };
+  /// x[i] along the first axis; negative ones count from the end.
+  [[nodiscard]] Value operator[](Place i) const;
   /// Names the value in the text form; returns itself.
   Value named(std::string name) const;
   /// Are both the same value? `eq` compares elements.

@@ -27,11 +27,6 @@ namespace ricci {
 
 struct Program;  // ricci/compiler/schedule/program.h
 
-// One builder per block of the op list.
-#define RICCI_OP(Type, builder)
-#define RICCI_BLOCK RICCI_BUILDERS
-#include "ricci/op/list.def"
-
 /// How far a program has come: blocks, ops, or a program for one device.
 enum class GraphStage : std::uint8_t { Hir, Mir, Lir };
 [[nodiscard]] std::string_view name(GraphStage stage) noexcept;

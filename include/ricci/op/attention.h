@@ -44,12 +44,12 @@ namespace ricci::op {
 struct Attention {
   std::int64_t num_heads = 1;
   std::int64_t head_dim = 1;
-  MaskKind mask_kind;
-  std::optional<Real> score_scale;           ///< absent: 1/√head_dim
-  std::optional<Real> attn_logit_softcap;    ///< absent: no cap
-  std::optional<std::int64_t> num_kv_heads;  ///< absent: num_heads
-  std::optional<AttentionLayout> layout;     ///< absent: fused, for ranks 2 and 3
-  std::optional<std::int64_t> value_dim;     ///< absent: head_dim
+  MaskKind mask_kind = {};
+  std::optional<Real> score_scale = {};           ///< absent: 1/√head_dim
+  std::optional<Real> attn_logit_softcap = {};    ///< absent: no cap
+  std::optional<std::int64_t> num_kv_heads = {};  ///< absent: num_heads
+  std::optional<AttentionLayout> layout = {};     ///< absent: fused, for ranks 2 and 3
+  std::optional<std::int64_t> value_dim = {};     ///< absent: head_dim
 
   static constexpr OpInfo info{
       .name = "attention",
@@ -100,12 +100,12 @@ struct Attention {
 struct AttentionBackward {
   std::int64_t num_heads = 1;
   std::int64_t head_dim = 1;
-  MaskKind mask_kind;
-  std::optional<Real> score_scale;
-  std::optional<Real> attn_logit_softcap;
-  std::optional<std::int64_t> num_kv_heads;
-  std::optional<AttentionLayout> layout;
-  std::optional<std::int64_t> value_dim;
+  MaskKind mask_kind = {};
+  std::optional<Real> score_scale = {};
+  std::optional<Real> attn_logit_softcap = {};
+  std::optional<std::int64_t> num_kv_heads = {};
+  std::optional<AttentionLayout> layout = {};
+  std::optional<std::int64_t> value_dim = {};
 
   static constexpr OpInfo info{
       .name = "attention_backward",

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,18 @@ struct Axis {
   constexpr bool operator==(const Axis&) const = default;
 };
 using Axes = std::vector<Axis>;
+
+/// A shape that may be absent. Unlike std::optional it takes a list: `.shape = {2, 3}`.
+struct OptionalDims : std::optional<Dims> {
+  using std::optional<Dims>::optional;
+  OptionalDims() = default;
+  OptionalDims(std::optional<Dims> dims) : std::optional<Dims>(std::move(dims)) {}    // NOLINT
+  OptionalDims(std::initializer_list<Dim> dims) : std::optional<Dims>(Dims(dims)) {}  // NOLINT
+  bool operator==(const OptionalDims& other) const { return base() == other.base(); }
+
+ private:
+  [[nodiscard]] const std::optional<Dims>& base() const { return *this; }
+};
 
 /// Opaque bytes, printed as hex.
 struct Bytes {
@@ -149,6 +162,9 @@ struct AttrCodec<std::optional<T>> {
   }
   static std::string describe() { return AttrCodec<T>::describe() + ", or absent"; }
 };
+
+template <>
+struct AttrCodec<OptionalDims> : AttrCodec<std::optional<Dims>> {};
 
 template <class T>
 struct AttrCodec<std::vector<T>> {

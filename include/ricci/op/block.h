@@ -12,7 +12,7 @@ namespace ricci::op {
 
 /// A dense layer.   out = act(x · w + bias),  x [.., K], w [K, N], bias [N]
 struct Linear {
-  std::optional<UnaryKind> activation;
+  std::optional<UnaryKind> activation = {};
 
   static constexpr OpInfo info{.name = "linear",
                                .operands = "x, w, bias?",
@@ -32,7 +32,7 @@ struct Linear {
 /// A dense layer that stays one op wherever a backend has it, unless it is to be differentiated.
 ///   out = act(x · w + bias),  x [.., K], w [K, N], bias [N]
 struct LinearFused {
-  std::optional<UnaryKind> activation;
+  std::optional<UnaryKind> activation = {};
 
   static constexpr OpInfo info{.name = "linear_fused",
                                .operands = "x, w, bias",
@@ -126,11 +126,11 @@ struct DepthwiseConv1dCausal {
 struct LlamaDecoderBlock {
   std::int64_t num_heads = 1;
   std::int64_t head_dim = 2;
-  std::optional<std::int64_t> num_kv_heads;  ///< absent: num_heads
+  std::optional<std::int64_t> num_kv_heads = {};  ///< absent: num_heads
   Real eps = 1e-5;
-  MaskKind mask_kind;
-  std::optional<Real> score_scale;         ///< absent: 1/√head_dim
-  std::optional<Real> attn_logit_softcap;  ///< absent: no cap
+  MaskKind mask_kind = {};
+  std::optional<Real> score_scale = {};         ///< absent: 1/√head_dim
+  std::optional<Real> attn_logit_softcap = {};  ///< absent: no cap
 
   static constexpr OpInfo info{
       .name = "llama_decoder_block",
@@ -176,8 +176,8 @@ struct LlamaDecoderBlock {
 struct Qwen35MtpHead {
   std::int64_t num_heads = 1;
   std::int64_t head_dim = 2;
-  std::optional<std::int64_t> num_kv_heads;  ///< absent: num_heads
-  std::optional<std::int64_t> n_rot;         ///< absent: head_dim
+  std::optional<std::int64_t> num_kv_heads = {};  ///< absent: num_heads
+  std::optional<std::int64_t> n_rot = {};         ///< absent: head_dim
   Real eps = 1e-5;
 
   static constexpr OpInfo info{

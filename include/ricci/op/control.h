@@ -69,8 +69,8 @@ struct Scan {
   std::int64_t num_checkpoints = 0;
   bool reverse = false;
   ScanSave save = ScanSave::Auto;
-  std::vector<std::string> save_names;
-  std::optional<std::int64_t> save_bytes;
+  std::vector<std::string> save_names = {};
+  std::optional<std::int64_t> save_bytes = {};
 
   static constexpr OpInfo info{
       .name = "scan",
@@ -110,7 +110,7 @@ struct Scan {
 /// 0, s, 2s, …, with s = 1, or ⌈max_iterations/num_checkpoints⌉ when that is not 0. Tape rows of
 /// trips not made are zero. There are tapes only when the loop has a bound.
 struct While {
-  std::optional<std::int64_t> max_iterations;
+  std::optional<std::int64_t> max_iterations = {};
   std::int64_t num_checkpoints = 0;
 
   static constexpr OpInfo info{
@@ -142,10 +142,12 @@ struct While {
 /// gives one cotangent per input that has a derivative. `jvp` takes the inputs, tangent(i) for
 /// every input that has a derivative, and primal_output(i) where it likes; it gives one tangent per
 /// output of a float or complex dtype. An input has a derivative when its dtype is float or complex
-/// and `no_gradient` does not list it.
+/// and `no_gradient` does not list it. Reverse mode goes through the parts of `fwd` where there is
+/// no vjp, or, with `transpose_jvp`, through the jvp, which is linear in the tangents.
 struct CustomFn {
   std::int64_t num_residuals = 0;
-  std::vector<std::int64_t> no_gradient;
+  std::vector<std::int64_t> no_gradient = {};
+  bool transpose_jvp = false;
 
   static constexpr OpInfo info{
       .name = "custom_fn",
@@ -163,11 +165,13 @@ struct CustomFn {
           "c6 shape: vjp gives one cotangent per input that has a derivative, with its type\n"
           "c7 shape: jvp takes the inputs, with their types\n"
           "c8 shape: jvp has the tangent of every input that has a derivative, with its type\n"
-          "c9 shape: jvp gives one tangent per output that has a derivative, with its type",
+          "c9 shape: jvp gives one tangent per output that has a derivative, with its type\n"
+          "c10 attr: transpose_jvp needs a jvp, and no vjp",
       .keeps_residuals = true};
   static void fields(auto& self, auto&& f) {
     f("num_residuals", self.num_residuals, "last outputs of fwd, kept for vjp");
     f("no_gradient", self.no_gradient, "float inputs without a derivative, by position");
+    f("transpose_jvp", self.transpose_jvp, "the gradient is the transpose of jvp");
   }
   bool operator==(const CustomFn&) const = default;
 };
@@ -179,7 +183,7 @@ struct CustomFn {
 /// value, the results of matrix products and convolutions, or the values named in `names`.
 struct Checkpoint {
   CheckpointPolicy policy = CheckpointPolicy::Nothing;
-  std::vector<std::string> names;
+  std::vector<std::string> names = {};
   std::int64_t num_kept = 0;
 
   static constexpr OpInfo info{.name = "checkpoint",
@@ -226,7 +230,7 @@ struct ScanBackward {
   bool save_trajectory = false;
   std::int64_t num_checkpoints = 0;
   bool reverse = false;
-  std::vector<bool> upstream_present;
+  std::vector<bool> upstream_present = {};
   std::int64_t num_saved = 0;
 
   static constexpr OpInfo info{
@@ -276,7 +280,7 @@ struct WhileBackward {
   std::int64_t num_carry = 1;
   std::int64_t max_iterations = 0;
   std::int64_t num_checkpoints = 0;
-  std::vector<bool> upstream_present;
+  std::vector<bool> upstream_present = {};
 
   static constexpr OpInfo info{
       .name = "while_backward",

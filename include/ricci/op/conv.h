@@ -25,7 +25,8 @@ namespace ricci::op {
 ///   with G(o) = ⌊o / (C_out/groups)⌋ and H_out = ⌊(H + 2p - d(k - 1) - 1) / s⌋ + 1
 /// and so on with one spatial axis, with three, with more. Geometry left at its default fits any.
 struct Conv {
-  std::optional<HeightWidth> kernel_size;  ///< absent: w's; a given one that agrees becomes absent
+  std::optional<HeightWidth> kernel_size =
+      {};  ///< absent: w's; a given one that agrees becomes absent
   HeightWidth stride = {1, 1};
   HeightWidth padding = {0, 0};
   HeightWidth dilation = {1, 1};
@@ -66,8 +67,9 @@ struct Conv {
 /// The transpose of conv in its image: spreads dy back through the kernel.
 ///   dx[n, c, a, b] = Σ dy[n, o, i, j] · w[o, c', u, v] over a = i·s + u·d - p, b = j·s + v·d - p
 struct Conv2dBackwardInput {
-  Dims input_size;                         ///< H and W; a stride leaves them open
-  std::optional<HeightWidth> kernel_size;  ///< absent: w's; a given one that agrees becomes absent
+  Dims input_size = {};  ///< H and W; a stride leaves them open
+  std::optional<HeightWidth> kernel_size =
+      {};  ///< absent: w's; a given one that agrees becomes absent
   HeightWidth stride = {1, 1};
   HeightWidth padding = {0, 0};
   HeightWidth dilation = {1, 1};
@@ -111,7 +113,7 @@ struct Conv2dBackwardInput {
 ///   dw[o, c, u, v] = Σ_{n,i,j} x[n, G(o)·C_in/groups + c, i·s + u·d - p, j·s + v·d - p]
 ///                            · dy[n, o, i, j]
 struct Conv2dBackwardWeight {
-  HeightWidth kernel_size;
+  HeightWidth kernel_size = {};
   HeightWidth stride = {1, 1};
   HeightWidth padding = {0, 0};
   HeightWidth dilation = {1, 1};
@@ -154,7 +156,7 @@ struct Conv2dBackwardWeight {
 /// kH·kW all the same unless count_include_pad is false. A NaN makes max and min NaN.
 struct Pool {
   ReduceKind kind = ReduceKind::Max;
-  HeightWidth kernel_size;
+  HeightWidth kernel_size = {};
   HeightWidth stride = {1, 1};
   HeightWidth padding = {0, 0};
   bool count_include_pad = true;
@@ -189,7 +191,7 @@ struct Pool {
 
 /// Adds dy at every window's maximum: the first in row-major order, a NaN before all others.
 struct MaxPool2dBackward {
-  HeightWidth kernel_size;
+  HeightWidth kernel_size = {};
   HeightWidth stride = {1, 1};
   HeightWidth padding = {0, 0};
 
@@ -221,7 +223,7 @@ struct MaxPool2dBackward {
 /// v at every window's maximum of x: the first in row-major order, a NaN before all others. The
 /// transpose of max_pool2d_backward, and the tangent of max pooling.
 struct MaxPool2dSelect {
-  HeightWidth kernel_size;
+  HeightWidth kernel_size = {};
   HeightWidth stride = {1, 1};
   HeightWidth padding = {0, 0};
 

@@ -78,9 +78,9 @@ namespace ricci::op {
 
 /// An op registered at run time under a name and a version.
 struct Custom {
-  std::string name;
+  std::string name = {};
   std::int64_t version = 1;
-  Bytes attrs;
+  Bytes attrs = {};
 
   static constexpr OpInfo info{.name = "custom",
                                .operands = "operands...",

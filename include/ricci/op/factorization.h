@@ -163,7 +163,7 @@ struct Det {
 /// that among matrices of the same rank, and does not mind singular values that repeat.
 ///   out = vhᴴ diag(1/s or 0) uᴴ
 struct Pinv {
-  std::optional<Real> rcond;
+  std::optional<Real> rcond = {};
 
   static constexpr OpInfo info{
       .name = "pinv",

@@ -12,7 +12,7 @@ namespace ricci::op {
 
 /// A dense layer.   x [.., M, K], w [.., K, N], bias [N]:  out = act(x·w + bias)
 struct FusedMatmulBiasAct {
-  std::optional<UnaryKind> activation;  ///< absent: the identity
+  std::optional<UnaryKind> activation = {};  ///< absent: the identity
 
   static constexpr OpInfo info{.name = "fused_matmul_bias_act",
                                .operands = "x, w, bias",
@@ -82,7 +82,7 @@ struct FusedResidualRmsNorm {
 ///   packed [.., 2N]:  out [.., N] = silu(gate) · up, as cast_to
 /// It is computed in the wider of the two dtypes and rounded once.
 struct FusedSwiglu {
-  std::optional<DType> cast_to;  ///< absent: packed's dtype
+  std::optional<DType> cast_to = {};  ///< absent: packed's dtype
   bool gate_first = false;
 
   static constexpr OpInfo info{.name = "fused_swiglu",
@@ -112,8 +112,8 @@ struct FusedAttentionBlock {
   bool has_bias = false;
   bool has_rope = false;
   MaskKind mask_kind = MaskKind::custom();
-  std::optional<Real> score_scale;         ///< absent: 1/√head_dim
-  std::optional<Real> attn_logit_softcap;  ///< absent: no cap
+  std::optional<Real> score_scale = {};         ///< absent: 1/√head_dim
+  std::optional<Real> attn_logit_softcap = {};  ///< absent: no cap
 
   static constexpr OpInfo info{
       .name = "fused_attention_block",
@@ -161,8 +161,8 @@ struct FusedTransformerLayer {
   UnaryKind activation = UnaryKind::Gelu;
   bool has_bias = false;
   MaskKind mask_kind = MaskKind::custom();
-  std::optional<Real> score_scale;         ///< absent: 1/√head_dim
-  std::optional<Real> attn_logit_softcap;  ///< absent: no cap
+  std::optional<Real> score_scale = {};         ///< absent: 1/√head_dim
+  std::optional<Real> attn_logit_softcap = {};  ///< absent: no cap
 
   static constexpr OpInfo info{
       .name = "fused_transformer_layer",

@@ -14,7 +14,7 @@ namespace ricci::op {
 
 /// Counts along one axis.   out[i_0, …, i_r] = i_axis
 struct Iota {
-  Dims shape;
+  Dims shape = {};
   Axis axis = 0;
   DType dtype = DType::I32;
 
@@ -62,9 +62,9 @@ struct DimSize {
 struct RngNormal {
   Real mean = 0.0;
   Real scale = 1.0;
-  std::optional<Dims> shape;
-  std::optional<DType> dtype;
-  std::optional<std::int64_t> key;
+  OptionalDims shape = {};
+  std::optional<DType> dtype = {};
+  std::optional<std::int64_t> key = {};
   std::int64_t op_seed = 0;
 
   static constexpr OpInfo info{
@@ -94,9 +94,9 @@ struct RngNormal {
 struct RngUniform {
   Real low = 0.0;
   Real high = 1.0;
-  std::optional<Dims> shape;
-  std::optional<DType> dtype;
-  std::optional<std::int64_t> key;
+  OptionalDims shape = {};
+  std::optional<DType> dtype = {};
+  std::optional<std::int64_t> key = {};
   std::int64_t op_seed = 0;
 
   static constexpr OpInfo info{
@@ -123,8 +123,8 @@ struct RngUniform {
 
 /// The words of a stream themselves.   out[i] = word_i as u32
 struct RngBits {
-  Dims shape;
-  std::optional<std::int64_t> key;
+  Dims shape = {};
+  std::optional<std::int64_t> key = {};
 
   static constexpr OpInfo info{.name = "rng_bits",
                                .operands = "key_operand?",

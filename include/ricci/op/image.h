@@ -31,7 +31,7 @@ namespace ricci::op {
 /// value at the edge. nearest takes the cell a coordinate is in (align_corners: the sample next to
 /// it, halves up).
 struct Resize {
-  Dims sizes;
+  Dims sizes = {};
   ResizeMode mode = ResizeMode::Nearest;
   ResizeCoordinates coordinates = ResizeCoordinates::HalfPixel;
   Real cubic_coefficient = -0.75;

@@ -31,9 +31,9 @@ constexpr auto enumerator_names(InputRole::Kind) {
 
 /// A value supplied for each run.   out = the supplied tensor
 struct Input {
-  std::string name;
-  Type type;
-  InputRole role;
+  std::string name = {};
+  Type type = {};
+  InputRole role = {};
 
   static constexpr OpInfo info{.name = "input",
                                .operands = "",
@@ -52,8 +52,8 @@ struct Input {
 
 /// A value that persists across runs (a weight).   out = the stored tensor
 struct Param {
-  std::string name;
-  Type type;
+  std::string name = {};
+  Type type = {};
 
   static constexpr OpInfo info{.name = "param",
                                .operands = "",
@@ -71,7 +71,7 @@ struct Param {
 
 /// A tensor written into the program. One value repeated is stored once.
 struct Constant {
-  Tensor value;
+  Tensor value = {};
 
   static constexpr OpInfo info{.name = "constant",
                                .operands = "",

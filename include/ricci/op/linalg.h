@@ -28,10 +28,10 @@ struct Matmul {
 /// Sums over paired axes of two operands; paired batch axes are matched element by element.
 ///   out [batch (in lhs_batch's order), lhs free (ascending), rhs free (ascending)]
 struct DotGeneral {
-  Axes lhs_contracting;
-  Axes rhs_contracting;
-  Axes lhs_batch;
-  Axes rhs_batch;
+  Axes lhs_contracting = {};
+  Axes rhs_contracting = {};
+  Axes lhs_batch = {};
+  Axes rhs_batch = {};
 
   static constexpr OpInfo info{
       .name = "dot_general",

@@ -14,9 +14,9 @@ namespace ricci::op {
 /// of all for nvfp4_block. Codes in i8, scales and offsets in f32 have derivatives:
 ///   dq = (xᵀ·dy)·scale, dscale = Σ_block (xᵀ·dy)·(q - zero), dzero = -Σ_block (xᵀ·dy)·scale
 struct DequantMatmul {
-  std::string scheme;
+  std::string scheme = {};
   bool transpose = false;
-  std::optional<std::int64_t> depth;  ///< k, where the operands leave it open
+  std::optional<std::int64_t> depth = {};  ///< k, where the operands leave it open
   bool int8_activations = false;
 
   static constexpr OpInfo info{
@@ -48,9 +48,9 @@ struct DequantMatmul {
 /// the other.   out[i, j…] = x[i]·Ŵ[expert_idx[i, j…]], or times its transpose
 /// An expert outside [0, E) is a fault of the run: index_out_of_range.
 struct DequantGroupedMatmul {
-  std::string scheme;
+  std::string scheme = {};
   std::int64_t n = 0;  ///< columns of each Ŵ; of the result, or when transposed of x
-  std::optional<std::int64_t> depth;
+  std::optional<std::int64_t> depth = {};
   bool transpose = false;
 
   static constexpr OpInfo info{
@@ -80,7 +80,7 @@ struct DequantGroupedMatmul {
 
 /// A stack of matrices in a block format, written out.   out [E, k, n] = Ŵ
 struct DequantMoeWeights {
-  std::string scheme;
+  std::string scheme = {};
   std::int64_t k = 0;
   std::int64_t n = 0;
 

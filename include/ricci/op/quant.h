@@ -47,9 +47,9 @@ namespace ricci::op {
 /// Real numbers to codes.   q = clamp(rne(x / s_c) + z_c), c the channel: the index along `axis`
 /// FP8 codes are rounded in their own format and have no zero point.
 struct Quantize {
-  std::optional<Axis> axis;               ///< absent: one channel
-  std::vector<Real> scales = {1.0};       ///< one a channel
-  std::vector<std::int64_t> zero_points;  ///< one a channel; none: all 0
+  std::optional<Axis> axis = {};               ///< absent: one channel
+  std::vector<Real> scales = {1.0};            ///< one a channel
+  std::vector<std::int64_t> zero_points = {};  ///< one a channel; none: all 0
   CodeKind to = CodeKind::I8;
   bool clip = false;
 
@@ -81,10 +81,10 @@ struct Quantize {
 
 /// Codes to real numbers.   x = (q - z_c)·s_c
 struct Dequantize {
-  std::optional<Axis> axis;
+  std::optional<Axis> axis = {};
   std::vector<Real> scales = {1.0};
-  std::vector<std::int64_t> zero_points;
-  std::optional<CodeKind> from;  ///< absent: the integers q holds
+  std::vector<std::int64_t> zero_points = {};
+  std::optional<CodeKind> from = {};  ///< absent: the integers q holds
   DType to = DType::F32;
 
   static constexpr OpInfo info{
@@ -123,8 +123,8 @@ struct Dequantize {
 /// z = rne(-lo / s), y = (clamp(rne(x / s) + z, 0, Q) - z)·s. Their state has two rows, lo and hi.
 struct FakeQuantize {
   std::int64_t bits = 8;
-  std::optional<Axis> axis;
-  std::optional<std::int64_t> group;
+  std::optional<Axis> axis = {};
+  std::optional<std::int64_t> group = {};
   SteKind ste = SteKind::Identity;
   ScaleMode scale_mode = ScaleMode::PerBatch;
   Real decay = 0.9;
@@ -162,8 +162,8 @@ struct FakeQuantize {
 /// The derivative that stands in for that of fake_quantize, at the scale it used.
 struct FakeQuantizeBackward {
   std::int64_t bits = 8;
-  std::optional<Axis> axis;
-  std::optional<std::int64_t> group;
+  std::optional<Axis> axis = {};
+  std::optional<std::int64_t> group = {};
   SteKind ste = SteKind::Identity;
   bool asymmetric = false;
 
@@ -194,7 +194,7 @@ struct FakeQuantizeBackward {
 /// `grad_scale` multiplies the derivative by the scale by 1/√(N·q), N elements having it.
 struct FakeQuantizeLsq {
   std::int64_t bits = 8;
-  std::optional<Axis> axis;
+  std::optional<Axis> axis = {};
   bool grad_scale = false;
 
   static constexpr OpInfo info{
@@ -223,7 +223,7 @@ struct FakeQuantizeLsq {
 /// Both derivatives of fake_quantize_lsq.
 struct FakeQuantizeLsqBackward {
   std::int64_t bits = 8;
-  std::optional<Axis> axis;
+  std::optional<Axis> axis = {};
   bool grad_scale = false;
 
   static constexpr OpInfo info{
@@ -253,8 +253,8 @@ struct QMatmul {
   std::int64_t out_zp = 0;
   std::vector<Real> mult = {1.0};
   DType to = DType::I8;
-  std::optional<std::int64_t> low;
-  std::optional<std::int64_t> high;
+  std::optional<std::int64_t> low = {};
+  std::optional<std::int64_t> high = {};
   bool clip = false;
 
   static constexpr OpInfo info{
@@ -299,8 +299,8 @@ struct QConv2d {
   std::int64_t out_zp = 0;
   std::vector<Real> mult = {1.0};
   DType to = DType::I8;
-  std::optional<std::int64_t> low;
-  std::optional<std::int64_t> high;
+  std::optional<std::int64_t> low = {};
+  std::optional<std::int64_t> high = {};
   bool clip = false;
 
   static constexpr OpInfo info{

@@ -28,7 +28,7 @@ namespace ricci::op {
 /// min +inf, any false, all true, log_sum_exp -inf. A NaN makes max and min NaN.
 struct Reduce {
   ReduceKind op = ReduceKind::Sum;
-  Axes axes;
+  Axes axes = {};
   bool keep_dim = false;
 
   static constexpr OpInfo info{

@@ -66,8 +66,8 @@ namespace ricci::op {
 /// a cast says so; every other dtype is rounded at each step.
 ///   s_j = f_j(inputs, s_0 … s_{j-1});   results = the steps in `outputs`, else the last one
 struct ElementwiseRegion {
-  std::vector<RegionStep> chain;
-  std::optional<std::vector<std::int64_t>> outputs;
+  std::vector<RegionStep> chain = {};
+  std::optional<std::vector<std::int64_t>> outputs = {};
 
   static constexpr OpInfo info{
       .name = "elementwise_region",
@@ -99,7 +99,7 @@ struct ElementwiseRegion {
 /// the plane.
 ///   out = concat_0(chain(planes[0]), chain(planes[1]), …)
 struct BatchElementwiseRegion {
-  std::vector<RegionStep> chain;
+  std::vector<RegionStep> chain = {};
 
   static constexpr OpInfo info{
       .name = "batch_elementwise_region",
@@ -124,7 +124,7 @@ struct BatchElementwiseRegion {
 /// its own parameters, type rule and derivative. f16 and bf16 are rounded at the end only.
 ///   s_j = op_j(inputs, s_0 … s_{j-1});   out = the last step
 struct TransformRegion {
-  std::vector<TransformStep> steps;
+  std::vector<TransformStep> steps = {};
 
   static constexpr OpInfo info{
       .name = "transform_region",

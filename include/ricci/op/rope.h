@@ -25,7 +25,7 @@ namespace ricci::op {
 /// Only the first n_rot/2 columns and S rows of the tables are read.
 struct Rope {
   std::int64_t head_dim = 2;
-  std::optional<std::int64_t> n_rot;  ///< absent: head_dim
+  std::optional<std::int64_t> n_rot = {};  ///< absent: head_dim
   RopeStyle style = RopeStyle::Neox;
 
   static constexpr OpInfo info{
@@ -97,7 +97,7 @@ struct AxialRope2d {
 ///   dcos[p, i] = Σ (dy1·x1 + dy2·x2),  dsin[p, i] = Σ (dy2·x1 - dy1·x2)   over batch and heads
 struct RopeBackward {
   std::int64_t head_dim = 2;
-  std::optional<std::int64_t> n_rot;
+  std::optional<std::int64_t> n_rot = {};
   RopeStyle style = RopeStyle::Neox;
 
   static constexpr OpInfo info{

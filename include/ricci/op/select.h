@@ -106,7 +106,7 @@ struct Sample {
   Real temperature = 1.0;
   std::int64_t seed = 0;
   DType index_dtype = DType::I32;
-  std::optional<std::int64_t> key;
+  std::optional<std::int64_t> key = {};
 
   static constexpr OpInfo info{
       .name = "sample",

@@ -9,7 +9,7 @@ namespace ricci::op {
 
 /// Reinterprets row-major order. One entry may be -1: it takes what is left.
 struct Reshape {
-  Dims new_shape;
+  Dims new_shape = {};
 
   static constexpr OpInfo info{
       .name = "reshape",
@@ -29,7 +29,7 @@ struct Reshape {
 
 /// Permutes axes.   out.dim(i) = x.dim(perm[i])
 struct Transpose {
-  Axes perm;
+  Axes perm = {};
 
   static constexpr OpInfo info{.name = "transpose",
                                .operands = "x",
@@ -46,7 +46,7 @@ struct Transpose {
 
 /// Repeats size-1 and missing leading axes. An entry of -1 keeps the right-aligned size of x.
 struct Expand {
-  Dims target_shape;
+  Dims target_shape = {};
 
   static constexpr OpInfo info{
       .name = "expand",
@@ -134,7 +134,7 @@ struct Concat {
 
 /// Mirrors some axes.   out[…, i, …] = x[…, n - 1 - i, …]
 struct Reverse {
-  Axes axes;
+  Axes axes = {};
 
   static constexpr OpInfo info{.name = "reverse",
                                .operands = "x",
@@ -153,8 +153,8 @@ struct Reverse {
 
 /// Puts a value around x; negative amounts cut x instead.
 struct Pad {
-  Dims low;
-  Dims high;
+  Dims low = {};
+  Dims high = {};
 
   static constexpr OpInfo info{
       .name = "pad",

@@ -70,7 +70,7 @@ struct Fft {
 /// The transform of real numbers: the half of its bins that determines the rest.
 ///   y[k] = s · Σ_n x[n] · e^(-2πi·nk/N), 0 ≤ k ≤ ⌊N/2⌋
 struct Rfft {
-  std::optional<Dim> n;
+  std::optional<Dim> n = {};
   Axis axis = -1;
   FftNorm norm = FftNorm::Backward;
 

@@ -2,6 +2,7 @@
 // form, so that equal polynomials compare equal.
 #pragma once
 
+#include <compare>
 #include <concepts>
 #include <cstdint>
 #include <map>
@@ -50,6 +51,16 @@ class Dim {
   friend Dim operator*(const Dim& a, const Dim& b);
   Dim& operator+=(const Dim& b) { return *this = *this + b; }
   friend bool operator==(const Dim& a, const Dim& b);
+  /// Numbers have an order: for (int i = 0; i < x.dim(0); ++i). UserError(needs_static_dim) when a
+  /// symbol is left.
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
+  friend std::strong_ordering operator<=>(const Dim& a, T b) {
+    return a.value() <=> checked(b);
+  }
+  friend std::strong_ordering operator<=>(const Dim& a, const Dim& b) {
+    return a.value() <=> b.value();
+  }
   /// a / b when it is exact (b a number or a single product of symbols); nothing otherwise.
   [[nodiscard]] static std::optional<Dim> divide(const Dim& a, const Dim& b);
 

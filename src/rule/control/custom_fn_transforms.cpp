@@ -61,27 +61,68 @@ Cotangents through_residuals(const op::CustomFn& op, const VjpContext& c) {
   return scattered(inline_subgraph(*gradient, inputs, c.graph()), c.needs());
 }
 
-}  // namespace
-
-Cotangents vjp(const op::CustomFn& op, const VjpContext& c) {
+Cotangents by_reverse_rule(const op::CustomFn& op, const VjpContext& c) {
   const Graph* rule = c.node().body("vjp");
   check_internal(rule != nullptr, "a custom_fn without a vjp is differentiated as its parts");
-  const std::size_t outputs = num_outputs(op, c.node());
-  Cotangents out = through_residuals(op, c);
-  bool arrived = false;
-  for (std::size_t r = 0; r < outputs; ++r) arrived = arrived || c.cotangent(r).valid();
-  if (!arrived) return out;
   const std::vector<Value> inputs =
       inputs_by_role(*rule, c.operands(), [&](const op::InputRole& role) {
         const auto i = static_cast<std::size_t>(role.index);
         if (role.kind == Kind::DOutput) return c.cotangent(i);
-        return c.residuals()[role.kind == Kind::Residual ? outputs + i : i];
+        return c.residuals()[role.kind == Kind::Residual ? num_outputs(op, c.node()) + i : i];
       });
   const std::vector<Value> given = inline_with_absent(*rule, inputs, c.graph());
+  Cotangents out = c.none();
   for (std::size_t k = 0, next = 0; k < out.size(); ++k) {
     if (!has_derivative_rule(op, k, c[k].type())) continue;
     const Value d = given[next++];
-    if (c.needs(k)) out[k] = sum_of(out[k], d);
+    if (c.needs(k)) out[k] = d;
+  }
+  return out;
+}
+
+// The forward rule is linear in the tangents, so its gradient by them is the same everywhere: it is
+// taken at zero.
+Cotangents transpose_of_jvp(const op::CustomFn& op, const VjpContext& c) {
+  const Graph& rule = *c.node().body("jvp");
+  std::vector<Value> inputs = inputs_by_role(rule, c.operands(), [&](const op::InputRole& role) {
+    return role.kind == Kind::Tangent ? Value()
+                                      : c.residuals()[static_cast<std::size_t>(role.index)];
+  });
+  BodyVjp request;
+  for (std::size_t r = 0; r < num_outputs(op, c.node()); ++r) {
+    if (!is_differentiable(c.node().types[r].dtype)) continue;
+    const Value d = c.cotangent(r);
+    request.seeds.push_back(d.valid());
+    if (d.valid()) inputs.push_back(d);
+  }
+  request.live = request.seeds;
+  std::vector<std::size_t> asked;  // operands, by the cotangents the transposed rule gives
+  for (const NodeId id : rule.inputs()) {
+    const op::InputRole& role = rule.node(id).op.as<op::Input>()->role;
+    const auto k = static_cast<std::size_t>(role.index);
+    request.wanted.push_back(role.kind == Kind::Tangent && c.needs(k));
+    if (request.wanted.back()) asked.push_back(k);
+  }
+  request.needed = request.wanted;
+  const auto transposed = c.bodies().vjp(rule, request);
+  const std::vector<Value> given = inline_with_absent(*transposed, inputs, c.graph());
+  Cotangents out = c.none();
+  for (std::size_t i = 0; i < asked.size(); ++i) out[asked[i]] = given[i];
+  return out;
+}
+
+}  // namespace
+
+Cotangents vjp(const op::CustomFn& op, const VjpContext& c) {
+  Cotangents out = through_residuals(op, c);
+  bool arrived = false;
+  for (std::size_t r = 0; r < num_outputs(op, c.node()); ++r) {
+    arrived = arrived || c.cotangent(r).valid();
+  }
+  if (!arrived) return out;
+  const Cotangents ruled = op.transpose_jvp ? transpose_of_jvp(op, c) : by_reverse_rule(op, c);
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    if (ruled[k].valid()) out[k] = sum_of(out[k], ruled[k]);
   }
   return out;
 }

@@ -50,7 +50,7 @@ ForwardResults forward_keeping(const op::While& op, const ForwardContext& c) {
     throw UserError(ErrorCode::UnboundedLoop,
                     "a 'while' without a bound cannot be differentiated in reverse: there is no "
                     "telling how many carries it has to keep",
-                    "give WhileOptions::max_iterations, or use forward mode");
+                    "say how often it runs at most (max_iterations), or use forward mode");
   }
   const std::size_t n = c.operands.size();
   const Graph& body = *c.node.body("body");

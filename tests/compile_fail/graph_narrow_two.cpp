@@ -1,0 +1,17 @@
+// A start without a length.
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "ricci/graph.h"
+
+using namespace ricci;  // NOLINT
+
+void mistake(Graph& g, Value x, Value y) {
+#ifdef RICCI_EXPECT_OK
+  (void)g, (void)x, (void)y;
+  (void)narrow(x, 1, 0, 2);
+#else
+  (void)narrow(x, 1, 0);
+#endif
+}

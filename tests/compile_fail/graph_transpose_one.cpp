@@ -1,0 +1,17 @@
+// Axes without braces.
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "ricci/graph.h"
+
+using namespace ricci;  // NOLINT
+
+void mistake(Graph& g, Value x, Value y) {
+#ifdef RICCI_EXPECT_OK
+  (void)g, (void)x, (void)y;
+  (void)transpose(x, {1, 0});
+#else
+  (void)transpose(x, 1, 0);
+#endif
+}
