@@ -5,6 +5,7 @@
 set(example_gpt_arguments --steps 3)
 set(example_splats_arguments --steps 20 --out "${PROJECT_BINARY_DIR}/examples")
 set(example_quantized_arguments --check)
+set(headers_of "")
 set(cpu_examples gpt quantized splats) # what only machine code is fast enough for
 
 file(GLOB example_mains CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*/main.cpp")
@@ -20,6 +21,13 @@ foreach(main IN LISTS example_mains)
   target_link_libraries(example_${name} PRIVATE Ricci::Ricci)
   set_target_properties(example_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
                                                    "${PROJECT_BINARY_DIR}/examples")
+  # What users include takes longer to read than most examples do.
+  if(NOT headers_of)
+    set(headers_of example_${name})
+    ricci_precompile(example_${name} [["ricci/ricci.h"]])
+  else()
+    ricci_precompile(example_${name} REUSE_FROM ${headers_of})
+  endif()
   add_test(NAME example.${name} COMMAND example_${name} ${example_${name}_arguments})
   set_tests_properties(example.${name} PROPERTIES LABELS none WORKING_DIRECTORY
                                                   "${PROJECT_SOURCE_DIR}")

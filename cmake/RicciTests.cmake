@@ -55,8 +55,9 @@ if(sources)
                                             ricci_internal ${RICCI_FMT} GTest::gtest
                                             GTest::gtest_main)
   target_compile_options(ricci_tests PRIVATE $<$<CONFIG:MinSizeRel>:-O0;-g0;-U_FORTIFY_SOURCE>)
-  # Other tests name their helpers as they like, and are compiled one by one.
-  foreach(folder ops property runtime support)
+  # Each of these sources has a namespace of its own, or names that no other has. Seeds of harnesses are compiled with
+  # definitions of their own.
+  foreach(folder unit ops property reference backend runtime array dataset nn train support)
     ricci_unity(ricci_tests ${folder} ${has_${folder}})
   endforeach()
   ricci_precompile(ricci_tests <gtest/gtest.h> ${RICCI_GRAPH_HEADERS}

@@ -11,7 +11,7 @@
 
 #include "support/file_faults.h"
 
-namespace ricci {
+namespace ricci::absurd_sizes_test {
 namespace {
 
 constexpr std::int64_t Most = std::numeric_limits<std::int64_t>::max();
@@ -156,4 +156,4 @@ TEST(ArrayAbsurdSizes, OfRandomNumbers) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::absurd_sizes_test

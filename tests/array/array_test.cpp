@@ -9,7 +9,7 @@
 #include "array/node.h"
 #include "support/scratch_folder.h"
 
-namespace ricci {
+namespace ricci::array_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -260,4 +260,4 @@ TEST(ArrayFiles, NpyAndNpz) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::array_test

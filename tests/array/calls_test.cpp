@@ -11,7 +11,7 @@
 #include "ricci/array.h"
 #include "ricci/support/error.h"
 
-namespace ricci {
+namespace ricci::calls_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -293,4 +293,4 @@ TEST(ArrayQuotients, RemaindersHaveTheSignOfTheDivisor) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::calls_test

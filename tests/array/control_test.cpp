@@ -6,7 +6,7 @@
 #include "ricci/array.h"
 #include "ricci/support/error.h"
 
-namespace ricci {
+namespace ricci::control_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -196,4 +196,4 @@ TEST(ArrayLoops, ErrorsSayWhat) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::control_test

@@ -7,7 +7,7 @@
 #include "ricci/array.h"
 #include "ricci/support/error.h"
 
-namespace ricci {
+namespace ricci::create_test {
 namespace {
 
 TEST(ArrayLists, WholeNumbersAreExact) {
@@ -46,4 +46,4 @@ TEST(ArrayNumbers, WithoutASignThatAreTooLargeAreRefused) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::create_test

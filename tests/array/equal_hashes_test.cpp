@@ -11,7 +11,7 @@
 
 #include "array/node.h"
 
-namespace ricci {
+namespace ricci::equal_hashes_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -64,4 +64,4 @@ TEST(ArrayEqualHashes, OfBodiesAreToldApart) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::equal_hashes_test

@@ -11,7 +11,7 @@
 #include "ricci/array.h"
 #include "ricci/support/error.h"
 
-namespace ricci {
+namespace ricci::everyday_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -150,4 +150,4 @@ TEST(ArrayEveryday, TakePartInTransforms) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::everyday_test

@@ -16,7 +16,7 @@
 #include "support/compare.h"
 #include "support/float_environments.h"
 
-namespace ricci::testing {
+namespace ricci::testing::float_environment_test {
 namespace {
 
 struct Made {
@@ -121,4 +121,4 @@ TEST(ArrayFloatEnvironment, SoAreFunctionsAndTheirDerivatives) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::float_environment_test

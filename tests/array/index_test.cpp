@@ -4,7 +4,7 @@
 #include "ricci/array.h"
 #include "ricci/support/error.h"
 
-namespace ricci {
+namespace ricci::index_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -125,4 +125,4 @@ TEST(ArrayIndexing, WritingIsDifferentiatedBatchedAndCompiled) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::index_test

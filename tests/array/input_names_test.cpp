@@ -5,7 +5,7 @@
 
 #include "ricci/array.h"
 
-namespace ricci {
+namespace ricci::input_names_test {
 namespace {
 
 struct Alike {
@@ -64,4 +64,4 @@ TEST(ArrayInputNames, AreAllDifferent) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::input_names_test

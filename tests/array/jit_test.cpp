@@ -4,7 +4,7 @@
 #include "ricci/array.h"
 #include "ricci/support/error.h"
 
-namespace ricci {
+namespace ricci::jit_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -214,4 +214,4 @@ TEST(ArrayEager, LoopsThatHoldMuchAreComputed) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::jit_test

@@ -7,7 +7,7 @@
 #include "ricci/array.h"
 #include "ricci/support/error.h"
 
-namespace ricci {
+namespace ricci::keys_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -148,4 +148,4 @@ TEST(ArrayDistributions, Choices) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::keys_test

@@ -18,7 +18,7 @@
 #include "property/generator.h"
 #include "support/compare.h"
 
-namespace ricci {
+namespace ricci::laws_test {
 namespace {
 
 using testing::CaseProgram;
@@ -230,4 +230,4 @@ TEST(ArrayLaws, RandomProgramsInClosures) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::laws_test

@@ -8,7 +8,7 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
 
-namespace ricci {
+namespace ricci::more_programs_test {
 namespace {
 
 namespace beam {
@@ -361,6 +361,6 @@ TEST(ArrayPrograms, BranchesPullbacksThreads) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::more_programs_test
 
 #pragma GCC diagnostic pop

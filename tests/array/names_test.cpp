@@ -9,7 +9,7 @@
 #include "ricci/array.h"
 #include "ricci/support/error.h"
 
-namespace ricci {
+namespace ricci::names_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -247,4 +247,4 @@ TEST(ArrayNames, RandomNumbers) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::names_test

@@ -19,7 +19,7 @@
 
 #include "test_paths.h"
 
-namespace ricci {
+namespace ricci::op_list_test {
 namespace {
 
 struct Named {
@@ -257,4 +257,4 @@ TEST(ArrayOpList, OpsAreFunctionsOfArrays) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::op_list_test

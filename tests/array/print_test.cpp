@@ -8,7 +8,7 @@
 #include "ricci/array.h"
 #include "ricci/array/format.h"
 
-namespace ricci {
+namespace ricci::print_test {
 namespace {
 
 TEST(ArrayPrinting, DigitsAndExponents) {
@@ -62,4 +62,4 @@ TEST(ArrayPrinting, OptionsAndFormats) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::print_test

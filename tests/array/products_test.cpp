@@ -4,7 +4,7 @@
 #include "ricci/array.h"
 #include "ricci/support/error.h"
 
-namespace ricci {
+namespace ricci::products_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -50,4 +50,4 @@ TEST(ArrayEinsum, EllipsesAreTheAxesNobodyNames) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::products_test

@@ -8,7 +8,7 @@
 #include "ricci/array.h"
 #include "ricci/support/error.h"
 
-namespace ricci {
+namespace ricci::programs_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -296,4 +296,4 @@ TEST(ArrayPrograms, FilesOfStructs) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::programs_test

@@ -7,7 +7,7 @@
 #include "ricci/array.h"
 #include "ricci/support/error.h"
 
-namespace ricci {
+namespace ricci::random_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -56,4 +56,4 @@ TEST(ArrayLoops, CountersThatNoI32HoldsAreI64) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::random_test

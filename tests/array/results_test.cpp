@@ -9,7 +9,7 @@
 #include "array/node.h"
 #include "array/program.h"
 
-namespace ricci {
+namespace ricci::results_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -113,4 +113,4 @@ TEST(ArrayEager, AnExpressionIsCompiledOnce) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::results_test

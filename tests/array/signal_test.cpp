@@ -9,7 +9,7 @@
 #include "ricci/array.h"
 #include "ricci/support/error.h"
 
-namespace ricci {
+namespace ricci::signal_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -199,4 +199,4 @@ TEST(ArraySignal, AssociativeScansOfTrees) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::signal_test

@@ -6,7 +6,7 @@
 
 #include "ricci/array.h"
 
-namespace ricci {
+namespace ricci::threads_test {
 namespace {
 
 void on_threads(int count, const std::function<void(int)>& f) {
@@ -85,4 +85,4 @@ TEST(ArrayThreads, CaptureWhatOthersCompute) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::threads_test

@@ -10,7 +10,7 @@
 #include "ricci/ir/verify.h"
 #include "ricci/support/error.h"
 
-namespace ricci {
+namespace ricci::transform_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -456,4 +456,4 @@ TEST(ArrayGraphs, OneCanGoDownAndComeBack) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::transform_test

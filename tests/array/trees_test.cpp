@@ -28,7 +28,7 @@ struct ricci::TreeTraits<Hidden> {
   }
 };
 
-namespace ricci {
+namespace ricci::trees_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -279,4 +279,4 @@ TEST(ArrayTrees, OtherTypesSayHowTheyAreWalked) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::trees_test

@@ -6,7 +6,7 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
 
-namespace ricci {
+namespace ricci::whole_programs_test {
 namespace {
 
 namespace gauss_newton {
@@ -288,6 +288,6 @@ TEST(ArrayPrograms, RayMarching) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::whole_programs_test
 
 #pragma GCC diagnostic pop

@@ -11,7 +11,7 @@
 #include "ricci/build/control.h"
 #include "ricci/build/reduce.h"
 
-namespace ricci::testing {
+namespace ricci::testing::agreement_test {
 namespace {
 
 constexpr double Inf = std::numeric_limits<double>::infinity();
@@ -194,4 +194,4 @@ TEST(BackendAgreement, AllowsWhatRoundingDoes) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::agreement_test

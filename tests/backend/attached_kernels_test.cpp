@@ -20,7 +20,7 @@
 #include "support/run_executable.h"
 #include "support/test_pool.h"
 
-namespace ricci::testing {
+namespace ricci::testing::attached_kernels_test {
 namespace {
 
 Program program_of(const Graph& graph) {
@@ -371,4 +371,4 @@ TEST(BackendAttached, FaultsAndInfinitiesAreFound) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::attached_kernels_test

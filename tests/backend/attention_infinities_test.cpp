@@ -12,7 +12,7 @@
 #include "runtime/models.h"
 #include "support/every_device.h"
 
-namespace ricci::testing {
+namespace ricci::testing::attention_infinities_test {
 namespace {
 
 constexpr double Infinity = std::numeric_limits<double>::infinity();
@@ -113,4 +113,4 @@ TEST(AttentionInfinities, StayWithTheRowsThatSeeThem) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::attention_infinities_test

@@ -17,7 +17,7 @@
 #include "support/derivative.h"
 #include "support/pools.h"
 
-namespace ricci::testing {
+namespace ricci::testing::attention_test {
 namespace {
 
 struct Setting {
@@ -237,4 +237,4 @@ TEST(BackendVectorKernels, ExpIsWithinTwoUlp) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::attention_test

@@ -16,7 +16,7 @@
 #include "backend/all_widths.h"
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::complex_kernels_test {
 namespace {
 
 using Complex = std::complex<double>;
@@ -304,4 +304,4 @@ TEST(BackendComplexKernels, ReducesNothingToTheIdentity) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::complex_kernels_test

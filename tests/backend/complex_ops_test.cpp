@@ -21,7 +21,7 @@
 #include "support/tool.h"
 #include "test_paths.h"
 
-namespace ricci::testing {
+namespace ricci::testing::complex_ops_test {
 namespace {
 
 constexpr std::array Modes = {"eval", "vjp", "jvp", "vmap", "cpu", "lir"};
@@ -197,4 +197,4 @@ TEST(BackendComplexOps, WorkInEveryModeWhereTheyTakeComplexNumbers) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::complex_ops_test

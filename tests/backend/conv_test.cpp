@@ -14,7 +14,7 @@
 #include "support/compare.h"
 #include "support/pools.h"
 
-namespace ricci::cpu {
+namespace ricci::cpu::conv_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -320,4 +320,4 @@ TYPED_TEST(BackendConv, MaxPoolsGradientGoesToTheFirstMaximum) {
 }
 
 }  // namespace
-}  // namespace ricci::cpu
+}  // namespace ricci::cpu::conv_test

@@ -6,7 +6,7 @@
 #include "support/guarded_buffer.h"
 #include "support/guarded_run.h"
 
-namespace ricci::testing {
+namespace ricci::testing::cpu_guard_pages_test {
 namespace {
 
 using Edge = GuardedBuffer::Edge;
@@ -46,4 +46,4 @@ TEST(BackendGuardPages, AProgramIsRunAsPlannedAndAtBothEdges) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::cpu_guard_pages_test

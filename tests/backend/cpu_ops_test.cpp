@@ -14,7 +14,7 @@
 #include "support/guarded_run.h"
 #include "test_paths.h"
 
-namespace ricci::testing {
+namespace ricci::testing::cpu_ops_test {
 namespace {
 
 class CpuOps : public ::testing::TestWithParam<std::size_t> {};
@@ -93,4 +93,4 @@ const ::testing::Environment* const summary =
     ::testing::AddGlobalTestEnvironment(new Summary);  // NOLINT: gtest owns it
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::cpu_ops_test

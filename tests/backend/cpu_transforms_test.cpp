@@ -11,7 +11,7 @@
 #include "ops/runs_of_cases.h"
 #include "support/guarded_buffer.h"
 
-namespace ricci::testing {
+namespace ricci::testing::cpu_transforms_test {
 namespace {
 
 CaseRuns& ran() {
@@ -81,4 +81,4 @@ const ::testing::Environment* const transform_summary = ::testing::AddGlobalTest
     }));
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::cpu_transforms_test

@@ -11,7 +11,7 @@
 #include "backend/agreement.h"
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::crossed_loads_test {
 namespace {
 
 Value number_like(const Value& x, double n) {
@@ -158,4 +158,4 @@ TEST(BackendViewsFirst, WhatOthersReadStays) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::crossed_loads_test

@@ -14,7 +14,7 @@
 #include "backend/cpu/run/tiling.h"
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::crossed_tiles_test {
 namespace {
 
 // Few rows that are long are work for many tiles: each has some of the columns.
@@ -88,4 +88,4 @@ TEST(BackendCrossedTiles, RowsOfAProductAreWhole) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::crossed_tiles_test

@@ -25,7 +25,7 @@
 #include "support/cuda_run.h"
 #include "support/emulated_gpu.h"
 
-namespace ricci::testing {
+namespace ricci::testing::cuda_attention_test {
 namespace {
 
 struct Heads {
@@ -264,4 +264,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& heads) { return std::string(heads.param.name); });
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::cuda_attention_test

@@ -20,7 +20,7 @@
 #include "ops/transformed_case.h"
 #include "runtime/models.h"
 
-namespace ricci::testing {
+namespace ricci::testing::cuda_calls_test {
 namespace {
 
 // The texts of a program's calls, by what they serve.
@@ -128,4 +128,4 @@ TEST(BackendCudaCalls, OfAKernelThatIsNoneSayWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::cuda_calls_test

@@ -35,7 +35,7 @@
 #include "support/nvrtc.h"
 #include "test_paths.h"
 
-namespace ricci::testing {
+namespace ricci::testing::cuda_codegen_test {
 namespace {
 
 // Loop kernels as a GPU has them, and nothing else.
@@ -556,4 +556,4 @@ TEST(BackendCudaShapes, CompileForAGpu) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::cuda_codegen_test

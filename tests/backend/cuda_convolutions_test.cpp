@@ -20,7 +20,7 @@
 #include "support/cuda_run.h"
 #include "support/emulated_gpu.h"
 
-namespace ricci::testing {
+namespace ricci::testing::cuda_convolutions_test {
 namespace {
 
 struct Images {
@@ -296,4 +296,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& windows) { return std::string(windows.param.name); });
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::cuda_convolutions_test

@@ -25,7 +25,7 @@
 #include "support/every_device.h"
 #include "support/scratch_folder.h"
 
-namespace ricci::testing {
+namespace ricci::testing::cuda_device_test {
 namespace {
 
 // Without a GPU.
@@ -281,4 +281,4 @@ TEST(BackendCudaCodeFolder, IsReadByTheNextProcess) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::cuda_device_test

@@ -21,7 +21,7 @@
 #include "support/cuda_run.h"
 #include "support/emulated_gpu.h"
 
-namespace ricci::testing {
+namespace ricci::testing::cuda_emulated_test {
 namespace {
 
 // The suites below, and all tests that want a GPU, in a process that finds the emulated one.
@@ -363,4 +363,4 @@ TEST_F(BackendEmulatedGpu, AsksForSharedMemory) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::cuda_emulated_test

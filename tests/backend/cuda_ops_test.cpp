@@ -9,7 +9,7 @@
 #include "ops/runs_of_cases.h"
 #include "support/cuda_run.h"
 
-namespace ricci::testing {
+namespace ricci::testing::cuda_ops_test {
 namespace {
 
 CaseRuns& cuda_ran() {
@@ -54,4 +54,4 @@ const ::testing::Environment* const cuda_summary = ::testing::AddGlobalTestEnvir
     }));
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::cuda_ops_test

@@ -8,7 +8,7 @@
 #include "backend/cuda/run/order.h"
 #include "property/random.h"
 
-namespace ricci::testing {
+namespace ricci::testing::cuda_order_test {
 namespace {
 
 using cuda::Order;
@@ -128,4 +128,4 @@ TEST(BackendCudaOrder, RandomProgramsAreOrderedAsDefined) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::cuda_order_test

@@ -22,7 +22,7 @@
 #include "support/emulated_gpu.h"
 #include "support/scratch_folder.h"
 
-namespace ricci::testing {
+namespace ricci::testing::cuda_products_test {
 namespace {
 
 enum class Behind : std::uint8_t { Nothing, Relu, Gelu, ExactGelu };
@@ -312,4 +312,4 @@ TEST_F(BackendEmulatedProducts, AreDoneInTheFastestWay) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::cuda_products_test

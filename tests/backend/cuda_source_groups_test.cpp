@@ -13,7 +13,7 @@
 #include "backend/cuda/run/source_groups.h"
 #include "support/nvrtc.h"
 
-namespace ricci::testing {
+namespace ricci::testing::cuda_source_groups_test {
 namespace {
 
 using cuda::KernelText;
@@ -92,4 +92,4 @@ TEST(BackendCudaSourceGroups, Compile) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::cuda_source_groups_test

@@ -20,7 +20,7 @@
 #include "backend/cpu/kernels/vector_kernels.h"
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::delta_chunks_test {
 namespace {
 
 struct Net {
@@ -256,4 +256,4 @@ TEST(BackendDeltaChunks, EveryInstructionSetMultipliesTheSame) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::delta_chunks_test

@@ -13,7 +13,7 @@
 #include "support/device_programs.h"
 #include "support/every_device.h"
 
-namespace ricci::testing {
+namespace ricci::testing::devices_test {
 namespace {
 
 class BackendDevices : public OnEveryDevice {};
@@ -167,4 +167,4 @@ TEST_P(BackendDevices, AContextOutlivesItsCompiledGraph) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::devices_test

@@ -18,7 +18,7 @@
 #include "ops/cases.h"
 #include "property/extreme_graphs.h"
 
-namespace ricci::testing {
+namespace ricci::testing::empty_sizes_test {
 namespace {
 
 constexpr std::int64_t Far = std::int64_t{1} << 40;
@@ -153,4 +153,4 @@ graph @rows {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::empty_sizes_test

@@ -25,7 +25,7 @@
 #include "backend/agreement.h"
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::everyday_builders_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -551,4 +551,4 @@ TEST_F(BackendBuilders, AreKnownToTheParser) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::everyday_builders_test

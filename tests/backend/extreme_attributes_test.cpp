@@ -14,7 +14,7 @@
 #include "backend/agreement.h"
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::extreme_attributes_test {
 namespace {
 
 constexpr std::int64_t Most = std::numeric_limits<std::int32_t>::max();
@@ -207,4 +207,4 @@ TEST(BackendExtremeAttributes, EpsOfNorms) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::extreme_attributes_test

@@ -14,7 +14,7 @@
 #include "support/compare.h"
 #include "support/every_device.h"
 
-namespace ricci::testing {
+namespace ricci::testing::factorization_test {
 namespace {
 
 Value conjugate_transposed(Value a) {
@@ -266,4 +266,4 @@ TEST(BackendLargeSingularValues, AnyRankAndShapeOnAnyThreads) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::factorization_test

@@ -14,7 +14,7 @@
 #include "support/pools.h"
 #include "support/unit_root.h"
 
-namespace ricci::cpu {
+namespace ricci::cpu::fourier_test {
 namespace {
 
 using Of = loop::FourierTransform::Of;
@@ -266,4 +266,4 @@ TEST(BackendFourier, ANaNStaysInItsLine) {
 }
 
 }  // namespace
-}  // namespace ricci::cpu
+}  // namespace ricci::cpu::fourier_test

@@ -6,7 +6,7 @@
 #include "ricci/ir/text.h"
 #include "ricci/transform/grad.h"
 
-namespace ricci::testing {
+namespace ricci::testing::fused_gradients_test {
 namespace {
 
 struct Steps {
@@ -93,4 +93,4 @@ TEST(BackendFusion, DenseLayersAddOneKernelToTheirProducts) {  // [fused-native-
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::fused_gradients_test

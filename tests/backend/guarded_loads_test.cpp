@@ -14,7 +14,7 @@
 #include "backend/agreement.h"
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::guarded_loads_test {
 namespace {
 
 std::size_t kernel_count(const Graph& graph) { return make_program(graph).kernels.size(); }
@@ -179,4 +179,4 @@ TEST(BackendGuardedLoads, ConstantsAndCountsArePadded) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::guarded_loads_test

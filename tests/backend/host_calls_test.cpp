@@ -14,7 +14,7 @@
 #include "support/every_device.h"
 #include "support/run_executable.h"
 
-namespace ricci::testing {
+namespace ricci::testing::host_calls_test {
 namespace {
 
 // A call of most roles; what has an expansion is loops for the one device and a call for the other.
@@ -85,4 +85,4 @@ void expect_agreement(const Graph& graph) {
 TEST(BackendHostCalls, GiveWhatNativeCallsGive) { expect_agreement(varied_graph()); }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::host_calls_test

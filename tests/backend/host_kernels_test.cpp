@@ -21,7 +21,7 @@
 #include "schedule/calls.h"
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::host_kernels_test {
 namespace {
 
 constexpr std::uint64_t Seed = 7;
@@ -384,4 +384,4 @@ TEST(BackendHostKernels, StoredCallsDoNotWalkAlongNothing) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::host_kernels_test

@@ -13,7 +13,7 @@
 #include "support/compare.h"
 #include "support/every_device.h"
 
-namespace ricci::testing {
+namespace ricci::testing::integer_division_test {
 namespace {
 
 constexpr std::array IntegerTypes = {DType::I8,  DType::I16, DType::I32,
@@ -124,4 +124,4 @@ TEST_P(BackendIntegerDivision, NegativePowersAreReported) {
 RICCI_ON_EVERY_DEVICE(BackendIntegerDivision);
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::integer_division_test

@@ -10,7 +10,7 @@
 #include "backend/cpu/kernels/cpu_features.h"
 #include "backend/cpu/kernels/vector_kernels.h"
 
-namespace ricci::cpu {
+namespace ricci::cpu::integer_kernels_test {
 namespace {
 
 struct Table {
@@ -222,4 +222,4 @@ TEST(BackendIntegerKernels, BlocksTimesRowsInEightBits) {
 }
 
 }  // namespace
-}  // namespace ricci::cpu
+}  // namespace ricci::cpu::integer_kernels_test

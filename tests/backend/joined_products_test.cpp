@@ -16,7 +16,7 @@
 #include "support/compare.h"
 #include "support/every_device.h"
 
-namespace ricci::testing {
+namespace ricci::testing::joined_products_test {
 namespace {
 
 constexpr std::int64_t Steps = 5;
@@ -169,4 +169,4 @@ TEST_F(BackendJoinedProducts, InTheGradientOfALayer) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::joined_products_test

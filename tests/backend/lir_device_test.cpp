@@ -21,7 +21,7 @@
 #include "support/every_device.h"
 #include "support/run_executable.h"
 
-namespace ricci::testing {
+namespace ricci::testing::lir_device_test {
 namespace {
 
 const Device& lir_device() {
@@ -185,4 +185,4 @@ TEST(BackendLirDevice, MemoryLimitsAreKept) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::lir_device_test

@@ -10,7 +10,7 @@
 #include "backend/lir/number.h"
 #include "loop/of_nothing.h"
 
-namespace ricci::testing {
+namespace ricci::testing::lir_kernels_test {
 namespace {
 
 using loop::Access;
@@ -121,4 +121,4 @@ TEST(BackendLirKernels, NumbersAreRoundedOnceAndWrapped) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::lir_kernels_test

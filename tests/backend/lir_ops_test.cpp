@@ -9,7 +9,7 @@
 #include "ops/runs_of_cases.h"
 #include "support/lir_run.h"
 
-namespace ricci::testing {
+namespace ricci::testing::lir_ops_test {
 namespace {
 
 CaseRuns& ran() {
@@ -46,4 +46,4 @@ const ::testing::Environment* const summary = ::testing::AddGlobalTestEnvironmen
     }));
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::lir_ops_test

@@ -13,7 +13,7 @@
 #include "ricci/op/precision_policy.h"
 #include "ricci/transform/grad.h"
 
-namespace ricci::testing {
+namespace ricci::testing::long_rows_test {
 namespace {
 
 // Rows of 4096 bytes wait near by, and totals of 1024 elements have room.
@@ -127,4 +127,4 @@ TEST(BackendLateValues, AreNotKeptWhereTheyAreMadeOfLess) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::long_rows_test

@@ -7,7 +7,7 @@
 #include "ricci/interp/interpreter.h"
 #include "ricci/runtime/compiled_graph.h"
 
-namespace ricci::testing {
+namespace ricci::testing::long_sums_test {
 namespace {
 
 TEST(LongSums, AreCutWhereTheAxesAllow) {
@@ -48,4 +48,4 @@ TEST(LongSums, OfF32KeepTheirDigits) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::long_sums_test

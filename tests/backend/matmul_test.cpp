@@ -14,7 +14,7 @@
 #include "support/compare.h"
 #include "support/pools.h"
 
-namespace ricci::cpu {
+namespace ricci::cpu::matmul_test {
 namespace {
 
 // How a test lays out an operand.
@@ -552,4 +552,4 @@ TEST(BackendMatmulTiles, BatchesOfOneMatrixBecomeRows) {
 }
 
 }  // namespace
-}  // namespace ricci::cpu
+}  // namespace ricci::cpu::matmul_test

@@ -11,7 +11,7 @@
 #include "backend/cpu/kernels/cpu_features.h"
 #include "backend/cpu/kernels/vector_kernels.h"
 
-namespace ricci::cpu {
+namespace ricci::cpu::narrow_kernels_test {
 namespace {
 
 struct Table {
@@ -145,4 +145,4 @@ TEST(BackendNarrowKernels, FewRowsReadTheMatrixAsItLies) {
 }
 
 }  // namespace
-}  // namespace ricci::cpu
+}  // namespace ricci::cpu::narrow_kernels_test

@@ -18,7 +18,7 @@
 #include "support/every_device.h"
 #include "support/run_in_place.h"
 
-namespace ricci::testing {
+namespace ricci::testing::odd_programs_test {
 namespace {
 
 using Values = std::span<const Value>;
@@ -348,4 +348,4 @@ TEST_P(BackendOddPrograms, LoopsOfSmallIntegersAndBools) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::odd_programs_test

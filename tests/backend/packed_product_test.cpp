@@ -14,7 +14,7 @@
 #include "support/compare.h"
 #include "support/every_device.h"
 
-namespace ricci::testing {
+namespace ricci::testing::packed_product_test {
 namespace {
 
 // Bytes of blocks with ordinary scales.
@@ -261,4 +261,4 @@ TEST(BackendIntegerProduct, QuantisedTrainingStepAgrees) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::packed_product_test

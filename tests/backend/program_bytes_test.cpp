@@ -17,7 +17,7 @@
 #include "ops/cases.h"
 #include "support/test_pool.h"
 
-namespace ricci::testing {
+namespace ricci::testing::program_bytes_test {
 namespace {
 
 // Hands on the JIT's code and remembers it.
@@ -115,4 +115,4 @@ INSTANTIATE_TEST_SUITE_P(All, BackendProgramBytes, ::testing::Range<std::size_t>
                          });
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::program_bytes_test

@@ -19,7 +19,7 @@
 #include "support/compare.h"
 #include "support/every_device.h"
 
-namespace ricci::testing {
+namespace ricci::testing::program_promises_test {
 namespace {
 
 std::size_t launches(const Program& program) {
@@ -295,4 +295,4 @@ TEST(BackendPromises, BlocksAreCheckedWhereTheyStand) {  // [hir-validation]
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::program_promises_test

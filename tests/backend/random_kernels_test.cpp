@@ -14,7 +14,7 @@
 #include "support/compare.h"
 #include "support/every_device.h"
 
-namespace ricci::testing {
+namespace ricci::testing::random_kernels_test {
 namespace {
 
 class BackendRandomKernels : public OnEveryDevice {
@@ -133,4 +133,4 @@ TEST(BackendRandomFusion, DropoutIsOneKernel) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::random_kernels_test

@@ -10,7 +10,7 @@
 #include "ricci/ir/text.h"
 #include "ricci/runtime/compiled_graph.h"
 
-namespace ricci::testing {
+namespace ricci::testing::rounding_test {
 namespace {
 
 Tensor filled(const Type& type, double (*element)(std::size_t)) {
@@ -122,4 +122,4 @@ graph @loop {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::rounding_test

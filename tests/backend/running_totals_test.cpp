@@ -11,7 +11,7 @@
 #include "backend/agreement.h"
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::running_totals_test {
 namespace {
 
 constexpr std::array TotalKinds = {CumulativeKind::Cumsum, CumulativeKind::Cumprod,
@@ -107,4 +107,4 @@ TEST(BackendRunningTotals, KeepApartWhatWalksAnotherWay) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::running_totals_test

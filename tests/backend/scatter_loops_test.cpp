@@ -11,7 +11,7 @@
 #include "backend/agreement.h"
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::scatter_loops_test {
 namespace {
 
 std::size_t count_calls(const Program& program) {
@@ -269,4 +269,4 @@ graph @histogram {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::scatter_loops_test

@@ -20,7 +20,7 @@
 #include "backend/cpu/kernels/vector_kernels.h"
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::sequences_test {
 namespace {
 
 // What one thread gives is what the reference gives, and what eight give is that to the bit.
@@ -322,4 +322,4 @@ TEST(BackendSequences, RunningTotalsOfAnyNumberOfRows) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::sequences_test

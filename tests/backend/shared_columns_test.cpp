@@ -17,7 +17,7 @@
 #include "backend/cpu/run/target.h"
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::shared_columns_test {
 namespace {
 
 // Totals of every kind down the middle axis.
@@ -131,4 +131,4 @@ TEST(BackendSharedColumns, PowersOfALogSumExpAreComputedOnce) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::shared_columns_test

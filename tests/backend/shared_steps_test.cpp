@@ -13,7 +13,7 @@
 #include "schedule/program_bytes.h"
 #include "schedule/side_by_side.h"
 
-namespace ricci::testing {
+namespace ricci::testing::shared_steps_test {
 namespace {
 
 // Kernels of many sizes that have nothing to do with each other, and one that waits for some.
@@ -129,4 +129,4 @@ TEST(BackendSharedSteps, FaultsAndInfinitiesNameTheKernel) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::shared_steps_test

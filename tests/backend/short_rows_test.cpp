@@ -13,7 +13,7 @@
 #include "backend/all_widths.h"
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::short_rows_test {
 namespace {
 
 Axes last_axis(const Value& x) { return {static_cast<std::int64_t>(x.rank()) - 1}; }
@@ -193,4 +193,4 @@ TEST(BackendShortRows, SumsDownThemKeepTheirLongRows) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::short_rows_test

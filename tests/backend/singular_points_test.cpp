@@ -14,7 +14,7 @@
 
 #include "support/guarded_run.h"
 
-namespace ricci::testing {
+namespace ricci::testing::singular_points_test {
 namespace {
 
 Tensor vector_of(const std::vector<double>& v) {
@@ -62,4 +62,4 @@ TEST(BackendSingularPoints, HaveTheDerivativesOfTheTable) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::singular_points_test

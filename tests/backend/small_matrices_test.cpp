@@ -16,7 +16,7 @@
 #include "support/compare.h"
 #include "support/every_device.h"
 
-namespace ricci::testing {
+namespace ricci::testing::small_matrices_test {
 namespace {
 
 constexpr std::int64_t Batch = 21;  // a few groups, the last one not full
@@ -321,4 +321,4 @@ TEST(BackendSmallMatrixKernels, EveryInstructionSet) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::small_matrices_test

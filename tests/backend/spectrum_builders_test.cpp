@@ -12,7 +12,7 @@
 #include "backend/agreement.h"
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::spectrum_builders_test {
 namespace {
 
 constexpr FftNorm Norms[] = {FftNorm::Backward, FftNorm::Forward, FftNorm::Ortho};
@@ -208,4 +208,4 @@ TEST(BackendSpectrum, Refusals) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::spectrum_builders_test

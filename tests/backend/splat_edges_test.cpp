@@ -13,7 +13,7 @@
 #include "support/compare.h"
 #include "support/splat_scene.h"
 
-namespace ricci::testing {
+namespace ricci::testing::splat_edges_test {
 namespace {
 
 const double NaN = std::numeric_limits<double>::quiet_NaN();
@@ -197,4 +197,4 @@ TEST(BackendSplatEdges, ListsThatNobodyCouldHold) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::splat_edges_test

@@ -13,7 +13,7 @@
 #include "support/compare.h"
 #include "support/splat_scene.h"
 
-namespace ricci::testing {
+namespace ricci::testing::splats_test {
 namespace {
 
 // The image and the gradient of a weighted sum of it.
@@ -243,4 +243,4 @@ TEST(BackendSplats, FaultsAreTold) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::splats_test

@@ -16,7 +16,7 @@
 
 #include "ricci/support/error.h"
 
-namespace ricci {
+namespace ricci::thread_pool_test {
 namespace {
 
 TEST(BackendThreadPool, RunsEveryTileOnce) {
@@ -188,4 +188,4 @@ TEST(BackendThreadPool, ManyShortLivesEndCleanly) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::thread_pool_test

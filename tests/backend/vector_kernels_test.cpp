@@ -14,7 +14,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::cpu {
+namespace ricci::cpu::vector_kernels_test {
 namespace {
 
 TEST(BackendVectorKernels, ProductsAreRightInEveryTable) {
@@ -154,4 +154,4 @@ TEST(BackendVectorKernels, HalvesConvertBothWaysInEveryTable) {
 }
 
 }  // namespace
-}  // namespace ricci::cpu
+}  // namespace ricci::cpu::vector_kernels_test

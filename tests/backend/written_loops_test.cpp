@@ -15,7 +15,7 @@
 #include "runtime/models.h"
 #include "support/every_device.h"
 
-namespace ricci::testing {
+namespace ricci::testing::written_loops_test {
 namespace {
 
 class BackendWrittenLoops : public OnEveryDevice {
@@ -230,4 +230,4 @@ graph @none {
 RICCI_ON_EVERY_DEVICE(BackendWrittenLoops);
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::written_loops_test

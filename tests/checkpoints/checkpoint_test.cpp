@@ -14,7 +14,7 @@
 #include "dataset/refusal.h"
 #include "support/scratch_folder.h"
 
-namespace ricci {
+namespace ricci::checkpoint_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -366,4 +366,4 @@ TEST(CheckpointFolder, ATrainerGoesOnFromIt) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::checkpoint_test

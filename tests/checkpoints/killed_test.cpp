@@ -16,7 +16,7 @@
 #include "support/child.h"
 #include "support/scratch_folder.h"
 
-namespace ricci {
+namespace ricci::killed_test {
 namespace {
 
 struct Batch {
@@ -108,4 +108,4 @@ TEST(CheckpointKilled, TheNewestOrTheOneBeforeLoadsAndGoesOn) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::killed_test

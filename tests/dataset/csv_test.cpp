@@ -10,7 +10,7 @@
 #include "dataset/refusal.h"
 #include "support/scratch_folder.h"
 
-namespace ricci::io {
+namespace ricci::io::csv_test {
 namespace {
 
 using ricci::testing::refusal;
@@ -87,4 +87,4 @@ TEST(DataCsv, FaultsHaveLineAndColumn) {
 }
 
 }  // namespace
-}  // namespace ricci::io
+}  // namespace ricci::io::csv_test

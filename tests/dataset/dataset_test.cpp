@@ -14,7 +14,7 @@
 #include "support/scratch_folder.h"
 #include "test_paths.h"
 
-namespace ricci {
+namespace ricci::dataset_test {
 namespace {
 
 using testing::refusal;
@@ -226,4 +226,4 @@ TEST(Dataset, NumpyFilesAreMapped) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::dataset_test

@@ -12,7 +12,7 @@
 #include "support/scratch_folder.h"
 #include "test_paths.h"
 
-namespace ricci {
+namespace ricci::images_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -150,4 +150,4 @@ TEST_F(DataImages, ResizingKeepsMeans) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::images_test

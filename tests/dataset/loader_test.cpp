@@ -16,7 +16,7 @@
 #include "dataset/refusal.h"
 #include "support/child.h"
 
-namespace ricci {
+namespace ricci::loader_test {
 namespace {
 
 using testing::refusal;
@@ -258,4 +258,4 @@ TEST(DataLoader, ThreadsThatCannotBeStartedAreAnError) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::loader_test

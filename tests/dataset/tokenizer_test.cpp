@@ -14,7 +14,7 @@
 #include "support/scratch_folder.h"
 #include "test_paths.h"
 
-namespace ricci {
+namespace ricci::tokenizer_test {
 namespace {
 
 using testing::refusal;
@@ -184,4 +184,4 @@ TEST(DataTokenizer, OtherKindsAndDamageAreNamed) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::tokenizer_test

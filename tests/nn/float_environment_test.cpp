@@ -14,7 +14,7 @@
 #include "support/compare.h"
 #include "support/float_environments.h"
 
-namespace ricci::testing {
+namespace ricci::testing::float_environment_test {
 namespace {
 
 using Tensors = std::vector<Tensor>;
@@ -104,4 +104,4 @@ TEST(NnFloatEnvironment, SoAreRatesWindowsAndDigits) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::float_environment_test

@@ -8,7 +8,7 @@
 #include "ricci/serve.h"
 #include "ricci/support/error.h"
 
-namespace ricci {
+namespace ricci::generation_test {
 namespace {
 
 std::string refusal(const std::function<void()>& f) {
@@ -255,4 +255,4 @@ TEST(NnGeneration, LogitsThatAreNoNumbersAreSaid) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::generation_test

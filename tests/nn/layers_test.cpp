@@ -9,7 +9,7 @@
 
 #include "test_paths.h"
 
-namespace ricci {
+namespace ricci::layers_test {
 namespace {
 
 using Values = std::map<std::string, Array>;
@@ -227,4 +227,4 @@ TEST(NnLayers, Adapters) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::layers_test

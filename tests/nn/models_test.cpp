@@ -8,7 +8,7 @@
 #include "ricci/nn.h"
 #include "ricci/support/error.h"
 
-namespace ricci {
+namespace ricci::models_test {
 namespace {
 
 std::string refusal(const std::function<void()>& f) {
@@ -229,4 +229,4 @@ TEST(NnModels, AnEncoderDecoderLearnsToTurnTextsAround) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::models_test

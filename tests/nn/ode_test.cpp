@@ -7,7 +7,7 @@
 
 #include "ricci/nn.h"
 
-namespace ricci {
+namespace ricci::ode_test {
 namespace {
 
 Array rk4(const auto& f, const Array& y) {
@@ -88,4 +88,4 @@ TEST_F(NnOde, HessianTimesVectorIsAFieldAgain) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::ode_test

@@ -14,7 +14,7 @@
 
 #include "support/compare.h"
 
-namespace ricci {
+namespace ricci::one_user_test {
 namespace {
 
 // Calls `work` from several threads until it has been done so often: how often it was busy.
@@ -121,4 +121,4 @@ TEST(NnOneUser, GeneratorsForgetWhatEndedEarly) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::one_user_test

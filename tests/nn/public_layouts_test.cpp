@@ -17,7 +17,7 @@
 
 #include "test_paths.h"
 
-namespace ricci {
+namespace ricci::public_layouts_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -169,4 +169,4 @@ TEST_F(NnChangedLayout, TakesOlderFiles) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::public_layouts_test

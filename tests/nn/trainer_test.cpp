@@ -12,7 +12,7 @@
 
 #include "support/every_device.h"
 
-namespace ricci {
+namespace ricci::trainer_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -333,4 +333,4 @@ TEST(NnTrees, StructsWithConstructorsVisitThemselves) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::trainer_test

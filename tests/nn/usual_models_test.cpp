@@ -6,7 +6,7 @@
 #include "ricci/support/error.h"
 #include "ricci/train/digits.h"
 
-namespace ricci {
+namespace ricci::usual_models_test {
 namespace {
 
 TEST(NnUsualModels, GiveLogits) {
@@ -58,4 +58,4 @@ TEST(NnUsualModels, DrawnDigitsCanBeLearnt) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::usual_models_test

@@ -12,7 +12,7 @@
 #include "support/published_encoders.h"
 #include "test_paths.h"
 
-namespace ricci::testing {
+namespace ricci::testing::reference_gguf_package_test {
 namespace {
 
 using quant::Format;
@@ -79,4 +79,4 @@ INSTANTIATE_TEST_SUITE_P(All, ReferenceGgufPackage,
                          [](const auto& i) { return std::string(quant::name(i.param)); });
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::reference_gguf_package_test

@@ -24,7 +24,7 @@
 #include "support/tool.h"
 #include "test_paths.h"
 
-namespace ricci::testing {
+namespace ricci::testing::reference_gradients_test {
 namespace {
 
 const std::filesystem::path Folder = RICCI_SOURCE_DIR "/tests/reference/values/gradients";
@@ -216,4 +216,4 @@ INSTANTIATE_TEST_SUITE_P(Jax, ReferenceGradients, ::testing::ValuesIn(programs()
                          [](const auto& p) { return p.param.family + "_" + p.param.name; });
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::reference_gradients_test

@@ -12,7 +12,7 @@
 
 #include "test_paths.h"
 
-namespace ricci::testing {
+namespace ricci::testing::reference_quant_test {
 namespace {
 
 using quant::Format;
@@ -96,4 +96,4 @@ TEST(ReferenceSchemes, DecodeToTheSameBits) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::reference_quant_test

@@ -15,7 +15,7 @@
 #include "support/tool.h"
 #include "test_paths.h"
 
-namespace ricci::testing {
+namespace ricci::testing::reference_test {
 namespace {
 
 constexpr const char* Folder = RICCI_SOURCE_DIR "/tests/reference/values";
@@ -64,4 +64,4 @@ INSTANTIATE_TEST_SUITE_P(Values, Reference, ::testing::ValuesIn(families()),
                          [](const auto& family) { return family.param; });
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::reference_test

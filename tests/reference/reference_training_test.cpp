@@ -12,7 +12,7 @@
 #include "support/compare.h"
 #include "test_paths.h"
 
-namespace ricci::testing {
+namespace ricci::testing::reference_training_test {
 namespace {
 
 const std::map<std::string, Tensor>& training_arrays(const std::string& file) {
@@ -182,4 +182,4 @@ TEST(ReferenceLbfgs, FindsTheMinimumSciPyFinds) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::reference_training_test

@@ -8,7 +8,7 @@
 
 #include "test_paths.h"
 
-namespace ricci {
+namespace ricci::curves_test {
 namespace {
 
 constexpr std::int64_t Steps = 50;
@@ -110,4 +110,4 @@ TEST(TrainCurves, Cnn) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::curves_test

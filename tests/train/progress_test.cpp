@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ricci {
+namespace ricci::progress_test {
 namespace {
 
 std::size_t columns(const std::string& text) {  // of UTF-8
@@ -106,4 +106,4 @@ TEST(TrainProgress, ElsewhereThanOnATerminalThereArePlainLines) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::progress_test

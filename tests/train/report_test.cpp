@@ -13,7 +13,7 @@
 #include "train/report/chart.h"
 #include "train/report/html.h"
 
-namespace ricci {
+namespace ricci::report_test {
 namespace {
 
 using testing::ScratchFolder;
@@ -175,4 +175,4 @@ TEST(TrainReport, NumbersAreReadable) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::report_test

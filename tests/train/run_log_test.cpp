@@ -11,7 +11,7 @@
 
 #include "support/scratch_folder.h"
 
-namespace ricci {
+namespace ricci::run_log_test {
 namespace {
 
 using testing::ScratchFolder;
@@ -145,4 +145,4 @@ TEST(TrainRunLog, WhatIsNoLogIsRefused) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::run_log_test

@@ -15,7 +15,7 @@
 
 #include "support/scratch_folder.h"
 
-namespace ricci {
+namespace ricci::training_run_test {
 namespace {
 
 using testing::ScratchFolder;
@@ -307,4 +307,4 @@ TEST(TrainRun, WithoutAFolderNothingIsWritten) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::training_run_test

@@ -12,7 +12,7 @@
 #include "support/elf.h"
 #include "test_paths.h"
 
-namespace ricci {
+namespace ricci::binaries_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -72,4 +72,4 @@ TEST(Binaries, TheReaderSeesWhatIsThere) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::binaries_test

@@ -6,7 +6,7 @@
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
 
-namespace ricci {
+namespace ricci::build_elementwise_test {
 namespace {
 
 TEST(ElementwiseBuilders, DetachIsStopGradient) {
@@ -94,4 +94,4 @@ TEST(ElementwiseBuilders, MalformedStepsAreRefused) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::build_elementwise_test

@@ -9,7 +9,7 @@
 #include "ricci/interp/interpreter.h"
 #include "ricci/support/error.h"
 
-namespace ricci {
+namespace ricci::build_everyday_test {
 namespace {
 
 // What `build` makes of x = [[1, 2, 3], [4, 5, 6]] and y = [[3, 3, 3], [3, 3, 3]].
@@ -100,4 +100,4 @@ TEST(EverydayBuilders, ValuesPrintAsWhatTheyAre) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::build_everyday_test

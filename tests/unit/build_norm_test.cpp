@@ -9,7 +9,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::build_norm_test {
 namespace {
 
 class OneGradient : public ::testing::Test {
@@ -142,4 +142,4 @@ TEST_F(OneGradient, LeavesABadAxisToTheOp) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::build_norm_test

@@ -7,7 +7,7 @@
 
 #include "support/compare.h"
 
-namespace ricci {
+namespace ricci::build_reduce_test {
 namespace {
 
 using testing::close;
@@ -77,4 +77,4 @@ TEST(ReduceBuilders, CummaxEndsInTheMaximum) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::build_reduce_test

@@ -14,7 +14,7 @@
 #include "support/compare.h"
 #include "support/every_device.h"
 
-namespace ricci::testing {
+namespace ricci::testing::control_captures_test {
 namespace {
 
 Tensor numbers(Dims dims, std::vector<double> values) {
@@ -195,4 +195,4 @@ TEST(BodyCaptures, CheckpointsDoNotChangeATrajectory) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::control_captures_test

@@ -12,7 +12,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::control_custom_test {
 namespace {
 
 using Inputs = std::span<const Value>;
@@ -361,4 +361,4 @@ TEST(CustomOps, LookUpsAndRegistrationsMayRunConcurrently) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::control_custom_test

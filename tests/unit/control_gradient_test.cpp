@@ -9,7 +9,7 @@
 #include "ops/control_bodies.h"
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::control_gradient_test {
 namespace {
 
 constexpr std::int64_t Length = 5;
@@ -278,4 +278,4 @@ TEST(WhileBackward, AgreesWithCentralDifferencesOverTheTripsTaken) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::control_gradient_test

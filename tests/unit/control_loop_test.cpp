@@ -11,7 +11,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::control_loop_test {
 namespace {
 
 using Inputs = std::span<const Value>;
@@ -220,4 +220,4 @@ TEST(ControlFlow, CloseOverTurnsParamsIntoOperands) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::control_loop_test

@@ -22,7 +22,7 @@
 
 #include "runtime/counted_allocations.h"
 
-namespace ricci {
+namespace ricci::cost_growth_test {
 namespace {
 
 using Size = std::int64_t;
@@ -161,4 +161,4 @@ INSTANTIATE_TEST_SUITE_P(Of, CostGrowth, ::testing::ValuesIn(works()),
                          [](const auto& w) { return std::string(w.param.name); });
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::cost_growth_test

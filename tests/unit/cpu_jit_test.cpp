@@ -9,7 +9,7 @@
 #include "backend/cpu/codegen/jit.h"
 #include "backend/cpu/kernels/cpu_features.h"
 
-namespace ricci::cpu {
+namespace ricci::cpu::cpu_jit_test {
 namespace {
 
 // out[i] = x[i]·2.5 + x[i], eight at a time; n is a multiple of eight.
@@ -118,4 +118,4 @@ TEST(CpuJit, ReportsFaultsAsErrors) {
 }
 
 }  // namespace
-}  // namespace ricci::cpu
+}  // namespace ricci::cpu::cpu_jit_test

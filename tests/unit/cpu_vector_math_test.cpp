@@ -12,7 +12,7 @@
 #include "rule/tables/eval_rules.h"
 #include "support/vector_math_points.h"
 
-namespace ricci::cpu {
+namespace ricci::cpu::cpu_vector_math_test {
 namespace {
 
 using ricci::testing::binary_rows;
@@ -272,4 +272,4 @@ TEST(CpuVectorMath, ClassifiesNumbers) {
 }
 
 }  // namespace
-}  // namespace ricci::cpu
+}  // namespace ricci::cpu::cpu_vector_math_test

@@ -17,7 +17,7 @@
 #include "support/tool.h"
 #include "test_paths.h"
 
-namespace ricci::testing {
+namespace ricci::testing::docs_commands_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -213,4 +213,4 @@ TEST_F(DocsCommands, OfServing) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::docs_commands_test

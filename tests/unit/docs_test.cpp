@@ -16,7 +16,7 @@
 #include "support/tool.h"
 #include "test_paths.h"
 
-namespace ricci::testing {
+namespace ricci::testing::docs_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -314,4 +314,4 @@ TEST(Docs, EveryFunctionOfTheOpListIsInTheIndex) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::docs_test

@@ -17,7 +17,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::factorization_test {
 namespace {
 
 using Doubles = std::vector<double>;
@@ -297,4 +297,4 @@ TEST(Factorizations, GradientsOverABatchAreThoseOfItsExamples) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::factorization_test

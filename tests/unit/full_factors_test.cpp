@@ -9,7 +9,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::full_factors_test {
 namespace {
 
 constexpr Tolerance Close{.relative = 1e-12, .absolute = 1e-12};
@@ -146,4 +146,4 @@ TEST(FullFactors, UnknownSizesAreRefused) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::full_factors_test

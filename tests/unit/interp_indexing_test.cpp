@@ -6,7 +6,7 @@
 
 #include "support/compare.h"
 
-namespace ricci {
+namespace ricci::interp_indexing_test {
 namespace {
 
 using testing::random_tensor;
@@ -124,4 +124,4 @@ TEST(Indexing, AnUpdateReadsBackAsTheSlice) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::interp_indexing_test

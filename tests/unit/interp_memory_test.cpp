@@ -7,7 +7,7 @@
 
 #include "interp/memory.h"
 
-namespace ricci {
+namespace ricci::interp_memory_test {
 namespace {
 
 TEST(InterpMemory, CountsWhatIsAliveAtOnce) {
@@ -70,4 +70,4 @@ TEST(InterpMemory, TooMuchIsRefusedFirst) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::interp_memory_test

@@ -5,7 +5,7 @@
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
 
-namespace ricci {
+namespace ricci::interp_random_test {
 namespace {
 
 std::vector<double> draw(const Graph& g, std::uint64_t seed) {
@@ -81,4 +81,4 @@ TEST(Random, DimSizeIsBoundByTheFeeds) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::interp_random_test

@@ -11,7 +11,7 @@
 
 #include "support/compare.h"
 
-namespace ricci {
+namespace ricci::interp_select_test {
 namespace {
 
 using testing::random_tensor;
@@ -160,4 +160,4 @@ TEST(Sample, OneRowOfLogitsGivesAScalar) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::interp_select_test

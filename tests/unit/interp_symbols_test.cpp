@@ -5,7 +5,7 @@
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
 
-namespace ricci {
+namespace ricci::interp_symbols_test {
 namespace {
 
 Graph graph_of(const std::string& body) {
@@ -106,4 +106,4 @@ TEST(InterpretSymbols, LongChainsOfSizesAreSolved) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::interp_symbols_test

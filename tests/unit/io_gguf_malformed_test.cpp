@@ -9,7 +9,7 @@
 
 #include "support/file_faults.h"
 
-namespace ricci {
+namespace ricci::io_gguf_malformed_test {
 namespace {
 
 using testing::bytes_of;
@@ -318,4 +318,4 @@ TEST(IoGgufMalformed, LimitsAreKept) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::io_gguf_malformed_test

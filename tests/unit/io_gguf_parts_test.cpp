@@ -9,7 +9,7 @@
 #include "support/scratch_folder.h"
 #include "support/tool.h"
 
-namespace ricci {
+namespace ricci::io_gguf_parts_test {
 namespace {
 
 using io::Gguf;
@@ -171,4 +171,4 @@ TEST(IoGgufParts, TheToolListsTheWhole) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::io_gguf_parts_test

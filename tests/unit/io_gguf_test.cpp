@@ -15,7 +15,7 @@
 #include "support/file_faults.h"
 #include "test_paths.h"
 
-namespace ricci {
+namespace ricci::io_gguf_test {
 namespace {
 
 using io::Gguf;
@@ -330,4 +330,4 @@ TEST(IoGguf, MisalignedElementsAreCopied) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::io_gguf_test

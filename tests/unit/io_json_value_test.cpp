@@ -7,7 +7,7 @@
 
 #include "io/json_value.h"
 
-namespace ricci::io {
+namespace ricci::io::io_json_value_test {
 namespace {
 
 template <class F>
@@ -65,4 +65,4 @@ TEST(IoJsonValue, WritesWhatIsReadAgain) {
 }
 
 }  // namespace
-}  // namespace ricci::io
+}  // namespace ricci::io::io_json_value_test

@@ -10,7 +10,7 @@
 #include "support/file_faults.h"
 #include "test_paths.h"
 
-namespace ricci {
+namespace ricci::io_npy_test {
 namespace {
 
 std::string fixture(const std::string& file) {
@@ -245,4 +245,4 @@ TEST(IoNpy, WritingReplacesTheFileOrLeavesItAlone) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::io_npy_test

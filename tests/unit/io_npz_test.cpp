@@ -12,7 +12,7 @@
 #include "support/file_faults.h"
 #include "test_paths.h"
 
-namespace ricci {
+namespace ricci::io_npz_test {
 namespace {
 
 using testing::bytes_of;
@@ -367,4 +367,4 @@ TEST(IoNpz, WritingRefusesEqualNames) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::io_npz_test

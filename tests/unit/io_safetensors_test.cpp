@@ -17,7 +17,7 @@
 #include "support/file_faults.h"
 #include "test_paths.h"
 
-namespace ricci {
+namespace ricci::io_safetensors_test {
 namespace {
 
 using testing::bytes_of;
@@ -294,4 +294,4 @@ TEST(Safetensors, WeightsAreReadWhateverTheirFormat) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::io_safetensors_test

@@ -10,7 +10,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::ir_bind_promises_test {
 namespace {
 
 // [dynamic-correct] The last two rows, whatever their number: a start that is out of range is an
@@ -46,4 +46,4 @@ TEST(Reductions, OverAnyAxesAreOneKernel) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::ir_bind_promises_test

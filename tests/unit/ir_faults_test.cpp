@@ -5,7 +5,7 @@
 
 #include "support/tool.h"
 
-namespace ricci::testing {
+namespace ricci::testing::ir_faults_test {
 namespace {
 
 std::vector<std::string> faults_of(const std::string& text, std::size_t most = 50) {
@@ -92,4 +92,4 @@ TEST(TextFaults, AreAllSaidByCheck) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::ir_faults_test

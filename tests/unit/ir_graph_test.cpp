@@ -9,7 +9,7 @@
 
 #include "support/compare.h"
 
-namespace ricci {
+namespace ricci::ir_graph_test {
 namespace {
 
 Graph small() {
@@ -335,4 +335,4 @@ TEST(Interpreter, ObserverSeesEveryNode) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::ir_graph_test

@@ -11,7 +11,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::ir_handles_test {
 namespace {
 
 Tensor numbers(Dims dims, std::vector<double> values) {
@@ -210,4 +210,4 @@ TEST(OutputNames, OfTransformedGraphsSayWhatTheyAre) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::ir_handles_test

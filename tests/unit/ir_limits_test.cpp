@@ -15,7 +15,7 @@
 #include "ricci/transform/jvp.h"
 #include "ricci/transform/vmap.h"
 
-namespace ricci {
+namespace ricci::ir_limits_test {
 namespace {
 
 std::string error_of(const std::string& text, const Limits& limits = {}) {
@@ -343,4 +343,4 @@ TEST(TextLimits, LongLinesAreCutAroundThePlace) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::ir_limits_test

@@ -4,7 +4,7 @@
 #include "ricci/ir/text.h"
 #include "ricci/support/text.h"
 
-namespace ricci {
+namespace ricci::ir_odd_text_test {
 namespace {
 
 std::string error_of(const std::string& text) {
@@ -122,4 +122,4 @@ TEST(OddText, NumbersBeyondTheirTypesAreRefused) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::ir_odd_text_test

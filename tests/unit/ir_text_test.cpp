@@ -4,7 +4,7 @@
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
 
-namespace ricci {
+namespace ricci::ir_text_test {
 namespace {
 
 std::string reprint(const std::string& text) { return print(parse_graph(text)); }
@@ -240,4 +240,4 @@ TEST(Text, HostileTextGetsAnError) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::ir_text_test

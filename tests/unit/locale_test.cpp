@@ -19,7 +19,7 @@
 #include "support/scratch_folder.h"
 #include "support/tool.h"
 
-namespace ricci {
+namespace ricci::locale_test {
 namespace {
 
 class Commas : public std::numpunct<char> {
@@ -111,4 +111,4 @@ TEST(Locale, ChangesNoNumberInC) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::locale_test

@@ -7,7 +7,7 @@
 
 #include "loop/splat_outline.h"
 
-namespace ricci::loop::splats {
+namespace ricci::loop::splats::loop_splat_outline_test {
 namespace {
 
 constexpr double Cutoff = 1.0 / 255;
@@ -183,4 +183,4 @@ TEST(SplatHarmonics, AreAnOrthonormalBasis) {
 }
 
 }  // namespace
-}  // namespace ricci::loop::splats
+}  // namespace ricci::loop::splats::loop_splat_outline_test

@@ -10,7 +10,7 @@
 #include "ricci/compiler/schedule/verify.h"
 #include "ricci/ir/text.h"
 
-namespace ricci::testing {
+namespace ricci::testing::loop_written_test {
 namespace {
 
 constexpr std::int64_t Huge = std::numeric_limits<std::int64_t>::max();
@@ -210,4 +210,4 @@ TEST(LoopWritten, FindsConstantsOfAnotherSize) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::loop_written_test

@@ -9,7 +9,7 @@
 #include "support/compare.h"
 #include "support/count.h"
 
-namespace ricci::testing {
+namespace ricci::testing::model_autodiff_test {
 namespace {
 
 // A layer with a block before its last parameter, so that ids shift when it is lowered.
@@ -135,4 +135,4 @@ TEST(AutodiffError, CoversItsFamilyOnly) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::model_autodiff_test

@@ -9,7 +9,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::model_calibration_test {
 namespace {
 
 Tensor numbers(const std::vector<double>& values) {
@@ -194,4 +194,4 @@ TEST(ModelCalibration, NumbersOfAnySizeAreCounted) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::model_calibration_test

@@ -9,7 +9,7 @@
 
 #include "support/compare.h"
 
-namespace ricci {
+namespace ricci::model_module_test {
 namespace {
 
 std::size_t count(const Graph& graph, std::string_view mnemonic) {
@@ -288,4 +288,4 @@ TEST(GraphModule, ExtensionsAreFoundByName) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::model_module_test

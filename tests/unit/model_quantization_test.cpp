@@ -13,7 +13,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::model_quantization_test {
 namespace {
 
 std::size_t count_of(const Graph& graph, std::string_view mnemonic) {
@@ -352,4 +352,4 @@ TEST(ModelQuantization, MistakesAreSaid) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::model_quantization_test

@@ -9,7 +9,7 @@
 #include "ricci/model/schedule.h"
 #include "ricci/support/error.h"
 
-namespace ricci::testing {
+namespace ricci::testing::model_schedule_test {
 namespace {
 
 TEST(Schedule, ANumberIsTheSameAtAllSteps) {
@@ -56,4 +56,4 @@ TEST(Schedule, RefusesWhatMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::model_schedule_test

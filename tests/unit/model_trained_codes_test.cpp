@@ -18,7 +18,7 @@
 #include "support/scratch_folder.h"
 #include "support/tool.h"
 
-namespace ricci::testing {
+namespace ricci::testing::model_trained_codes_test {
 namespace {
 
 std::size_t count_of(const Graph& graph, std::string_view mnemonic) {
@@ -229,4 +229,4 @@ TEST(TrainedCodes, TheToolWritesTheProgramToTrain) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::model_trained_codes_test

@@ -9,7 +9,7 @@
 
 #include "support/published_encoders.h"
 
-namespace ricci::quant {
+namespace ricci::quant::quant_encode_test {
 namespace {
 
 using Values = std::vector<float>;
@@ -164,4 +164,4 @@ INSTANTIATE_TEST_SUITE_P(All, QuantEncode, ::testing::ValuesIn(all()),
                          [](const auto& i) { return std::string(name(i.param)); });
 
 }  // namespace
-}  // namespace ricci::quant
+}  // namespace ricci::quant::quant_encode_test

@@ -14,7 +14,7 @@
 #include "quant/codec.h"
 #include "support/file_faults.h"
 
-namespace ricci::quant {
+namespace ricci::quant::quant_format_test {
 namespace {
 
 using testing::fault_of;
@@ -205,4 +205,4 @@ TEST(QuantFormat, ElementsOfNvfp4AreInTheOrderOfFiles) {
 }
 
 }  // namespace
-}  // namespace ricci::quant
+}  // namespace ricci::quant::quant_format_test

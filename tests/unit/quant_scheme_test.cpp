@@ -11,7 +11,7 @@
 
 #include "support/file_faults.h"
 
-namespace ricci::quant {
+namespace ricci::quant::quant_scheme_test {
 namespace {
 
 using testing::fault_of;
@@ -230,4 +230,4 @@ TEST(QuantScheme, OddMatricesSurvive) {
 }
 
 }  // namespace
-}  // namespace ricci::quant
+}  // namespace ricci::quant::quant_scheme_test

@@ -9,7 +9,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::rewrite_backward_test {
 namespace {
 
 // A small network for images, with strides, dilation, groups, overlapping windows and padding.
@@ -55,4 +55,4 @@ TEST(DecomposeBackward, WindowsAndPicksAreWrittenOut) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::rewrite_backward_test

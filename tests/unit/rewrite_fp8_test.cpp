@@ -20,7 +20,7 @@
 #include "support/compare.h"
 #include "test_paths.h"
 
-namespace ricci::testing {
+namespace ricci::testing::rewrite_fp8_test {
 namespace {
 
 PrecisionPolicy in_f32() {
@@ -178,4 +178,4 @@ TEST(RewriteFp8, RecipesThatMakeNoSenseAreRefused) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::rewrite_fp8_test

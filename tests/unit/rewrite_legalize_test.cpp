@@ -11,7 +11,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::rewrite_legalize_test {
 namespace {
 
 std::size_t count(const Graph& graph, OpKind kind) {
@@ -169,4 +169,4 @@ TEST(Legalize, ParamsBecomeInputs) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::rewrite_legalize_test

@@ -7,7 +7,7 @@
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
 
-namespace ricci {
+namespace ricci::rewrite_pass_test {
 namespace {
 
 Graph with_dead_node() {
@@ -95,4 +95,4 @@ TEST(PassManager, NamesThePassThatBreaksAGraph) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::rewrite_pass_test

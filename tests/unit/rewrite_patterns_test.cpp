@@ -18,7 +18,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::rewrite_patterns_test {
 namespace {
 
 std::size_t count(const Graph& graph, std::string_view mnemonic) {
@@ -435,4 +435,4 @@ TEST(RewritePatterns, WhatIsLeftHasAReason) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::rewrite_patterns_test

@@ -13,7 +13,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::rewrite_precision_test {
 namespace {
 
 Graph product() {
@@ -184,4 +184,4 @@ TEST(RewritePrecision, RefusesOtherDtypes) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::rewrite_precision_test

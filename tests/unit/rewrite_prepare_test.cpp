@@ -19,7 +19,7 @@
 #include "support/compare.h"
 #include "support/count.h"
 
-namespace ricci::testing {
+namespace ricci::testing::rewrite_prepare_test {
 namespace {
 
 Feeds random_feeds(const Graph& graph, std::uint64_t seed = 1) {
@@ -594,4 +594,4 @@ TEST(InternalizeSeed, TheCotangentIsOne) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::rewrite_prepare_test

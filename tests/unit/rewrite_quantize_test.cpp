@@ -15,7 +15,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::rewrite_quantize_test {
 namespace {
 
 std::size_t count_of(const Graph& graph, std::string_view mnemonic) {
@@ -333,4 +333,4 @@ TEST(RewriteQuantize, ChannelsAreTrackedThroughTransposesAndReshapes) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::rewrite_quantize_test

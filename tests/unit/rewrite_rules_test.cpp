@@ -16,7 +16,7 @@
 #include "rewrite/pattern.h"
 #include "support/compare.h"
 
-namespace ricci {
+namespace ricci::rewrite_rules_test {
 namespace {
 
 using testing::same;
@@ -231,4 +231,4 @@ TEST(RewriteRules, NewNodesSayWhereTheyComeFrom) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::rewrite_rules_test

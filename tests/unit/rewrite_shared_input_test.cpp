@@ -12,7 +12,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::rewrite_shared_input_test {
 namespace {
 
 std::size_t count_products(const Graph& graph) {
@@ -107,4 +107,4 @@ TEST(RewriteSharedInput, UnknownSizesAreLeftAlone) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::rewrite_shared_input_test

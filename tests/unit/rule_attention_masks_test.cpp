@@ -8,7 +8,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::rule_attention_masks_test {
 namespace {
 
 Tensor column(const std::vector<double>& values) {
@@ -55,4 +55,4 @@ TEST(AttentionMasks, SmallProbabilitiesCount) {  // [AT-07]
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::rule_attention_masks_test

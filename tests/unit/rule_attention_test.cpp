@@ -12,7 +12,7 @@
 #include "support/compare.h"
 #include "support/derivative.h"
 
-namespace ricci::testing {
+namespace ricci::testing::rule_attention_test {
 namespace {
 
 constexpr Tolerance Close{1e-6, 1e-8};
@@ -234,4 +234,4 @@ TEST(AttentionExpansion, TakesSymbolicLengths) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::rule_attention_test

@@ -9,7 +9,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::rule_conv_test {
 namespace {
 
 double number(const Tensor& scalar) { return scalar.numbers<double>()[0]; }
@@ -224,4 +224,4 @@ TEST(MaxPool, TheOtherSpellingIsReadAndNotWritten) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::rule_conv_test

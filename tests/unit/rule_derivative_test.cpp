@@ -11,7 +11,7 @@
 #include "rule/tables/derivative_table.h"
 #include "rule/tables/eval_rules.h"
 
-namespace ricci::rule {
+namespace ricci::rule::rule_derivative_test {
 namespace {
 
 constexpr double Inf = std::numeric_limits<double>::infinity();
@@ -259,4 +259,4 @@ TEST(DerivativeTable, PrintsItsFormulas) {
 }
 
 }  // namespace
-}  // namespace ricci::rule
+}  // namespace ricci::rule::rule_derivative_test

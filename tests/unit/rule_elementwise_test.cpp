@@ -11,7 +11,7 @@
 
 #include "rule/number_functions.h"
 
-namespace ricci::testing {
+namespace ricci::testing::rule_elementwise_test {
 namespace {
 
 using Complex = std::complex<double>;
@@ -119,4 +119,4 @@ TEST(RuleElementwise, QuotientsAreRight) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::rule_elementwise_test

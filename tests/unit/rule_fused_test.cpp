@@ -12,7 +12,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::rule_fused_test {
 namespace {
 
 // A graph with inputs of the given types, and the expansion of an op on them.
@@ -137,4 +137,4 @@ TEST(ResidualNormPair, IsAnAlias) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::rule_fused_test

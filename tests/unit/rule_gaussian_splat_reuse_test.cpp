@@ -14,7 +14,7 @@
 #include "support/count.h"
 #include "support/splat_scene.h"
 
-namespace ricci::testing {
+namespace ricci::testing::rule_gaussian_splat_reuse_test {
 namespace {
 
 using Params = GaussianSplatRenderParams;
@@ -202,4 +202,4 @@ TEST(GaussianSplatReuse, PreparedBuffersComeApartAsTheyWere) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::rule_gaussian_splat_reuse_test

@@ -18,7 +18,7 @@
 #include "support/count.h"
 #include "support/splat_scene.h"
 
-namespace ricci::testing {
+namespace ricci::testing::rule_gaussian_splat_test {
 namespace {
 
 using Params = GaussianSplatRenderParams;
@@ -386,4 +386,4 @@ TEST(GaussianSplat, ABatchOfCameras) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::rule_gaussian_splat_test

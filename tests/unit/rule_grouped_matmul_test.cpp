@@ -14,7 +14,7 @@
 
 #include "support/compare.h"
 
-namespace ricci {
+namespace ricci::rule_grouped_matmul_test {
 namespace {
 
 using testing::close;
@@ -170,4 +170,4 @@ TEST(GroupedMatmul, OrderOfRowsDoesNotChangeTheirBits) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::rule_grouped_matmul_test

@@ -6,7 +6,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::rule_loss_test {
 namespace {
 
 TEST(CrossEntropy, GradientIsTheSlopeOfTheLoss) {
@@ -37,4 +37,4 @@ TEST(CrossEntropy, GradientIsTheSlopeOfTheLoss) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::rule_loss_test

@@ -10,7 +10,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::rule_norm_gradient_test {
 namespace {
 
 std::vector<Tensor> run_op(const Op& op, const std::vector<Tensor>& operands) {
@@ -132,4 +132,4 @@ INSTANTIATE_TEST_SUITE_P(All, NormGradient, ::testing::ValuesIn(gradient_cases()
                          [](const auto& c) { return c.param.name; });
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::rule_norm_gradient_test

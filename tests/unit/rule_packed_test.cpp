@@ -12,7 +12,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::rule_packed_test {
 namespace {
 
 std::vector<float> waves(std::int64_t count) {
@@ -213,4 +213,4 @@ TEST(RulePacked, RoundedActivationsStayNear) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::rule_packed_test

@@ -14,7 +14,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::rule_quant_test {
 namespace {
 
 Tensor numbers(Type type, std::vector<double> values) {
@@ -322,4 +322,4 @@ TEST(RuleQuant, NibblesComeBackFromTheirBytes) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::rule_quant_test

@@ -13,7 +13,7 @@
 #include "support/compare.h"
 #include "support/derivative.h"
 
-namespace ricci::testing {
+namespace ricci::testing::rule_sequence_test {
 namespace {
 
 constexpr Tolerance Close{1e-6, 1e-8};
@@ -251,4 +251,4 @@ TEST(RecurrentBuilders, AreSpellingsTheParserAccepts) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::rule_sequence_test

@@ -8,7 +8,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::rule_solve_test {
 namespace {
 
 constexpr Tolerance Residual{1e-10, 1e-10};
@@ -95,4 +95,4 @@ TEST(Solve, TriangularSolutionsSolveTheSystemTheirFlagsMean) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::rule_solve_test

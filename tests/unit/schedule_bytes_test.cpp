@@ -16,7 +16,7 @@
 #include "schedule/program_bytes.h"
 #include "support/claiming_target.h"
 
-namespace ricci::testing {
+namespace ricci::testing::schedule_bytes_test {
 namespace {
 
 using schedule::program_from_bytes;
@@ -441,4 +441,4 @@ TEST(ScheduleBytesDamaged, WrongNumbersNeverCrashTheReader) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::schedule_bytes_test

@@ -16,7 +16,7 @@
 #include "schedule/program_bytes.h"
 #include "support/claiming_target.h"
 
-namespace ricci::testing {
+namespace ricci::testing::schedule_calls_test {
 namespace {
 
 // Views, copies, functions, choices, conversions, reductions and random numbers are loops in every
@@ -133,4 +133,4 @@ graph @f {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::schedule_calls_test

@@ -7,7 +7,7 @@
 #include "property/random.h"
 #include "schedule/memory_plan.h"
 
-namespace ricci::schedule {
+namespace ricci::schedule::schedule_memory_plan_test {
 namespace {
 
 constexpr std::int64_t Alignment = 64;
@@ -79,4 +79,4 @@ TEST(ScheduleMemoryPlan, ManyThatAreKeptTakeNoMoreThanTheirSum) {
 }
 
 }  // namespace
-}  // namespace ricci::schedule
+}  // namespace ricci::schedule::schedule_memory_plan_test

@@ -11,7 +11,7 @@
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
 
-namespace ricci {
+namespace ricci::schedule_target_test {
 namespace {
 
 class TestTarget final : public schedule::Target {
@@ -193,4 +193,4 @@ graph @chain {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::schedule_target_test

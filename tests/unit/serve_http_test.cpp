@@ -21,7 +21,7 @@
 #include "serve/service/tensor_json.h"
 #include "serve/service/text_output.h"
 
-namespace ricci::serve {
+namespace ricci::serve::serve_http_test {
 namespace {
 
 constexpr HttpLimits Small{.head_bytes = 300, .fields = 6, .body_bytes = 40};
@@ -346,4 +346,4 @@ TEST_F(ServeServer, NoticesWhoLeaves) {
 }
 
 }  // namespace
-}  // namespace ricci::serve
+}  // namespace ricci::serve::serve_http_test

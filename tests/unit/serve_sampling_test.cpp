@@ -10,7 +10,7 @@
 #include "ricci/serve/sampling.h"
 #include "ricci/support/error.h"
 
-namespace ricci {
+namespace ricci::serve_sampling_test {
 namespace {
 
 constexpr float Infinity = std::numeric_limits<float>::infinity();
@@ -98,4 +98,4 @@ TEST(ServeSampling, RefusesWhatIsOutOfRange) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::serve_sampling_test

@@ -4,7 +4,7 @@
 
 #include "ricci/support/checked.h"
 
-namespace ricci {
+namespace ricci::support_checked_test {
 namespace {
 
 constexpr std::int64_t Most = std::numeric_limits<std::int64_t>::max();
@@ -35,4 +35,4 @@ TEST(Checked, ReportsWhatDoesNot) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::support_checked_test

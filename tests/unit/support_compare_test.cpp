@@ -6,7 +6,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::support_compare_test {
 namespace {
 
 TEST(Compare, SameMeansTheSameBits) {
@@ -31,4 +31,4 @@ TEST(Compare, IntegersAreComparedAsIntegers) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::support_compare_test

@@ -18,7 +18,7 @@
 #include "support/file_faults.h"
 #include "support/scratch_folder.h"
 
-namespace ricci {
+namespace ricci::support_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -147,4 +147,4 @@ TEST(SupportFile, LargeFilesAreRefusedBeforeTheyAreRead) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::support_file_test

@@ -4,7 +4,7 @@
 
 #include "support/json.h"
 
-namespace ricci {
+namespace ricci::support_json_test {
 namespace {
 
 TEST(Json, StringsAreQuoted) {
@@ -25,4 +25,4 @@ TEST(Json, NumbersReadBack) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::support_json_test

@@ -9,7 +9,7 @@
 #include "support/machine_memory.h"
 #include "support/scratch_folder.h"
 
-namespace ricci {
+namespace ricci::support_machine_memory_test {
 namespace {
 
 constexpr std::int64_t Unlimited = std::numeric_limits<std::int64_t>::max();
@@ -72,4 +72,4 @@ TEST(MachineMemory, NonsenseLimitsNothing) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::support_machine_memory_test

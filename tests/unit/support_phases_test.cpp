@@ -4,7 +4,7 @@
 
 #include "support/phases.h"
 
-namespace ricci {
+namespace ricci::support_phases_test {
 namespace {
 
 void work() {
@@ -72,4 +72,4 @@ TEST(SupportPhases, OfOtherThreadsArePartsOfWhatTheyWereGiven) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::support_phases_test

@@ -2,7 +2,7 @@
 
 #include "support/philox.h"
 
-namespace ricci {
+namespace ricci::support_philox_test {
 namespace {
 
 constexpr std::uint32_t Ones = 0xFFFFFFFF;
@@ -50,4 +50,4 @@ TEST(Philox, UniformsUseTheHighBits) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::support_philox_test

@@ -15,7 +15,7 @@
 #include "support/private_folder.h"
 #include "support/scratch_folder.h"
 
-namespace ricci {
+namespace ricci::support_private_folder_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -204,4 +204,4 @@ TEST(SupportPrivateFolder, ManyWriteReadAndTrimAtOnce) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::support_private_folder_test

@@ -6,7 +6,7 @@
 #include "support/sealed_entry.h"
 #include "support/sha256.h"
 
-namespace ricci {
+namespace ricci::support_sealed_entry_test {
 namespace {
 
 TEST(Sha256, GivesTheDigestsOfTheStandard) {
@@ -53,4 +53,4 @@ TEST(SealedEntry, IsNamedByTheDigestOfItsKey) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::support_sealed_entry_test

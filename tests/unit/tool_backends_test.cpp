@@ -11,7 +11,7 @@
 #include "support/every_device.h"
 #include "support/tool.h"
 
-namespace ricci {
+namespace ricci::tool_backends_test {
 namespace {
 
 using testing::run_tool;
@@ -77,4 +77,4 @@ TEST(ToolBackends, MachineCodeIsRefusedWhereThereIsNone) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::tool_backends_test

@@ -8,7 +8,7 @@
 
 #include "support/tool.h"
 
-namespace ricci {
+namespace ricci::tool_compile_test {
 namespace {
 
 using testing::read_text;
@@ -255,4 +255,4 @@ TEST(ToolBench, MeasuresRunsAndSteps) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::tool_compile_test

@@ -7,7 +7,7 @@
 #include "support/tool.h"
 #include "test_paths.h"
 
-namespace ricci::testing {
+namespace ricci::testing::tool_examples_test {
 namespace {
 
 const std::string Examples = RICCI_SOURCE_DIR "/examples/";
@@ -36,4 +36,4 @@ TEST(ToolExamples, ACurveIsFittedWithTheToolAlone) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::tool_examples_test

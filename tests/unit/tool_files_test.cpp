@@ -21,7 +21,7 @@
 #include "support/tool.h"
 #include "test_paths.h"
 
-namespace ricci {
+namespace ricci::tool_files_test {
 namespace {
 
 using testing::run_tool;
@@ -224,4 +224,4 @@ TEST(ToolFiles, ArchivesAreReadAsFarAsTheGraphNeedsThem) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::tool_files_test

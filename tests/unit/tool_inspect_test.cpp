@@ -11,7 +11,7 @@
 #include "support/tool.h"
 #include "test_paths.h"
 
-namespace ricci {
+namespace ricci::tool_inspect_test {
 namespace {
 
 using testing::run_tool;
@@ -172,4 +172,4 @@ TEST(ToolInspect, NamesAreEscaped) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::tool_inspect_test

@@ -7,7 +7,7 @@
 #include "support/scratch_folder.h"
 #include "support/tool.h"
 
-namespace ricci {
+namespace ricci::tool_quantize_test {
 namespace {
 
 using testing::random_tensor;
@@ -159,4 +159,4 @@ TEST(ToolQuantize, PassesAreReachable) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::tool_quantize_test

@@ -10,7 +10,7 @@
 #include "support/tool.h"
 #include "test_paths.h"
 
-namespace ricci {
+namespace ricci::tool_run_test {
 namespace {
 
 using testing::run_tool;
@@ -309,4 +309,4 @@ TEST(ToolRun, CheckCountsNodesOfEveryGraph) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::tool_run_test

@@ -10,7 +10,7 @@
 #include "support/tool.h"
 #include "test_paths.h"
 
-namespace ricci::testing {
+namespace ricci::testing::tool_serve_test {
 namespace {
 
 const std::string Root = RICCI_SOURCE_DIR;
@@ -54,4 +54,4 @@ TEST(ToolServe, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::tool_serve_test

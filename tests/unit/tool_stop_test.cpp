@@ -20,7 +20,7 @@
 #include "support/tool.h"
 #include "test_paths.h"
 
-namespace ricci::testing {
+namespace ricci::testing::tool_stop_test {
 namespace {
 
 constexpr const char* Endless = R"(
@@ -213,4 +213,4 @@ TEST(ToolStop, InterruptsEndCommandsCleanly) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::tool_stop_test

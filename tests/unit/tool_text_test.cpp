@@ -11,7 +11,7 @@
 #include "support/tool.h"
 #include "test_paths.h"
 
-namespace ricci {
+namespace ricci::tool_text_test {
 namespace {
 
 using testing::run_tool;
@@ -174,4 +174,4 @@ TEST(ToolDoc, DescribesEveryOp) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::tool_text_test

@@ -15,7 +15,7 @@
 #include "support/tool.h"
 #include "support/tool_child.h"
 
-namespace ricci::testing {
+namespace ricci::testing::tool_train_ends_test {
 namespace {
 
 bool says(const std::string& text, const std::string& part) {
@@ -284,4 +284,4 @@ TEST(ToolTrainEnds, RunsThatDoNotBeginLeaveNothing) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::tool_train_ends_test

@@ -14,7 +14,7 @@
 #include "support/tool.h"
 #include "test_paths.h"
 
-namespace ricci::testing {
+namespace ricci::testing::tool_train_test {
 namespace {
 
 bool has(const std::string& text, const std::string& part) {
@@ -310,4 +310,4 @@ TEST(ToolTrain, ReportsCompareRuns) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::tool_train_test

@@ -11,7 +11,7 @@
 
 #include "support/tool.h"
 
-namespace ricci {
+namespace ricci::tool_transform_test {
 namespace {
 
 using testing::read_text;
@@ -357,4 +357,4 @@ graph @square {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::tool_transform_test

@@ -17,7 +17,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::transform_absent_test {
 namespace {
 
 using Inputs = std::span<const Value>;
@@ -172,4 +172,4 @@ TEST(AbsentDerivatives, ALoopWhoseGradientReadsNoCarryIsNotRun) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::transform_absent_test

@@ -15,7 +15,7 @@
 #include "ops/control_bodies.h"
 #include "support/count.h"
 
-namespace ricci::testing {
+namespace ricci::testing::transform_behaviours_test {
 namespace {
 
 std::size_t outputs(const Graph& graph) {
@@ -305,4 +305,4 @@ TEST(Behaviours, ThePreparationPassIsThePreparation) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::transform_behaviours_test

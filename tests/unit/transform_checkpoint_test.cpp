@@ -12,7 +12,7 @@
 #include "ops/control_bodies.h"
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::transform_checkpoint_test {
 namespace {
 
 struct Layers {
@@ -168,4 +168,4 @@ TEST(Checkpoint, PartsThatReadThemselvesAreRefused) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::transform_checkpoint_test

@@ -16,7 +16,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::transform_complex_test {
 namespace {
 
 using Complex = std::complex<double>;
@@ -223,4 +223,4 @@ TEST(ComplexJacobians, LookIntoBodies) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::transform_complex_test

@@ -15,7 +15,7 @@
 #include "ops/control_bodies.h"
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::transform_control_test {
 namespace {
 
 std::size_t whole_size(const Graph& graph) {
@@ -310,4 +310,4 @@ TEST(TransformControl, GradientsOfLoopsWithManyCarriesReachThoseThatMatter) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::transform_control_test

@@ -14,7 +14,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::transform_custom_test {
 namespace {
 
 // (a·b, a + s) element by element, where s is a setting and not differentiated.
@@ -129,4 +129,4 @@ TEST(TransformCustom, AMissingRuleIsRefused) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::transform_custom_test

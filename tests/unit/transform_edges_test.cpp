@@ -14,7 +14,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::transform_edges_test {
 namespace {
 
 std::size_t count(const Graph& g, std::string_view op) {
@@ -221,4 +221,4 @@ TEST(TransformEdges, TheCheckerKnowsRulesThatAreMeantToDiffer) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::transform_edges_test

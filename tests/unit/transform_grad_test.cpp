@@ -10,7 +10,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::transform_grad_test {
 namespace {
 
 Tensor numbers(Dims dims, std::vector<double> values) {
@@ -236,4 +236,4 @@ TEST(TransformJvp, LinearizeSplitsPointAndDirection) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::transform_grad_test

@@ -11,7 +11,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::transform_higher_order_test {
 namespace {
 
 Tensor numbers(Dims dims, std::vector<double> values) {
@@ -159,4 +159,4 @@ TEST(TransformHigherOrder, GaussNewtonProduct) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::transform_higher_order_test

@@ -15,7 +15,7 @@
 
 #include "support/compare.h"
 
-namespace ricci {
+namespace ricci::transform_indexing_test {
 namespace {
 
 using testing::random_tensor;
@@ -277,4 +277,4 @@ TEST(RandomBatch, SampleFoldsExamplesIntoRows) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::transform_indexing_test

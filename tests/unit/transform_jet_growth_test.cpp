@@ -12,7 +12,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::transform_jet_growth_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -109,4 +109,4 @@ TEST(TransformJetGrowth, LoopsStayOne) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::transform_jet_growth_test

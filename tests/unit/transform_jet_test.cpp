@@ -18,7 +18,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::transform_jet_test {
 namespace {
 
 using Function = std::function<Value(Value)>;
@@ -355,4 +355,4 @@ TEST(TransformJet, OwnRulesAreHonoured) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::transform_jet_test

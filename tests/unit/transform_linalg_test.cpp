@@ -14,7 +14,7 @@
 
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::transform_linalg_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -203,4 +203,4 @@ TEST(PoolTransforms, SizesMayBeSymbolic) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::transform_linalg_test

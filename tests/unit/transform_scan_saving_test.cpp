@@ -13,7 +13,7 @@
 #include "ops/control_bodies.h"
 #include "support/compare.h"
 
-namespace ricci::testing {
+namespace ricci::testing::transform_scan_saving_test {
 namespace {
 
 constexpr std::int64_t Steps = 6;
@@ -344,4 +344,4 @@ TEST(ScanSaving, TheBuilderKnowsItsNames) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::transform_scan_saving_test

@@ -17,7 +17,7 @@
 #include "support/tool.h"
 #include "test_paths.h"
 
-namespace ricci::testing {
+namespace ricci::testing::transform_singular_points_test {
 namespace {
 
 const std::string Document = RICCI_SOURCE_DIR "/docs/SINGULAR_POINTS.md";
@@ -103,4 +103,4 @@ TEST(SingularPointsDocument, IsWhatTheTableSays) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::transform_singular_points_test

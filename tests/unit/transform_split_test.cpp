@@ -11,7 +11,7 @@
 
 #include "support/compare.h"
 
-namespace ricci {
+namespace ricci::transform_split_test {
 namespace {
 
 Graph network() {
@@ -78,4 +78,4 @@ TEST(SplitGradients, TwoProgramsGiveWhatOneGives) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::transform_split_test

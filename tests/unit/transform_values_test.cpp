@@ -16,7 +16,7 @@
 #include "support/compare.h"
 #include "support/count.h"
 
-namespace ricci::testing {
+namespace ricci::testing::transform_values_test {
 namespace {
 
 constexpr double Inf = std::numeric_limits<double>::infinity();
@@ -296,4 +296,4 @@ TEST(GradientGraphs, RegionsHaveElementwiseGradients) {  // [region-ad]
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::transform_values_test

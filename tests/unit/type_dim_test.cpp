@@ -6,7 +6,7 @@
 #include "ricci/type/dim.h"
 #include "ricci/type/type.h"
 
-namespace ricci {
+namespace ricci::type_dim_test {
 namespace {
 
 const std::int64_t Most = std::numeric_limits<std::int64_t>::max();
@@ -160,4 +160,4 @@ TEST(Type, NormalizesAxes) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::type_dim_test

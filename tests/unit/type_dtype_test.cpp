@@ -4,7 +4,7 @@
 
 #include "ricci/type/dtype.h"
 
-namespace ricci {
+namespace ricci::type_dtype_test {
 namespace {
 
 using enum DType;
@@ -107,4 +107,4 @@ TEST(DType, BelongsToOneClass) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::type_dtype_test

@@ -5,7 +5,7 @@
 
 #include "ricci/type/small_float.h"
 
-namespace ricci {
+namespace ricci::type_small_float_test {
 namespace {
 
 constexpr double Inf = std::numeric_limits<double>::infinity();
@@ -94,4 +94,4 @@ TEST(SmallFloatValues, RoundsOnceFromF64) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::type_small_float_test

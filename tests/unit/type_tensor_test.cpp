@@ -7,7 +7,7 @@
 #include "ricci/support/error.h"
 #include "ricci/type/tensor.h"
 
-namespace ricci {
+namespace ricci::type_tensor_test {
 namespace {
 
 template <class F>
@@ -222,4 +222,4 @@ TEST(Tensor, PrintsItsEndsWhenLong) {
 }
 
 }  // namespace
-}  // namespace ricci
+}  // namespace ricci::type_tensor_test
