@@ -147,10 +147,28 @@ def check_reach(path, folder, known={}):
     return faults
 
 
+MOST_NAMED = 36  # headers a user looks things up in
+
+
+def named(umbrella, seen):
+    """The headers that an umbrella names, and those that it names by others."""
+    for header in includes_of(place_of(umbrella)):
+        if header.count("/") > 1:
+            seen.add(header)
+        else:
+            named(header, seen)
+    return seen
+
+
 def check_surface():
-    """Users of ricci/ricci.h do not compile the compiler's own headers."""
+    """Users of ricci/ricci.h do not compile the compiler's own headers, nor look into many."""
     found = sorted(h for h in reached("ricci/ricci.h", set()) if h.startswith("ricci/comp"))
-    return [f"ricci/ricci.h reaches {header}, which is not its users'" for header in found]
+    faults = [f"ricci/ricci.h reaches {header}, which is not its users'" for header in found]
+    count = len(named("ricci/ricci.h", set()))
+    if count > MOST_NAMED:
+        faults.append(f"ricci/ricci.h names {count} headers, more than {MOST_NAMED}: put together "
+                      "what is one idea, or leave it to an umbrella of its own")
+    return faults
 
 
 CODE = re.compile(r'''//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^'\\\n]){1,4}\'''',

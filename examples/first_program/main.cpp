@@ -2,6 +2,7 @@
 // compiled and run.
 #include <cstdio>
 
+#include "ricci/graph.h"
 #include "ricci/ricci.h"
 
 using namespace ricci;  // NOLINT: an example reads better without prefixes

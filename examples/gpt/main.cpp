@@ -13,6 +13,8 @@
 #include <numbers>
 
 #include "ricci/io/file.h"
+#include "ricci/graph.h"
+#include "ricci/model.h"
 #include "ricci/ricci.h"
 
 #include "model.h"

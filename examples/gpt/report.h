@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "ricci/graph.h"
+#include "ricci/model.h"
 #include "ricci/ricci.h"
 
 namespace gpt {

@@ -5,6 +5,8 @@
 #include <random>
 #include <string>
 
+#include "ricci/graph.h"
+#include "ricci/model.h"
 #include "ricci/ricci.h"
 
 #include "model.h"

@@ -5,6 +5,7 @@
 
 #include "ricci/array.h"
 #include "ricci/compiler.h"
+#include "ricci/graph.h"
 #include "ricci/ricci.h"
 
 using namespace ricci;  // NOLINT: an example reads better without prefixes

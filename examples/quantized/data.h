@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "ricci/graph.h"
+#include "ricci/model.h"
 #include "ricci/ricci.h"
 
 namespace quantized {

@@ -13,6 +13,8 @@
 #include <exception>
 #include <string_view>
 
+#include "ricci/graph.h"
+#include "ricci/model.h"
 #include "ricci/ricci.h"
 
 #include "data.h"

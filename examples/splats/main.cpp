@@ -14,6 +14,7 @@
 #include <string>
 
 #include "ricci/io/file.h"
+#include "ricci/graph.h"
 #include "ricci/ricci.h"
 
 #include "png.h"

@@ -8,11 +8,8 @@
 
 #include "ricci/array.h"
 #include "ricci/data/dataset.h"
-#include "ricci/data/images.h"
+#include "ricci/data/files.h"
 #include "ricci/data/loader.h"
-#include "ricci/data/mapped.h"
-#include "ricci/data/permutation.h"
-#include "ricci/data/tokenizer.h"
 #include "ricci/data/tokens.h"
 #include "ricci/io/csv.h"
 #include "ricci/io/image.h"

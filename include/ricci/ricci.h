@@ -1,14 +1,17 @@
-// Everything a user of Ricci needs, one header a layer; a program may include only those it uses:
+// What programs made of arrays need, one header a part; a program may include only those it uses:
 //
 //   ricci/array.h    arrays, functions of functions, control flow, random numbers
-//   ricci/nn.h       networks: layers, initialisers, the trainer
-//   ricci/graph.h    below arrays: graphs, builders, text, transforms, the reference interpreter
-//   ricci/runtime.h  graphs compiled for a device, profiles, objects made ahead of time
-//   ricci/model.h    modules, optimisers and training steps of graphs, quantisation
+//   ricci/nn.h       networks: layers, initialisers, the trainer, data, checkpoints
+//   ricci/runtime.h  programs compiled for a device, profiles, objects made ahead of time
 //   ricci/io.h       files: NPY, NPZ, safetensors, GGUF
 //
-// Beside them: ricci/compat.h has spellings of the specification, and ricci/compiler.h is for those
-// who write passes, rules or back ends.
+// The layer below has headers of its own, for those who go down to it:
+//
+//   ricci/graph.h    graphs, builders, text, transforms, the reference interpreter
+//   ricci/model.h    modules, optimisers and training steps of graphs, quantisation
+//
+// Beside them: ricci/serve.h generates from language models, ricci/compat.h has spellings of the
+// specification, and ricci/compiler.h is for those who write passes, rules or back ends.
 #pragma once
 
 #if __cplusplus < 202002L
@@ -16,9 +19,7 @@
 #else
 
 #include "ricci/array.h"
-#include "ricci/graph.h"
 #include "ricci/io.h"
-#include "ricci/model.h"
 #include "ricci/nn.h"
 #include "ricci/runtime.h"
 

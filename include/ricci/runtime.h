@@ -11,6 +11,5 @@
 #include "ricci/runtime/device.h"
 #include "ricci/runtime/profile.h"
 #include "ricci/runtime/session.h"
-#include "ricci/support/stop.h"
 
 #endif

@@ -1,5 +1,3 @@
-#include "ricci/data/images.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "ricci/data/files.h"
 #include "ricci/support/error.h"
 #include "ricci/support/file.h"
 

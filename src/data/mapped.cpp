@@ -1,9 +1,8 @@
-#include "ricci/data/mapped.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <optional>
 
+#include "ricci/data/files.h"
 #include "ricci/io/mapped_file.h"
 #include "ricci/io/npy.h"
 #include "ricci/support/error.h"

@@ -1,6 +1,6 @@
-#include "ricci/data/permutation.h"
-
 #include <bit>
+
+#include "ricci/data/dataset.h"
 
 namespace ricci {
 namespace {

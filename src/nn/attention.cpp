@@ -1,4 +1,4 @@
-#include "ricci/nn/attention.h"
+#include "ricci/build/attention.h"
 
 #include <cmath>
 
@@ -9,7 +9,7 @@
 #include "ricci/array/more.h"
 #include "ricci/array/ops.h"
 #include "ricci/array/shape.h"
-#include "ricci/build/attention.h"
+#include "ricci/nn/transformer.h"
 #include "ricci/op/ops.h"
 
 #include "array/node.h"

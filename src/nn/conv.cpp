@@ -1,9 +1,9 @@
-#include "ricci/nn/conv.h"
+#include "ricci/build/conv.h"
 
 #include "ricci/array/create.h"
 #include "ricci/array/ops.h"
 #include "ricci/array/shape.h"
-#include "ricci/build/conv.h"
+#include "ricci/nn/layers.h"
 #include "ricci/op/ops.h"
 
 #include "array/node.h"

@@ -1,8 +1,7 @@
-#include "ricci/nn/language_models.h"
-
 #include <tuple>
 
 #include "ricci/array/ops.h"
+#include "ricci/nn/models.h"
 
 #include "nn/layer.h"
 

@@ -1,8 +1,7 @@
-#include "ricci/nn/linear.h"
-
 #include "ricci/array/create.h"
 #include "ricci/array/ops.h"
 #include "ricci/array/shape.h"
+#include "ricci/nn/layers.h"
 #include "ricci/op/ops.h"
 
 #include "nn/layer.h"

@@ -1,9 +1,8 @@
-#include "ricci/nn/moe.h"
-
 #include "ricci/array/create.h"
 #include "ricci/array/nn.h"
 #include "ricci/array/ops.h"
 #include "ricci/array/shape.h"
+#include "ricci/nn/transformer.h"
 
 #include "nn/layer.h"
 

@@ -1,10 +1,9 @@
-#include "ricci/nn/packed.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "ricci/array/ops.h"
-#include "ricci/nn/language_models.h"
+#include "ricci/nn/adapters.h"
+#include "ricci/nn/models.h"
 #include "ricci/quant/scheme.h"
 #include "ricci/support/error.h"
 

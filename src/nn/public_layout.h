@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "ricci/array/array.h"
-#include "ricci/nn/linear.h"
+#include "ricci/nn/layers.h"
 #include "ricci/nn/pretrained.h"
 
 #include "io/json_value.h"

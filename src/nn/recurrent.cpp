@@ -1,11 +1,10 @@
-#include "ricci/nn/recurrent.h"
-
 #include <fmt/format.h>
 
 #include "ricci/array/control.h"
 #include "ricci/array/create.h"
 #include "ricci/array/ops.h"
 #include "ricci/array/shape.h"
+#include "ricci/nn/layers.h"
 
 #include "array/node.h"
 #include "nn/layer.h"

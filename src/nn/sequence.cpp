@@ -1,4 +1,4 @@
-#include "ricci/nn/sequence.h"
+#include "ricci/compat/sequence.h"
 
 #include <cmath>
 
@@ -7,7 +7,7 @@
 #include "ricci/array/nn.h"
 #include "ricci/array/ops.h"
 #include "ricci/array/shape.h"
-#include "ricci/compat/sequence.h"
+#include "ricci/nn/transformer.h"
 #include "ricci/op/ops.h"
 
 #include "nn/layer.h"

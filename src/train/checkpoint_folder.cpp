@@ -1,5 +1,3 @@
-#include "ricci/train/checkpoint_folder.h"
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -12,6 +10,7 @@
 #include "ricci/io/safetensors.h"
 #include "ricci/support/error.h"
 #include "ricci/support/file.h"
+#include "ricci/train/checkpoint.h"
 
 #include "support/replacement.h"
 #include "train/checkpoint_file.h"

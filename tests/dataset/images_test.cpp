@@ -1,11 +1,10 @@
 // Pictures: those of the two formats, what is damaged, and folders of them.
-#include "ricci/data/images.h"
-
 #include <ctime>
 #include <filesystem>
 
 #include <gtest/gtest.h>
 
+#include "ricci/data/files.h"
 #include "ricci/io/file.h"
 
 #include "dataset/refusal.h"

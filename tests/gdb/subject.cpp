@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "ricci/array.h"
+#include "ricci/graph.h"
 #include "ricci/ricci.h"
 
 struct Layer {

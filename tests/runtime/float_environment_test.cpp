@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "ricci/compiler/rewrite/cleanup.h"
-#include "ricci/data/images.h"
+#include "ricci/data/files.h"
 #include "ricci/io/csv.h"
 #include "ricci/ir/text.h"
 #include "ricci/quant/format.h"

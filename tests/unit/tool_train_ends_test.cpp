@@ -8,7 +8,7 @@
 
 #include "ricci/array.h"
 #include "ricci/io/file.h"
-#include "ricci/train/checkpoint_folder.h"
+#include "ricci/train/checkpoint.h"
 #include "ricci/train/report.h"
 
 #include "support/scratch_folder.h"

@@ -8,7 +8,7 @@
 
 #include "ricci/support/error.h"
 #include "ricci/support/file.h"
-#include "ricci/train/checkpoint_folder.h"
+#include "ricci/train/checkpoint.h"
 
 namespace ricci::tool {
 

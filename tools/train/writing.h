@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "ricci/data/tokenizer.h"
-#include "ricci/nn/language_models.h"
+#include "ricci/data/tokens.h"
 #include "ricci/nn/models.h"
 #include "ricci/serve/generator.h"
 

@@ -1,16 +1,7 @@
-// Samples by number: what a training loop draws its batches from.
-//
-//   struct Batch { Array x, y; };                    // any tree of arrays
-//   const Dataset<Batch> digits = Batch{images, labels};  // samples lie along the first axes
-//   auto [train, test] = digits.split(0.9);
-//   const Batch one = train[17];                      // leaves without the first axis
-//   const Batch some = train.batch({3, 1, 4});        // leaves with one
-//   Dataset<Batch> small = train.take(1000).map([](const Batch& b) { return …; });
-//
-// A dataset is a handle on something that does not change; copies are cheap, and any number of
-// threads may read one. Nothing is computed before a sample is asked for.
+// Samples by number, and orders of them that take no memory.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -25,7 +16,46 @@
 
 #include "ricci/array/array.h"
 #include "ricci/array/tree.h"
-#include "ricci/data/permutation.h"
+
+// An order of 0 … n - 1 that takes no memory: where each of them goes is computed when it is asked.
+//
+//   const Permutation order(data.size(), seed);
+//   order(0);                                    // which comes first
+
+namespace ricci {
+
+/// The same count and seed give the same order, on every machine. It is a Feistel network on the
+/// bits of a number, walked until it is below the count: some ten nanoseconds a number.
+class Permutation {
+ public:
+  Permutation(std::int64_t count, std::uint64_t seed);
+
+  [[nodiscard]] std::int64_t size() const noexcept { return count_; }
+  /// For i in [0, size).
+  [[nodiscard]] std::int64_t operator()(std::int64_t i) const noexcept;
+
+ private:
+  static constexpr int Rounds = 8;
+  [[nodiscard]] std::uint64_t once(std::uint64_t x) const noexcept;
+
+  std::int64_t count_;
+  int half_bits_ = 4;
+  std::array<std::uint64_t, Rounds> keys_{};
+};
+
+}  // namespace ricci
+
+// Samples by number: what a training loop draws its batches from.
+//
+//   struct Batch { Array x, y; };                    // any tree of arrays
+//   const Dataset<Batch> digits = Batch{images, labels};  // samples lie along the first axes
+//   auto [train, test] = digits.split(0.9);
+//   const Batch one = train[17];                      // leaves without the first axis
+//   const Batch some = train.batch({3, 1, 4});        // leaves with one
+//   Dataset<Batch> small = train.take(1000).map([](const Batch& b) { return …; });
+//
+// A dataset is a handle on something that does not change; copies are cheap, and any number of
+// threads may read one. Nothing is computed before a sample is asked for.
 
 namespace ricci {
 

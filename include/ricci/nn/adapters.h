@@ -1,11 +1,7 @@
-// Fine-tuning a few numbers of a large model: adapters on the linear maps whose names match a
-// pattern. The model stays of its type; a Linear carries its adapter, as leaves under `adapter`.
-//
-//   Net tuned = nn::adapt(net, "*.attention.*", nn::LoRA{.rank = 8});
-//   Trainer train(tuned, loss, AdamW{}, {.trainable = nn::is_adapter});
-//   Net plain = nn::merge_adapters(train.model());
+// Other weights for linear maps of a model: adapters to fine-tune it by, weights in few bits.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -13,7 +9,14 @@
 #include <vector>
 
 #include "ricci/array/tree.h"
-#include "ricci/nn/linear.h"
+#include "ricci/nn/layers.h"
+
+// Fine-tuning a few numbers of a large model: adapters on the linear maps whose names match a
+// pattern. The model stays of its type; a Linear carries its adapter, as leaves under `adapter`.
+//
+//   Net tuned = nn::adapt(net, "*.attention.*", nn::LoRA{.rank = 8});
+//   Trainer train(tuned, loss, AdamW{}, {.trainable = nn::is_adapter});
+//   Net plain = nn::merge_adapters(train.model());
 
 namespace ricci::nn {
 
@@ -90,6 +93,60 @@ template <class Model>
 template <class Model>
 [[nodiscard]] Model merge_adapters(Model model) {
   ricci::detail::Merging().visit(model);
+  return model;
+}
+
+}  // namespace ricci::nn
+
+// Weights in few bits: every linear map of a model, and the tables that are its last layer too,
+// decoded on the way while they are multiplied (docs/QUANTIZATION.md, "Weights alone").
+//
+//   gpt = nn::pack_weights(gpt, "q4_k");
+//   gpt = nn::pack_weights(gpt, "q8_0", {.pattern = "blocks.*", .int8_activations = true});
+
+namespace ricci::nn {
+
+struct PackOptions {
+  std::string pattern = "*";      ///< which maps, by name: `*` any characters, `?` one
+  bool int8_activations = false;  ///< round what is multiplied to 8 bits: faster, less exact
+};
+
+}  // namespace ricci::nn
+
+namespace ricci::detail {
+
+class Packing final : public NamingVisitor {
+ public:
+  Packing(std::string scheme, nn::PackOptions options);
+  void array(Array&) override {}
+  void object(const TreeType& type, void* self) override;
+  /// UserError(name) when nothing was packed.
+  void require_some() const;
+
+ private:
+  [[nodiscard]] bool takes(const Array& w, std::int64_t depth);
+
+  std::string scheme_;
+  nn::PackOptions options_;
+  bool ties_ = true;  // the table of tokens is the last layer
+  std::size_t packed_ = 0;
+  std::vector<std::string> others_;
+};
+
+}  // namespace ricci::detail
+
+namespace ricci::nn {
+
+/// The model with its weights in few bits, in a scheme of ricci/quant/scheme.h: `q4_k`, `q8_0`,
+/// `int8_block_32`, …. Maps whose depth is no whole number of blocks, those with adapters, and
+/// all arrays that are no weight of a map, stay as they are. Tables of tokens stay too, and get the
+/// packed weight beside it for `attend`, where they are a last layer: so a model without a head of
+/// its own.
+template <class Model>
+[[nodiscard]] Model pack_weights(Model model, std::string_view scheme, PackOptions options = {}) {
+  ricci::detail::Packing visitor(std::string(scheme), std::move(options));
+  visitor.visit(model);
+  visitor.require_some();
   return model;
 }
 

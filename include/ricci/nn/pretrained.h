@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "ricci/io/mapped_file.h"
-#include "ricci/nn/language_models.h"
+#include "ricci/nn/models.h"
 #include "ricci/nn/transformer.h"
 #include "ricci/type/dtype.h"
 

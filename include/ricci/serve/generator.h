@@ -31,7 +31,7 @@
 #include "ricci/array/create.h"
 #include "ricci/array/function.h"
 #include "ricci/array/tree.h"
-#include "ricci/nn/attention.h"
+#include "ricci/nn/transformer.h"
 #include "ricci/runtime/device.h"
 #include "ricci/serve/sampling.h"
 #include "ricci/support/stop.h"

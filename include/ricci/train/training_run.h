@@ -8,7 +8,7 @@
 //   const RunEnd end = run.go();       // goes on from the newest checkpoint where there is one
 //
 // In the folder there are `log.jsonl` (ricci/train/run_log.h), `checkpoints/`
-// (ricci/train/checkpoint_folder.h), and, once a few steps have been measured, `program.json`.
+// (ricci/train/checkpoint.h), and, once a few steps have been measured, `program.json`.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@
 #include "ricci/nn/summary.h"
 #include "ricci/nn/trainer.h"
 #include "ricci/support/stop.h"
-#include "ricci/train/checkpoint_folder.h"
+#include "ricci/train/checkpoint.h"
 #include "ricci/train/progress.h"
 #include "ricci/train/run_log.h"
 

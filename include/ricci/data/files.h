@@ -1,15 +1,35 @@
+// Datasets that lie in files: NumPy's arrays mapped, folders of pictures.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ricci/array/array.h"
+#include "ricci/data/dataset.h"
+#include "ricci/io/image.h"
+
+// NumPy's files without a copy of them: elements are read when they are looked at.
+//
+//   const Dataset<Batch> data = Batch{map_npy("x.npy"), map_npy("y.npy")};
+
+namespace ricci {
+
+/// An array whose elements stay in the file, where they can be used as they lie: little-endian, of
+/// a dtype there is, in C or Fortran order. Others are read into memory. The file is to be
+/// replaced, not overwritten, as long as the array lives.
+[[nodiscard]] Array map_npy(const std::string& path);
+/// The same for the arrays of an archive; those that are packed, or lie at odd places, are read
+/// into memory. The checksums of those that stay in the file are not looked at.
+[[nodiscard]] std::map<std::string, Array> map_npz(const std::string& path);
+
+}  // namespace ricci
+
 // Pictures in folders, one folder a class: flowers/rose/1.png, flowers/tulip/7.jpg.
 //
 //   const ImageFolder flowers = image_folder("flowers", {.height = 64, .width = 64});
 //   Loader batches(flowers.data, {.batch = 32, .shuffle = 1});      // b.x is f32 [32, 3, 64, 64]
-#pragma once
-
-#include <cstdint>
-#include <string>
-#include <vector>
-
-#include "ricci/data/dataset.h"
-#include "ricci/io/image.h"
 
 namespace ricci {
 
