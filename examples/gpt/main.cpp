@@ -12,8 +12,8 @@
 #include <exception>
 #include <numbers>
 
-#include "ricci/io/file.h"
 #include "ricci/graph.h"
+#include "ricci/io/file.h"
 #include "ricci/model.h"
 #include "ricci/ricci.h"
 

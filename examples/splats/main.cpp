@@ -13,8 +13,8 @@
 #include <random>
 #include <string>
 
-#include "ricci/io/file.h"
 #include "ricci/graph.h"
+#include "ricci/io/file.h"
 #include "ricci/ricci.h"
 
 #include "png.h"
