@@ -11,14 +11,14 @@ namespace ricci::schedule {
 NewResults extremes_by_loops(const NodeVisit& v) {
   const auto* op = v.node.op.as<op::ArgReduce>();
   if (op == nullptr) return std::nullopt;
-  const Value& x = v.operands[0];
+  // What is only true or false has no extreme; as numbers it does.
+  const bool flags = v.operands[0].dtype() == DType::Bool;
+  const Value x = flags ? cast_to(v.operands[0], DType::U8) : v.operands[0];
   const loop::Call call = lower_node(v.rebuild.from(), v.node).call;
   const auto* search = std::get_if<loop::ArgReduce>(&call);
-  // Places are counted in i32, and what is only true or false has no order as an extreme.
+  // Places are counted in i32.
   constexpr std::int64_t MostPlaces = std::numeric_limits<std::int32_t>::max();
-  if (search == nullptr || search->x.size > MostPlaces || x.dtype() == DType::Bool) {
-    return std::nullopt;
-  }
+  if (search == nullptr || search->x.size > MostPlaces) return std::nullopt;
   const Axis axis = op->axis;
   Dims one = x.dims();
   one[axis.index()] = 1;

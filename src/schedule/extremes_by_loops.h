@@ -7,7 +7,7 @@
 namespace ricci::schedule {
 
 /// A search for places of extremes as ops that lower to loops; nothing for other nodes, and for
-/// bools, which have no reduction that would find the extreme.
+/// axes whose places no i32 counts.
 [[nodiscard]] NewResults extremes_by_loops(const NodeVisit& visit);
 
 }  // namespace ricci::schedule

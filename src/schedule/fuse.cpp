@@ -115,10 +115,9 @@ class Fuser {
   // many short ones, which are quick only on their own: they do not go together.
   [[nodiscard]] bool breaks_up(std::int64_t a, std::int64_t b, const Intervals& accumulated,
                                std::int64_t elements) const {
-    constexpr std::int64_t Few = 4096;
     const KernelShape& shape = options_.shape;
-    return !accumulated.empty() && elements > Few && std::min(a, b) < shape.short_row &&
-           std::max(a, b) >= shape.shortest_wide_row;
+    return !accumulated.empty() && elements > shape.few_elements &&
+           std::min(a, b) < shape.short_row && std::max(a, b) >= shape.shortest_wide_row;
   }
 
   [[nodiscard]] bool has_room_for_totals(std::int64_t row, bool reduces_rows,
@@ -481,11 +480,10 @@ class Fuser {
     }
     // Small ones that wait for nobody come first: then nobody who could follow a call at once waits
     // for them, and they can run side by side.
-    constexpr std::int64_t FewElements = 1 << 16;
     std::vector<bool> first(n);
     for (std::size_t g = 0; g < n; ++g) {
       const Group& group = fusion_.groups[g];
-      first[g] = waits[g] == 0 && !group.call && group.elements <= FewElements;
+      first[g] = waits[g] == 0 && !group.call && group.elements <= options_.shape.small_group;
     }
     const auto later = [&](std::size_t a, std::size_t b) {
       if (first[a] != first[b]) return bool{first[b]};

@@ -16,17 +16,16 @@ namespace {
 
 // How many columns a reduction of rows walks down together. Few rows are not worth chunks, whose
 // partial results would be about as large as what they combine: the columns are shared out instead,
-// in parts whose totals stay in the nearest cache. Where nothing is kept above, kernels are left
+// in parts. Where nothing is kept above, kernels are left
 // the chance to reduce the columns too, unless they are so many that this is unlikely.
 std::int64_t columns_together(const Item& item, std::int64_t columns, const KernelShape& shape) {
-  constexpr std::int64_t ShortestPart = 64;
-  constexpr std::int64_t RowsWorthChunk = 16;
   std::int64_t combined = 1;
   for (std::size_t i = 0; i < item.dims.size(); ++i) combined *= item.reduced[i] ? item.dims[i] : 1;
   const bool alone = element_count(item.dims) == columns * combined;
-  if (combined >= RowsWorthChunk * shape.most_chunks) return columns;
+  if (combined >= shape.rows_worth_chunk * shape.most_chunks) return columns;
   if (columns <= (alone ? shape.longest_row : 2 * shape.running_part)) return columns;
-  return part_of_row(columns, ShortestPart, shape.running_part, boundaries_of(item.dims, 1))
+  return part_of_row(columns, shape.shortest_columns, shape.running_part,
+                     boundaries_of(item.dims, 1))
       .value_or(columns);
 }
 

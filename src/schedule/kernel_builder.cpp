@@ -52,8 +52,9 @@ struct LoadKey {
 class Builder {
  public:
   Builder(const Items& items, const Fusion& fusion, std::size_t group,
-          const std::vector<bool>& used_outside, const KernelShape& shape)
-      : shape_(shape),
+          const std::vector<bool>& used_outside, const Target& target)
+      : shape_(target.kernel_shape()),
+        costs_(target.costs()),
         items_(items),
         fusion_(fusion),
         group_(fusion.groups[group]),
@@ -240,13 +241,12 @@ class Builder {
     std::int64_t bytes = 0;  ///< of what is there in every stage
   };
   bool add_making(std::size_t i, Making& making) {
-    constexpr std::int64_t MostWork = 48;
     const Item& it = item(i);
     if (it.kind != Item::Kind::Pointwise || it.indirect || it.instr.code == Code::Random) {
       return false;
     }
     making.work += loop::weight(it.instr);
-    return making.work <= MostWork && std::ranges::all_of(it.reads, [&](const Seen& seen) {
+    return making.work <= costs_.row_work && std::ranges::all_of(it.reads, [&](const Seen& seen) {
              const auto* stored = std::get_if<Stored>(&seen);
              if (stored == nullptr) return true;
              const auto w = local_writer(stored->storage);
@@ -528,6 +528,7 @@ class Builder {
   }
 
   const KernelShape& shape_;
+  const Costs& costs_;
   const Items& items_;
   const Fusion& fusion_;
   const Group& group_;
@@ -554,8 +555,8 @@ class Builder {
 
 BuiltKernel build_kernel(const Items& items, const Fusion& fusion, std::size_t group,
                          const std::vector<bool>& used_outside, std::string name,
-                         const KernelShape& shape) {
-  return Builder(items, fusion, group, used_outside, shape).run(std::move(name));
+                         const Target& target) {
+  return Builder(items, fusion, group, used_outside, target).run(std::move(name));
 }
 
 loop::Kernel combining_kernel(const BuiltKernel::Partial& p, std::string name) {

@@ -31,7 +31,7 @@ struct BuiltKernel {
 /// `used_outside[s]`: does anyone but this group read the storage?
 [[nodiscard]] BuiltKernel build_kernel(const Items& items, const Fusion& fusion, std::size_t group,
                                        const std::vector<bool>& used_outside, std::string name,
-                                       const KernelShape& shape);
+                                       const Target& target);
 
 /// Combines the partial results of tiles: [kept, chunks, length] to [kept, length].
 [[nodiscard]] loop::Kernel combining_kernel(const BuiltKernel::Partial& partial, std::string name);

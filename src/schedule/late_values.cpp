@@ -14,14 +14,11 @@
 namespace ricci::schedule {
 namespace {
 
-constexpr std::int64_t FewElements = 4096;
-constexpr std::int64_t MostWorkTwice = 8;  // of an element: by those who want it early too
-constexpr std::int64_t MuchSmaller = 8;    // times: then it costs nothing to keep
-
 class LateValues {
  public:
-  explicit LateValues(const Graph& graph)
+  LateValues(const Graph& graph, const Costs& costs)
       : graph_(graph),
+        costs_(costs),
         work_(graph.size(), 0),
         calls_(graph.size(), 0),
         users_(graph.size()),
@@ -41,7 +38,8 @@ class LateValues {
   }
 
   Change run() {
-    const ChangedBodies bodies(graph_, [](const Graph& body) { return late_values(body); });
+    const ChangedBodies bodies(graph_,
+                               [&](const Graph& body) { return late_values(body, costs_); });
     Rebuilder rebuild(graph_);
     bool changed = bodies.any();
     for (NodeId id = 0; id < graph_.size(); ++id) {
@@ -91,7 +89,8 @@ class LateValues {
   }
 
   [[nodiscard]] bool collect(ValueId v, Making& making) const {
-    if (elements(v) * MuchSmaller <= making.elements || making.nodes.contains(v.node)) return true;
+    if (elements(v) * costs_.much_smaller <= making.elements || making.nodes.contains(v.node))
+      return true;
     const Node& node = graph_.node(v.node);
     const auto* constant = node.op.as<op::Constant>();
     if (node.op.is<op::Iota>() || (constant != nullptr && constant->value.is_splat())) return true;
@@ -107,13 +106,13 @@ class LateValues {
   // The nodes that a late reader has made anew; none where it is better to wait.
   [[nodiscard]] std::set<NodeId> made_late(ValueId v, NodeId reader) const {
     const bool waits = work_[reader] > 0 && calls_[reader] > calls_[v.node];
-    if (!waits || work_[v.node] == 0 || stored_[v.node] || elements(v) < FewElements ||
+    if (!waits || work_[v.node] == 0 || stored_[v.node] || elements(v) < costs_.least_elements ||
         graph_.node(reader).types[0].dims != graph_.type(v).dims) {
       return {};
     }
     Making making{.elements = elements(v), .nodes = {}, .arrays = {}};
     if (!collect(v, making) || making.bytes >= bytes(v)) return {};
-    if (work_twice(v, making) > MostWorkTwice) return {};
+    if (work_twice(v, making) > costs_.early_work) return {};
     return making.nodes;
   }
 
@@ -146,6 +145,7 @@ class LateValues {
   }
 
   const Graph& graph_;
+  const Costs& costs_;
   std::vector<std::int64_t> work_;   ///< of an instruction for each element; 0 for what is none
   std::vector<std::int64_t> calls_;  ///< behind each other, before a node can run
   std::vector<std::vector<NodeId>> users_;
@@ -155,6 +155,8 @@ class LateValues {
 
 }  // namespace
 
-Change late_values(const Graph& graph) { return LateValues(graph).run(); }
+Change late_values(const Graph& graph, const Costs& costs) {
+  return LateValues(graph, costs).run();
+}
 
 }  // namespace ricci::schedule

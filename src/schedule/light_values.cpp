@@ -10,13 +10,11 @@
 namespace ricci::schedule {
 namespace {
 
-constexpr std::int64_t MostWork = 8;     // of an element, in simple instructions
-constexpr std::int64_t MuchSmaller = 8;  // times, and it is one of the things others are made of
-
 class LightValues {
  public:
-  explicit LightValues(const Graph& graph)
+  LightValues(const Graph& graph, const Costs& costs)
       : graph_(graph),
+        costs_(costs),
         uses_(graph.size(), 0),
         work_(graph.size(), 0),
         stored_(graph.size(), false) {
@@ -35,7 +33,8 @@ class LightValues {
   }
 
   Change run() {
-    const ChangedBodies bodies(graph_, [](const Graph& body) { return light_values(body); });
+    const ChangedBodies bodies(graph_,
+                               [&](const Graph& body) { return light_values(body, costs_); });
     Rebuilder rebuild(graph_);
     bool changed = bodies.any();
     for (NodeId id = 0; id < graph_.size(); ++id) {
@@ -83,7 +82,7 @@ class LightValues {
     if (op.is<op::Iota>()) return true;
     const auto* constant = op.as<op::Constant>();
     if (constant != nullptr && constant->value.is_splat()) return true;
-    return elements(v) * MuchSmaller <= *Type{DType::F32, dims}.numel();
+    return elements(v) * costs_.much_smaller <= *Type{DType::F32, dims}.numel();
   }
 
   // Is it made of what is given by few instructions? There is something to gain where one of these
@@ -96,7 +95,7 @@ class LightValues {
     }
     if (work_[v.node] == 0 || stored_[v.node]) return false;
     work += work_[v.node];
-    if (work > MostWork) return false;
+    if (work > costs_.light_work) return false;
     gains = gains || uses_[v.node] > 1 || node.types[0].dims != dims;
     return std::ranges::all_of(node.operands,
                                [&](ValueId x) { return is_light(x, dims, work, gains); });
@@ -115,6 +114,7 @@ class LightValues {
   }
 
   const Graph& graph_;
+  const Costs& costs_;
   std::vector<std::size_t> uses_;
   std::vector<std::int64_t> work_;  ///< of an instruction for each element; 0 for what is none
   std::vector<bool> stored_;        ///< somebody needs it as an array
@@ -136,6 +136,8 @@ bool is_plain_instruction(const Graph& graph, const Node& node) {
   }
 }
 
-Change light_values(const Graph& graph) { return LightValues(graph).run(); }
+Change light_values(const Graph& graph, const Costs& costs) {
+  return LightValues(graph, costs).run();
+}
 
 }  // namespace ricci::schedule

@@ -3,6 +3,8 @@
 // reader computes one for itself, in its own shape, and nothing is stored.
 #pragma once
 
+#include "ricci/compiler/schedule/target.h"
+
 #include "rewrite/changes.h"
 
 namespace ricci::schedule {
@@ -12,6 +14,6 @@ namespace ricci::schedule {
 
 /// Gives element-wise nodes and reductions copies of such operands, where others read these too or
 /// they are repeated along an axis.
-[[nodiscard]] Change light_values(const Graph& graph);
+[[nodiscard]] Change light_values(const Graph& graph, const Costs& costs);
 
 }  // namespace ricci::schedule

@@ -58,8 +58,7 @@ class Assembler {
     const std::int64_t unshared = options_.memory_budget > 0 ? 0 : target_.unshared_bytes();
     schedule::place_temporaries(program_, target_.alignment(), unshared);
     if (options_.memory_budget > 0 && program_.arena_bytes > options_.memory_budget) {
-      schedule::recompute_to_fit(program_, options_.memory_budget, replaced_buffers(),
-                                 target_.alignment());
+      schedule::recompute_to_fit(program_, options_.memory_budget, replaced_buffers(), target_);
     }
     return std::move(program_);
   }
@@ -223,8 +222,7 @@ class Assembler {
   }
 
   void add_kernel(std::size_t g, const std::vector<bool>& outside) {
-    auto built =
-        schedule::build_kernel(items_, fusion_, g, outside, next_name(), target_.kernel_shape());
+    auto built = schedule::build_kernel(items_, fusion_, g, outside, next_name(), target_);
     Launch launch{0, built.storages, described(fusion_.groups[g].items)};
     Origin combined = launch.from;
     combined.label += " (combine)";

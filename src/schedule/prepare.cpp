@@ -317,8 +317,9 @@ Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
   }
   if (options.fuse) {
     changes.apply(schedule::flat_concats(changes.graph()));
-    changes.apply(schedule::light_values(changes.graph()));
-    changes.apply(schedule::late_values(changes.graph()));
+    const schedule::Costs& costs = target_of(options).costs();
+    changes.apply(schedule::light_values(changes.graph(), costs));
+    changes.apply(schedule::late_values(changes.graph(), costs));
     changes.apply(schedule::views_first(changes.graph()));
     changes.apply(schedule::widen_sums(changes.graph(), target_of(options).kernel_shape()));
   }

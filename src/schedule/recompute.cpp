@@ -20,12 +20,10 @@ namespace {
 
 std::size_t number_of(BufferId b) { return static_cast<std::size_t>(b); }
 
-// What a step takes, in simple operations: a byte from memory is worth several, a start thousands.
-double time_of(const Program& program, const Step& step) {
-  constexpr double PerByte = 4;
-  constexpr double PerStep = 20000;
+// What a step takes, in simple operations.
+double time_of(const Program& program, const Step& step, const Costs& costs) {
   const StepCost cost = estimate_cost(program, step);
-  return cost.flops + PerByte * cost.bytes() + PerStep;
+  return cost.flops + costs.byte * cost.bytes() + costs.step;
 }
 
 // Which steps use the buffers of a program, and how much is alive at each.
@@ -75,9 +73,9 @@ class AgainSearch {
  public:
   AgainSearch(const Program& program, const BufferUses& uses,
               const std::vector<std::pair<BufferId, BufferId>>& replaced, BufferId wanted,
-              std::size_t before)
-      : program_(program), uses_(uses), replaced_(replaced), before_(before) {
-    small_ = program.buffers[number_of(wanted)].bytes() / SmallPart;
+              std::size_t before, const Costs& costs)
+      : program_(program), uses_(uses), replaced_(replaced), before_(before), costs_(costs) {
+    small_ = program.buffers[number_of(wanted)].bytes() / costs.much_smaller;
     found_ = make(wanted);
   }
   std::optional<Again> take() {
@@ -86,8 +84,6 @@ class AgainSearch {
   }
 
  private:
-  // An operand this much smaller than what is made of it is kept rather than made, too.
-  static constexpr std::int64_t SmallPart = 8;
   static constexpr std::size_t MostSteps = 12;
 
   [[nodiscard]] const Buffer& of(BufferId b) const { return program_.buffers[number_of(b)]; }
@@ -108,7 +104,7 @@ class AgainSearch {
       if (writes.contains(r) ? lone : !is_there(r, writers[0])) return false;
     }
     if (again_.steps.size() >= MostSteps) return false;
-    again_.time += time_of(program_, *step);
+    again_.time += time_of(program_, *step, costs_);
     std::map<BufferId, BufferId> scratch;  // what this step fills in part: nobody else reads it
     for (const BufferId w : writes) {
       (is_made_whole(w, *step, writers[0]) ? again_.buffers : scratch)[w] = add_fresh(w);
@@ -222,7 +218,8 @@ class AgainSearch {
   const BufferUses& uses_;
   const std::vector<std::pair<BufferId, BufferId>>& replaced_;
   std::size_t before_;
-  std::int64_t small_ = 0;
+  const Costs& costs_;
+  std::int64_t small_ = 0;  // bytes of an operand that is kept rather than made, too
   bool found_ = false;
   Again again_;
 };
@@ -237,8 +234,8 @@ struct Candidate {
 class Recomputer {
  public:
   Recomputer(Program& program, const std::vector<std::pair<BufferId, BufferId>>& replaced,
-             std::int64_t alignment)
-      : program_(program), replaced_(replaced), alignment_(alignment) {}
+             const Target& target)
+      : program_(program), replaced_(replaced), target_(target), alignment_(target.alignment()) {}
 
   void run(std::int64_t budget) {
     const std::vector<Step> steps = program_.steps;
@@ -303,7 +300,8 @@ class Recomputer {
       const std::optional<std::size_t> next = idle_until(uses, b, full);
       if (!next) continue;
       std::optional<Again> again =
-          AgainSearch(program_, uses, replaced_, static_cast<BufferId>(b), *next).take();
+          AgainSearch(program_, uses, replaced_, static_cast<BufferId>(b), *next, target_.costs())
+              .take();
       if (!again) continue;
       const std::int64_t bytes = freed(uses, *again, full, *next);
       if (bytes <= 0) continue;
@@ -360,6 +358,7 @@ class Recomputer {
 
   Program& program_;
   const std::vector<std::pair<BufferId, BufferId>>& replaced_;
+  const Target& target_;
   std::int64_t alignment_;
 };
 
@@ -367,9 +366,9 @@ class Recomputer {
 
 void recompute_to_fit(Program& program, std::int64_t budget,
                       const std::vector<std::pair<BufferId, BufferId>>& replaced,
-                      std::int64_t alignment) {
-  Recomputer(program, replaced, alignment).run(budget);
-  if (program.arena_bytes > budget) fit_bodies(program, budget, alignment);
+                      const Target& target) {
+  Recomputer(program, replaced, target).run(budget);
+  if (program.arena_bytes > budget) fit_bodies(program, budget, target);
 }
 
 }  // namespace ricci::schedule

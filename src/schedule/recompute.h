@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "ricci/compiler/schedule/program.h"
+#include "ricci/compiler/schedule/target.h"
 
 namespace ricci::schedule {
 
@@ -26,6 +27,6 @@ namespace ricci::schedule {
 /// input whose memory it fills.
 void recompute_to_fit(Program& program, std::int64_t budget,
                       const std::vector<std::pair<BufferId, BufferId>>& replaced,
-                      std::int64_t alignment);
+                      const Target& target);
 
 }  // namespace ricci::schedule

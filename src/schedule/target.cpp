@@ -13,12 +13,9 @@ class PlainTarget final : public Target {
 
 }  // namespace
 
-// Vectors as the widest machines have them: a program does not depend on where it was made. So many
-// instructions are a few milliseconds of compiling.
 bool Target::writes_out(const loop::WrittenLoop& loop) const {
-  constexpr std::int64_t VectorBytes = 64;
-  constexpr std::int64_t MostInstructions = 900;
-  return loop::vector_instructions(loop, VectorBytes) <= MostInstructions;
+  const KernelShape& shape = kernel_shape();
+  return loop::vector_instructions(loop, shape.vector_bytes) <= shape.most_loop_instructions;
 }
 
 // How many comparisons take as long as a call does: to find the place of an element, about 8; the

@@ -59,7 +59,10 @@ Graph nudged(const Graph& graph, Rng& rng) {
     if (is_loop_or_branch(v.node) || node_is_exact(v.rebuild.from(), v.node)) return std::nullopt;
     NodeSpec spec{
         .op = v.node.op, .operands = {}, .bodies = v.node.bodies, .wanted = v.node.wanted};
-    for (const Value& x : v.operands) spec.operands.push_back(nudged(x, rng).id());
+    for (std::size_t k = 0; k < v.operands.size(); ++k) {
+      const bool rounds = computes_with(v.rebuild.from(), v.node, k);
+      spec.operands.push_back((rounds ? nudged(v.operands[k], rng) : v.operands[k]).id());
+    }
     const NodeId id = v.graph().add(std::move(spec));
     std::vector<Value> results;
     for (std::uint32_t r = 0; r < v.node.types.size(); ++r) {

@@ -20,12 +20,21 @@ class CrampedTarget final : public schedule::Target {
     shape_.rows_wait_in_outputs = false;
     shape_.largest_row_buffer = 32;
     shape_.longest_summed_row = 8;
+    shape_.shortest_columns = 2;
+    shape_.rows_worth_chunk = 2;
+    shape_.few_elements = 8;
+    shape_.small_group = 16;
+    costs_.light_work = 40;
+    costs_.least_elements = 4;
+    costs_.early_work = 40;
+    costs_.much_smaller = 2;
   }
   [[nodiscard]] bool claims(const loop::Call& /*call*/,
                             std::span<const Type> /*operands*/) const override {
     return false;
   }
   [[nodiscard]] const schedule::KernelShape& kernel_shape() const override { return shape_; }
+  [[nodiscard]] const schedule::Costs& costs() const override { return costs_; }
   [[nodiscard]] std::int64_t alignment() const override { return 256; }
   [[nodiscard]] bool runs_in_parts(const loop::Call& /*call*/) const override { return true; }
   [[nodiscard]] bool gains_company(const loop::Kernel& /*kernel*/) const override { return false; }
@@ -33,6 +42,7 @@ class CrampedTarget final : public schedule::Target {
 
  private:
   schedule::KernelShape shape_;
+  schedule::Costs costs_;
 };
 
 }  // namespace ricci::testing

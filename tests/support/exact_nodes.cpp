@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "ricci/compiler/rule/vjp.h"
 #include "ricci/op/ops.h"
 
 #include "rewrite/exact.h"
@@ -21,6 +22,18 @@ bool all_exact(const Graph& graph) {
 
 bool is_loop_or_branch(const Node& node) {
   return node.op.is<op::If>() || node.op.is<op::Scan>() || node.op.is<op::While>();
+}
+
+bool computes_with(const Graph& graph, const Node& node, std::size_t operand) {
+  const auto carries = [&](std::size_t k) {
+    return carries_derivative(graph.registry(), node, k, graph.type(node.operands[k]));
+  };
+  if (carries(operand)) return true;
+  // Ops without a derivative say nothing about their operands.
+  for (std::size_t k = 0; k < node.operands.size(); ++k) {
+    if (carries(k)) return false;
+  }
+  return true;
 }
 
 bool node_is_exact(const Graph& graph, const Node& node) {

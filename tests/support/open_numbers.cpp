@@ -124,7 +124,10 @@ Graph going(const Graph& graph, Way way) {
     std::vector<std::vector<Value>> answers;
     for (const auto& question : questions(v.node.op, way)) {
       std::vector<Value> operands;
-      for (const Value& x : v.operands) operands.push_back(question(x));
+      for (std::size_t k = 0; k < v.operands.size(); ++k) {
+        const bool asked = computes_with(v.rebuild.from(), v.node, k);
+        operands.push_back(asked ? question(v.operands[k]) : v.operands[k]);
+      }
       answers.push_back(results_of(v, operands));
     }
     for (std::size_t r = 0; r < plain.size(); ++r) {

@@ -10,6 +10,7 @@
 #include "ricci/compiler/schedule/program.h"
 #include "ricci/compiler/schedule/target.h"
 #include "ricci/ir/text.h"
+#include "ricci/op/ops.h"
 #include "ricci/op/table.h"
 
 #include "ops/cases.h"
@@ -48,7 +49,7 @@ TEST(ScheduleCalls, OpsThatAreLoopsInEveryDtype) {
   EXPECT_GT(checked, 500U);
 }
 
-// The programs of an op's cases in every dtype.
+// The programs of an op's cases in every dtype, fused and op by op.
 std::vector<Program> programs_for(const OpDescriptor& d, const schedule::Target& target) {
   std::vector<Program> all;
   if (d.op_class == OpClass::Custom || d.op_class == OpClass::Block) return all;
@@ -58,7 +59,9 @@ std::vector<Program> programs_for(const OpDescriptor& d, const schedule::Target&
       if (!c.dtypes.has(dtype)) continue;
       const BuiltCase built = build_case(c, dtype);
       if (!built.graph.symbols().empty()) continue;
-      all.push_back(make_program(built.graph, {.fuse = true, .target = &target}));
+      for (const bool fuse : {true, false}) {
+        all.push_back(make_program(built.graph, {.fuse = fuse, .target = &target}));
+      }
     }
   }
   return all;
@@ -130,6 +133,26 @@ graph @f {
                                    "and [-1]]"),
             std::string::npos)
       << to_string(native);
+}
+
+// Where the extremes are is searched in loops, of flags too, whatever the device has kernels for.
+TEST(ScheduleCalls, PlacesOfExtremesAreSearchedInLoops) {
+  std::size_t checked = 0;
+  for (const Case& c : cases_for(OpKind::ArgReduce)) {
+    if (!c.rejects.empty()) continue;
+    for (const DType dtype : AllDTypes) {
+      if (!c.dtypes.has(dtype)) continue;
+      const BuiltCase built = build_case(c, dtype);
+      if (!built.graph.symbols().empty()) continue;
+      ++checked;
+      const Graph prepared =
+          prepare_for_device(built.graph, {.fuse = true, .target = &claiming_target()});
+      for (const Node& node : prepared.nodes()) {
+        EXPECT_FALSE(node.op.is<op::ArgReduce>()) << name(dtype) << ", case '" << c.name << "'";
+      }
+    }
+  }
+  EXPECT_GT(checked, 10U);
 }
 
 }  // namespace

@@ -22,7 +22,13 @@ class TestTarget final : public schedule::Target {
                             std::span<const Type> /*operands*/) const override {
     return true;
   }
-  [[nodiscard]] bool branches_wait() const override { return waits_; }
+  [[nodiscard]] std::int64_t short_branch() const override { return waits_ ? short_branch_ : 0; }
+  [[nodiscard]] const schedule::KernelShape& kernel_shape() const override { return shape; }
+  [[nodiscard]] const schedule::Costs& costs() const override { return prices; }
+  void take_for_short(std::int64_t elements) { short_branch_ = elements; }
+
+  schedule::KernelShape shape;
+  schedule::Costs prices;
   [[nodiscard]] std::int64_t alignment() const override { return alignment_; }
   [[nodiscard]] std::int64_t unshared_bytes() const override { return unshared_; }
 
@@ -30,6 +36,7 @@ class TestTarget final : public schedule::Target {
   bool waits_;
   std::int64_t alignment_;
   std::int64_t unshared_;
+  std::int64_t short_branch_ = 1 << 18;
 };
 
 std::size_t branches_in(const Program& program) {
@@ -115,6 +122,74 @@ graph @steps {
   const TestTarget target(true, 64);
   const std::string text = print(prepare_for_device(graph, {.fuse = true, .target = &target}));
   EXPECT_EQ(text.find("= if "), std::string::npos) << text;
+}
+
+// Two ways through 30 elements and a reduction of these: how many that may be is the device's to
+// say.
+TEST(ScheduleTarget, HowShortABranchHasToBeIsTheDevices) {
+  const Graph graph = branch("f32[6, 5]", Sines);
+  for (const auto& [elements, branches] : {std::pair{1000, 0U}, {40, 1U}}) {
+    TestTarget target(true, 64);
+    target.take_for_short(elements);
+    EXPECT_EQ(branches_in(make_program(graph, {.fuse = true, .target = &target})), branches);
+  }
+}
+
+// A loop is written out, or not, by the instructions it takes on the device's vectors.
+TEST(ScheduleTarget, HowLongAWrittenLoopMayBeIsTheDevices) {
+  const Graph graph = parse_graph(R"(
+graph @steps {
+  %x = input "x" : f32[16]
+  %y = scan %x {length = 5} body {
+    %c = input "c" : f32[16]
+    %s = sin %c
+    return %s
+  }
+  return %y
+}
+)");
+  const auto is_written = [&](std::int64_t vector_bytes, std::int64_t most) {
+    TestTarget target(false, 64);
+    target.shape.vector_bytes = vector_bytes;
+    target.shape.most_loop_instructions = most;
+    const Program made = make_program(graph, {.fuse = true, .target = &target});
+    return std::holds_alternative<LoopStep>(made.steps.back().what);
+  };
+  std::int64_t enough = 0;
+  while (enough < 900 && !is_written(64, enough)) ++enough;
+  EXPECT_GT(enough, 0);
+  EXPECT_LT(enough, 900);
+  EXPECT_FALSE(is_written(4, enough));
+}
+
+// A mask of places that two read is made by each where that is little work, and kept where not.
+TEST(ScheduleTarget, WhatIsLittleWorkIsTheDevices) {
+  const Graph graph = parse_graph(R"(
+graph @masks {
+  %x = input "x" : f32[64, 64]
+  %v = input "v" : f32[64, 1]
+  %e = exp %v
+  %w = expand %e {target_shape = [64, 64]}
+  %t = tanh %w
+  %a = mul %x, %t
+  %m = matmul %a, %x
+  %b = mul %m, %t
+  return %b
+}
+)");
+  const auto copies = [&](std::int64_t light) {
+    TestTarget target(false, 64);
+    target.prices.light_work = light;
+    target.prices.early_work = 0;
+    const std::string text = print(prepare_for_device(graph, {.fuse = true, .target = &target}));
+    std::size_t count = 0;
+    for (auto at = text.find("tanh"); at != std::string::npos; at = text.find("tanh", at + 1)) {
+      ++count;
+    }
+    return count;
+  };
+  EXPECT_EQ(copies(0), 1U);
+  EXPECT_EQ(copies(1000), 2U);
 }
 
 // What is not taken must not fault, and must not take long.

@@ -53,6 +53,30 @@ struct KernelShape {
   std::int64_t shortest_wide_row = 32;
   std::int64_t longest_wide_row = 512;
   std::int64_t least_wide_rows = 64;
+  /// Columns that are reduced together are shared out in parts of no fewer than this, where there
+  /// are too few rows for chunks of `rows_worth_chunk` of them.
+  std::int64_t shortest_columns = 64;
+  std::int64_t rows_worth_chunk = 16;
+  /// What sums down long rows does not go together with many short rows where there are more
+  /// elements than this; groups of no more than `small_group` that wait for nobody come first.
+  std::int64_t few_elements = 4096;
+  std::int64_t small_group = 1 << 16;
+  /// Loops are written out where they take no more instructions on vectors of so many bytes.
+  std::int64_t vector_bytes = 64;
+  std::int64_t most_loop_instructions = 900;
+};
+
+/// What decides whether a value is kept, or computed again where it is read. Work is that of an
+/// element, in simple instructions.
+struct Costs {
+  double byte = 4;      ///< to read or write one, in simple instructions
+  double step = 20000;  ///< to start one, in the same
+  /// What so many times smaller arrays are made into costs nothing to keep beside it.
+  std::int64_t much_smaller = 8;
+  std::int64_t light_work = 8;         ///< of what each reader computes for itself
+  std::int64_t least_elements = 4096;  ///< of what is not kept until a later reader comes
+  std::int64_t early_work = 8;         ///< that may be done twice for that
+  std::int64_t row_work = 48;  ///< of what a kernel computes again in a later stage of a row
 };
 
 class Target {
@@ -65,6 +89,7 @@ class Target {
                                     std::span<const Type> operands) const = 0;
 
   [[nodiscard]] virtual const KernelShape& kernel_shape() const { return shape_; }
+  [[nodiscard]] virtual const Costs& costs() const { return costs_; }
   /// Temporaries lie at multiples of this many bytes.
   [[nodiscard]] virtual std::int64_t alignment() const { return 64; }
   /// Steps that have nothing to do with each other may run at the same time, but not where one of
@@ -85,14 +110,16 @@ class Target {
   [[nodiscard]] virtual bool gains_company(const loop::Kernel& /*kernel*/) const { return true; }
   /// Is a scatter better off as loops that compare every index with the number of every row?
   [[nodiscard]] virtual bool compares_indices(const loop::Scatter& scatter) const;
-  /// Does the host have to wait for the device wherever it chooses the way of a branch? Then short
-  /// branches that cannot fault are computed both ways, and the elements of one are taken.
-  [[nodiscard]] virtual bool branches_wait() const { return false; }
+  /// Where the host has to wait for the device to choose the way of a branch: branches that cannot
+  /// fault and go through fewer elements than this are computed both ways, and the elements of one
+  /// are taken. 0: it does not wait.
+  [[nodiscard]] virtual std::int64_t short_branch() const { return 0; }
   /// Is a loop small enough to be written out, rather than run body by body?
   [[nodiscard]] virtual bool writes_out(const loop::WrittenLoop& loop) const;
 
  private:
   KernelShape shape_;
+  Costs costs_;
 };
 
 /// A device with loop kernels alone: what can be nothing else is a host call.

@@ -1,5 +1,7 @@
 #include "backend/cpu/run/target.h"
 
+#include <cstdint>
+#include <limits>
 #include <variant>
 
 #include "backend/cpu/run/tiling.h"
@@ -8,6 +10,51 @@
 namespace ricci::cpu {
 namespace {
 
+// A row of f32 and what is made of it stay in the second cache, totals and parts of rows in the
+// first; chunks are enough for as many threads as machines have, each some tens of microseconds.
+// Code for more instructions takes longer to compile than it saves, and loops that are written out
+// take vectors as the widest machines have them: a program does not depend on where it was made.
+constexpr schedule::KernelShape Shape{
+    .longest_row = 16384,
+    .shortest_part = 256,
+    .enough_rows = 8,
+    .chunk_work = 1 << 17,
+    .most_chunks = 16,
+    .running_part = 512,
+    .most_parts = 64,
+    .most_instructions = 256,
+    .most_work = 4096,
+    .rows_wait_in_outputs = true,
+    .largest_row_buffer = std::numeric_limits<std::int64_t>::max(),
+    .longest_summed_row = std::numeric_limits<std::int64_t>::max(),
+    .short_row = 8,
+    .few_rows = 8,
+    .many_rows = 64,
+    .near_stride = NearStride,
+    .few_columns = 16,
+    .shortest_wide_row = 32,
+    .longest_wide_row = 512,
+    .least_wide_rows = 64,
+    .shortest_columns = 64,
+    .rows_worth_chunk = 16,
+    .few_elements = 4096,
+    .small_group = 1 << 16,
+    .vector_bytes = 64,
+    .most_loop_instructions = 900,
+};
+
+// Threads are started and joined for every step, and wait for memory longer than for a few
+// instructions. Arrays of a few pages stay in a cache anyway.
+constexpr schedule::Costs Prices{
+    .byte = 4,
+    .step = 20000,
+    .much_smaller = 8,
+    .light_work = 8,
+    .least_elements = 4096,
+    .early_work = 8,
+    .row_work = 48,
+};
+
 class Processor final : public schedule::Target {
  public:
   // There is a kernel for every role, of attention in f32 alone.
@@ -15,6 +62,8 @@ class Processor final : public schedule::Target {
     return !std::holds_alternative<loop::Attention>(call) || operands[0].dtype == DType::F32;
   }
 
+  [[nodiscard]] const schedule::KernelShape& kernel_shape() const override { return Shape; }
+  [[nodiscard]] const schedule::Costs& costs() const override { return Prices; }
   [[nodiscard]] std::int64_t alignment() const override { return CacheLine; }
 
   // Their operands and results are large, and what is in the nearest cache is used there.

@@ -25,8 +25,9 @@ class GpuTarget final : public schedule::Target {
   [[nodiscard]] bool runs_kernel_behind(const loop::Call& call) const override {
     return std::holds_alternative<loop::MatrixProduct>(call);
   }
-  // The flag has to be copied back before the host can go on.
-  [[nodiscard]] bool branches_wait() const override { return true; }
+  // The flag has to be copied back before the host can go on, which takes about as long as kernels
+  // that go through so many elements.
+  [[nodiscard]] std::int64_t short_branch() const override { return 1 << 18; }
   // A launch costs more than what such a kernel does.
   [[nodiscard]] bool gains_company(const loop::Kernel& kernel) const override {
     constexpr std::int64_t FewElements = 1 << 18;
