@@ -12,6 +12,7 @@
 #include "ricci/support/error.h"
 
 #include "array/node.h"
+#include "array/wide.h"
 #include "support/float_environment.h"
 
 namespace ricci {
@@ -79,12 +80,16 @@ Array segment_min(const Array& data, const Array& segments, std::int64_t count, 
                      where);
 }
 Array segment_mean(const Array& data, const Array& segments, std::int64_t count, Here where) {
-  const Array total = segment_sum(data, segments, count, where);
-  const Array each = ones(segments.shape(), {.dtype = total.dtype()}, where);
-  const Array many = max(segment_sum(each, segments, count, where), 1, where);
-  Dims shape(total.rank(), 1);
-  shape[0] = count;
-  return div(total, reshape(many, shape, where), where);
+  const auto of = [&](const Array& rows) {
+    const Array total = segment_sum(rows, segments, count, where);
+    const Array each = ones(segments.shape(), {.dtype = total.dtype()}, where);
+    const Array many = max(segment_sum(each, segments, count, where), 1, where);
+    Dims shape(total.rank(), 1);
+    shape[0] = count;
+    return div(total, reshape(many, shape, where), where);
+  };
+  detail::require_valid(data, "segments", where);
+  return detail::in_wide(where, of, data);
 }
 
 std::pair<Array, Array> histogram(const Array& x, std::int64_t bins,

@@ -7,6 +7,7 @@
 #include "ricci/array/ops.h"
 
 #include "array/node.h"
+#include "array/wide.h"
 #include "support/float_environment.h"
 
 namespace ricci {
@@ -92,38 +93,54 @@ Array nanmin(const Array& x, const AxisList& axes, bool keep_dims, Here where) {
   return extreme(x, axes, keep_dims, false, where);
 }
 Array nanvar(const Array& x, const AxisList& axes, bool keep_dims, Here where) {
-  const Array centred = sub(x, nanmean(x, axes, true, where), where);
-  return nanmean(square(centred, where), axes, keep_dims, where);
+  const auto of = [&](const Array& v) {
+    const Array centred = sub(v, nanmean(v, axes, true, where), where);
+    return nanmean(square(centred, where), axes, keep_dims, where);
+  };
+  return detail::in_wide(where, of, x);
 }
 Array nanstd(const Array& x, const AxisList& axes, bool keep_dims, Here where) {
-  return sqrt(nanvar(x, axes, keep_dims, where), where);
+  const auto of = [&](const Array& v) { return sqrt(nanvar(v, axes, keep_dims, where), where); };
+  return detail::in_wide(where, of, x);
 }
 std::pair<Array, Array> aminmax(const Array& x, const AxisList& axes, bool keep_dims, Here where) {
   return {amin(x, axes, keep_dims, where), amax(x, axes, keep_dims, where)};
 }
 Array logmeanexp(const Array& x, const AxisList& axes, bool keep_dims, Here where) {
   const DefaultFloatEnvironment floats;
-  const Array total = logsumexp(x, axes, keep_dims, where);
-  const double count = static_cast<double>(x.size()) / static_cast<double>(total.size());
-  return sub(total, std::log(count), where);
+  const auto of = [&](const Array& v) {
+    const Array total = logsumexp(v, axes, keep_dims, where);
+    const double count = static_cast<double>(v.size()) / static_cast<double>(total.size());
+    return sub(total, std::log(count), where);
+  };
+  return detail::in_wide(where, of, x);
 }
 Array trapezoid(const Array& y, double dx, std::int64_t axis, Here where) {
   const Dim rest = y.dim(axis) - Dim(1);
-  const Array pairs = add(narrow(y, axis, 1, rest, where), narrow(y, axis, 0, rest, where), where);
-  return mul(sum(pairs, axis, false, where), dx / 2, where);
+  const auto of = [&](const Array& v) {
+    const Array pairs =
+        add(narrow(v, axis, 1, rest, where), narrow(v, axis, 0, rest, where), where);
+    return mul(sum(pairs, axis, false, where), dx / 2, where);
+  };
+  return detail::in_wide(where, of, y);
 }
 Array cov(const Array& x, Here where) {
-  const Array rows = atleast_2d(x, where);
-  const Array centred = sub(rows, mean(rows, 1, true, where), where);
-  const Array products = matmul(centred, conj(transpose(centred, {}, where), where), where);
-  const Array out = div(products, static_cast<double>(rows.dim(1).value() - 1), where);
+  const auto of = [&](const Array& rows) {
+    const Array centred = sub(rows, mean(rows, 1, true, where), where);
+    const Array products = matmul(centred, conj(transpose(centred, {}, where), where), where);
+    return div(products, static_cast<double>(rows.dim(1).value() - 1), where);
+  };
+  const Array out = detail::in_wide(where, of, atleast_2d(x, where));
   return x.rank() < 2 ? reshape(out, {}, where) : out;
 }
 Array corrcoef(const Array& x, Here where) {
-  const Array c = cov(x, where);
-  if (c.rank() == 0) return div(c, c, where);
-  const Array deviations = sqrt(diagonal(c, 0, where), where);
-  return div(div(c, expand_dims(deviations, 1, where), where), deviations, where);
+  const auto of = [&](const Array& v) {
+    const Array c = cov(v, where);
+    if (c.rank() == 0) return div(c, c, where);
+    const Array deviations = sqrt(diagonal(c, 0, where), where);
+    return div(div(c, expand_dims(deviations, 1, where), where), deviations, where);
+  };
+  return detail::in_wide(where, of, x);
 }
 
 Array atleast_1d(const Array& x, Here where) { return x.rank() < 1 ? reshape(x, {1}, where) : x; }

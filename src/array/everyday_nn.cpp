@@ -9,6 +9,7 @@
 #include "ricci/array/ops.h"
 
 #include "array/node.h"
+#include "array/wide.h"
 
 namespace ricci {
 
@@ -116,11 +117,16 @@ Array multi_dot(const std::vector<Array>& matrices, Here where) {
   return product_of(matrices, best, 0, n - 1, where);
 }
 Array cdist(const Array& a, const Array& b, Here where) {
-  const Array gap = sub(expand_dims(a, -2, where), expand_dims(b, -3, where), where);
-  return norm(gap, -1, false, where);
+  const auto of = [&](const Array& x, const Array& y) {
+    return norm(sub(expand_dims(x, -2, where), expand_dims(y, -3, where), where), -1, false, where);
+  };
+  return detail::in_wide(where, of, a, b);
 }
 Array pairwise_distance(const Array& a, const Array& b, double eps, Here where) {
-  return norm(add(sub(a, b, where), eps, where), -1, false, where);
+  const auto of = [&](const Array& x, const Array& y) {
+    return norm(add(sub(x, y, where), eps, where), -1, false, where);
+  };
+  return detail::in_wide(where, of, a, b);
 }
 Array logdet(const Array& a, Here where) {
   const auto [sign, size] = slogdet(a, where);
@@ -179,9 +185,12 @@ Array squareplus(const Array& x, double b, Here where) {
   return mul(add(x, sqrt(add(square(x, where), b, where), where), where), 0.5, where);
 }
 Array standardize(const Array& x, std::int64_t axis, double eps, Here where) {
-  const Array centred = sub(x, mean(x, axis, true, where), where);
-  const Array variance = mean(square(centred, where), axis, true, where);
-  return mul(centred, rsqrt(add(variance, eps, where), where), where);
+  const auto of = [&](const Array& v) {
+    const Array centred = sub(v, mean(v, axis, true, where), where);
+    const Array variance = mean(square(centred, where), axis, true, where);
+    return mul(centred, rsqrt(add(variance, eps, where), where), where);
+  };
+  return detail::in_wide(where, of, x);
 }
 Array instance_norm(const Array& x, double eps, Here where) {
   if (x.rank() < 3) {
@@ -212,9 +221,12 @@ Array triplet_margin_loss(const Array& anchor, const Array& positive, const Arra
   return mean(relu(add(sub(near, far, where), margin, where), where), {}, false, where);
 }
 Array gaussian_nll_loss(const Array& x, const Array& target, const Array& variance, Here where) {
-  const Array spread = ricci::where(lt(variance, 1e-6, where), 1e-6, variance, where);
-  const Array misses = div(square(sub(x, target, where), where), spread, where);
-  return mul(mean(add(log(spread, where), misses, where), {}, false, where), 0.5, where);
+  const auto of = [&](const Array& mean_of, const Array& y, const Array& v) {
+    const Array spread = ricci::where(lt(v, 1e-6, where), 1e-6, v, where);
+    const Array misses = div(square(sub(mean_of, y, where), where), spread, where);
+    return mul(mean(add(log(spread, where), misses, where), {}, false, where), 0.5, where);
+  };
+  return detail::in_wide(where, of, x, target, variance);
 }
 
 }  // namespace ricci

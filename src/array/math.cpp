@@ -10,6 +10,7 @@
 #include "ricci/support/error.h"
 
 #include "array/node.h"
+#include "array/wide.h"
 #include "support/float_environment.h"
 
 namespace ricci {
@@ -186,21 +187,30 @@ Array logsumexp(const Array& x, const AxisList& axes, bool keep_dims, std::sourc
 
 Array var(const Array& x, const AxisList& axes, bool keep_dims, std::int64_t ddof,
           std::source_location where) {
-  const Array real = as_float(x, where);
-  const Array centred = sub(real, mean(real, axes, true, where), where);
-  const double n = count_of(real, axes);
-  const Array total = sum(square(centred, where), axes, keep_dims, where);
-  return div(total, n - static_cast<double>(ddof), where);
+  const auto of = [&](const Array& real) {
+    const Array centred = sub(real, mean(real, axes, true, where), where);
+    const double n = count_of(real, axes);
+    const Array total = sum(square(centred, where), axes, keep_dims, where);
+    return div(total, n - static_cast<double>(ddof), where);
+  };
+  return detail::in_wide(where, of, as_float(x, where));
 }
 Array stddev(const Array& x, const AxisList& axes, bool keep_dims, std::int64_t ddof,
              std::source_location where) {
-  return sqrt(var(x, axes, keep_dims, ddof, where), where);
+  const auto of = [&](const Array& real) {
+    return sqrt(var(real, axes, keep_dims, ddof, where), where);
+  };
+  return detail::in_wide(where, of, as_float(x, where));
 }
 Array norm(const Array& x, const AxisList& axes, bool keep_dims, std::source_location where) {
-  const Array squares = sum(square(abs(x, where), where), axes, keep_dims, where);
-  // The root's slope at 0 is none: both sides of `where` are kept away from it.
-  const Array is_zero = eq(squares, 0, where);
-  return ricci::where(is_zero, 0.0, sqrt(ricci::where(is_zero, 1.0, squares, where), where), where);
+  const auto of = [&](const Array& v) {
+    const Array squares = sum(square(abs(v, where), where), axes, keep_dims, where);
+    // The root's slope at 0 is none: both sides of `where` are kept away from it.
+    const Array none = eq(squares, 0, where);
+    return ricci::where(none, 0.0, sqrt(ricci::where(none, 1.0, squares, where), where), where);
+  };
+  detail::require_valid(x, "norm", where);
+  return detail::in_wide(where, of, x);
 }
 
 Array quantile(const Array& x, double q, std::optional<std::int64_t> axis, bool keep_dims,

@@ -13,6 +13,7 @@
 #include "ricci/support/error.h"
 
 #include "array/node.h"
+#include "array/wide.h"
 
 namespace ricci {
 
@@ -155,8 +156,11 @@ Array average(const Array& x, const Array& weights, std::int64_t axis, Here wher
     w = reshape(w, shape, where);
   }
   const Array spread = broadcast_to(w, x.shape(), where);
-  return div(sum(mul(x, spread, where), axis, false, where), sum(spread, axis, false, where),
-             where);
+  const auto of = [&](const Array& v, const Array& weight) {
+    return div(sum(mul(v, weight, where), axis, false, where), sum(weight, axis, false, where),
+               where);
+  };
+  return detail::in_wide(where, of, x, spread);
 }
 Array count_nonzero(const Array& x, const AxisList& axes, bool keep_dims, Here where) {
   return sum(ne(x, 0, where), axes, keep_dims, where);
@@ -168,9 +172,12 @@ Array nansum(const Array& x, const AxisList& axes, bool keep_dims, Here where) {
   return sum(ricci::where(is_nan(x, where), 0.0, x, where), axes, keep_dims, where);
 }
 Array nanmean(const Array& x, const AxisList& axes, bool keep_dims, Here where) {
-  const Array there = logical_not(is_nan(x, where), where);
-  const Array count = cast(sum(there, axes, keep_dims, where), x.dtype(), where);
-  return div(nansum(x, axes, keep_dims, where), count, where);
+  const auto of = [&](const Array& v) {
+    const Array there = logical_not(is_nan(v, where), where);
+    const Array count = cast(sum(there, axes, keep_dims, where), v.dtype(), where);
+    return div(nansum(v, axes, keep_dims, where), count, where);
+  };
+  return detail::in_wide(where, of, x);
 }
 Array percentile(const Array& x, double q, std::optional<std::int64_t> axis, bool keep_dims,
                  Here where) {

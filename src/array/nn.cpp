@@ -10,6 +10,7 @@
 #include "ricci/support/error.h"
 
 #include "array/node.h"
+#include "array/wide.h"
 
 namespace ricci {
 
@@ -86,7 +87,8 @@ Array softmax(const Array& x, std::int64_t axis, Here where) {
   return apply(Op(op::Softmax{.axis = axis}), {x}, where);
 }
 Array log_softmax(const Array& x, std::int64_t axis, Here where) {
-  return sub(x, logsumexp(x, axis, true, where), where);
+  const auto of = [&](const Array& v) { return sub(v, logsumexp(v, axis, true, where), where); };
+  return detail::in_wide(where, of, x);
 }
 
 Array cross_entropy(const Array& logits, const Array& target, Here where) {
@@ -101,17 +103,23 @@ Array cross_entropy(const Array& logits, const Array& target, Here where) {
               where);
 }
 Array mse(const Array& a, const Array& b, Here where) {
-  return mean(square(sub(a, b, where), where), {}, false, where);
+  const auto of = [&](const Array& x, const Array& y) {
+    return mean(square(sub(x, y, where), where), {}, false, where);
+  };
+  return detail::in_wide(where, of, a, b);
 }
 Array mse_loss(const Array& a, const Array& b, Here where) { return mse(a, b, where); }
 Array l1_loss(const Array& a, const Array& b, Here where) {
   return mean(abs(sub(a, b, where), where), {}, false, where);
 }
 Array huber_loss(const Array& a, const Array& b, double delta, Here where) {
-  const Array d = abs(sub(a, b, where), where);
-  const Array inside = mul(square(d, where), 0.5, where);
-  const Array outside = mul(sub(d, delta / 2, where), delta, where);
-  return mean(ricci::where(le(d, delta, where), inside, outside, where), {}, false, where);
+  const auto of = [&](const Array& x, const Array& y) {
+    const Array d = abs(sub(x, y, where), where);
+    const Array inside = mul(square(d, where), 0.5, where);
+    const Array outside = mul(sub(d, delta / 2, where), delta, where);
+    return mean(ricci::where(le(d, delta, where), inside, outside, where), {}, false, where);
+  };
+  return detail::in_wide(where, of, a, b);
 }
 Array nll_loss(const Array& log_probabilities, const Array& classes, Here where) {
   const Array index = expand_dims(classes, -1, where);
@@ -130,17 +138,25 @@ Array binary_cross_entropy_with_logits(const Array& logits, const Array& target,
   return mean(sub(softplus(logits, where), mul(logits, target, where), where), {}, false, where);
 }
 Array kl_div(const Array& log_p, const Array& target, Here where) {
-  const Array there = gt(target, 0, where);
-  const Array log_target = log(ricci::where(there, target, 1.0, where), where);
-  const Array each = mul(target, sub(log_target, log_p, where), where);
-  return mean(sum(each, -1, false, where), {}, false, where);
+  const auto of = [&](const Array& logs, const Array& q) {
+    const Array log_q = log(ricci::where(gt(q, 0, where), q, 1.0, where), where);
+    const Array each = mul(q, sub(log_q, logs, where), where);
+    return mean(sum(each, -1, false, where), {}, false, where);
+  };
+  return detail::in_wide(where, of, log_p, target);
 }
 Array cosine_similarity(const Array& a, const Array& b, std::int64_t axis, double eps, Here where) {
   const auto length = [&](const Array& x) { return max(norm(x, axis, false, where), eps, where); };
-  return div(sum(mul(a, b, where), axis, false, where), mul(length(a), length(b), where), where);
+  const auto of = [&](const Array& x, const Array& y) {
+    return div(sum(mul(x, y, where), axis, false, where), mul(length(x), length(y), where), where);
+  };
+  return detail::in_wide(where, of, a, b);
 }
 Array normalize(const Array& x, std::int64_t axis, double eps, Here where) {
-  return div(x, max(norm(x, axis, true, where), eps, where), where);
+  const auto of = [&](const Array& v) {
+    return div(v, max(norm(v, axis, true, where), eps, where), where);
+  };
+  return detail::in_wide(where, of, x);
 }
 Array layer_norm(const Array& x, double eps, Here where) {
   const Array gamma = full({x.dim(-1)}, 1, {.dtype = x.dtype()}, where);

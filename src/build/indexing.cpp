@@ -98,9 +98,11 @@ Value one_hot(Value indices, const Dim& depth, OneHotOptions options, std::sourc
   apart.insert(apart.begin() + static_cast<std::ptrdiff_t>(axis), Dim(1));
   Dims along(apart.size(), Dim(1));
   along[axis] = depth;
+  // There may be more classes than the dtype of the indices can tell apart.
+  const DType wide = is_float(indices.dtype()) ? DType::F64 : promote(indices.dtype(), DType::I32);
   const Value classes =
-      iota(indices.graph(), {.shape = along, .axis = axis_of(axis), .dtype = indices.dtype()});
-  return cast_to(eq(reshape_to(indices, apart), classes), options.dtype);
+      iota(indices.graph(), {.shape = along, .axis = axis_of(axis), .dtype = wide});
+  return cast_to(eq(cast_to(reshape_to(indices, apart), wide), classes), options.dtype);
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include "ricci/build/reduce.h"
 
 #include "build/composed.h"
+#include "type/small_dtype.h"
 
 namespace ricci {
 
@@ -19,6 +20,10 @@ Value softmax_cross_entropy_dense(Value logits, Value targets, std::source_locat
                            targets.type().to_string()),
                "both are [.., C], of one floating dtype");
   }
+  // Sums over many classes lose what is small in small floats.
+  const DType dtype = logits.dtype();
+  logits = cast_to(logits, widened(dtype));
+  targets = cast_to(targets, widened(dtype));
   const Axes classes{-1};
   const Value largest = stop_gradient(reduce_max(logits, classes, true));
   const Value shift = where(is_finite(largest), largest, scalar_like(largest, 0));
@@ -28,7 +33,7 @@ Value softmax_cross_entropy_dense(Value logits, Value targets, std::source_locat
   const Value impossible = logical_and(
       eq(targets, zero), eq(logits, scalar_like(logits, -std::numeric_limits<double>::infinity())));
   const Value each = log_sum - where(impossible, zero, low);
-  return sum(targets * each, classes);
+  return cast_to(sum(targets * each, classes), dtype);
 }
 
 }  // namespace ricci

@@ -7,6 +7,7 @@
 
 #include "build/aliases.h"
 #include "build/composed.h"
+#include "type/small_dtype.h"
 
 namespace ricci {
 namespace {
@@ -106,21 +107,26 @@ BatchNormResult batch_norm_training(Value x, Value gamma, Value beta, Value runn
     others.push_back(axis_of(a));
     count = count * x.dims()[a];
   }
+  // Squares and counts leave the range of small floats: all is computed in f32, and rounded once.
+  const DType dtype = x.dtype();
+  const auto wide = [&](Value v) { return cast_to(v, widened(v.dtype())); };
   const auto over_others = [&](Value v, bool keep) {
     return others.empty() ? v : mean(v, others, keep);
   };
-  const Value centred = x - over_others(x, true);
-  const Value batch_mean = reshape_to(over_others(x, true), {x.dims()[channels]});
+  const Value all = wide(x);
+  const Value centred = all - over_others(all, true);
+  const Value batch_mean = reshape_to(over_others(all, true), {x.dims()[channels]});
   const Value batch_var = over_others(centred * centred, false);
-  const Value out = batch_norm_inference(x, gamma, beta, batch_mean, batch_var,
+  const Value out = batch_norm_inference(all, wide(gamma), wide(beta), batch_mean, batch_var,
                                          {.axis = axis_of(channels), .eps = options.eps});
-  const Value n = dim_size(x.graph(), {.dim = count, .dtype = x.dtype()});
+  const Value n = dim_size(x.graph(), {.dim = count, .dtype = all.dtype()});
   const Value unbiased = batch_var * (n / max(n - 1.0, 1.0));
   const auto moved = [&](Value running, Value now) {
-    return stop_gradient(running * (1 - options.momentum) + now * options.momentum);
+    const Value next = wide(running) * (1 - options.momentum) + now * options.momentum;
+    return stop_gradient(cast_to(next, running.dtype()));
   };
-  return {out, batch_mean, batch_var, moved(running_mean, batch_mean),
-          moved(running_var, unbiased)};
+  return {cast_to(out, dtype), cast_to(batch_mean, dtype), cast_to(batch_var, dtype),
+          moved(running_mean, batch_mean), moved(running_var, unbiased)};
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include "ricci/array/ops.h"
 #include "ricci/array/shape.h"
 
+#include "array/wide.h"
 #include "nn/layer.h"
 #include "support/float_environment.h"
 
@@ -21,19 +22,22 @@ Array cross_entropy(const Array& logits, const Array& classes, const CrossEntrop
   const DefaultFloatEnvironment floats;
   const double smooth = options.label_smoothing;
   require_setting(smooth >= 0 && smooth <= 1, "cross_entropy", "a smoothing in [0, 1]");
-  const Array log_p = log_softmax(logits, -1, where);
   // A class that is ignored may be no class at all: 0 is looked up in its place.
   const Array counts = options.ignored ? ne(classes, *options.ignored, where) : Array();
   const Array known = counts.valid() ? ricci::where(counts, classes, 0, where) : classes;
-  const Array picked = squeeze(take_along_axis(log_p, expand_dims(known, -1, where), -1, where),
-                               AxisList(-1), where);
-  const Array even = mean(log_p, -1, false, where);
-  const Array each =
-      neg(add(mul(picked, 1 - smooth, where), mul(even, smooth, where), where), where);
-  if (!counts.valid()) return mean_of(each, where);
-  const Array weight = cast(counts, logits.dtype(), where);
-  return div(sum(mul(each, weight, where), {}, false, where),
-             max(sum(weight, {}, false, where), 1, where), where);
+  const auto of = [&](const Array& z) {
+    const Array log_p = log_softmax(z, -1, where);
+    const Array picked = squeeze(take_along_axis(log_p, expand_dims(known, -1, where), -1, where),
+                                 AxisList(-1), where);
+    const Array even = mean(log_p, -1, false, where);
+    const Array each =
+        neg(add(mul(picked, 1 - smooth, where), mul(even, smooth, where), where), where);
+    if (!counts.valid()) return mean_of(each, where);
+    const Array many = cast(sum(counts, {}, false, where), each.dtype(), where);
+    return div(sum(ricci::where(counts, each, 0.0, where), {}, false, where), max(many, 1, where),
+               where);
+  };
+  return detail::in_wide(where, of, logits);
 }
 
 Array focal_loss(const Array& logits, const Array& target, const FocalOptions& options,

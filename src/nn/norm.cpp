@@ -7,6 +7,7 @@
 #include "ricci/op/ops.h"
 
 #include "array/node.h"
+#include "array/wide.h"
 #include "nn/layer.h"
 #include "support/float_environment.h"
 
@@ -83,19 +84,27 @@ Array BatchNorm::operator()(const Array& x, Here where) const {
   for (std::size_t a = 0; a < x.rank(); ++a) {
     if (a != 1) others.emplace_back(static_cast<std::int64_t>(a));
   }
-  const Array center = ricci::mean(x, others, true, where);
-  const Array offset = sub(x, center, where);
+  // Of small floats in f32: squares and counts leave their range.
+  const auto wide = [&](const Array& v) { return detail::wide_float(v, where); };
+  const Array all = wide(x);
+  const Array center = ricci::mean(all, others, true, where);
+  const Array offset = sub(all, center, where);
   const Array spread = ricci::mean(square(offset, where), others, true, where);
   const auto follow = [&](const Buffer& buffer, const Array& now) {
     const Array before = buffer.current();
     const Array next = stop_gradient(reshape(now, {channels}, where), where);
-    buffer.update(add(mul(before, 1 - momentum, where), mul(next, momentum, where), where), where);
+    const Array moved =
+        add(mul(wide(before), 1 - momentum, where), mul(next, momentum, where), where);
+    buffer.update(cast(moved, before.dtype(), where), where);
   };
   const double unbiased = static_cast<double>(count) / static_cast<double>(count - 1);
   follow(mean, center);
   follow(var, mul(spread, unbiased, where));
-  const Array scale = div(reshape(w, shape, where), sqrt(add(spread, eps, where), where), where);
-  return add(mul(offset, scale, where), reshape(b, shape, where), where);
+  const Array scale =
+      div(reshape(wide(w), shape, where), sqrt(add(spread, eps, where), where), where);
+  const Array out = add(mul(offset, scale, where), reshape(wide(b), shape, where), where);
+  const std::optional<DType> small = detail::common_small_float(x, w);
+  return small ? cast(out, *small, where) : out;
 }
 
 Dropout::Dropout(double probability) : p(probability) {

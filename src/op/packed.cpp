@@ -108,13 +108,23 @@ void require_part_dtypes(const InferContext& in, const Scheme& scheme) {
                         name(code_dtype(scheme))));
 }
 
+// A column of a packed weight is whole blocks.
+void require_whole_blocks(const InferContext& in, std::string_view label, const Scheme& scheme,
+                          std::int64_t k) {
+  if (!scheme.is_packed()) return;
+  const std::int64_t length = quant::info(scheme.format).block_length;
+  if (k % length == 0) return;
+  in.reject(
+      label,
+      fmt::format("the depth is {}, but blocks of {} are {} long", k, quant::to_string(scheme),
+                  length),
+      fmt::format("pad x and the weight to a depth of {}, or take a scheme with shorter blocks",
+                  (k + length - 1) / length * length));
+}
+
 // Do all parts have the sizes the scheme gives them?
 bool parts_fit(const PackedWeight& weight, std::span<const Type> operands) {
   const Scheme& s = weight.scheme;
-  if (s.is_packed()) {
-    const auto& format = quant::info(s.format);
-    if (weight.k % format.block_length != 0) return false;
-  }
   const quant::MatrixSizes sizes = quant::sizes_of(s, weight.k, weight.n);
   if (elements(operands[1]) != sizes.code_bytes) return false;
   const auto rows = [&](const Type& t, std::int64_t groups) {
@@ -174,6 +184,7 @@ Inferred infer(const op::DequantMatmul& op, const InferContext& in) {
   require_parts(in, scheme);
   require_part_dtypes(in, scheme);
   const std::int64_t last = require_last(in);
+  require_whole_blocks(in, "c4", scheme, op.transpose ? op.depth.value_or(0) : last);
   const auto weight = sizes_from(op, scheme, in.operands);
   if (!weight || !parts_fit(*weight, in.operands) ||
       (op.transpose ? weight->n : weight->k) != last) {
@@ -203,7 +214,8 @@ Inferred infer(const op::DequantGroupedMatmul& op, const InferContext& in) {
   }
   const std::int64_t columns = in[0].dims[1].value();
   const std::int64_t k = op.depth.value_or(columns);
-  if (columns != (op.transpose ? op.n : k) || k % quant::info(scheme.format).block_length != 0) {
+  require_whole_blocks(in, "c3", scheme, k);
+  if (columns != (op.transpose ? op.n : k)) {
     in.reject("c3", fmt::format("x {} does not go with matrices of {} x {} in {}",
                                 in[0].to_string(), k, op.n, op.scheme));
   }
@@ -222,9 +234,10 @@ Inferred infer(const op::DequantGroupedMatmul& op, const InferContext& in) {
 Inferred infer(const op::DequantMoeWeights& op, const InferContext& in) {
   const Scheme scheme = require_scheme(in, op.scheme, true);
   if (in[0].dtype != DType::U8) in.reject("c2", fmt::format("w is {}", name(in[0].dtype)));
-  if (op.k < 1 || op.n < 1 || op.k % quant::info(scheme.format).block_length != 0) {
+  if (op.k < 1 || op.n < 1) {
     in.reject("c3", fmt::format("matrices of {} x {} are none in {}", op.k, op.n, op.scheme));
   }
+  require_whole_blocks(in, "c3", scheme, op.k);
   const std::int64_t matrices = require_stack(in, "c4", scheme, 0, op.k, op.n);
   return Type{DType::F32, {Dim(matrices), Dim(op.k), Dim(op.n)}};
 }

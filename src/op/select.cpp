@@ -44,7 +44,10 @@ Inferred infer(const op::TopK& op, const InferContext& in) {
   require_index_dtype(in, "c2", op.index_dtype);
   if (in[0].rank() == 0) in.reject("c3", "a rank-0 value has no last axis", "reshape it to [1]");
   const Dim& size = in[0].dims.back();
-  if (is_negative(op.k - 1) || is_negative(size - op.k)) {
+  if (is_negative(op.k - 1)) {
+    in.reject("c4", fmt::format("k is {}", op.k.to_string()), "one element or more is taken");
+  }
+  if (is_negative(size - op.k)) {
     in.reject("c4", fmt::format("k is {}, but the last axis of {} has size {}", op.k.to_string(),
                                 in[0].to_string(), size.to_string()));
   }

@@ -7,10 +7,19 @@
 namespace ricci::rule {
 namespace {
 
+// A formula times v. Of small floats in f32, rounded once: formulas pass through numbers that f16
+// does not have.
+Value formula_times(const Expression& formula, Value v, const Values& variables) {
+  const auto wide = [](Value x) { return cast_to(x, widened(x.dtype())); };
+  const Value out =
+      build_times(formula, wide(v), [&](Variable which) { return wide(variables(which)); });
+  return cast_to(out, v.dtype());
+}
+
 // f'(x)·v as a value of v's type, for x and v of one shape.
 template <class ResultOf>
 Value slope_times(const Expression& slope, Value x, Value v, ResultOf&& result) {
-  const Value out = build_times(
+  const Value out = formula_times(
       slope, v, [&](Variable which) { return which == Variable::First ? x : result(); });
   return broadcast_to(out, x.dims());
 }
@@ -114,7 +123,7 @@ Value partial_times(BinaryKind kind, std::size_t k, Value a, Value b, Value v, R
   const Expression* slope =
       is_complex(a.dtype()) ? complex_derivative(kind, k) : derivative(kind, k);
   if (slope == nullptr || slope->is(0)) return {};
-  const Value out = build_times(*slope, v, [&](Variable which) {
+  const Value out = formula_times(*slope, v, [&](Variable which) {
     return which == Variable::First ? a : (which == Variable::Second ? b : result());
   });
   return broadcast_to(out, v.dims());

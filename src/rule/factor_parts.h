@@ -12,6 +12,9 @@ namespace ricci::rule {
 [[nodiscard]] ForwardResults keeping_all_results(const ForwardContext& c);
 /// The same in forward mode.
 [[nodiscard]] std::vector<Value> all_results(JvpContext& c);
+/// The gradient of a matrix without elements, which has none either: the matrix itself, so that a
+/// derivative of the gradient passes as well.
+[[nodiscard]] inline Cotangents gradient_of_nothing(const VjpContext& c) { return {c[0]}; }
 /// Zeros of a value's type.
 [[nodiscard]] Value zeros_like(Value v);
 

@@ -120,7 +120,8 @@ Tangents jvp(const op::Lu&, JvpContext& c) {
 // da[permutation] = l⁻ᴴ (tril(lᴴ g, -1) + triu(g uᴴ)) u⁻ᴴ
 Cotangents vjp(const op::Lu&, const VjpContext& c) {
   const Value g = c.cotangent(0);
-  if (!g.valid() || is_empty_matrix(g)) return c.none();
+  if (!g.valid()) return c.none();
+  if (is_empty_matrix(g)) return gradient_of_nothing(c);
   const SquareFactors f(c.residuals()[0]);
   const Value inner = part_of(matmul(adjoint(f.l), g), Part::StrictlyLower) +
                       part_of(matmul(g, adjoint(f.u)), Part::Upper);
@@ -193,7 +194,7 @@ Tangents jvp(const op::Qr&, JvpContext& c) {
 
 // With Y = qᴴ g_q - g_r rᴴ:  da = (g_q + q (Tᵀ(Y) - Y)) r⁻ᴴ
 Cotangents vjp(const op::Qr&, const VjpContext& c) {
-  if (is_empty_matrix(c[0])) return c.none();
+  if (is_empty_matrix(c[0])) return gradient_of_nothing(c);
   if (is_wide(c[0])) {
     std::vector<bool> live;
     for (std::size_t r = 0; r < 2; ++r) live.push_back(c.cotangent(r).valid());

@@ -7,6 +7,7 @@
 #include "ricci/quant/scheme.h"
 
 #include "op/packed_weight.h"
+#include "rule/code_rounding.h"
 #include "rule/tables/eval_rules.h"
 #include "rule/tables/lower_rules.h"
 
@@ -65,7 +66,7 @@ std::vector<float> decoded(const PackedWeight& weight, const EvalContext& c) {
 }
 
 // Rounds rows to 8 bits in blocks of 32, each with a scale of its own.
-void round_to_int8(std::vector<double>& x, std::int64_t columns) {
+void round_to_int8(std::vector<double>& x, std::int64_t columns, const CodeRounding& rounded) {
   constexpr std::int64_t Block = 32;
   for (std::size_t row = 0; columns > 0 && row < x.size();
        row += static_cast<std::size_t>(columns)) {
@@ -74,8 +75,8 @@ void round_to_int8(std::vector<double>& x, std::int64_t columns) {
                             static_cast<std::size_t>(std::min(Block, columns - first)));
       double largest = 0;
       for (const double v : block) largest = std::isnan(v) ? v : std::max(largest, std::fabs(v));
-      const double s = largest / 127;
-      for (double& v : block) v = s == 0 ? 0 : std::nearbyint(v / s) * s;
+      const double s = rounded(largest / 127);
+      for (double& v : block) v = s == 0 ? 0 : std::nearbyint(rounded(v / s)) * s;
     }
   }
 }
@@ -100,7 +101,7 @@ void eval(const op::DequantMatmul& op, EvalContext& c) {
   const std::vector<float> w = decoded(weight, c);
   RealNd x = c.real(0);
   const std::int64_t depth = x.dims.back();
-  if (op.int8_activations) round_to_int8(x.data, depth);
+  if (op.int8_activations) round_to_int8(x.data, depth, CodeRounding(c.dtype(0)));
   RealNd y(c.result_dims(0));
   const std::int64_t columns = y.dims.back();
   for (std::size_t at = 0; at < y.size(); ++at) {

@@ -29,11 +29,11 @@ Value transposed_product(const op::DequantMatmul& op, std::int64_t k, Value g,
   return g.graph().add_node(Op(other), all)[0];
 }
 
-// [.., n] → [rows, n] in f32
-Value as_f32_rows(Value v) {
+// [.., n] → [rows, n] in f32, or f64
+Value as_wide_rows(Value v) {
   Dim rows = 1;
   for (std::size_t i = 0; i + 1 < v.rank(); ++i) rows = rows * v.dims()[i];
-  return cast_to(reshape_to(v, {rows, v.dims().back()}), DType::F32);
+  return cast_to(reshape_to(v, {rows, v.dims().back()}), widened(v.dtype()));
 }
 
 }  // namespace
@@ -47,9 +47,11 @@ Cotangents vjp(const op::DequantMatmul& op, const VjpContext& c) {
   bool wanted = false;
   for (std::size_t k = 1; k < c.size(); ++k) wanted = wanted || c.needs(k);
   if (!wanted) return out;
-  const Value x = as_f32_rows(c[0]);
-  const Value dy = as_f32_rows(g);
-  const Value dw = op.transpose ? matmul(transpose_last(dy), x) : matmul(transpose_last(x), dy);
+  const Value x = as_wide_rows(c[0]);
+  const Value dy = as_wide_rows(g);
+  const Value product =
+      op.transpose ? matmul(transpose_last(dy), x) : matmul(transpose_last(x), dy);
+  const Value dw = cast_to(product, DType::F32);
   const WeightParts parts(size, weight_of(c.operands()));
   if (c.needs(1)) out[1] = parts.by_codes(dw);
   if (c.size() > 2 && c.needs(2)) out[2] = parts.by_scales(dw);
@@ -72,7 +74,9 @@ Tangents jvp(const op::DequantMatmul& op, JvpContext& c) {
   const WeightParts parts(size, weight_of(c.operands()));
   const Value dw = parts.tangent(tangent(1), tangent(2), tangent(3));
   if (dw.valid()) {
-    const Value by_weight = matmul(as_f32_rows(c[0]), op.transpose ? transpose_last(dw) : dw);
+    const Value x = as_wide_rows(c[0]);
+    const Value wide = cast_to(dw, x.dtype());
+    const Value by_weight = matmul(x, op.transpose ? transpose_last(wide) : wide);
     const Type& y = c.node().types[0];
     t = sum_of(t, reshape_to(cast_to(by_weight, y.dtype), y.dims));
   }

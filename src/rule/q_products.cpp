@@ -6,6 +6,7 @@
 #include "ricci/op/quant.h"
 
 #include "op/code_range.h"
+#include "rule/code_products.h"
 #include "rule/tables/eval_rules.h"
 #include "rule/tables/lower_rules.h"
 
@@ -87,16 +88,12 @@ void eval(const op::QConv2d& op, EvalContext& c) {
 }
 
 // A batch of products that share w is one of more rows. One where every x has a w of its own is a
-// batch; those where they broadcast otherwise are the reference's.
+// batch; others are made of such ones before (`plain_code_product`).
 Lowering lower(const op::QMatmul& op, const LowerContext& c) {
+  if (!is_plain_code_product(c.operands)) return {};
   const StaticDims& x = c.operands[0];
   const StaticDims& w = c.operands[1];
-  const bool bias_by_column =
-      c.operands.size() < 3 || (c.operands[2].size() == 1 && c.operands[2][0] == w.back());
   const std::size_t leading = w.size() - 2;
-  const bool paired =
-      x.size() == w.size() && std::equal(w.begin(), w.begin() + std::ssize(w) - 2, x.begin());
-  if ((leading != 0 && !paired) || !bias_by_column) return {};
   loop::IntegerProduct product{
       .rescaling = rescaling(op), .depth = w[leading], .columns = w[leading + 1]};
   product.batch = loop::split_at(w, leading).outer;

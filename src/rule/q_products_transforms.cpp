@@ -1,6 +1,7 @@
 // Derivatives of products of codes, straight through the rounding, and their batches.
 #include <array>
 
+#include "rule/code_products.h"
 #include "rule/derivative_parts.h"
 #include "rule/quant_parts.h"
 #include "rule/tables/batch_rules.h"
@@ -29,21 +30,18 @@ Value rescaled(const O& op, Value v, std::size_t axis, std::span<const Value> op
   for (const Real& m : op.mult) numbers.push_back(m.value);
   std::optional<Axis> along;
   if (numbers.size() > 1) along = Axis(static_cast<std::int64_t>(axis));
-  const auto factors = [&](DType dtype) {
-    return per_channel(v.graph(), numbers, dtype, along, v.rank());
-  };
-  v = v * factors(v.dtype());
+  v = v * per_channel(v.graph(), numbers, v.dtype(), along, v.rank());
   if (!op.clip) return v;
   // [int-op-clip-ste] the sums once more, as the kernel rounds them
-  O sums = op;
-  sums.to = DType::I32;
-  sums.mult = {1.0};
-  sums.out_zp = 0;
-  sums.low = sums.high = std::nullopt;
-  sums.clip = false;
-  const Value sum = v.graph().add_node(Op(sums), operands)[0];
-  const Value code =
-      round(cast_to(sum, DType::F64) * factors(DType::F64)) + static_cast<double>(op.out_zp);
+  Value sums = exact_sums(op, operands[0], operands[1]);
+  if (operands.size() == 3) {
+    Value bias = cast_to(operands[2], DType::F64);
+    if (bias.rank() == 1 && axis + 1 != sums.rank()) {
+      bias = reshape_to(bias, {bias.dims()[0], 1, 1});
+    }
+    sums = sums + bias;
+  }
+  const Value code = unclamped_codes(op, sums, axis);
   const CodeRange range = clamped_range(op);
   const Value inside = logical_and(ge(code, static_cast<double>(range.low)),
                                    le(code, static_cast<double>(range.high)));

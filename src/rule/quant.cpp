@@ -7,6 +7,7 @@
 #include "ricci/quant/tiny_float.h"
 
 #include "op/code_range.h"
+#include "rule/code_rounding.h"
 #include "rule/quant_parts.h"
 #include "rule/tables/eval_rules.h"
 
@@ -29,12 +30,6 @@ class Channels {
   std::int64_t inner_ = 1;
   std::int64_t count_ = 1;
 };
-
-// A quotient as it is rounded where codes are made: in f64 for that, in f32 for narrower floats.
-double quotient(double x, double scale, DType dtype) {
-  if (dtype == DType::F64) return x / scale;
-  return static_cast<double>(static_cast<float>(x) / static_cast<float>(scale));
-}
 
 std::int64_t whole_code(double v, std::int64_t zero, const CodeRange& range) {
   if (std::isnan(v)) return 0;
@@ -59,10 +54,11 @@ StaticDims static_dims(const Dims& dims) { return Type{DType::F64, dims}.static_
 void eval(const op::Quantize& op, EvalContext& c) {
   const RealNd x = c.real(0);
   const Channels channels(x.dims, op.axis);
+  const CodeRounding rounded(c.dtype(0));
   IntNd q(x.dims);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::size_t at = channels.of(i);
-    const double v = quotient(x.data[i], op.scales[at].value, c.dtype(0));
+    const double v = rounded(x.data[i] / rounded(op.scales[at].value));
     const std::int64_t zero = op.zero_points.empty() ? 0 : op.zero_points[at];
     q.data[i] = is_floating_code(op.to) ? floating_code(static_cast<float>(v), op.to)
                                         : whole_code(v, zero, range_of(op.to));
@@ -90,11 +86,24 @@ void eval(const op::Dequantize& op, EvalContext& c) {
 
 namespace {
 
+// Scale and zero point of codes that reach from low to high.
+struct AffineScale {
+  double scale;
+  double zero;
+
+  AffineScale(double low, double high, std::int64_t bits, const CodeRounding& rounded) {
+    const double s = rounded(rounded(high - low) / last_code(bits));
+    scale = std::isnan(s) ? s : std::max(s, rounded(LeastScale));
+    zero = std::clamp(std::nearbyint(rounded(-low / scale)), 0.0, last_code(bits));
+  }
+};
+
 // What fake quantisation needs to know of the values that share a scale.
 class Ranges {
  public:
   Ranges(const op::FakeQuantize& op, EvalContext& c)
       : op_(op),
+        rounded_(c.dtype(0)),
         sharing_(scale_sharing(c.node().types[0].dims, op.axis, op.group).value()),
         x_{static_dims(sharing_.split), c.real(0).data},
         low_(static_dims(sharing_.kept)),
@@ -104,78 +113,81 @@ class Ranges {
       low_.at(i) = std::isnan(v) || std::isnan(low_.at(i)) ? NAN : std::min(low_.at(i), v);
       high_.at(i) = std::isnan(v) || std::isnan(high_.at(i)) ? NAN : std::max(high_.at(i), v);
     });
+    if (!op.asymmetric) {
+      for (double& high : high_.data) high = rounded_(high / largest_code(op.bits));
+    }
     if (c.operands() == 2) take_state(c.real(1));
+    if (op.asymmetric) return;
+    for (double& s : high_.data) s = std::isnan(s) ? s : std::max(s, rounded_(LeastScale));
   }
 
   [[nodiscard]] const RealNd& x() const { return x_; }
   // s = max |x| / q, or (hi - lo) / Q
-  [[nodiscard]] double scale(const StaticDims& i) const {
-    const double s = op_.asymmetric ? (high_.at(i) - low_.at(i)) / last_code(op_.bits)
-                                    : high_.at(i) / largest_code(op_.bits);
-    return std::isnan(s) ? s : std::max(s, LeastScale);
+  [[nodiscard]] AffineScale at(const StaticDims& i) const {
+    AffineScale out(low_.at(i), high_.at(i), op_.bits, rounded_);
+    if (!op_.asymmetric) {
+      out.scale = high_.at(i);
+      out.zero = 0;
+    }
+    return out;
   }
-  [[nodiscard]] double zero(const StaticDims& i) const {
-    if (!op_.asymmetric) return 0;
-    return std::clamp(std::nearbyint(-low_.at(i) / scale(i)), 0.0, last_code(op_.bits));
+  // (clamp(rne(x / s) + z) - z)·s
+  [[nodiscard]] double rounded_value(const StaticDims& i) const {
+    const auto [s, z] = at(i);
+    const double low = op_.asymmetric ? 0 : -largest_code(op_.bits);
+    const double high = op_.asymmetric ? last_code(op_.bits) : largest_code(op_.bits);
+    const double code = std::nearbyint(rounded_(x_.at(i) / s)) + z;
+    return ((std::isnan(code) ? code : std::clamp(code, low, high)) - z) * s;
   }
   // Scales, or lows and highs.
   [[nodiscard]] std::vector<double> state() const {
-    if (op_.asymmetric) {
-      std::vector<double> both = low_.data;
-      both.insert(both.end(), high_.data.begin(), high_.data.end());
-      return both;
-    }
-    std::vector<double> scales;
-    for_each_index(high_.dims, [&](const StaticDims& i) { scales.push_back(scale(i)); });
-    return scales;
+    if (!op_.asymmetric) return high_.data;
+    std::vector<double> both = low_.data;
+    both.insert(both.end(), high_.data.begin(), high_.data.end());
+    return both;
   }
 
  private:
   void take_state(const RealNd& state) {
-    const double decay = op_.scale_mode == ScaleMode::Fixed ? 1 : op_.decay.value;
     const std::size_t count = high_.size();
-    const double q = largest_code(op_.bits);
     for (std::size_t i = 0; i < count; ++i) {
-      const bool fixed = op_.scale_mode == ScaleMode::Fixed;
-      if (op_.asymmetric) {
-        const double lo = state.data[i];
-        const double hi = state.data[count + i];
-        if (!fixed && !(hi > lo)) continue;  // nothing seen yet
-        low_.data[i] = fixed ? lo : decay * lo + (1 - decay) * low_.data[i];
-        high_.data[i] = fixed ? hi : decay * hi + (1 - decay) * high_.data[i];
-      } else {
-        const double s = state.data[i];
-        if (!fixed && !(s > 0)) continue;
-        high_.data[i] = fixed ? s * q : q * (decay * s + (1 - decay) * (high_.data[i] / q));
+      if (!op_.asymmetric) {
+        take(high_.data[i], state.data[i], state.data[i] > 0);
+        continue;
       }
+      const double lo = state.data[i];
+      const double hi = state.data[count + i];
+      take(low_.data[i], lo, hi > lo);
+      take(high_.data[i], hi, hi > lo);
+    }
+  }
+  // What was before, if anything was, and how far it is what is now.
+  void take(double& now, double before, bool seen) const {
+    const double decay = op_.decay.value;
+    if (op_.scale_mode == ScaleMode::Fixed) {
+      now = before;
+    } else if (seen) {
+      now = rounded_(rounded_(before * rounded_(decay)) + rounded_(now * rounded_(1 - decay)));
     }
   }
 
   const op::FakeQuantize& op_;
+  CodeRounding rounded_;
   ScaleSharing sharing_;
   RealNd x_;
   RealNd low_;
-  RealNd high_;
+  RealNd high_;  // scales, where codes are symmetric
 };
-
-double held_within(double v, double low, double high) {
-  return std::isnan(v) ? v : std::clamp(v, low, high);
-}
 
 }  // namespace
 
 // y = (clamp(rne(x / s) + z) - z)·s
 void eval(const op::FakeQuantize& op, EvalContext& c) {
   const Ranges ranges(op, c);
-  const double low = op.asymmetric ? 0 : -largest_code(op.bits);
-  const double high = op.asymmetric ? last_code(op.bits) : largest_code(op.bits);
   RealNd y(c.result_dims(0));
   std::size_t at = 0;
-  for_each_index(ranges.x().dims, [&](const StaticDims& i) {
-    const double s = ranges.scale(i);
-    const double z = ranges.zero(i);
-    y.data[at++] = (held_within(std::nearbyint(ranges.x().at(i) / s) + z, low, high) - z) * s;
-  });
+  for_each_index(ranges.x().dims,
+                 [&](const StaticDims& i) { y.data[at++] = ranges.rounded_value(i); });
   c.give(0, y);
   if (c.wanted(1)) c.give(1, RealNd{c.result_dims(1), ranges.state()});
 }
@@ -188,26 +200,26 @@ void eval(const op::FakeQuantizeBackward& op, EvalContext& c) {
   const std::vector<double> dy = c.real(2).data;
   const StaticDims kept = static_dims(sharing.kept);
   const std::size_t count = static_cast<std::size_t>(count_elements(kept));
+  const CodeRounding rounded(c.dtype(0));
+  const double reach = rounded(last_unclipped(op.bits, c.dtype(0)));
   RealNd dx(c.result_dims(0));
   std::size_t at = 0;
   for_each_index(x.dims, [&](const StaticDims& i) {
     const auto group = static_cast<std::size_t>(flat_index(kept, i));
     const double v = x.at(i);
-    double s = given[group];
-    double low = -largest_code(op.bits);
-    double high = largest_code(op.bits);
+    double s = std::max(given[group], rounded(LeastScale));
+    double high = rounded(reach * s);
+    double low = -high;
     if (op.asymmetric) {
-      s = (given[count + group] - given[group]) / last_code(op.bits);
-      s = std::max(s, LeastScale);
-      const double z = std::clamp(std::nearbyint(-given[group] / s), 0.0, last_code(op.bits));
-      low = -z;
-      high = last_code(op.bits) - z;
+      const AffineScale affine(given[group], given[count + group], op.bits, rounded);
+      s = affine.scale;
+      low = rounded(-affine.zero * s);
+      high = rounded((last_code(op.bits) - affine.zero) * s);
     }
-    s = std::max(s, LeastScale);
     double factor = 1;
     switch (op.ste) {
       case SteKind::Identity: break;
-      case SteKind::ClippedIdentity: factor = v >= low * s && v <= high * s ? 1 : 0; break;
+      case SteKind::ClippedIdentity: factor = v >= low && v <= high ? 1 : 0; break;
       case SteKind::Tanh: factor = 1 - std::tanh(v / s) * std::tanh(v / s); break;
       case SteKind::HardTanh:
         factor = std::max(0.0, 1 - std::fabs(v / (largest_code(op.bits) * s)));
@@ -224,11 +236,13 @@ void eval(const op::FakeQuantizeLsq& op, EvalContext& c) {
   const RealNd x = c.real(0);
   const RealNd scale = c.real(1);
   const Channels channels(x.dims, op.axis);
+  const CodeRounding rounded(c.dtype(0));
   const double q = largest_code(op.bits);
   RealNd y(x.dims);
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const double s = std::max(scale.data[channels.of(i)], LeastScale);
-    y.data[i] = held_within(std::nearbyint(x.data[i] / s), -q, q) * s;
+    const double s = std::max(scale.data[channels.of(i)], rounded(LeastScale));
+    const double code = std::nearbyint(rounded(x.data[i] / s));
+    y.data[i] = (std::isnan(code) ? code : std::clamp(code, -q, q)) * s;
   }
   c.give(0, y);
 }
@@ -239,12 +253,13 @@ void eval(const op::FakeQuantizeLsqBackward& op, EvalContext& c) {
   const RealNd scale = c.real(1);
   const RealNd dy = c.real(2);
   const Channels channels(x.dims, op.axis);
+  const CodeRounding rounded(c.dtype(0));
   const double q = largest_code(op.bits);
   RealNd dx(x.dims);
   RealNd dscale(scale.dims);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::size_t at = channels.of(i);
-    const double z = x.data[i] / std::max(scale.data[at], LeastScale);
+    const double z = rounded(x.data[i] / std::max(scale.data[at], rounded(LeastScale)));
     const bool inside = std::fabs(z) <= q;
     if (inside) dx.data[i] = dy.data[i];
     const double outside = std::isnan(z) ? z : std::copysign(q, z);

@@ -205,7 +205,7 @@ std::vector<Value> expand(const op::FakeQuantizeBackward& op, const ExpandContex
       const Value inside = op.asymmetric
                                ? logical_and(ge(x, -s.zero * s.scale),
                                              le(x, (last_code(op.bits) - s.zero) * s.scale))
-                               : le(abs(x), s.scale * q);
+                               : le(abs(x), s.scale * last_unclipped(op.bits, x.dtype()));
       dx = where(inside, g, zero_like(g));
       break;
     }

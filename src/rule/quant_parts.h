@@ -8,11 +8,18 @@
 #include "ricci/op/quant.h"
 
 #include "op/code_range.h"
+#include "type/epsilon.h"
 
 namespace ricci::rule {
 
 /// The least a scale is.
 inline constexpr double LeastScale = 1e-12;
+
+/// How many steps a clipped derivative passes at most: q, and what rounding takes from the largest
+/// value itself when it is divided by q and multiplied again.
+[[nodiscard]] inline double last_unclipped(std::int64_t bits, DType dtype) {
+  return largest_code(bits) * (1 + 2 * epsilon_of(dtype));
+}
 
 /// max(low, min(v, high))
 [[nodiscard]] inline Value clamped(Value v, double low, double high) {

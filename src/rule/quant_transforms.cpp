@@ -74,15 +74,15 @@ namespace {
 // [fq-backward-scale] the factor at the scale that the values were rounded with
 Value through_rounding(const op::FakeQuantize& op, Value x, Value state, Value v) {
   if (op.ste == SteKind::Identity) return v;
-  const bool small = is_small_float(x.dtype());
-  const auto wide = [&](Value a) { return a.valid() && small ? cast_to(a, DType::F32) : a; };
+  const auto wide = [&](Value a) { return a.valid() ? cast_to(a, widened(a.dtype())) : a; };
   const FakeScale s = fake_scale(op, wide(stop_gradient(x)), wide(state));
-  return fake_quantize_backward(x, cast_to(s.state, x.dtype()), v,
-                                {.bits = op.bits,
-                                 .axis = op.axis,
-                                 .group = op.group,
-                                 .ste = op.ste,
-                                 .asymmetric = op.asymmetric});
+  const Value out = fake_quantize_backward(wide(x), s.state, wide(v),
+                                           {.bits = op.bits,
+                                            .axis = op.axis,
+                                            .group = op.group,
+                                            .ste = op.ste,
+                                            .asymmetric = op.asymmetric});
+  return cast_to(out, x.dtype());
 }
 
 }  // namespace

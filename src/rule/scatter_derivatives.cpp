@@ -59,23 +59,34 @@ Kept kept(const ScatterRows& r) {
           column(eq(rows_at(last, r.indices), number), rank)};
 }
 
-// The weights of equal shares: 1/n for each of the n that equal the result, or are NaN with it.
-struct Shares {
-  Value x;
-  Value updates;
+// Equal shares: v/n for each of the n that equal the result, or are NaN with it.
+class Shares {
+ public:
+  Shares(const ScatterRows& r, Value out)
+      : x_(chosen(r.x, out)), updates_(chosen(r.updates, rows_at(out, r.indices))) {
+    const DType wide = widened(r.x.dtype());  // counts are exact in it
+    x_count_ = cast_to(x_, wide) + added(cast_to(updates_, wide), r);
+    updates_count_ = rows_at(x_count_, r.indices);
+  }
+
+  [[nodiscard]] Value of_x(Value v) const { return share(x_, v, x_count_); }
+  [[nodiscard]] Value of_updates(Value v) const { return share(updates_, v, updates_count_); }
+
+ private:
+  static Value chosen(Value a, Value best) {
+    return logical_or(eq(a, best), logical_and(ne(a, a), ne(best, best)));
+  }
+  // Chosen, not multiplied: what is not of the extreme has no part in an infinite v.
+  static Value share(Value takes_part, Value v, Value count) {
+    const Value part = cast_to(cast_to(v, count.dtype()) / count, v.dtype());
+    return where(takes_part, part, zero_like(v));
+  }
+
+  Value x_;
+  Value updates_;
+  Value x_count_;
+  Value updates_count_;
 };
-Shares shares(const ScatterRows& r, Value out) {
-  const auto chosen = [](Value a, Value best) {
-    const Value both_nan = logical_and(ne(a, a), ne(best, best));
-    return where(logical_or(eq(a, best), both_nan), scalar_like(a, 1), zero_like(a));
-  };
-  const DType wide = widened(r.x.dtype());  // counts are exact in it
-  const Value own = cast_to(chosen(r.x, out), wide);
-  const Value updates = cast_to(chosen(r.updates, rows_at(out, r.indices)), wide);
-  const Value count = own + added(updates, r);
-  return {cast_to(own / count, r.x.dtype()),
-          cast_to(updates / rows_at(count, r.indices), r.x.dtype())};
-}
 
 Value shifted_down(Value v, std::int64_t by, Value fill) {
   Dims low(v.rank(), Dim(0));
@@ -139,9 +150,9 @@ Cotangents vjp(const op::Scatter& op, const VjpContext& c) {
       break;
     case ScatterKind::Max:
     case ScatterKind::Min: {
-      const Shares s = shares(r, c.result());
-      dx = s.x * g;
-      if (c.needs(1)) du = s.updates * rows_at(g, r.indices);
+      const Shares shares(r, c.result());
+      dx = shares.of_x(g);
+      if (c.needs(1)) du = shares.of_updates(rows_at(g, r.indices));
       break;
     }
     case ScatterKind::Set: {
@@ -174,9 +185,9 @@ Tangents jvp(const op::Scatter& op, JvpContext& c) {
       u_part = added(t_u * products_of_others(r) * rows_at(r.x, r.indices), r);
     }
   } else {
-    const Shares s = shares(r, c.result());
-    if (own) x_part = s.x * c.tangent(0);
-    if (t_u.valid()) u_part = added(s.updates * t_u, r);
+    const Shares shares(r, c.result());
+    if (own) x_part = shares.of_x(c.tangent(0));
+    if (t_u.valid()) u_part = added(shares.of_updates(t_u), r);
   }
   return {sum_of(x_part, u_part)};
 }

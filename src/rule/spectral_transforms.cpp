@@ -143,7 +143,7 @@ Cotangents vjp(const op::Eigh&, const VjpContext& c) {
   const Value w = c.residuals()[0];
   const Value v = c.residuals()[1];
   const Value vh = adjoint(v);
-  if (has_no_values(w)) return c.none();
+  if (has_no_values(w)) return gradient_of_nothing(c);
   Value left;  // what stands before vᴴ
   if (c.cotangent(0).valid()) left = v * as_row(real_cotangent(c.cotangent(0), v.dtype()));
   if (Value g = c.cotangent(1); g.valid()) {
@@ -204,7 +204,7 @@ Tangents jvp(const op::Svd&, JvpContext& c) {
 //        + (1 - u uᴴ) g_u S⁻¹ vᴴ + u S⁻¹ g_vᴴ (1 - v vᴴ)
 Cotangents vjp(const op::Svd&, const VjpContext& c) {
   const Value vh = c.residuals()[2];
-  if (has_no_values(c.residuals()[1])) return c.none();
+  if (has_no_values(c.residuals()[1])) return gradient_of_nothing(c);
   const DType dtype = vh.dtype();
   Value g_u = c.cotangent(0);
   Value g_v = c.cotangent(2).valid() ? adjoint(c.cotangent(2)) : Value();

@@ -16,6 +16,7 @@
 #include "op/kinds.h"
 #include "rewrite/replace_nodes.h"
 #include "rewrite/tidy.h"
+#include "rule/code_products.h"
 #include "rule/conv_parts.h"
 #include "rule/conv_taps.h"
 #include "schedule/attention_means.h"
@@ -197,7 +198,8 @@ Change expand_unclaimed(const Graph& graph, const ProgramOptions& options) {
     const auto* reduce = node.op.as<op::Reduce>();
     return (reduce != nullptr && is_by_others(reduce->op)) || node.op.is<op::StopGradient>() ||
            schedule::is_scatter(node.op) || (options.fuse && node.op.is<op::ArgReduce>()) ||
-           rule::is_by_taps(node) || rule::is_by_parts(in, node) || must_expand(in, node, options);
+           rule::is_by_taps(node) || rule::is_by_parts(in, node) ||
+           rule::is_broadcast_code_product(in, node) || must_expand(in, node, options);
   };
   return replace_where(graph, "prepare_for_device", concerns,
                        [&](const NodeVisit& v) -> NewResults {
@@ -217,6 +219,9 @@ Change expand_unclaimed(const Graph& graph, const ProgramOptions& options) {
                          }
                          if (NewResults planes = rule::convolution_by_taps(v.node, v.operands)) {
                            return planes;
+                         }
+                         if (NewResults codes = rule::plain_code_product(v.node, v.operands)) {
+                           return codes;
                          }
                          if (must_expand(v.rebuild.from(), v.node, options)) {
                            return expand_node(v.node, v.operands, v.graph());

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/spectrum.h"
+#include "ricci/compiler/rewrite/cleanup.h"
+#include "ricci/compiler/rewrite/quantize.h"
 #include "ricci/compiler/schedule/verify.h"
 #include "ricci/runtime/compiled_graph.h"
 #include "ricci/runtime/device.h"
@@ -104,15 +106,23 @@ TEST(BackendAttached, BiasAndActivation) {
 }
 
 // Whatever is done with the elements of a product is done where they are made.
-TEST(BackendAttached, ProductsTakeWhatFollows) {  // [epilogue-set]
+// [epilogue-set]
+TEST(BackendAttached, ProductsTakeWhatFollows) {
   const auto one_step = [](const char* what, auto&& follow) {
-    Graph g(what);
-    const Value x = g.input("x", f32({64, 96}));
-    const Value product = matmul(x, g.param("w", f32({96, 128})));
-    g.set_outputs({follow(product, g)});
-    expect_same_bits(g, 1);
-    const std::string report = compile(g, Device::cpu(1)).report();
-    EXPECT_NE(report.find("matmul, then "), std::string::npos) << what << "\n" << report;
+    const auto expect_one = [&](const std::string& op, auto&& product) {
+      Graph g(what);
+      g.set_outputs({follow(product(g), g)});
+      expect_same_bits(g, 1);
+      const std::string report = compile(g, Device::cpu(1)).report();
+      EXPECT_NE(report.find(op + ", then "), std::string::npos) << what << "\n" << report;
+    };
+    expect_one("matmul", [](Graph& g) {
+      return matmul(g.input("x", f32({64, 96})), g.param("w", f32({96, 128})));
+    });
+    expect_one("conv", [](Graph& g) {
+      return reshape_to(conv(g.input("x", f32({4, 8, 18, 18})), g.param("w", f32({8, 8, 3, 3}))),
+                        {64, 128});
+    });
   };
   one_step("activation", [](Value p, Graph&) { return gelu(p); });
   one_step("residual", [](Value p, Graph& g) { return p + g.input("r", f32({64, 128})); });
@@ -123,6 +133,22 @@ TEST(BackendAttached, ProductsTakeWhatFollows) {  // [epilogue-set]
   one_step("mask", [](Value p, Graph& g) {
     return where(g.input("m", {DType::Bool, {64, 128}}), p * 2.0, scalar_like(p, 0.0));
   });
+}
+
+// [epilogue-set] Products of codes scale, shift, clamp and round what they give: nothing follows.
+TEST(BackendAttached, ProductsOfCodesGiveCodes) {
+  const auto one_step = [](const char* op, const Dims& x, const Dims& w, auto&& product) {
+    Graph g(op);
+    const Value left = dequantize(g.input("x", {DType::I8, x}), {.scales = {0.5}});
+    const Value right = dequantize(g.input("w", {DType::I8, w}), {.scales = {0.25}});
+    const Value kept = relu(product(left, right));
+    g.set_outputs({quantize(kept, {.scales = {0.5}, .zero_points = {-128}})});
+    const Program program = program_of(dead_code_elimination(convert_to_codes(g).graph).graph);
+    ASSERT_EQ(program.steps.size(), 1U) << to_string(program);
+    EXPECT_EQ(program.reference_of(std::get<CallStep>(program.steps[0].what)).name(), op);
+  };
+  one_step("q_matmul", {64, 96}, {96, 128}, [](Value a, Value b) { return matmul(a, b); });
+  one_step("q_conv2d", {2, 4, 9, 9}, {8, 4, 3, 3}, [](Value a, Value b) { return conv(a, b); });
 }
 
 TEST(BackendAttached, FlatKernelsResidualsAndKeptResults) {

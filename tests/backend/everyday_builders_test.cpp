@@ -326,6 +326,23 @@ TEST_F(BackendBuilders, OneHot) {
   expect_everywhere(matmul(hot, in("x", {3, 4})));
 }
 
+// Of indices that cannot count as far as there are classes, too.
+TEST_F(BackendBuilders, OneHotOfEveryDtype) {
+  constexpr std::int64_t Classes = 2500;
+  for (const DType dtype : AllDTypes) {
+    if (!is_int(dtype) && !is_float(dtype)) continue;
+    const Numbers given = dtype == DType::BF16 ? Numbers{5, 0, 256} : Numbers{5, 0, 127};
+    const Value at = in(std::string(name(dtype)), {3}, given, dtype);
+    Numbers expected(3 * Classes, 0);
+    for (std::size_t i = 0; i < 3; ++i) {
+      expected[i * Classes + static_cast<std::size_t>(given[i])] = 1;
+    }
+    const Value hot = one_hot(at, Classes, {.dtype = DType::F64});
+    expect(hot, expected);
+    expect_everywhere(sum(hot, {0}), {});
+  }
+}
+
 TEST_F(BackendBuilders, Histogram) {
   const Value x = in("x", {2, 5}, Numbers{0, 0.1, 0.3, 0.7, 1, -0.1, 1.1, std::nan(""), 0.2, 0.6});
   const Value counts = histogram(x, {.bins = 10});

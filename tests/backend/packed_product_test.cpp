@@ -148,6 +148,35 @@ TEST(BackendPackedProduct, ActivationsInInt8Agree) {
   }
 }
 
+// Quotients by the step of a block that f32 and f64 put on different sides of the middle between
+// two codes: all devices take the one of f32.
+TEST(BackendPackedProduct, ActivationsBetweenCodesAgree) {
+  const float step = 1.0F / 127;
+  std::vector<double> numbers{1};
+  for (int code = 0; code < 127; ++code) {
+    const float middle = (static_cast<float>(code) + 0.5F) * step;
+    for (const float v : {std::nextafter(middle, 0.0F), middle, std::nextafter(middle, 1.0F)}) {
+      const double exact = static_cast<double>(v) / (1.0 / 127);
+      if (std::nearbyint(exact) == std::nearbyint(static_cast<double>(v / step))) continue;
+      if (numbers.size() % 32 == 0) numbers.push_back(1);
+      numbers.push_back(static_cast<double>(v));
+    }
+  }
+  ASSERT_GT(numbers.size(), 32U);
+  constexpr std::int64_t Depth = 256;
+  numbers.resize(Depth, 0);
+  const Tensor w = packed(quant::Format::Q4K, Depth, 5);
+  for (const std::int64_t rows : {1, 11}) {
+    Graph g("packed");
+    const Type x = f32({rows, Depth});
+    g.set_outputs({dequant_matmul(g.input("x", x), g.param("w", w.type()),
+                                  {.scheme = "q4_k", .int8_activations = true})});
+    std::vector<double> all;
+    for (std::int64_t r = 0; r < rows; ++r) all.insert(all.end(), numbers.begin(), numbers.end());
+    expect_agreement_everywhere(g, {{"x", Tensor::from_numbers<double>(x, all)}, {"w", w}});
+  }
+}
+
 TEST(BackendPackedProduct, ActivationsThatAreNotFiniteHaveNoCodes) {
   const Tensor w = packed(quant::Format::Q4K, 256, 5);
   Graph g("packed");

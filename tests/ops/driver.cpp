@@ -137,10 +137,12 @@ class CaseRun {
     }
   }
 
-  // Every node of a body and every step of a chain rounds, so there a tolerance applies.
+  // Every node of a body and every step of a chain rounds, and so do the quotients that are rounded
+  // to codes; there a tolerance applies.
   [[nodiscard]] bool rounds_inside() const {
     const OpDescriptor& d = descriptor(case_.op->kind());
-    return !d.bodies.empty() || d.field("chain") != nullptr || d.field("steps") != nullptr;
+    return !d.bodies.empty() || d.field("chain") != nullptr || d.field("steps") != nullptr ||
+           case_.op->has(Trait::StraightThrough) || case_.op->is<op::FakeQuantizeLsqBackward>();
   }
 
   void check_expansion() {

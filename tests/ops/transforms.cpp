@@ -59,9 +59,33 @@ struct Bounds {
   bool differences;
 };
 
+// The inputs of a case that a derivative passes to, and those without elements that it does not.
+struct Reached {
+  std::string name;
+  Op op;
+  std::set<std::string> inputs = {};
+  std::set<std::string> missed = {};
+};
+
 class TransformRun {
  public:
   TransformRun(const Case& c, DType dtype) : case_(c), program_(program_of(c, dtype)) {}
+
+  [[nodiscard]] Reached reached() const {
+    Reached out{case_.name, *case_.op};
+    if (program_.graph.outputs().empty() || unbounded()) return out;
+    for (const std::string& name : program_.differentiable()) {
+      const Type& type = program_.graph.type({program_.graph.find_or_throw(name), 0});
+      try {
+        (void)vjp(program_.graph, {name});
+        out.inputs.insert(name);
+      } catch (const UserError& e) {
+        if (e.code() != ErrorCode::NoGradient) throw;
+        if (type.numel() == 0) out.missed.insert(name);
+      }
+    }
+    return out;
+  }
 
   void all() {
     const bool smooth = !straight_through() && !rounds() && !orders_equals();
@@ -277,6 +301,7 @@ TEST_P(OpTransforms, Hold) {
   const OpDescriptor& d = all_ops()[GetParam()];
   if (!is_chosen(d)) return;
   if (d.vjp == RuleSource::Leaf) return;  // the drivers deal with leaves; every other op has some
+  std::vector<Reached> cases;
   for (const Case& c : cases_for(d.kind)) {
     if (!c.rejects.empty() || c.fails) continue;
     for (const DType dtype : {DType::F64, DType::C128}) {
@@ -284,12 +309,23 @@ TEST_P(OpTransforms, Hold) {
       SCOPED_TRACE(fmt::format("{} case '{}' in {}", d.info->name, c.name, name(dtype)));
       try {
         if (!build_case(c, dtype).graph.symbols().empty()) continue;
-        TransformRun(c, dtype).all();
+        TransformRun run(c, dtype);
+        run.all();
+        cases.push_back(run.reached());
         ++cases_run();
       } catch (const std::exception& e) {
         ADD_FAILURE() << e.what();
       }
       if (HasFailure()) return;  // one case tells enough
+    }
+  }
+  // What has no elements is differentiated as any other.
+  for (const Reached& a : cases) {
+    for (const Reached& b : cases) {
+      for (const std::string& input : a.missed) {
+        EXPECT_FALSE(a.op == b.op && b.inputs.contains(input))
+            << d.info->name << " case '" << a.name << "' gives " << input << " no gradient";
+      }
     }
   }
   expect_no_empty_cell(d);

@@ -5,6 +5,7 @@
 #include "ricci/build/build.h"
 #include "ricci/build/control.h"
 #include "ricci/compiler/rewrite/precision.h"
+#include "ricci/compiler/schedule/program.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
@@ -147,6 +148,29 @@ TEST(RewritePrecision, BodiesComputeInItAndKeepTheirSignature) {
     EXPECT_NEAR(actual.numbers<double>()[static_cast<std::size_t>(i)],
                 expected.numbers<double>()[static_cast<std::size_t>(i)], 0.03);
   }
+}
+
+// [amp-training] A param that a loop reads is cast once, before it.
+TEST(RewritePrecision, CastsOfParamsLeaveLoops) {
+  Graph g("loop");
+  const Value x = g.input("x", f32({2, 4}));
+  const Value w = g.param("w", f32({4, 4}));
+  Graph body("body");
+  const Value h = body.input("h", f32({2, 4}));
+  body.set_outputs({tanh(matmul(h, body.input("w", f32({4, 4}))))});
+  g.set_outputs(scan(std::vector{x}, {.bcasts = {w}, .length = 50}, body));
+  const auto casts_of_w = [](const Graph& graph) {
+    std::size_t count = 0;
+    for (const Node& node : graph.nodes()) {
+      count += node.op.is<op::Cast>() && node.types[0].dims == Dims{4, 4} ? 1 : 0;
+    }
+    return count;
+  };
+  const Graph m = mixed(g, PrecisionPolicy::auto_mixed_bf16());
+  EXPECT_EQ(casts_of_w(*first_of(m, "scan").bodies[0].graph), 1U);
+  const Graph ready = prepare_for_device(m);
+  EXPECT_EQ(casts_of_w(ready), 1U) << print(ready);
+  EXPECT_EQ(casts_of_w(*first_of(ready, "scan").bodies[0].graph), 0U) << print(ready);
 }
 
 TEST(RewritePrecision, OpsThatDoNotTakeItStayInF32) {

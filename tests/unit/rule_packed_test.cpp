@@ -9,6 +9,7 @@
 #include "ricci/ir/verify.h"
 #include "ricci/quant/scheme.h"
 #include "ricci/transform/grad.h"
+#include "ricci/transform/jvp.h"
 
 #include "support/compare.h"
 
@@ -127,6 +128,29 @@ TEST(RulePacked, PartsOfAWeightHaveTheirGradients) {
   EXPECT_TRUE(close(out[0], Tensor::from_numbers<double>(f32({K, N}), by_code)));
   EXPECT_TRUE(close(out[1], Tensor::from_numbers<double>(f32({3, N}), by_scale)));
   EXPECT_TRUE(close(out[2], Tensor::from_numbers<double>(f32({3, N}), by_zero)));
+}
+
+// A sum of what f32 rounds away.
+TEST(RulePacked, PartsHaveGradientsAndTangentsInF64) {
+  const Weight w = make_weight("int8_block_2", 2, 1);
+  Graph g("packed");
+  Feeds feeds{{"x", Tensor::from_numbers<double>(
+                        f64({2, 2}), std::vector<double>{1e9 + 1, 1e9 + 1, -1e9, -1e9})}};
+  const Value x = g.input("x", f64({2, 2}));
+  g.set_outputs({dequant_matmul(x, params_of(g, w, feeds), {.scheme = "int8_block_2"})});
+  Feeds pulled = feeds;
+  pulled["d_output"] = Tensor::splat(f64({2, 1}), 1.0);
+  const auto codes = feeds["w"].numbers<double>();
+  const Transformed reverse = grad(g, {"scale"}, {.external_seed = true});
+  const Tensor by_scale = interpret(reverse.graph, pulled)[0];
+  EXPECT_TRUE(close(by_scale, Tensor::splat(f32({1, 1}), codes[0] + codes[1])));
+  feeds["tangent_scale"] = Tensor::splat(f32({1, 1}), 1.0);
+  const Tensor moved = interpret(jvp(g, {"scale"}).graph, feeds)[1];
+  const double each = codes[0] + codes[1];
+  EXPECT_TRUE(close(
+      moved,
+      Tensor::from_numbers<double>(f64({2, 1}), std::vector<double>{each * (1e9 + 1), each * -1e9}),
+      {1e-12, 0}));
 }
 
 // [moe-schemes] the stack written out and multiplied is the product on the stack, and its gradient.

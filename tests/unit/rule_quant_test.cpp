@@ -166,6 +166,57 @@ TEST(RuleQuant, IndicesHaveNoDerivative) {
   EXPECT_THROW((void)grad(h, {"q"}), AutodiffError);
 }
 
+// The largest value is a whole number of steps from 0, however its scale is rounded.
+TEST(RuleQuant, ClippedGradientsReachTheLargestValue) {
+  for (const DType dtype : FloatDTypes) {
+    for (const std::int64_t bits : {2, 3, 4, 8}) {
+      constexpr std::int64_t Count = 300;
+      std::vector<double> columns;
+      for (int row : {1, 2}) {
+        for (int i = 0; i < Count; ++i) columns.push_back((1 + i / 137.0) / row);
+      }
+      Graph g("clipped");
+      const Type type{dtype, {2, Count}};
+      g.set_outputs({fake_quantize(g.input("x", type),
+                                   {.bits = bits, .axis = 1, .ste = SteKind::ClippedIdentity})});
+      const Tensor dx =
+          pulled_back(g, "x", {{"x", numbers(type, columns)}}, Tensor::splat(type, 1));
+      EXPECT_EQ(values_of(dx), std::vector<double>(2 * Count, 1)) << name(dtype) << " " << bits;
+    }
+  }
+}
+
+// [int-op-clip-ste] Sums that i32 does not hold saturate, too: what they wrap round to would not.
+TEST(RuleQuant, ClipsWhatLongSumsSaturate) {
+  constexpr std::int64_t Depth = 40000;
+  constexpr double Sum = 255.0 * 255 * Depth;  // more than 2^31
+  const auto all = [&](DType dtype, Dims dims, double v) {
+    return Tensor::splat({dtype, std::move(dims)}, v);
+  };
+  for (const bool saturates : {false, true}) {
+    const double mult = (saturates ? 130 : 100) / Sum;
+    const double expected = saturates ? 0 : static_cast<double>(static_cast<float>(mult)) * 255;
+    Graph g("product");
+    const Value x = g.input("x", {DType::U8, {1, Depth}});
+    const Value w = g.input("w", i8({Depth, 1}));
+    g.set_outputs({q_matmul(x, w, {.w_zp = {-128}, .mult = {mult}, .clip = true})});
+    const Tensor dx = pulled_back(
+        g, "x", {{"x", all(DType::U8, {1, Depth}, 255)}, {"w", all(DType::I8, {Depth, 1}, 127)}},
+        numbers(f32({1, 1}), {1}));
+    EXPECT_NEAR(values_of(dx)[Depth - 1], expected, 1e-6 * expected);
+    Graph images("convolution");  // of two groups
+    const Value i = images.input("x", {DType::U8, {1, 2 * Depth, 1, 1}});
+    const Value k = images.input("w", i8({2, Depth, 1, 1}));
+    images.set_outputs(
+        {q_conv2d(i, k, {.groups = 2, .w_zp = {-128}, .mult = {mult}, .clip = true})});
+    const Tensor di = pulled_back(images, "x",
+                                  {{"x", all(DType::U8, {1, 2 * Depth, 1, 1}, 255)},
+                                   {"w", all(DType::I8, {2, Depth, 1, 1}, 127)}},
+                                  numbers(f32({1, 2, 1, 1}), {1, 1}));
+    EXPECT_NEAR(values_of(di)[2 * Depth - 1], expected, 1e-6 * expected);
+  }
+}
+
 // [int-op-clip-ste] nothing passes where the result saturated.
 TEST(RuleQuant, ClippedProductsPassNothingWhereTheySaturate) {
   Graph g("clip");
@@ -232,7 +283,8 @@ TEST(RuleQuant, DerivativesUseTheScaleOfTheForwardPass) {
       std::vector<double> expected;
       for (const double v : x) {
         const double t = std::tanh(v / s);
-        const double factors[] = {1, std::fabs(v) <= 3 * s ? 1.0 : 0.0, 1 - t * t,
+        const double end = 3 * s * (1 + 1e-15);  // the largest value is in range
+        const double factors[] = {1, std::fabs(v) <= end ? 1.0 : 0.0, 1 - t * t,
                                   std::max(0.0, 1 - std::fabs(v / (3 * s)))};
         expected.push_back(factors[static_cast<std::size_t>(ste)]);
       }
@@ -275,7 +327,6 @@ TEST(RuleQuant, LearnedScalesGetTheirGradient) {
   }
 }
 
-// [qat-weight-grad]
 // The factor 1/√(N·q) has counts in it that f16 does not have.
 TEST(RuleQuant, TangentsOfLearnedScalesAreScaledInF16Too) {
   constexpr std::int64_t Count = 1000;
@@ -294,7 +345,7 @@ TEST(RuleQuant, TangentsOfLearnedScalesAreScaledInF16Too) {
   EXPECT_NEAR(tangent(DType::F16), expected, 1e-3);
 }
 
-TEST(RuleQuant, BitsOfAWeightAreSeenThroughViews) {
+TEST(RuleQuant, BitsOfAWeightAreSeenThroughViews) {  // [qat-weight-grad]
   Graph g("bits");
   const Value x = g.input("x", f32({2, 3}));
   const Value rounded = fake_quantize(x, {.bits = 5});

@@ -1,6 +1,7 @@
 // Derivatives and batches of indexing, ordering and draws, where the cases of single ops do not
 // look: what a result is by hand, what is reported, and which draws an example gets.
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -51,6 +52,35 @@ void expect_out_of_range(const Graph& g, const Inputs& batched, const Dim& size,
     ADD_FAILURE() << "nothing was reported";
   } catch (const UserError& e) {
     EXPECT_EQ(e.code(), ErrorCode::IndexOutOfRange) << e.what();
+  }
+}
+
+// Updates that are not chosen have no part in a derivative that is infinite.
+TEST(IndexingGradient, ScatterByExtremesOfInfiniteCotangents) {
+  constexpr double Inf = std::numeric_limits<double>::infinity();
+  const auto numbers = [](std::initializer_list<double> v) {
+    return Tensor::from_numbers<double>(f64({static_cast<std::int64_t>(v.size())}),
+                                        std::vector<double>(v));
+  };
+  for (const ScatterKind kind : {ScatterKind::Max, ScatterKind::Min}) {
+    const double sign = kind == ScatterKind::Max ? 1 : -1;
+    Graph g;
+    const Value x = g.input("x", f64({2}));
+    const Value u = g.input("u", f64({3}));
+    const Value at =
+        g.constant(Tensor::from_numbers<double>({DType::I64, {3}}, std::array{0.0, 0.0, 1.0}));
+    g.set_outputs({scatter(x, u, at, {.kind = kind})});
+    const Feeds feeds{{"x", numbers({0, 5 * sign})},
+                      {"u", numbers({1 * sign, 2 * sign, 2 * sign})}};
+    Feeds pulled = feeds;
+    pulled["d_output"] = numbers({Inf, -Inf});
+    const auto back = interpret(grad(g, {"x", "u"}, {.external_seed = true}).graph, pulled);
+    EXPECT_TRUE(same(back[0], numbers({0, -Inf})));
+    EXPECT_TRUE(same(back[1], numbers({0, Inf, 0})));
+    Feeds pushed = feeds;
+    pushed["tangent_x"] = numbers({Inf, 3});
+    pushed["tangent_u"] = numbers({-Inf, 4, Inf});
+    EXPECT_TRUE(same(interpret(jvp(g, {"x", "u"}).graph, pushed)[1], numbers({4, 3})));
   }
 }
 
