@@ -14,7 +14,9 @@
 #include <system_error>
 
 #include <CLI/CLI.hpp>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "ricci/runtime/device.h"
 #include "ricci/support/error.h"
@@ -139,9 +141,20 @@ int run_reporting(int argc, char** argv) {
   }
 }
 
+// The next file to be opened would have the descriptor of a stream that is closed, and what is
+// printed would be in that file. These cannot be read and written, as if they were closed.
+void hold_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
+    (void)::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+  errno = 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  hold_standard_streams();
   // Output that nobody reads any more is an error, like a full disk, and no end without a word.
   std::signal(SIGPIPE, SIG_IGN);
   return finished(run_reporting(argc, argv));

@@ -7,6 +7,7 @@
 #include "ricci/ir/text.h"
 #include "ricci/op/leaf.h"
 #include "ricci/op/table.h"
+#include "ricci/support/stop.h"
 #include "ricci/support/text.h"
 
 namespace ricci::draw {
@@ -98,7 +99,10 @@ class SceneMaker {
 
   // Bodies nest as deep as the parser lets them, so the recursion is bounded.
   Scene make() {
-    for (NodeId id = 0; id < graph_.size(); ++id) add_node(id);
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      throw_if_stopped();
+      add_node(id);
+    }
     for (std::size_t i = 0; i < graph_.outputs().size(); ++i) add_output(i);
     std::vector<LayoutNode> sizes;
     for (const Box& b : boxes_) {

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "ricci/support/stop.h"
+
 #include "draw/draw.h"
 #include "support/float_environment.h"
 
@@ -104,6 +106,7 @@ std::string svg_elements(const Scene& scene, std::string_view prefix) {
   // Outer boxes come before the lines of what is inside them.
   for (const Box& b : scene.boxes) out += box_element(b, prefix);
   for (const Line& l : scene.lines) {
+    throw_if_stopped();
     out += fmt::format("<path class=\"line\" data-from=\"{0}n{1}\" data-to=\"{0}n{2}\" "
                        "marker-end=\"url(#{0}tip)\" d=\"{3}\"/>\n",
                        prefix, escaped(l.from), escaped(l.to), path(l.points));

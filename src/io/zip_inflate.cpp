@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include "ricci/support/stop.h"
 #include "ricci/support/text.h"
 
 #include "io/zip.h"
@@ -26,6 +27,7 @@ class Inflater {
   std::size_t read(std::span<std::byte> out) {
     std::size_t filled = 0;
     while (filled < out.size() && !ended_) {
+      throw_if_stopped();
       refill();
       const std::size_t room = std::min(out.size() - filled, MaxPiece);
       stream_.next_out = reinterpret_cast<Bytef*>(out.data() + filled);
@@ -57,7 +59,7 @@ class Inflater {
   }
 
  private:
-  static constexpr std::size_t MaxPiece = std::size_t{1} << 30;  // zlib counts in 32 bits
+  static constexpr std::size_t MaxPiece = std::size_t{1} << 24;  // zlib counts in 32 bits
 
   void refill() {
     if (stream_.avail_in != 0 || input_.empty()) return;

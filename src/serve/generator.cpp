@@ -346,6 +346,7 @@ std::vector<Generated> Generator::operator()(std::span<const std::vector<std::in
 }
 
 void Generator::prepare(std::int64_t places) {
+  const OneUser user = only_user_of(impl_->one_user);
   impl_->reserve(impl_->rows_for(1), places);
   for (std::int64_t rows = 1;; rows = impl_->rows_for(static_cast<std::size_t>(rows) + 1)) {
     impl_->reserve(rows, places);

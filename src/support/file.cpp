@@ -76,6 +76,7 @@ std::vector<std::byte> read_all(const Descriptor& file, const std::string& path,
     for (;;) {
       const std::size_t used = bytes.size();
       bytes.resize(std::max(used + Chunk, std::min(bytes.capacity(), used + 64 * Chunk)));
+      throw_if_stopped();
       if (waits) wait_for(file, POLLIN);
       const ssize_t got = ::read(file.get(), bytes.data() + used, bytes.size() - used);
       if (got < 0 && errno != EINTR && errno != EAGAIN) system_fault("read", path);

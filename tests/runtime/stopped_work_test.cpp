@@ -12,6 +12,7 @@
 #include "ricci/data/loader.h"
 #include "ricci/data/tokens.h"
 #include "ricci/io/csv.h"
+#include "ricci/io/npy.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
 #include "ricci/nn.h"
@@ -25,6 +26,7 @@
 #include "draw/draw.h"
 #include "runtime/models.h"
 #include "support/compare.h"
+#include "support/scratch_folder.h"
 
 namespace ricci::testing {
 namespace {
@@ -54,7 +56,10 @@ TEST(RuntimeStoppedWork, SaysSoAndWorksAgain) {
   const auto f = [](const Array& a) { return sum(tanh(a) * 0.5); };
   Loader plain(Dataset<Array>(ones({8, 2})), {.batch = 4});
   Loader threaded(Dataset<Array>(ones({8, 2})), {.batch = 4, .threads = 1});
+  const ScratchFolder scratch;
+  io::write_npz(scratch.file("x.npz"), {{"x", x.tensor()}});
   const std::vector<std::pair<const char*, std::function<void()>>> all = {
+      {"read", [&] { (void)io::read_npz(scratch.file("x.npz")); }},
       {"parse", [&] { (void)parse(text); }},
       {"parse, looking for all faults", [&] { (void)parse(text, {.most_faults = 100}); }},
       {"verify", [&] { verify(g); }},

@@ -115,6 +115,24 @@ TEST(ToolFiles, NothingIsWrittenToFilesEither) {
   }
 }
 
+// No file that is opened has the descriptor of a stream that was closed.
+TEST(ToolFiles, WhatIsPrintedToAClosedStreamIsInNoFile) {
+  if (!testing::has_device("cpu")) GTEST_SKIP() << "no device of this build trains";
+  const ScratchFolder scratch;
+  const auto run = run_redirected(
+      "",
+      "train mlp --width 8 --steps 2 --examples 60 --size 8 --out '" + scratch.file("run") + "'",
+      ">&-");
+  EXPECT_EQ(run.status, 1);
+  EXPECT_TRUE(run.err.starts_with("error[file.write]: cannot write to standard output")) << run.err;
+  std::ifstream log(scratch.file("run/log.jsonl"));
+  int lines = 0;
+  for (std::string line; std::getline(log, line); ++lines) {
+    EXPECT_TRUE(line.starts_with("{\"event\"")) << line;
+  }
+  EXPECT_GT(lines, 2);
+}
+
 TEST(ToolFiles, AFolderOfCodeThatOthersMayWriteToIsRefused) {
   if (!testing::has_device("cpu")) GTEST_SKIP() << "no device of this build has machine code";
   const ScratchFolder scratch;

@@ -8,6 +8,7 @@
 #include "ricci/io/gguf.h"
 #include "ricci/io/weight_file.h"
 #include "ricci/quant/format.h"
+#include "ricci/support/stop.h"
 #include "ricci/support/text.h"
 
 #include "commands/commands.h"
@@ -33,6 +34,7 @@ struct Options {
 bool changes(const Tensor& t) { return is_float(t.dtype()); }
 
 Tensor as_dtype(const Tensor& t, DType dtype) {
+  throw_if_stopped();
   if (!changes(t)) return t;
   return Tensor::from_numbers<double>({dtype, t.type().dims}, t.numbers<double>());
 }
@@ -83,6 +85,7 @@ void drop_what_changes(io::WeightFile& weights, bool other_elements) {
 
 void convert(const Options& options) {
   io::WeightFile weights = io::read_weight_file(options.from);
+  throw_if_stopped();
   drop_what_changes(weights, !options.elements.empty());
   const auto format = quant::format_from_name(options.elements);
   if (!options.elements.empty() && !format) {

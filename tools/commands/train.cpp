@@ -233,6 +233,8 @@ class WrittenSettings {
     write_file(path_, to_toml(s));
   }
   void take_back() const noexcept {
+    const StopSource unpressed;  // it may be a stop that ended the run
+    const StopScope scope(unpressed.token());
     try {
       if (before_) write_file(path_, *before_);
     } catch (const std::exception&) {
