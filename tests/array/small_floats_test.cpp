@@ -7,7 +7,7 @@
 
 #include "ricci/array.h"
 
-namespace ricci::testing {
+namespace ricci::testing::small_floats_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -79,4 +79,4 @@ TEST(ArraySmallFloats, AreCounted) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::small_floats_test

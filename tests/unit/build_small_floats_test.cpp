@@ -12,7 +12,7 @@
 #include "ricci/build/norm.h"
 #include "ricci/interp/interpreter.h"
 
-namespace ricci::testing {
+namespace ricci::testing::build_small_floats_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -77,4 +77,4 @@ TEST(BuildSmallFloats, AreRoundedOnce) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::build_small_floats_test
