@@ -30,6 +30,33 @@ Array with_past(const Conv1d& conv, const Array& x, Here where) {
   return silu(transpose(past, {0, 2, 1}, where), where);
 }
 
+// silu of the convolution of the next places, before which `past` lies, and the past of those that
+// come behind the places that count.
+std::pair<Array, Array> step_with_past(const Conv1d& conv, const Array& x, const Array& past,
+                                       const StepPlaces& at, Here where) {
+  const std::int64_t rows = x.dim(0).value();
+  const std::int64_t next = x.dim(1).value();
+  const std::int64_t channels = x.dim(2).value();
+  const std::int64_t window = conv.w.dim(2).value();
+  const Array all = window > 1 ? concat({past, x}, 1, where) : x;
+  Array sum = conv.b.valid() ? conv.b : zeros({channels}, {.dtype = x.dtype()}, where);
+  for (std::int64_t k = 0; k < window; ++k) {
+    const Array tap = reshape(narrow(conv.w, 2, k, 1, where), {channels}, where);
+    sum = add(sum, mul(narrow(all, 1, k, next, where), tap, where), where);
+  }
+  if (window == 1) return {silu(sum, where), past};
+  const std::int64_t length = window - 1 + next;
+  const Array start = add(mul(arange(rows), length, where), at.count, where);
+  const Array index = add(expand_dims(start, 1, where), arange(window - 1), where);
+  return {silu(sum, where), take(reshape(all, {rows * length, channels}, where), index, 0, where)};
+}
+
+// [rows, next, 1]: which of the new places count.
+Array counting(const Array& x, const StepPlaces& at, Here where) {
+  const Array counts = lt(arange(x.dim(1).value()), expand_dims(at.count, 1, where), where);
+  return expand_dims(counts, 2, where);
+}
+
 }  // namespace
 
 MambaBlock::MambaBlock(std::int64_t width, const MambaOptions& o) {
@@ -76,25 +103,14 @@ MambaState MambaBlock::make_state(std::int64_t rows) const {
 
 std::pair<Array, MambaState> MambaBlock::advance(const Array& x, const MambaState& before,
                                                  const StepPlaces& at, Here where) const {
-  const std::int64_t rows = x.dim(0).value();
-  const std::int64_t next = x.dim(1).value();
-  const std::int64_t inner = a_log.dim(0).value();
   const std::int64_t state = a_log.dim(1).value();
-  const std::int64_t window = conv.w.dim(2).value();
   const std::int64_t rank = step.in_width();
   const auto parts = split(in(x, where), 2, 2, where);
-  const Array all = window > 1 ? concat({before.past, parts[0]}, 1, where) : parts[0];
-  Array sum = conv.b.valid() ? conv.b : zeros({inner}, {.dtype = x.dtype()}, where);
-  for (std::int64_t k = 0; k < window; ++k) {
-    const Array tap = reshape(narrow(conv.w, 2, k, 1, where), {inner}, where);
-    sum = add(sum, mul(narrow(all, 1, k, next, where), tap, where), where);
-  }
-  const Array u = silu(sum, where);
+  const auto [u, past] = step_with_past(conv, parts[0], before.past, at, where);
   const Array selected = select(u, where);
   // A step of size 0 leaves the state as it is: that of padding.
-  const Array counts = lt(arange(next), expand_dims(at.count, 1, where), where);
   const Array size = softplus(step(narrow(selected, 2, 0, rank, where), where), where);
-  const Array delta = mul(size, cast(expand_dims(counts, 2, where), size.dtype(), where), where);
+  const Array delta = mul(size, cast(counting(x, at, where), size.dtype(), where), where);
   const auto [y, h] = lift(
       [&](Value in_u, Value in_delta, Value a, Value b, Value c, Value h0) {
         const WithState r =
@@ -103,15 +119,8 @@ std::pair<Array, MambaState> MambaBlock::advance(const Array& x, const MambaStat
       },
       u, delta, neg(exp(a_log, where), where), narrow(selected, 2, rank, state, where),
       narrow(selected, 2, rank + state, state, where), before.h);
-  MambaState after{before.past, h};
-  if (window > 1) {
-    const std::int64_t length = window - 1 + next;
-    const Array start = add(mul(arange(rows), length, where), at.count, where);
-    const Array index = add(expand_dims(start, 1, where), arange(window - 1), where);
-    after.past = take(reshape(all, {rows * length, inner}, where), index, 0, where);
-  }
   const Array z = silu(parts[1], where);
-  return {out(mul(add(y, mul(u, d, where), where), z, where), where), after};
+  return {out(mul(add(y, mul(u, d, where), where), z, where), where), {past, h}};
 }
 
 GatedDeltaNet::GatedDeltaNet(std::int64_t width, std::int64_t head_count,
@@ -136,6 +145,18 @@ GatedDeltaNet::GatedDeltaNet(std::int64_t width, std::int64_t head_count,
   out = Linear(heads * value, width, plain);
 }
 
+namespace {
+
+// What the rule gives, normed, gated and mapped out.
+Array gated(const GatedDeltaNet& net, const Array& o, const Array& x, Here where) {
+  const Dims split_heads = {x.dim(0), x.dim(1), net.heads, -1};
+  const Array gates = silu(reshape(net.gate(x, where), split_heads, where), where);
+  const Array y = mul(net.norm(o, where), gates, where);
+  return net.out(reshape(y, {x.dim(0), x.dim(1), -1}, where), where);
+}
+
+}  // namespace
+
 Array GatedDeltaNet::operator()(const Array& x, Here where) const {
   const Dims split_heads = {x.dim(0), x.dim(1), heads, -1};
   const auto in_heads = [&](const Linear& map, const Conv1d& conv) {
@@ -147,9 +168,46 @@ Array GatedDeltaNet::operator()(const Array& x, Here where) const {
   const Array o =
       gated_delta_net(queries, keys, in_heads(v, v_conv), g, sigmoid(beta(x, where), where),
                       op::GatedDeltaNet{.state_size = queries.dim(3)}, where);
-  const Array gates = silu(reshape(gate(x, where), split_heads, where), where);
-  const Array y = mul(norm(o, where), gates, where);
-  return out(reshape(y, {x.dim(0), x.dim(1), -1}, where), where);
+  return gated(*this, o, x, where);
+}
+
+GatedDeltaState GatedDeltaNet::make_state(std::int64_t rows) const {
+  const DType dtype = q_conv.w.dtype();
+  const auto past = [&](const Conv1d& conv) {
+    return zeros({rows, conv.w.dim(2).value() - 1, conv.w.dim(0).value()}, {.dtype = dtype});
+  };
+  const Dims s = {rows, heads, k_conv.w.dim(0).value() / heads, v_conv.w.dim(0).value() / heads};
+  return {past(q_conv), past(k_conv), past(v_conv),
+          zeros(s, {.dtype = dtype == DType::F64 ? dtype : DType::F32})};
+}
+
+std::pair<Array, GatedDeltaState> GatedDeltaNet::advance(const Array& x,
+                                                         const GatedDeltaState& before,
+                                                         const StepPlaces& at, Here where) const {
+  const Dims split_heads = {x.dim(0), x.dim(1), heads, -1};
+  GatedDeltaState after;
+  const auto in_heads = [&](const Linear& map, const Conv1d& conv, const Array& past,
+                            Array& behind) {
+    const auto [y, rest] = step_with_past(conv, map(x, where), past, at, where);
+    behind = rest;
+    return reshape(y, split_heads, where);
+  };
+  const Array queries = normalize(in_heads(q, q_conv, before.q, after.q), -1, 1e-6, where);
+  const Array keys = normalize(in_heads(k, k_conv, before.k, after.k), -1, 1e-6, where);
+  const Array values = in_heads(v, v_conv, before.v, after.v);
+  // Nothing is forgotten and nothing learnt at places of padding.
+  const Array counts = cast(counting(x, at, where), x.dtype(), where);
+  const Array g = neg(mul(exp(a_log, where), softplus(decay(x, where), where), where), where);
+  const std::int64_t width = queries.dim(3).value();
+  const auto [o, s] = lift(
+      [&](Value in_q, Value in_k, Value in_v, Value in_g, Value in_beta, Value state) {
+        const WithState r = gated_delta_net_carry(in_q, in_k, in_v, in_g, in_beta, state, width);
+        return std::pair{r.out, r.state};
+      },
+      queries, keys, values, mul(g, counts, where),
+      mul(sigmoid(beta(x, where), where), counts, where), before.s);
+  after.s = s;
+  return {gated(*this, o, x, where), after};
 }
 
 }  // namespace ricci::nn

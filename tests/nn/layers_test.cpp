@@ -226,5 +226,35 @@ TEST(NnLayers, Adapters) {
   expect_reference("ia3", adapted(nn::IA3{}), keep);
 }
 
+// In pieces of any length, rows of different lengths side by side, padding behind them.
+TEST(NnLayers, GatedDeltaNetsGoOnFromAState) {
+  nn::seed(3);
+  for (const std::int64_t window : {1, 3}) {
+    const nn::GatedDeltaNet net(4, 2, {.key_width = 3, .value_width = 4, .window = window});
+    const Array x = normal(Key(7), {2, 9, 4}).eval();
+    const Array whole = net(x).eval();
+    nn::GatedDeltaState state = net.make_state(2);
+    std::vector<std::int32_t> seen = {0, 0};
+    const std::vector<std::vector<std::int32_t>> pieces = {{3, 1}, {1, 0}, {4, 4}, {1, 4}};
+    for (const std::vector<std::int32_t>& counts : pieces) {
+      std::vector<Array> rows;
+      for (std::size_t r = 0; r < 2; ++r) {
+        const Array row = narrow(x(static_cast<std::int64_t>(r)), 0, seen[r], counts[r]);
+        rows.push_back(concat({row, full({4 - counts[r], 4}, 100.0F)}, 0));
+      }
+      const auto [y, next] = net.advance(stack(rows), state, {array(seen), array(counts)});
+      for (std::size_t r = 0; r < 2; ++r) {
+        const auto row = static_cast<std::int64_t>(r);
+        EXPECT_TRUE(allclose(narrow(y(row), 0, 0, counts[r]),
+                             narrow(whole(row), 0, seen[r], counts[r]), 1e-5, 1e-5))
+            << window << " row " << r << " from " << seen[r];
+        seen[r] += counts[r];
+      }
+      state = next;
+    }
+    EXPECT_EQ(seen, (std::vector<std::int32_t>{9, 9}));
+  }
+}
+
 }  // namespace
 }  // namespace ricci::layers_test

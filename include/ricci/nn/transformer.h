@@ -430,6 +430,12 @@ struct MambaBlock {
   }
 };
 
+/// What a GatedDeltaNet remembers of the places so far.
+struct GatedDeltaState {
+  Array q, k, v;  ///< [rows, window - 1, channels]: what the convolutions still read
+  Array s;        ///< [rows, heads, key width, value width]
+};
+
 struct GatedDeltaNetOptions {
   std::int64_t key_width = 0;    ///< of a head; 0: width/heads
   std::int64_t value_width = 0;  ///< of a head; 0: the same
@@ -454,6 +460,13 @@ struct GatedDeltaNet {
   GatedDeltaNet(std::int64_t width, std::int64_t head_count,
                 const GatedDeltaNetOptions& options = {});
   [[nodiscard]] Array operator()(const Array& x, Here where = Here::current()) const;
+  /// The next places of sequences of different lengths, and the state behind those that count.
+  [[nodiscard]] std::pair<Array, GatedDeltaState> advance(const Array& x,
+                                                          const GatedDeltaState& state,
+                                                          const StepPlaces& at,
+                                                          Here where = Here::current()) const;
+  /// The state before the first place.
+  [[nodiscard]] GatedDeltaState make_state(std::int64_t rows) const;
   void visit(TreeVisitor& visitor) {
     visitor.visit("q", q);
     visitor.visit("k", k);
