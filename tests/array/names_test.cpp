@@ -60,6 +60,12 @@ TEST(ArrayNames, TypedFirst) {
   EXPECT_EQ(full({3}, 2.0, float64).dtype(), DType::F64);
   EXPECT_EQ(array({1, 2, 3}, float32).dtype(), DType::F32);
   EXPECT_EQ(arange(3, float32).to_vector(), (Numbers{0, 1, 2}));
+  EXPECT_EQ(arange(3.0, 6.0).dtype(), DType::F32);
+  EXPECT_EQ(arange(3.0, 6.0).to_vector(), (Numbers{3, 4, 5}));
+  EXPECT_EQ(arange(2.0).dtype(), DType::F32);
+  EXPECT_EQ(arange(3, 6).dtype(), DType::I32);
+  EXPECT_EQ(arange(0, 6, 2, {.dtype = float64}).dtype(), DType::F64);
+  EXPECT_EQ(arange(1, 3, float64).to_vector(), (Numbers{1, 2}));
   EXPECT_EQ(random::normal(Key(0), {3}, float64).dtype(), DType::F64);
   EXPECT_TRUE(array_equal(random::uniform(Key(0), {3}, float64),
                           uniform(Key(0), {3}, 0, 1, {.dtype = float64})));

@@ -151,11 +151,32 @@ template <class T>
 [[nodiscard]] Array eye(std::int64_t n, std::optional<std::int64_t> columns = {},
                         CreateOptions options = {},
                         std::source_location where = std::source_location::current());
-/// start, start + step, … below stop. Whole numbers are i32.
+namespace detail {
+// Whole numbers are i32, or i64 where they do not fit, unless a dtype is given.
+[[nodiscard]] Array arange_of(double start, double stop, double step, CreateOptions options,
+                              Here where);
+}  // namespace detail
+
+/// start, start + step, … below stop: i32 of integers, f32 where one of them is a float.
 [[nodiscard]] Array arange(std::int64_t stop, CreateOptions options = {},
                            std::source_location where = std::source_location::current());
-[[nodiscard]] Array arange(double start, double stop, double step = 1, CreateOptions options = {},
-                           std::source_location where = std::source_location::current());
+template <std::floating_point T>
+[[nodiscard]] Array arange(T stop, CreateOptions options = {}, Here where = Here::current()) {
+  return detail::arange_of(0, stop, 1, {.dtype = options.dtype.value_or(DType::F32)}, where);
+}
+template <detail::Number A, detail::Number B, detail::Number C = int>
+[[nodiscard]] Array arange(A start, B stop, C step = 1, CreateOptions options = {},
+                           Here where = Here::current()) {
+  if (std::floating_point<A> || std::floating_point<B> || std::floating_point<C>) {
+    options.dtype = options.dtype.value_or(DType::F32);
+  }
+  return detail::arange_of(static_cast<double>(start), static_cast<double>(stop),
+                           static_cast<double>(step), options, where);
+}
+template <detail::Number A, detail::Number B, detail::IsDType D>
+[[nodiscard]] Array arange(A start, B stop, D dtype, Here where = Here::current()) {
+  return arange(start, stop, 1, CreateOptions{.dtype = dtype}, where);
+}
 template <detail::IsDType D>
 [[nodiscard]] Array arange(std::int64_t stop, D dtype, Here where = Here::current()) {
   return arange(stop, CreateOptions{.dtype = dtype}, where);
