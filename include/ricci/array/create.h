@@ -134,6 +134,14 @@ template <detail::IsDType D>
                               std::source_location where = std::source_location::current());
 [[nodiscard]] Array full_like(const Array& x, const Array& value,
                               std::source_location where = std::source_location::current());
+template <detail::IsDType D>
+[[nodiscard]] Array zeros_like(const Array& x, D dtype, Here where = Here::current()) {
+  return zeros(x.shape(), dtype, where);
+}
+template <detail::IsDType D>
+[[nodiscard]] Array ones_like(const Array& x, D dtype, Here where = Here::current()) {
+  return ones(x.shape(), dtype, where);
+}
 /// The same for every array of a tree.
 template <class T>
   requires(!std::convertible_to<const T&, Array>)
@@ -191,6 +199,15 @@ template <std::same_as<Dim> T>
 [[nodiscard]] Array linspace(double start, double stop, std::int64_t count = 50,
                              CreateOptions options = {},
                              std::source_location where = std::source_location::current());
+template <detail::IsDType D>
+[[nodiscard]] Array linspace(double start, double stop, std::int64_t count, D dtype,
+                             Here where = Here::current()) {
+  return linspace(start, stop, count, CreateOptions{.dtype = dtype}, where);
+}
+template <detail::IsDType D>
+[[nodiscard]] Array eye(std::int64_t n, D dtype, Here where = Here::current()) {
+  return eye(n, std::nullopt, CreateOptions{.dtype = dtype}, where);
+}
 /// Coordinates as arrays of all points: the first varies along the first axis.
 [[nodiscard]] std::vector<Array> meshgrid(
     std::initializer_list<Array> axes,
