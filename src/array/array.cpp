@@ -199,6 +199,14 @@ Array Array::reshape(const Dims& shape, Here where) const {
   return ricci::reshape(*this, shape, where);
 }
 Array Array::flatten(Here where) const { return ricci::reshape(*this, {-1}, where); }
+Array Array::squeeze(Here where) const { return ricci::squeeze(*this, {}, where); }
+Array Array::clip(const Array& low, const Array& high, Here where) const {
+  return ricci::clip(*this, low, high, where);
+}
+Array Array::dot(const Array& b, Here where) const { return ricci::dot(*this, b, where); }
+Array Array::cumsum(std::int64_t axis, Here where) const {
+  return ricci::cumsum(*this, axis, where);
+}
 Array Array::transpose(Here where) const { return ricci::transpose(*this, {}, where); }
 Array Array::transpose(std::initializer_list<std::int64_t> perm, Here where) const {
   return ricci::transpose(*this, Axes(perm.begin(), perm.end()), where);

@@ -144,8 +144,7 @@ Array arange(std::int64_t stop, CreateOptions options, std::source_location wher
                        {}, where);
 }
 
-Array arange(double start, double stop, double step, CreateOptions options,
-             std::source_location where) {
+Array detail::arange_of(double start, double stop, double step, CreateOptions options, Here where) {
   const DefaultFloatEnvironment floats;
   const auto fail = [&](ErrorCode code, const char* what, const char* help) {
     detail::refuse(code, "arange",

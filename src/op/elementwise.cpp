@@ -16,7 +16,9 @@ Inferred infer_two(const ElementwiseRow& row, const InferContext& in) {
   const DType dtype = in[0].dtype;
   if (!row.dtypes.has(dtype)) {
     in.reject("c3", fmt::format("'{}' is not defined for {}", row.name, name(dtype)),
-              is_complex(dtype) ? OfParts : "");
+              is_complex(dtype)      ? OfParts
+              : dtype == DType::Bool ? "cast them to a number, or use a logical function"
+                                     : "");
   }
   return Type{row.result_dtype(dtype), std::move(dims)};
 }

@@ -40,7 +40,7 @@ TEST(ArrayAbsurdSizes, OfRowsOfNumbers) {
   EXPECT_TRUE(is_refused([] { (void)linspace(0, 1, Most); }));
   EXPECT_EQ(linspace(0, 1, 0).size(), 0);
   // Whole numbers beyond i32 are i64.
-  EXPECT_EQ(arange(4e9, 4e9 + 2).to_vector<std::int64_t>(),
+  EXPECT_EQ(arange(4'000'000'000, 4'000'000'002).to_vector<std::int64_t>(),
             (std::vector<std::int64_t>{4'000'000'000, 4'000'000'001}));
 }
 

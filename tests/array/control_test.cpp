@@ -88,6 +88,20 @@ TEST(ArrayLoops, ForiCounts) {
   EXPECT_EQ(fori_loop(3, 3, [](Array, Array s) { return s + 1; }, 7.0).item(), 7);
 }
 
+TEST(ArrayLoops, ForiCountsBetweenArrays) {
+  const auto sum_below = jit([](Array n, Array w) {
+    return fori_loop(0, n, [&](Array i, Array c) { return c + w * cast(i, float32); }, 0.0);
+  });
+  EXPECT_EQ(sum_below(array(5), 2.0).item(), 20);
+  EXPECT_EQ(sum_below(array(0), 2.0).item(), 0);
+  expect_values(vmap(sum_below, {.in_axes = {0, {}}})(array({1, 2, 4}), array(1.0)), {0, 1, 6});
+  const auto bounded = [](Array w) {
+    return fori_loop(array(1), array(4), [&](Array, Array c) { return c * w; }, w,
+                     {.max_iterations = 5});
+  };
+  EXPECT_EQ(grad(bounded)(array(2.0)).item(), 32);
+}
+
 TEST(ArrayLoops, WhileAsksAndCaptures) {
   const Array limit = array({100.0});
   const Array root = while_loop(

@@ -60,6 +60,12 @@ TEST(ArrayNames, TypedFirst) {
   EXPECT_EQ(full({3}, 2.0, float64).dtype(), DType::F64);
   EXPECT_EQ(array({1, 2, 3}, float32).dtype(), DType::F32);
   EXPECT_EQ(arange(3, float32).to_vector(), (Numbers{0, 1, 2}));
+  EXPECT_EQ(arange(3.0, 6.0).dtype(), DType::F32);
+  EXPECT_EQ(arange(3.0, 6.0).to_vector(), (Numbers{3, 4, 5}));
+  EXPECT_EQ(arange(2.0).dtype(), DType::F32);
+  EXPECT_EQ(arange(3, 6).dtype(), DType::I32);
+  EXPECT_EQ(arange(0, 6, 2, {.dtype = float64}).dtype(), DType::F64);
+  EXPECT_EQ(arange(1, 3, float64).to_vector(), (Numbers{1, 2}));
   EXPECT_EQ(random::normal(Key(0), {3}, float64).dtype(), DType::F64);
   EXPECT_TRUE(array_equal(random::uniform(Key(0), {3}, float64),
                           uniform(Key(0), {3}, 0, 1, {.dtype = float64})));
@@ -83,7 +89,17 @@ TEST(ArrayNames, TypedFirst) {
   EXPECT_EQ(x.var(0).to_vector(), (Numbers{1, 9}));
   EXPECT_TRUE((x > 0).any());
   EXPECT_FALSE((x > 0).all());
+  EXPECT_TRUE(array_equal(x.transpose(1, 0), transpose(x)));
+  EXPECT_EQ(x.reshape(-1, 1).shape(), (Dims{4, 1}));
+  EXPECT_EQ(x.ravel().dot(x.ravel()).item(), 30);
+  EXPECT_EQ(x.reshape(1, 4).squeeze().clip(0, 3).to_vector(), (Numbers{1, 0, 3, 3}));
+  EXPECT_EQ(x.cumsum(0).to_vector(), (Numbers{1, -2, 4, 2}));
+  EXPECT_TRUE(array_equal(+x, x));
+  EXPECT_EQ(ones_like(x, float64).dtype(), DType::F64);
+  EXPECT_EQ(linspace(0, 1, 3, float64).dtype(), DType::F64);
+  EXPECT_EQ(eye(2, float64).dtype(), DType::F64);
   // Options by name.
+  EXPECT_EQ(norm(x, 0, {.keepdims = true}).shape(), (Dims{1, 2}));
   EXPECT_EQ(sum(x, 0, {.keepdims = true}).shape(), (Dims{1, 2}));
   EXPECT_EQ(amax(x, {0, 1}, {.keepdims = true}).shape(), (Dims{1, 1}));
   EXPECT_EQ(var(x, 0, {.ddof = 1}).to_vector(), (Numbers{2, 18}));

@@ -325,6 +325,23 @@ TEST(ArrayJit, CompilesOncePerSetOfTypes) {
   EXPECT_EQ(g(d, 0.1).item(), 0.1);
 }
 
+TEST(ArrayJit, TakesListsWhereItKnowsWhatTheyAre) {
+  const auto sum_of = jit([](std::vector<Array> v) { return v[0] + v[1]; });
+  EXPECT_EQ(sum_of({array(1.0), array(2.0)}).item(), 3);
+  struct Point {
+    Array x, y;
+  };
+  const auto product = [](const Point& p, const Array& w) { return p.x * p.y * w; };
+  const Array w = array(2.0);
+  EXPECT_EQ(grad(product)({array(3.0), array(5.0)}, w).x.item(), 10);
+  EXPECT_EQ(jit(product)({w, w}, 2.0).item(), 8);
+  // What is handed over is, as without this.
+  const auto next = jit([](Array x) { return x + 1; }, {.donate = {0}});
+  Array x = ones({3}).eval();
+  expect_near(next(std::move(x)), {2, 2, 2});
+  EXPECT_FALSE(x.valid());  // NOLINT: it was donated
+}
+
 TEST(ArrayJit, TakesAndGivesTrees) {
   const Net net = some_net();
   const auto step = jit([](const Net& n, Array x) {

@@ -205,10 +205,27 @@ class Array {
   [[nodiscard]] Array argmax(std::int64_t axis = -1, Here where = Here::current()) const;
   [[nodiscard]] Array argmin(std::int64_t axis = -1, Here where = Here::current()) const;
   [[nodiscard]] Array reshape(const Dims& shape, Here where = Here::current()) const;
+  /// x.reshape(2, -1), as x.reshape({2, -1}).
+  template <std::integral... N>
+    requires(sizeof...(N) > 0)
+  [[nodiscard]] Array reshape(N... sizes) const {
+    return reshape(Dims{Dim(sizes)...});
+  }
   [[nodiscard]] Array flatten(Here where = Here::current()) const;
+  [[nodiscard]] Array ravel(Here where = Here::current()) const { return flatten(where); }
+  [[nodiscard]] Array squeeze(Here where = Here::current()) const;
+  [[nodiscard]] Array clip(const Array& low, const Array& high, Here where = Here::current()) const;
+  [[nodiscard]] Array dot(const Array& b, Here where = Here::current()) const;
+  [[nodiscard]] Array cumsum(std::int64_t axis = -1, Here where = Here::current()) const;
   [[nodiscard]] Array transpose(Here where = Here::current()) const;
   [[nodiscard]] Array transpose(std::initializer_list<std::int64_t> perm,
                                 Here where = Here::current()) const;
+  /// x.transpose(1, 0), as x.transpose({1, 0}).
+  template <std::integral... N>
+    requires(sizeof...(N) > 0)
+  [[nodiscard]] Array transpose(N... perm) const {
+    return transpose({static_cast<std::int64_t>(perm)...});
+  }
   /// The axes in reverse.
   [[nodiscard]] Array T(Here where = Here::current()) const;
   [[nodiscard]] Array astype(DType dtype, Here where = Here::current()) const;
@@ -239,6 +256,7 @@ class Array {
   RICCI_ARRAY_OPERATOR(^)
 #undef RICCI_ARRAY_OPERATOR
   friend Array operator-(Operand x);
+  friend Array operator+(Operand x);
   // Exact types here: an Array is a condition too, so that these would be ambiguous otherwise.
   friend Array operator!(const Array& x);
   friend Array operator&&(const Array& a, const Array& b);
@@ -359,6 +377,7 @@ class ArrayRow {
 };
 inline ArrayRow Array::begin() const { return {*this, 0}; }
 
+inline Array operator+(Operand x) { return std::move(x.array); }
 inline Array& operator+=(Array& a, Operand b) { return a = a + std::move(b); }
 inline Array& operator-=(Array& a, Operand b) { return a = a - std::move(b); }
 inline Array& operator*=(Array& a, Operand b) { return a = a * std::move(b); }

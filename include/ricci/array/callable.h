@@ -107,6 +107,28 @@ template <WithSignature F>
 struct SignedAs<F> {
   using Parameters = typename Signature<F>::Parameters;
 };
+/// Lists in the place of arguments, f({a, b}): a template cannot tell what they are meant to be. A
+/// call without them is the template's, which fits any argument at least as well.
+template <class Self, class Parameters>
+struct TakesLists {
+  void operator()(const TakesLists&) const = delete;
+};
+template <class Self, class... P>
+  requires(sizeof...(P) > 0)
+struct TakesLists<Self, std::tuple<P...>> {
+  auto operator()(const P&... args) const {
+    return static_cast<const Self&>(*this).template operator()<const P&...>(args...);
+  }
+};
+template <class F>
+struct ParametersOf {
+  using type = void;
+};
+template <WithSignature F>
+struct ParametersOf<F> {
+  using type = typename Signature<F>::Parameters;
+};
+
 template <class F, class... A>
 using Arguments = typename ArgumentsOf<std::decay_t<F>, A...>::type;
 

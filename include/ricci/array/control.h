@@ -291,6 +291,24 @@ template <class Carry, class Condition, class Body>
   }
 }
 
+/// The same as `fori_loop` between bounds that are computed: how often it runs is not known before,
+/// so a gradient needs a bound.
+template <class Carry, class Body>
+  requires std::invocable<Body&, Array&, detail::CarryOf<Carry>&>
+[[nodiscard]] auto fori_loop(const Array& first, const Array& last, Body&& body, const Carry& init,
+                             const WhileLoopOptions& options = {},
+                             std::source_location where = std::source_location::current()) {
+  using State = std::pair<Array, detail::CarryOf<Carry>>;
+  return while_loop(
+             State(first, init), [&](State& s) { return lt(s.first, last, where); },
+             [&](State& s) {
+               auto next = body(s.first, s.second);
+               return State(add(s.first, 1, where), std::move(next));
+             },
+             options, where)
+      .second;
+}
+
 namespace detail {
 // What two branches give: one tree, numbers as arrays.
 template <class Then, class Else, class... A>

@@ -134,6 +134,14 @@ template <detail::IsDType D>
                               std::source_location where = std::source_location::current());
 [[nodiscard]] Array full_like(const Array& x, const Array& value,
                               std::source_location where = std::source_location::current());
+template <detail::IsDType D>
+[[nodiscard]] Array zeros_like(const Array& x, D dtype, Here where = Here::current()) {
+  return zeros(x.shape(), dtype, where);
+}
+template <detail::IsDType D>
+[[nodiscard]] Array ones_like(const Array& x, D dtype, Here where = Here::current()) {
+  return ones(x.shape(), dtype, where);
+}
 /// The same for every array of a tree.
 template <class T>
   requires(!std::convertible_to<const T&, Array>)
@@ -151,11 +159,32 @@ template <class T>
 [[nodiscard]] Array eye(std::int64_t n, std::optional<std::int64_t> columns = {},
                         CreateOptions options = {},
                         std::source_location where = std::source_location::current());
-/// start, start + step, … below stop. Whole numbers are i32.
+namespace detail {
+// Whole numbers are i32, or i64 where they do not fit, unless a dtype is given.
+[[nodiscard]] Array arange_of(double start, double stop, double step, CreateOptions options,
+                              Here where);
+}  // namespace detail
+
+/// start, start + step, … below stop: i32 of integers, f32 where one of them is a float.
 [[nodiscard]] Array arange(std::int64_t stop, CreateOptions options = {},
                            std::source_location where = std::source_location::current());
-[[nodiscard]] Array arange(double start, double stop, double step = 1, CreateOptions options = {},
-                           std::source_location where = std::source_location::current());
+template <std::floating_point T>
+[[nodiscard]] Array arange(T stop, CreateOptions options = {}, Here where = Here::current()) {
+  return detail::arange_of(0, stop, 1, {.dtype = options.dtype.value_or(DType::F32)}, where);
+}
+template <detail::Number A, detail::Number B, detail::Number C = int>
+[[nodiscard]] Array arange(A start, B stop, C step = 1, CreateOptions options = {},
+                           Here where = Here::current()) {
+  if (std::floating_point<A> || std::floating_point<B> || std::floating_point<C>) {
+    options.dtype = options.dtype.value_or(DType::F32);
+  }
+  return detail::arange_of(static_cast<double>(start), static_cast<double>(stop),
+                           static_cast<double>(step), options, where);
+}
+template <detail::Number A, detail::Number B, detail::IsDType D>
+[[nodiscard]] Array arange(A start, B stop, D dtype, Here where = Here::current()) {
+  return arange(start, stop, 1, CreateOptions{.dtype = dtype}, where);
+}
 template <detail::IsDType D>
 [[nodiscard]] Array arange(std::int64_t stop, D dtype, Here where = Here::current()) {
   return arange(stop, CreateOptions{.dtype = dtype}, where);
@@ -170,6 +199,15 @@ template <std::same_as<Dim> T>
 [[nodiscard]] Array linspace(double start, double stop, std::int64_t count = 50,
                              CreateOptions options = {},
                              std::source_location where = std::source_location::current());
+template <detail::IsDType D>
+[[nodiscard]] Array linspace(double start, double stop, std::int64_t count, D dtype,
+                             Here where = Here::current()) {
+  return linspace(start, stop, count, CreateOptions{.dtype = dtype}, where);
+}
+template <detail::IsDType D>
+[[nodiscard]] Array eye(std::int64_t n, D dtype, Here where = Here::current()) {
+  return eye(n, std::nullopt, CreateOptions{.dtype = dtype}, where);
+}
 /// Coordinates as arrays of all points: the first varies along the first axis.
 [[nodiscard]] std::vector<Array> meshgrid(
     std::initializer_list<Array> axes,

@@ -114,12 +114,14 @@ class JitCache {
 /// A function that is compiled for the types it is called with. Copies share their programs; any
 /// number of threads may call it.
 template <class F>
-class Jitted : public detail::SignedAs<F> {
+class Jitted : public detail::SignedAs<F>,
+               public detail::TakesLists<Jitted<F>, typename detail::ParametersOf<F>::type> {
   static_assert(!detail::ChangesItself<F>,
                 "jit calls a function once for all calls with the same types, so it must not be "
                 "mutable: take what changes as an argument and give it back");
 
  public:
+  using detail::TakesLists<Jitted, typename detail::ParametersOf<F>::type>::operator();
   Jitted(F f, JitOptions options, std::source_location where)
       : f_(std::move(f)), cache_(std::make_shared<detail::JitCache>(std::move(options), where)) {}
 

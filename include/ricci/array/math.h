@@ -121,6 +121,10 @@ struct VarOptions {
 /// √ Σ |x|²; its gradient at 0 is 0.
 [[nodiscard]] Array norm(const Array& x, const AxisList& axes = {}, bool keep_dims = false,
                          Here where = Here::current());
+[[nodiscard]] inline Array norm(const Array& x, const AxisList& axes, ReduceOptions options,
+                                Here where = Here::current()) {
+  return norm(x, axes, options.keepdims, where);
+}
 /// The value below which a share q of the elements lies, linear between neighbours; over one axis,
 /// or all elements.
 [[nodiscard]] Array quantile(const Array& x, double q, std::optional<std::int64_t> axis = {},

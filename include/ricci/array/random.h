@@ -225,6 +225,7 @@ using ricci::split;
 using ricci::truncated_normal;
 using ricci::uniform;
 [[nodiscard]] inline Key key(std::uint64_t seed) { return Key(seed); }
+[[nodiscard]] inline Key PRNGKey(std::uint64_t seed) { return Key(seed); }
 [[nodiscard]] inline Key fold_in(const Key& key, const Array& number) {
   return key.fold_in(number);
 }

@@ -153,8 +153,10 @@ auto gradient_trees(const Args& args, std::span<const Array> found) {
 
 /// A function made of another one.
 template <class F, class Body>
-class Derived : public SignedAs<F> {
+class Derived : public SignedAs<F>,
+                public TakesLists<Derived<F, Body>, typename ParametersOf<F>::type> {
  public:
+  using TakesLists<Derived, typename ParametersOf<F>::type>::operator();
   Derived(F f, Body body, std::source_location where)
       : f_(std::move(f)), body_(std::move(body)), where_(where) {}
   template <class... A>
