@@ -73,9 +73,10 @@ endif()
 # The vector kernels are one source, compiled for each instruction set and chosen at run time.
 set(vector_kernels "${CMAKE_CURRENT_SOURCE_DIR}/backend/cpu/kernels/vector_kernels")
 set(vector_options -O3 -ffp-contract=fast)
-# What fuzz harnesses run lies between guard pages; sanitizers would make these minutes to compile.
+# What fuzz harnesses run lies between guard pages, and none of it is many numbers: sanitizers and an
+# optimiser would make these minutes to compile.
 if(RICCI_BUILD_FUZZERS)
-  list(APPEND vector_options -fno-sanitize=all)
+  set(vector_options -O1 -ffp-contract=fast -fno-sanitize=all)
 endif()
 set_source_files_properties("${vector_kernels}_base.cpp" PROPERTIES COMPILE_OPTIONS
                                                                    "${vector_options}")

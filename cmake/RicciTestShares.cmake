@@ -87,14 +87,16 @@ endforeach()
 
 set(light_seeds "")
 foreach(name IN LISTS RICCI_LIGHT_HARNESSES)
-  if(EXISTS "${tests_dir}/fuzz/${name}.cpp")
+  if(EXISTS "${tests_dir}/fuzz/${name}.cpp" AND NOT "${tests_dir}/fuzz/${name}.cpp" IN_LIST
+                                                RICCI_TESTS_LEFT_OUT)
     list(APPEND light_seeds "${tests_dir}/fuzz/${name}.cpp")
   endif()
 endforeach()
 ricci_list_harnesses("${CMAKE_CURRENT_BINARY_DIR}/light" ${light_seeds})
 ricci_sources_of(light_support ${light_headers})
-ricci_add_share(light ricci_light ${light_sources} ${light_seeds} ${light_support}
+ricci_add_share(light ricci_readers ${light_sources} ${light_seeds} ${light_support}
                 "${tests_dir}/fuzz/replay_test.cpp")
+target_link_libraries(ricci_light_tests PRIVATE $<TARGET_NAME_IF_EXISTS:ricci_settings>)
 
 ricci_sources_of(graph_support ${graph_headers})
 file(GLOB singular CONFIGURE_DEPENDS "${tests_dir}/support/singular_*.cpp")

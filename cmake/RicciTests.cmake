@@ -51,7 +51,8 @@ if(sources)
   ricci_target(ricci_tests)
   target_include_directories(ricci_tests PRIVATE "${tests_dir}" "${CMAKE_CURRENT_BINARY_DIR}"
                                                  "${CMAKE_CURRENT_BINARY_DIR}/all")
-  target_link_libraries(ricci_tests PRIVATE ricci_internal ${RICCI_FMT} GTest::gtest
+  target_link_libraries(ricci_tests PRIVATE $<TARGET_NAME_IF_EXISTS:ricci_settings>
+                                            ricci_internal ${RICCI_FMT} GTest::gtest
                                             GTest::gtest_main)
   target_compile_options(ricci_tests PRIVATE $<$<CONFIG:MinSizeRel>:-O0;-g0;-U_FORTIFY_SOURCE>)
   # Other tests name their helpers as they like, and are compiled one by one.
