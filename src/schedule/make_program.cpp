@@ -342,14 +342,19 @@ Program program_of(Graph prepared, const ProgramOptions& options) {
 
 }  // namespace
 
-Program make_program(const Graph& graph, const ProgramOptions& options) {
+Program program_of_prepared(Graph prepared, const ProgramOptions& options) {
   const DefaultFloatEnvironment floats;
-  require_known_sizes(graph);
-  Program program = program_of(prepare_for_device(graph, options), options);
+  require_known_sizes(prepared);
+  Program program = program_of(std::move(prepared), options);
 #ifndef NDEBUG
   verify(program, options.target != nullptr ? *options.target : schedule::plain_target());
 #endif
   return program;
+}
+
+Program make_program(const Graph& graph, const ProgramOptions& options) {
+  require_known_sizes(graph);
+  return program_of_prepared(prepare_for_device(graph, options), options);
 }
 
 }  // namespace ricci

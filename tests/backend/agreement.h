@@ -43,6 +43,9 @@ enum class MadeFor : std::uint8_t { Lir, Cramped, Cpu, CpuOpByOp };
 [[nodiscard]] std::span<const MadeFor> all_made_for();
 [[nodiscard]] std::string_view name(MadeFor target);
 [[nodiscard]] ricci::Program program_for(const Graph& graph, MadeFor target);
+/// The same in two steps, between which the graph can be looked at.
+[[nodiscard]] Graph prepared_for(const Graph& graph, MadeFor target);
+[[nodiscard]] ricci::Program program_of_prepared_for(Graph prepared, MadeFor target);
 /// Run by it with temporaries as planned and apart (`run_on_lir`).
 [[nodiscard]] Outcome lir_outcome(const Graph& graph, const Feeds& feeds, MadeFor target);
 /// Compiled for `lir` and run with the host's buffers, of which outputs and inputs share those they

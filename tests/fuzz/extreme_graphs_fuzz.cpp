@@ -1,6 +1,7 @@
 // Any bytes stand for a graph with extreme attributes and sizes, which is refused or computed alike
-// by the interpreter and, made for the CPU, by the interpreter of programs; one in so many by the
-// CPU as well.
+// by the interpreter and, made for the CPU, by the interpreter of programs. What takes long is done
+// for a share of them (`ExtremeShares`): the CPU's own code, larger graphs, a second run with every
+// temporary apart, text.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

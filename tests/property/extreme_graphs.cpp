@@ -26,7 +26,7 @@ namespace ricci::testing {
 namespace {
 
 constexpr std::int64_t MostWork = 10000;
-constexpr std::int64_t MostPreparedWork = 100000;  // composites written out
+constexpr std::int64_t Spread = 10;  // so much more work may be in composites that are written out
 constexpr std::int64_t Far = std::int64_t{1} << 40;
 
 // Choices made by the bytes; zeros when there are none left.
@@ -169,7 +169,7 @@ const Cases& known_cases(OpKind kind) {
   return found != known.end() ? found->second : known.emplace(kind, cases_for(kind)).first->second;
 }
 
-Program from_case(Choices& choose) {
+Program from_case(Choices& choose, std::int64_t most_work) {
   const Cases& cases = known_cases(static_cast<OpKind>(choose.below(OpCount)));
   if (cases.empty()) return {};
   Case c = cases[choose.below(cases.size())];
@@ -184,7 +184,7 @@ Program from_case(Choices& choose) {
   for (std::size_t i = choose.below(4); i > 0; --i) c.op = mutated(choose, *c.op);
   for (const In& in : c.in) {
     const Type type{in.dtype.value_or(dtype), in.dims};
-    if (type.is_static() && type.numel() > MostWork) return {};
+    if (type.is_static() && type.numel() > most_work) return {};
   }
   BuiltCase built = build_case(c, dtype);
   return {std::move(built.graph), {built.feeds.begin(), built.feeds.end()}};
@@ -246,67 +246,93 @@ bool has_kernels(const ricci::Program& program) {
   });
 }
 
-// The program, if compiling does not refuse the graph.
-std::optional<ricci::Program> made_for(const Graph& graph, MadeFor target) {
-  try {
-    return program_for(graph, target);
-  } catch (const UserError&) {
-    return std::nullopt;
-  }
+// What a graph goes through: how a device is to run it, and what of that chance leaves out.
+struct Way {
+  ExtremeRun how = ExtremeRun::Compiled;
+  bool fuse = true;
+  bool compiled = true;
+  bool calls_compiled = true;
+  bool apart = true;
+  bool printed = true;
+  std::int64_t most_work = MostWork;
+};
+
+Way way_of(std::span<const std::uint8_t> bytes, ExtremeRun how) {
+  Way way{.how = how};
+  if (how == ExtremeRun::Compiled) return way;
+  std::uint64_t chance = Hasher().add(std::as_bytes(bytes)).value();
+  const auto one_in = [&](std::uint64_t n) {
+    const bool chosen = chance % n == 0;
+    chance /= n;
+    return chosen;
+  };
+  const ExtremeShares shares;
+  way.compiled = one_in(shares.compiled);
+  way.calls_compiled = way.compiled || one_in(shares.calls_compiled);
+  way.apart = one_in(shares.apart);
+  way.printed = one_in(shares.printed);
+  if (!one_in(shares.larger)) way.most_work /= 10;
+  return way;
 }
 
-Outcome interpreted(const Graph& graph, ricci::Program program, const Feeds& feeds) {
+using Kind = ExtremeResult::Kind;
+
+std::string said(const Way& way, const std::string& what) {
+  return what.empty() ? what : fmt::format("{}: {}", way.fuse ? "fused" : "op by op", what);
+}
+
+// Nothing: composites are too much work when they are written out.
+std::optional<Outcome> interpreted(const Graph& graph, const Feeds& feeds, const Way& way,
+                                   bool& compile_too) {
+  const bool on_cpu = all_made_for().size() > 2;
+  const MadeFor target = !on_cpu ? MadeFor::Lir : way.fuse ? MadeFor::Cpu : MadeFor::CpuOpByOp;
   try {
-    return run_on_lir(graph, std::move(program), feeds);
+    Graph prepared = prepared_for(graph, target);
+    if (counted_work(prepared, Spread * way.most_work) >= Spread * way.most_work) return {};
+    ricci::Program program = program_of_prepared_for(std::move(prepared), target);
+    compile_too = way.compiled || (way.calls_compiled && !has_kernels(program));
+    return run_on_lir(graph, std::move(program), feeds, way.apart);
   } catch (const UserError& e) {
     return e.code();
   }
 }
 
-// How a device is to run a graph.
-struct Way {
-  bool fuse = true;
-  ExtremeRun how = ExtremeRun::Compiled;
-  bool chosen = false;  ///< to be compiled all the same
-};
+ExtremeResult run_interpreted(const Program& p, const Graph& graph, const Way& way) {
+  bool compile_too = way.compiled;
+  const std::optional<Outcome> actual = interpreted(graph, p.feeds, way, compile_too);
+  if (!actual) return {Kind::TooLarge, {}};
+  const Outcome expected = reference_outcome(graph, p.feeds);
+  std::string wrong = device_disagreement(graph, p.feeds, *actual, expected);
+  if (wrong.empty() && compile_too) {
+    wrong =
+        device_disagreement(graph, p.feeds, compiled_outcome(graph, p.feeds, way.fuse), expected);
+  }
+  return {Kind::Ran, said(way, wrong)};
+}
+
+ExtremeResult run_compiled(const Program& p, const Graph& graph, const Way& way) {
+  try {
+    const std::int64_t most = Spread * way.most_work;
+    if (counted_work(prepare_for_device(p.graph), most) >= most) return {Kind::TooLarge, {}};
+  } catch (const UserError&) {  // what compiling it reports
+  }
+  const Outcome expected = reference_outcome(graph, p.feeds);
+  return {Kind::Ran,
+          said(way, device_disagreement(graph, p.feeds, compiled_outcome(graph, p.feeds, way.fuse),
+                                        expected))};
+}
 
 // The empty text, or how a small graph of known sizes is not computed as it should be.
-std::string run_both(const Program& p, const Way& way) {
-  const Graph graph = dead_code_elimination(p.graph).graph;
-  const Outcome expected = reference_outcome(graph, p.feeds);
-  const auto wrong = [&](const Outcome& actual) {
-    const std::string what = device_disagreement(graph, p.feeds, actual, expected);
-    return what.empty() ? what : fmt::format("{}: {}", way.fuse ? "fused" : "op by op", what);
-  };
-  if (way.how == ExtremeRun::Interpreted) {
-    const bool on_cpu = all_made_for().size() > 2;
-    const MadeFor target = !on_cpu ? MadeFor::Lir : way.fuse ? MadeFor::Cpu : MadeFor::CpuOpByOp;
-    if (std::optional<ricci::Program> program = made_for(graph, target)) {
-      const bool calls_alone = !has_kernels(*program);
-      std::string found = wrong(interpreted(graph, std::move(*program), p.feeds));
-      if (!found.empty() || !(way.chosen || calls_alone)) return found;
-    }
-  }
-  return wrong(compiled_outcome(graph, p.feeds, way.fuse));
-}
-
-bool is_small(const Graph& graph) {
-  if (counted_work(graph, MostWork) >= MostWork) return false;
-  try {
-    return counted_work(prepare_for_device(graph), MostPreparedWork) < MostPreparedWork;
-  } catch (const UserError&) {
-    return true;  // what compiling it reports
-  }
-}
-
 ExtremeResult checked(const Program& p, const Way& way) {
-  using Kind = ExtremeResult::Kind;
   verify(p.graph);
-  const std::string text = print(p.graph);
-  if (!(parse_graph(text) == p.graph)) return {Kind::Symbolic, "reads back as another graph"};
+  if (way.printed && !(parse_graph(print(p.graph)) == p.graph)) {
+    return {Kind::Symbolic, "reads back as another graph"};
+  }
   if (!p.graph.symbols().empty()) return {Kind::Symbolic, {}};
-  if (!is_small(p.graph)) return {Kind::TooLarge, {}};
-  return {Kind::Ran, run_both(p, way)};
+  if (counted_work(p.graph, way.most_work) >= way.most_work) return {Kind::TooLarge, {}};
+  const Graph graph = dead_code_elimination(p.graph).graph;
+  return way.how == ExtremeRun::Interpreted ? run_interpreted(p, graph, way)
+                                            : run_compiled(p, graph, way);
 }
 
 }  // namespace
@@ -328,11 +354,11 @@ std::int64_t counted_work(const Graph& graph, std::int64_t most) {
 
 ExtremeResult try_extreme_graph(std::span<const std::uint8_t> bytes, ExtremeRun how) {
   Choices choose(bytes);
-  const bool chosen = Hasher().add(std::as_bytes(bytes)).value() % CompiledOneIn == 0;
-  const Way way{.fuse = choose.one_in(2), .how = how, .chosen = chosen};
+  Way way = way_of(bytes, how);
+  way.fuse = choose.one_in(2);
   Program p;
   try {
-    p = choose.one_in(4) ? from_program(choose) : from_case(choose);
+    p = choose.one_in(4) ? from_program(choose) : from_case(choose, way.most_work);
   } catch (const UserError&) {
     return {};
   } catch (const Rejection&) {

@@ -25,11 +25,19 @@ struct ExtremeResult {
 enum class ExtremeRun : std::uint8_t {
   Compiled,  ///< on the CPU, or what stands in for it
   /// As a program made for it, step by step by the interpreter of programs, which checks every
-  /// place; compiled too where there is no kernel to make machine code of, and else one in
-  /// `CompiledOneIn`. Making code takes a hundred times as long as all the rest.
+  /// place. What takes long is done for a few, as chance over the bytes has it: see
+  /// `ExtremeShares`.
   Interpreted,
 };
-inline constexpr std::uint64_t CompiledOneIn = 64;
+
+/// One in so many of the interpreted graphs …
+struct ExtremeShares {
+  std::uint64_t compiled = 2048;      ///< is compiled too: code takes a thousand times as long
+  std::uint64_t calls_compiled = 16;  ///< the same where there is no kernel to make code of
+  std::uint64_t larger = 32;          ///< may have ten times the work
+  std::uint64_t apart = 4;            ///< runs again with each temporary in an array of its own
+  std::uint64_t printed = 4;          ///< is printed and read again
+};
 
 /// Builds the graph the bytes stand for, verifies it, and runs it if it is small.
 [[nodiscard]] ExtremeResult try_extreme_graph(std::span<const std::uint8_t> bytes,

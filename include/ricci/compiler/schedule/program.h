@@ -166,6 +166,8 @@ struct ProgramOptions {
 
 /// What the scheduler is given: composites expanded, gradients of loops as loops, means as sums.
 [[nodiscard]] Graph prepare_for_device(const Graph& graph, const ProgramOptions& options = {});
+/// The program of a graph that was prepared with the same options: `make_program` does both.
+[[nodiscard]] Program program_of_prepared(Graph prepared, const ProgramOptions& options = {});
 
 /// Readable text: buffers, steps, kernels.
 [[nodiscard]] std::string to_string(const Program& program);
