@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -280,7 +281,8 @@ class PackageAttack {
   }
 
   cpu::PackagedStatus open_and_run(const cpu::Package& package) const {
-    if (is_large(package)) return cpu::PackagedStatus::Memory;
+    const std::optional<ricci::Program> read = program_of(package);
+    if (read && is_large(*read)) return cpu::PackagedStatus::Memory;
     cpu::PackagedProgram* program = nullptr;
     const cpu::PackagedStatus opened = require_reason(ricci_packaged_create(&package, &program, 1));
     const std::unique_ptr<cpu::PackagedProgram, void (*)(cpu::PackagedProgram*)> owner(
@@ -289,9 +291,12 @@ class PackageAttack {
       throw std::runtime_error("a package is open and refused");
     }
     if (program == nullptr) return opened;
+    if (!read) throw std::runtime_error("a package without a program is open");
+    const device::PackagedInterface interface =
+        device::interface_from_bytes({package.interface_bytes, package.interface_size});
     cpu::PackagedStatus ran = opened;
     for (const auto edge : {GuardedBuffer::Edge::End, GuardedBuffer::Edge::Start}) {
-      const std::vector<GuardedBuffer> arrays = arrays_of(package, edge);
+      const std::vector<GuardedBuffer> arrays = arrays_of(interface, *read, edge);
       std::vector<const void*> places;
       for (const GuardedBuffer& a : arrays) places.push_back(a.data());
       ran = require_reason(ricci_packaged_run(program, places.data(), 0));
@@ -299,23 +304,25 @@ class PackageAttack {
     return ran;
   }
 
-  // Would it take long, or much memory, or might it not end?
-  static bool is_large(const cpu::Package& package) {
+  // Nothing where the bytes are no program.
+  static std::optional<ricci::Program> program_of(const cpu::Package& package) {
     try {
-      ProgramSize size;
-      size.add(schedule::program_from_bytes({package.program_bytes, package.program_size}));
-      return !size.is_small();
+      return schedule::program_from_bytes({package.program_bytes, package.program_size});
     } catch (const UserError&) {
-      return false;
+      return std::nullopt;
     }
   }
 
-  static std::vector<GuardedBuffer> arrays_of(const cpu::Package& package,
+  // Would it take long, or much memory, or might it not end?
+  static bool is_large(const ricci::Program& program) {
+    ProgramSize size;
+    size.add(program);
+    return !size.is_small();
+  }
+
+  static std::vector<GuardedBuffer> arrays_of(const device::PackagedInterface& interface,
+                                              const ricci::Program& program,
                                               GuardedBuffer::Edge edge) {
-    const auto interface =
-        device::interface_from_bytes({package.interface_bytes, package.interface_size});
-    const ricci::Program program =
-        schedule::program_from_bytes({package.program_bytes, package.program_size});
     const auto buffer = [&](const std::vector<BufferId>& ports, std::int32_t i) -> const Buffer& {
       return program.buffers[static_cast<std::size_t>(ports[static_cast<std::size_t>(i)])];
     };

@@ -1,5 +1,7 @@
 // Long and deeply nested text from few bytes: pairs of a piece and how often it is repeated, behind
-// a byte that says how far repeats go. Long texts take long, so most are short.
+// a byte that says how far repeats may go. Long texts take long, so a fuzzer makes most of them
+// short: of the bytes that ask for long text one in 64 get it, and one in 4096 very long text, as
+// chance has it; otherwise all that descends from one of them would be long.
 #pragma once
 
 #include <array>
@@ -8,6 +10,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+
+#include "ricci/support/hash.h"
 
 namespace ricci::testing {
 
@@ -80,10 +84,23 @@ inline constexpr std::array<std::string_view, 64> TextPieces = {
 };
 /// Rare among the bytes a fuzzer tries.
 inline constexpr std::uint8_t LongMark = 0xA5;
-inline constexpr std::size_t FewRepeats = 128;
-inline constexpr std::size_t MostRepeats = 20'000;
-inline constexpr std::size_t FewShapeText = std::size_t{1} << 11;
-inline constexpr std::size_t MostShapeText = std::size_t{1} << 17;
+
+/// How long a text may become, and how often a piece is repeated at most.
+struct ShapeSize {
+  std::size_t text;
+  std::size_t repeats;
+};
+inline constexpr ShapeSize ShortShape = {std::size_t{1} << 9, 128};
+inline constexpr ShapeSize LongShape = {std::size_t{1} << 14, 20'000};
+inline constexpr ShapeSize LongestShape = {std::size_t{1} << 17, 20'000};
+
+/// What a fuzzer's bytes get.
+inline ShapeSize shape_size(std::span<const std::uint8_t> data) {
+  if (data.empty() || data[0] != LongMark) return ShortShape;
+  const std::uint64_t chance = Hasher().add(std::as_bytes(data)).value();
+  if (chance % 4096 == 0) return LongestShape;
+  return chance % 64 == 0 ? LongShape : ShortShape;
+}
 
 /// Small counts are meant as they are; the upper half of a byte reaches up to `most`.
 inline std::size_t repeats(std::uint8_t byte, std::size_t most) {
@@ -92,19 +109,15 @@ inline std::size_t repeats(std::uint8_t byte, std::size_t most) {
   return (byte - Small + 1) * most / Small;
 }
 
-inline std::string text_of_shapes(std::span<const std::uint8_t> data) {
+inline std::string text_of_shapes(std::span<const std::uint8_t> data, ShapeSize most) {
   std::string text;
-  if (data.empty()) return text;
-  const bool is_long = data[0] == LongMark;
-  const std::size_t most = is_long ? MostRepeats : FewRepeats;
-  const std::size_t longest = is_long ? MostShapeText : FewShapeText;
   std::size_t number = 0;
   for (std::size_t at = 1; at + 1 < data.size(); at += 2) {
     const std::string_view piece = TextPieces[data[at] % TextPieces.size()];
-    for (std::size_t i = repeats(data[at + 1], most); i > 0; --i) {
+    for (std::size_t i = repeats(data[at + 1], most.repeats); i > 0; --i) {
       const std::string digits = std::to_string(number++);
       for (const char c : piece) c == '#' ? void(text += digits) : void(text += c);
-      if (text.size() > longest) return text;
+      if (text.size() > most.text) return text;
     }
   }
   return text;

@@ -8,6 +8,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ricci::testing;
-  (void)check_text_laws(text_of_shapes(std::span(data, size)));
+  const std::span bytes(data, size);
+  (void)check_text_laws(text_of_shapes(bytes, shape_size(bytes)));
   return 0;
 }

@@ -94,7 +94,7 @@ TEST(PropertyText, RepeatedPiecesAreRefusedOrSurvive) {
       bytes.push_back(static_cast<std::uint8_t>(random.below(random.below(4) == 0 ? 256 : 4)));
     }
     try {
-      (void)check_text_laws(text_of_shapes(bytes));
+      (void)check_text_laws(text_of_shapes(bytes, LongestShape));
     } catch (const std::exception& e) {
       FAIL() << "seed " << seed << ": " << e.what();
     }

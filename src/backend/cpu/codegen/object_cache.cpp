@@ -65,11 +65,12 @@ std::optional<Reference> parse_reference(const std::string& text, const std::str
   return r;
 }
 
-std::shared_ptr<const JitCode> load_object(const PrivateFolder& folder, const std::string& name) {
+std::shared_ptr<const JitCode> load_object(const PrivateFolder& folder, const std::string& name,
+                                           const ObjectCache::Loader& load) {
   const auto object = folder.read(name + std::string(ObjectEnding), MaxObjectBytes);
   if (!object || sha256_hex(*object) != name) return nullptr;
   try {
-    return jit_load(std::span(object->data(), object->size()));
+    return load(std::span(object->data(), object->size()));
   } catch (const Error&) {
     return nullptr;
   }
@@ -90,8 +91,11 @@ bool is_time_to_trim(const std::string& folder, std::int64_t stored, std::int64_
 
 }  // namespace
 
-ObjectCache::ObjectCache(std::string path, std::int64_t max_bytes)
-    : path_(std::move(path)), max_bytes_(max_bytes), folder_(PrivateFolder::open(path_)) {}
+ObjectCache::ObjectCache(std::string path, std::int64_t max_bytes, Loader loader)
+    : path_(std::move(path)),
+      max_bytes_(max_bytes),
+      loader_(loader ? std::move(loader) : [](std::span<const char> o) { return jit_load(o); }),
+      folder_(PrivateFolder::open(path_)) {}
 
 std::vector<ObjectCache::Hit> ObjectCache::load(std::span<const std::string> keys) const {
   std::vector<Hit> hits(keys.size());
@@ -102,7 +106,7 @@ std::vector<ObjectCache::Hit> ObjectCache::load(std::span<const std::string> key
     const auto reference = text ? parse_reference(*text, keys[i]) : std::nullopt;
     if (!reference) continue;
     const auto [at, is_new] = objects.try_emplace(reference->object);
-    if (is_new) at->second = load_object(*folder_, reference->object);
+    if (is_new) at->second = load_object(*folder_, reference->object, loader_);
     if (at->second == nullptr || at->second->find(reference->symbol) == nullptr) continue;
     hits[i] = {at->second, reference->symbol};
   }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,9 +21,12 @@ namespace ricci::cpu {
 
 class ObjectCache {
  public:
+  /// Code out of the bytes of an object; UserError or InternalError for what is none.
+  using Loader = std::function<std::shared_ptr<const JitCode>(std::span<const char> object)>;
+
   /// UserError(file.folder) when others own the folder or may write to it. When its files take more
-  /// than `max_bytes`, those used longest ago go.
-  ObjectCache(std::string path, std::int64_t max_bytes);
+  /// than `max_bytes`, those used longest ago go. Without a loader objects are loaded by the JIT.
+  ObjectCache(std::string path, std::int64_t max_bytes, Loader loader = {});
 
   struct Hit {
     std::shared_ptr<const JitCode> code;  ///< null: not there
@@ -41,6 +45,7 @@ class ObjectCache {
  private:
   std::string path_;
   std::int64_t max_bytes_;
+  Loader loader_;
   std::optional<PrivateFolder> folder_;  // none: it cannot be made or opened
 };
 
