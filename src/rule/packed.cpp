@@ -182,6 +182,9 @@ Lowering lower(const op::DequantMatmul& op, const LowerContext& c) {
 
 Lowering lower(const op::DequantGroupedMatmul& op, const LowerContext& c) {
   const PackedWeight weight = packed_weight(op, operand_types(c));
+  // A product of no experts is, for devices, one of a single matrix, and there is none: the
+  // reference says which index is out of range.
+  if (weight.matrices == 0) return as_call(loop::HostCall{});
   loop::PackedProduct product = product_of(weight, op.transpose);
   product.rows = c.operands[0][0];
   product.picks = c.operands[2].size() == 1 ? 1 : c.operands[2][1];

@@ -85,6 +85,22 @@ TEST(BackendPackedProduct, ExpertsAgree) {
                                   {"w", w}});
 }
 
+// Where there is no expert every index is out of range, and nothing is read.
+TEST(BackendPackedProduct, WithoutExpertsNoIndexIsGood) {
+  for (const std::int64_t rows : {0, 17}) {
+    Graph g("experts");
+    const Value x = g.input("x", f64({rows, 32}));
+    const Value i = g.input("i", i32({rows}));
+    g.set_outputs(
+        {dequant_grouped_matmul(x, g.param("w", u8({0})), i, {.scheme = "q8_0", .n = 4})});
+    const Feeds feeds = {{"x", Tensor::zeros(x.type())},
+                         {"i", Tensor::zeros(i.type())},
+                         {"w", Tensor::zeros(u8({0}))}};
+    EXPECT_EQ(std::holds_alternative<ErrorCode>(reference_outcome(g, feeds)), rows > 0);
+    expect_agreement_everywhere(g, feeds);
+  }
+}
+
 // Experts with few rows and with many, more depth than is decoded at once, strips that are not
 // full.
 TEST(BackendPackedProduct, ExpertsOfManyBlocksAgreeOnAnyThreads) {

@@ -101,6 +101,8 @@ TEST(ToolTrain, ConfigurationsAreChecked) {
   EXPECT_TRUE(has(complaint("[training]\nsteps = 0\n"), "'steps' takes a whole number from 1"));
   EXPECT_TRUE(has(complaint("[training]\nsteps = 2.5\n"), "'steps' takes a whole number"));
   EXPECT_TRUE(has(complaint("[training\n"), "run.toml:1"));
+  EXPECT_TRUE(has(complaint("[[&[   s"), "this is no TOML"));  // the parser takes a key for granted
+  EXPECT_TRUE(has(complaint("seed = \xCF\xB8GG\n"), "run.toml:1"));  // and knows nothing of phi
   EXPECT_TRUE(has(complaint("patch = 4\n"), "'patch' is no setting of gpt"));
   EXPECT_TRUE(has(complaint("kind = \"cnn\"\n"), "this file is for 'cnn'"));
   EXPECT_TRUE(has(complaint("[training]\nsteps = 5\n", ""), "no kind of model is named"));
