@@ -10,6 +10,7 @@
 #include "ricci/data/dataset.h"
 #include "ricci/data/files.h"
 #include "ricci/data/loader.h"
+#include "ricci/data/tokenizer.h"
 #include "ricci/data/tokens.h"
 #include "ricci/io/csv.h"
 #include "ricci/io/image.h"

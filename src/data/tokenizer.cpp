@@ -1,8 +1,9 @@
+#include "ricci/data/tokenizer.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "ricci/data/tokens.h"
 #include "ricci/support/error.h"
 #include "ricci/support/file.h"
 #include "ricci/support/stop.h"

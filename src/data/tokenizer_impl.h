@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ricci/data/tokens.h"
+#include "ricci/data/tokenizer.h"
 
 #include "data/byte_pairs.h"
 #include "data/tokenizer_parts.h"

@@ -1,11 +1,12 @@
 // Texts as tokens: those the Python package `tokenizers` makes, any bytes back as they were, and
 // files that are damaged or of another kind.
+#include "ricci/data/tokenizer.h"
+
 #include <fstream>
 #include <sstream>
 
 #include <gtest/gtest.h>
 
-#include "ricci/data/tokens.h"
 #include "ricci/io/file.h"
 
 #include "dataset/refusal.h"

@@ -10,7 +10,7 @@
 
 #include "ricci/compiler/rewrite/canonicalize.h"
 #include "ricci/data/loader.h"
-#include "ricci/data/tokens.h"
+#include "ricci/data/tokenizer.h"
 #include "ricci/io/csv.h"
 #include "ricci/io/npy.h"
 #include "ricci/ir/text.h"

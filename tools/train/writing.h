@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "ricci/data/tokens.h"
+#include "ricci/data/tokenizer.h"
 #include "ricci/nn/models.h"
 #include "ricci/serve/generator.h"
 
