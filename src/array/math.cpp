@@ -206,8 +206,8 @@ Array norm(const Array& x, const AxisList& axes, bool keep_dims, std::source_loc
   const auto of = [&](const Array& v) {
     const Array squares = sum(square(abs(v, where), where), axes, keep_dims, where);
     // The root's slope at 0 is none: both sides of `where` are kept away from it.
-    const Array none = eq(squares, 0, where);
-    return ricci::where(none, 0.0, sqrt(ricci::where(none, 1.0, squares, where), where), where);
+    const Array empty = eq(squares, 0, where);
+    return ricci::where(empty, 0.0, sqrt(ricci::where(empty, 1.0, squares, where), where), where);
   };
   detail::require_valid(x, "norm", where);
   return detail::in_wide(where, of, x);

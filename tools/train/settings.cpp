@@ -8,6 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "ricci/support/error.h"
+#include "ricci/support/text.h"
+
 namespace ricci::tool {
 namespace {
 
