@@ -26,7 +26,7 @@
 #include "support/open_numbers.h"
 #include "support/run_in_place.h"
 
-namespace ricci::testing::agreement {
+namespace ricci::testing {
 namespace {
 
 using Complex = std::complex<double>;
@@ -460,4 +460,4 @@ void expect_agreement_everywhere(const Graph& graph, const Feeds& feeds) {
   }
 }
 
-}  // namespace ricci::testing::agreement
+}  // namespace ricci::testing
