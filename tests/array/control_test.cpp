@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ricci/array.h"
+#include "ricci/graph.h"
 #include "ricci/support/error.h"
 
 namespace ricci::control_test {
@@ -207,6 +208,21 @@ TEST(ArrayLoops, ErrorsSayWhat) {
               (void)scan(x, 3, [](Array c) { return c.item() > 0 ? c : -c; });
             }).find("item() wants one element"),
             std::string::npos);
+}
+
+// Whoever goes down to graphs has the headers of arrays in sight too.
+TEST(ArrayLoops, LoopsOfGraphsAreTakenForWhatTheyAre) {
+  Graph g("loops");
+  const Value c = g.input("c", f64({2}));
+  const Value last = scan(c, [](Graph&, Inputs in) { return Values{in[0] * 2.0}; }, 3);
+  const Values found =
+      while_loop(
+          std::array{last}, [](Graph&, Inputs in) { return Values{lt(sum(in[0]), 100.0)}; },
+          [](Graph&, Inputs in) { return Values{in[0] * 2.0}; })
+          .carries;
+  g.set_outputs(found);
+  const auto out = interpret(g, {{"c", Tensor::from_numbers<double>(f64({2}), Numbers{1, 2})}});
+  EXPECT_EQ(out[0].numbers<double>(), (Numbers{64, 128}));
 }
 
 }  // namespace

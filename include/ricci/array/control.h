@@ -25,6 +25,8 @@
 
 namespace ricci {
 
+class Value;
+
 /// What a gradient of a loop keeps of each step: `scan(h0, xs, body, {.save = Save::recompute()})`.
 struct Save {
   [[nodiscard]] static ScanSaving all() { return {.policy = ScanSave::All}; }
@@ -175,6 +177,12 @@ auto scan_of(const Carry& init, const Xs& xs, const std::optional<Dim>& length, 
 template <class T>
 using CarryOf = std::conditional_t<std::is_arithmetic_v<T>, Array, T>;
 
+// Values of a graph have loops of their own (ricci/build/control.h).
+template <class T>
+concept OfGraph = std::same_as<T, Value> || requires {
+  requires std::same_as<std::remove_cv_t<typename T::value_type>, Value>;
+};
+
 // May a scan over Xs call this with the carry?
 template <class Body, class Carry, class Xs>
 concept ScannedBy =
@@ -186,6 +194,7 @@ concept ScannedBy =
 /// have rows along their first axis, or a number of steps. The body gives the next carry alone, or
 /// carry_and(carry, y).
 template <class Carry, class Xs, class Body>
+  requires(!detail::OfGraph<Carry>)
 [[nodiscard]] auto scan(const Carry& init, const Xs& xs, Body&& body,
                         const LoopOptions& options = {},
                         std::source_location where = std::source_location::current()) {
@@ -268,6 +277,7 @@ struct WhileLoopOptions {
 };
 /// carry = body(carry) as long as condition(carry) holds; gives the last carry.
 template <class Carry, class Condition, class Body>
+  requires(!detail::OfGraph<Carry>)
 [[nodiscard]] auto while_loop(const Carry& init, Condition&& condition, Body&& body,
                               const WhileLoopOptions& options = {},
                               std::source_location where = std::source_location::current()) {
