@@ -25,6 +25,8 @@
 
 namespace ricci {
 
+class Value;  // ricci/ir/graph.h
+
 /// What a gradient of a loop keeps of each step: `scan(h0, xs, body, {.save = Save::recompute()})`.
 struct Save {
   [[nodiscard]] static ScanSaving all() { return {.policy = ScanSave::All}; }
@@ -175,6 +177,13 @@ auto scan_of(const Carry& init, const Xs& xs, const std::optional<Dim>& length, 
 template <class T>
 using CarryOf = std::conditional_t<std::is_arithmetic_v<T>, Array, T>;
 
+// Loops of graphs start from values of theirs; they have functions of the same names.
+template <class T>
+inline constexpr bool OfGraph = std::same_as<T, Value>;
+template <class T>
+  requires requires { typename T::value_type; }
+inline constexpr bool OfGraph<T> = std::same_as<typename T::value_type, Value>;
+
 // May a scan over Xs call this with the carry?
 template <class Body, class Carry, class Xs>
 concept ScannedBy =
@@ -186,6 +195,7 @@ concept ScannedBy =
 /// have rows along their first axis, or a number of steps. The body gives the next carry alone, or
 /// carry_and(carry, y).
 template <class Carry, class Xs, class Body>
+  requires(!detail::OfGraph<Carry>)
 [[nodiscard]] auto scan(const Carry& init, const Xs& xs, Body&& body,
                         const LoopOptions& options = {},
                         std::source_location where = std::source_location::current()) {
@@ -268,6 +278,7 @@ struct WhileLoopOptions {
 };
 /// carry = body(carry) as long as condition(carry) holds; gives the last carry.
 template <class Carry, class Condition, class Body>
+  requires(!detail::OfGraph<Carry>)
 [[nodiscard]] auto while_loop(const Carry& init, Condition&& condition, Body&& body,
                               const WhileLoopOptions& options = {},
                               std::source_location where = std::source_location::current()) {
