@@ -406,6 +406,38 @@ TEST(BackendCudaText, LongRowsWaitInSharedMemory) {
   EXPECT_EQ(text.blocks, 300);
 }
 
+// What is rounded to bf16 in the end needs no function exact to f32's last digits; what is not, or
+// decides something, does.
+TEST(BackendCudaText, FunctionsAreAsExactAsWhatIsMadeOfThem) {
+  static const CudaKernelsTarget target;
+  const auto is_near = [](const char* lines) {
+    const std::string text = cuda::program_text(make_program(
+        parse_graph(fmt::format("graph @g {{\n  %x = input \"x\" : f32[300, 768]\n{}}}\n", lines)),
+        {.target = &target}));
+    EXPECT_NE(text.find("near_exp("), text.find(" expf(")) << text;
+    return text.find(" expf(") == text.npos;
+  };
+  EXPECT_TRUE(is_near("  %s = softmax %x\n  %y = cast %s {to = bf16}\n  return %y\n"));
+  EXPECT_FALSE(is_near("  %s = softmax %x\n  return %s\n"));
+  EXPECT_FALSE(is_near("  %s = softmax %x\n  %y = cast %s {to = bf16}\n  return %y, %s\n"));
+  EXPECT_FALSE(is_near("  %e = exp %x\n  %b = gt %e, %x\n  return %b\n"));
+  EXPECT_FALSE(is_near("  %e = exp %x\n  %s = sin %e\n  %y = cast %s {to = bf16}\n  return %y\n"));
+  EXPECT_FALSE(is_near("  %e = exp %x\n  %s = reduce %e {op = sum, axes = [0]}\n  return %s\n"));
+}
+
+// Neighbours are rounded two at a time; which of them an index picks is asked once.
+TEST(BackendCudaText, NeighboursOfSmallFloatsAreRoundedTogether) {
+  static const CudaKernelsTarget target;
+  const std::string text = cuda::program_text(make_program(parse_graph(R"(graph @g {
+    %x = input "x" : bf16[16384, 512]
+    %y = mul %x, %x
+    return %y
+  })"),
+                                                           {.target = &target}));
+  EXPECT_NE(text.find("rounded_bf16(s0_0)"), text.npos) << text;
+  EXPECT_EQ(text.find("as_bf16("), text.npos) << text;
+}
+
 // Gates of one product, cut apart.
 Graph lstm_graph() {
   constexpr std::int64_t Width = 12;

@@ -5,6 +5,7 @@
 #include "ricci/support/error.h"
 #include "ricci/support/text.h"
 
+#include "backend/cuda/codegen/coarse.h"
 #include "backend/cuda/codegen/expression.h"
 #include "backend/cuda/codegen/prelude.h"
 #include "support/align.h"
@@ -22,7 +23,7 @@ std::string minimum(const std::string& a, const std::string& b) {
 }  // namespace
 
 KernelPrinter::KernelPrinter(const loop::Kernel& kernel, std::string name)
-    : k_(kernel), name_(std::move(name)), m_(map_kernel(kernel)) {
+    : k_(kernel), name_(std::move(name)), m_(map_kernel(kernel)), coarse_(find_coarse(kernel)) {
   find_varying();
 }
 

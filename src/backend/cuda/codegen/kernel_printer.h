@@ -66,6 +66,10 @@ class KernelPrinter {
   void print_packed_stores(const Stage& stage);
   void define(Reg r);
   [[nodiscard]] std::string value_of(const Instr& i);
+  [[nodiscard]] bool is_near(const Instr& i) const;
+  [[nodiscard]] std::string compared_text(const Instr& i) const;
+  [[nodiscard]] std::string fused_text(const Instr& i) const;
+  [[nodiscard]] DType rounded_in(const Instr& i, DType dtype) const;
   [[nodiscard]] std::string load_text(Reg r);
   [[nodiscard]] std::string random_text(const Instr& i);
   [[nodiscard]] bool is_divisor(Reg r) const;
@@ -93,6 +97,7 @@ class KernelPrinter {
   [[nodiscard]] std::string accumulator_lane(std::size_t n, const char* which = "") const;
   [[nodiscard]] std::string store_name(const Stage& stage, const loop::Store& store) const;
   [[nodiscard]] bool is_dead(const Stage& stage, const loop::Store& store) const;
+  [[nodiscard]] bool is_rounded_together(const loop::Store& store) const;
   [[nodiscard]] bool is_lane_packed(const Access& access) const;
 
   [[nodiscard]] static std::size_t index(Reg r) { return static_cast<std::size_t>(r); }
@@ -121,6 +126,7 @@ class KernelPrinter {
   KernelText out_;
   Text text_;
   std::vector<bool> varies_;  // from lane to lane, by register
+  std::vector<bool> coarse_;  // see find_coarse
   const char* block_ = "blockIdx.x";
   bool in_lanes_ = false;
   bool in_elements_ = false;
