@@ -195,7 +195,7 @@ TEST(BackendCudaAttention, PartsOfAnArrayAreNotCopied) {
   const Program program =
       make_program(attention_graph(*heads, DType::BF16, true), {.target = &cuda::target()});
   for (const Step& step : program.steps) {
-    EXPECT_EQ(step.label.find("concat"), std::string::npos) << print(program);
+    EXPECT_EQ(step.label.find("concat"), std::string::npos) << to_string(program);
   }
   for (const DType dtype : {DType::BF16, DType::F32, DType::F64}) {
     for (const Heads& h : all_heads()) {
