@@ -51,6 +51,12 @@ __device__ inline float near_sigmoid(float x) {
   return y;
 }
 )"},
+      {"near_other_sigmoid", R"(
+// That of -x, where s is that of x.
+__device__ inline float near_other_sigmoid(float x, float s) {
+  return s < 0.5f ? 1.0f - s : near_exp2(x * -1.4426950408889634f) * s;
+}
+)"},
       {"near_silu", R"(
 __device__ inline float near_silu(float x) {
   return x == -__uint_as_float(0x7f800000u) ? -0.0f : x * near_sigmoid(x);

@@ -73,27 +73,42 @@ void KernelPrinter::print_elements(const Stage& stage) {
 }
 
 void KernelPrinter::print_element_loop(const Stage& stage) {
-  const std::int64_t row = k_.row_elements();
-  const std::int64_t step = std::int64_t{m_.team} * m_.lanes;
-  const std::string lanes = m_.lanes > 1 ? fmt::format(" * {}", m_.lanes) : "";
-  bool guarded = false;
+  read_packs_ahead(stage);
+  int open = 1;
   if (m_.packs == 0) {
+    const std::string lanes = m_.lanes > 1 ? fmt::format(" * {}", m_.lanes) : "";
     if (m_.in_shared) text_.add("#pragma unroll 4");
-    text_.open("for ({} e = t{}; e < {}; e += {})", whole(), lanes, integer_text(row), step);
+    text_.open("for ({} e = t{}; e < {}; e += {})", whole(), lanes, integer_text(k_.row_elements()),
+               std::int64_t{m_.team} * m_.lanes);
+    print_row_indices();
   } else {
-    text_.add("#pragma unroll");
-    text_.open("for (int p = 0; p < {}; ++p)", m_.packs);
-    text_.line("const {} e = (p * {} + t){};", whole(), m_.team, lanes);
-    guarded = row != step * m_.packs;
-    if (guarded) text_.open("if (e < {})", row);
-  }
-  if (k_.extents.size() - k_.outer > 1) {
-    print_indices(m_.lanes > 1 ? fmt::format("e / {}", m_.lanes) : "e", k_.outer, k_.extents.size(),
-                  m_.lanes);
+    open = open_packs();
   }
   print_vector(stage);
-  if (guarded) text_.close();
-  text_.close();
+  close_packs(open);
+}
+
+void KernelPrinter::print_row_indices() {
+  if (k_.extents.size() - k_.outer == 1) return;
+  print_indices(m_.lanes > 1 ? fmt::format("e / {}", m_.lanes) : "e", k_.outer, k_.extents.size(),
+                m_.lanes);
+}
+
+// Goes through the packs of a row that a thread has; returns how many braces that takes.
+int KernelPrinter::open_packs() {
+  const std::string lanes = m_.lanes > 1 ? fmt::format(" * {}", m_.lanes) : "";
+  text_.add("#pragma unroll");
+  text_.open("for (int p = 0; p < {}; ++p)", m_.packs);
+  text_.line("const {} e = (p * {} + t){};", whole(), m_.team, lanes);
+  const std::int64_t row = k_.row_elements();
+  const bool guarded = row != std::int64_t{m_.packs} * m_.team * m_.lanes;
+  if (guarded) text_.open("if (e < {})", row);
+  print_row_indices();
+  return guarded ? 2 : 1;
+}
+
+void KernelPrinter::close_packs(int open) {
+  for (; open > 0; --open) text_.close();
 }
 
 // The elements that a thread handles together.
@@ -176,7 +191,7 @@ void KernelPrinter::print_packed_loads(const Stage& stage) {
     const Instr& i = instr(r);
     if (i.code != Code::Load || !varies(r) || !is_lane_packed(i.access)) continue;
     const Held* h = held(i.access);
-    if (h != nullptr && (h->stored || h->first_read != number)) continue;
+    if (is_ahead(r) || (h != nullptr && (h->stored || h->first_read != number))) continue;
     const std::string good = print_terms(i.access, reg(r));
     const std::string from = packed_place(i.access, place(i.access, false, reg(r)), true);
     if (h != nullptr) {
@@ -304,7 +319,7 @@ std::string KernelPrinter::load_text(Reg r) {
   const bool lane = in_lanes_ && varies(r);
   const Held* h = in_elements_ && i.per_element ? held(i.access) : nullptr;
   if (lane && is_lane_packed(i.access)) {
-    const std::string pack = h != nullptr ? held_pack(*h) : fmt::format("p{}", r);
+    const std::string pack = h != nullptr ? held_pack(*h) : pack_name(r);
     if (i.dtype == DType::BF16) return fmt::format("lane_of({}, j)", pack);
     return from_stored(i.dtype, pack + ".at[j]");
   }
@@ -350,6 +365,25 @@ std::string KernelPrinter::fused_text(const Instr& i) const {
   if (!is_product(i.in[1])) return {};
   const Instr& of = instr(i.in[1]);
   return fmt::format("fmaf({}{}, {}, {})", minus, reg(of.in[0]), reg(of.in[1]), reg(i.in[0]));
+}
+
+// The sigmoid of -x, where that of x is at hand: gradients ask for both, and each is two of the
+// functions that a GPU has few units for.
+std::string KernelPrinter::other_sigmoid(const Instr& i) const {
+  if (i.unary() != UnaryKind::Sigmoid || !is_near(i)) return {};
+  const Instr& minus = instr(i.in[0]);
+  if (minus.code != Code::Unary || minus.unary() != UnaryKind::Neg) return {};
+  const auto own = static_cast<Reg>(&i - k_.code.data());
+  const auto stage = std::ranges::find_if(
+      k_.stages, [&](const Stage& s) { return std::ranges::find(s.code, own) != s.code.end(); });
+  for (const Reg r : stage->code) {
+    if (r == own) break;
+    const Instr& of = instr(r);
+    const bool is_sigmoid = of.code == Code::Unary && of.unary() == UnaryKind::Sigmoid;
+    if (!is_sigmoid || of.in[0] != minus.in[0] || !is_near(of) || of.dtype != DType::F32) continue;
+    return fmt::format("near_other_sigmoid({}, {})", reg(of.in[0]), reg(r));
+  }
+  return {};
 }
 
 // What is only stored, together with its neighbours, is rounded as it is stored.
@@ -409,6 +443,9 @@ std::string KernelPrinter::value_of(const Instr& i) {
     case Code::Unary: {
       const char* near = is_near(i) ? near_function(i.unary()) : nullptr;
       const DType as = rounded_in(i, dtype());
+      if (const std::string other = other_sigmoid(i); !other.empty()) {
+        return rounded_text(as, other);
+      }
       if (near != nullptr) return rounded_text(as, fmt::format("{}({})", near, in(0)));
       return unary_text(i.unary(), as, in(0));
     }
