@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "ricci/compiler/rewrite/precision.h"
 #include "ricci/compiler/schedule/program.h"
 #include "ricci/op/precision_policy.h"
 
@@ -27,9 +26,7 @@ NamedWorkload workload_named(std::string_view name, Scale scale) {
   const std::string precision(name.substr(end + 1));
   out.tf32 = precision == "tf32";
   if (out.tf32) return out;
-  out.workload.graph =
-      auto_mixed_precision(out.workload.graph, precision_policy_named("auto_mixed_" + precision))
-          .graph;
+  out.workload = under(precision_policy_named("auto_mixed_" + precision), std::move(out.workload));
   return out;
 }
 

@@ -3,6 +3,7 @@
 //
 //   ricci_bench_cuda mlp_train mlp_train:tf32 gpt_train:bf16
 //   ricci_bench_cuda --device lir --small mlp_train      the same elsewhere, for trying it out
+//   ricci_bench_cuda --full gpt_train:bf16               of the size that CPUs are measured with
 //   ricci_bench_cuda --phases --code-cache /tmp/code mlp_train
 //                                                        where the first call's time goes
 //
@@ -55,6 +56,8 @@ Settings settings_of(std::span<char* const> arguments) {
       s.serve = true;
     } else if (argument == "--small") {
       s.scale = Scale::Small;
+    } else if (argument == "--full") {
+      s.scale = Scale::Full;
     } else if (argument == "--phases") {
       s.phases = true;
     } else if (argument == "--code-cache" && i + 1 < arguments.size()) {
@@ -65,7 +68,7 @@ Settings settings_of(std::span<char* const> arguments) {
       s.emit = arguments[++i];
     } else if (argument.starts_with("--")) {
       throw UserError(ErrorCode::Name, fmt::format("there is no option '{}'", argument),
-                      "those are --device NAME, --small, --emit FORM, --code-cache FOLDER, "
+                      "those are --device NAME, --small, --full, --emit FORM, --code-cache FOLDER, "
                       "--phases and --serve");
     } else {
       s.workloads.push_back(argument);

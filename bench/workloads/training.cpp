@@ -5,6 +5,7 @@
 #include "ricci/build/build.h"
 #include "ricci/build/gaussian_splat.h"
 #include "ricci/compiler/rewrite/cleanup.h"
+#include "ricci/compiler/rewrite/precision.h"
 #include "ricci/model/optimizer.h"
 #include "ricci/op/leaf.h"
 #include "ricci/transform/grad.h"
@@ -26,25 +27,26 @@ Value linear(Draft& draft, const std::string& name, Value x, std::int64_t in, st
   return matmul(x, w) + b;
 }
 
-// The loss of `draft` with its gradients and an AdamW update of every param.
-Workload train(std::string name, Draft draft) {
-  const std::vector<std::string> params = param_names(draft.graph);
+// A loss with its gradients and an AdamW update of every param; `given` takes what is told about
+// the step's inputs and outputs.
+Graph trained(const Graph& loss, Workload& given) {
+  const std::vector<std::string> params = param_names(loss);
   const std::vector<ValueRef> wrt(params.begin(), params.end());
-  Graph g = value_and_grad(draft.graph, wrt).graph;
+  Graph g = value_and_grad(loss, wrt).graph;
   const std::vector<Value> loss_and_gradients = g.output_values();
 
   const AdamW settings;
   const Value count = g.input("step", f32({})) + 1.0;
   const OptimizerStep step =
       next_step(settings, count, filled(g, f32({}), learning_rate(settings)));
-  draft.feeds.emplace("step", FeedRule::constant(3));
+  given.feeds.emplace("step", FeedRule::constant(3));
   std::vector<Value> outputs = {loss_and_gradients[0], count};
-  std::vector<std::string> output_names = {"loss", "step"};
-  std::vector<Donation> donated = {{1, "step"}};
+  given.outputs = {"loss", "step"};
+  given.donated = {{1, "step"}};
   const auto give = [&](Value next, const std::string& input) {
-    donated.push_back({outputs.size(), input});
+    given.donated.push_back({outputs.size(), input});
     outputs.push_back(next);
-    output_names.push_back(input);
+    given.outputs.push_back(input);
   };
   for (std::size_t i = 0; i < params.size(); ++i) {
     const Value p = g.value({g.find_or_throw(params[i]), 0});
@@ -52,20 +54,31 @@ Workload train(std::string name, Draft draft) {
     const std::string second = "v." + params[i];
     const OptimizerUpdate before = {p, {g.param(first, p.type()), g.param(second, p.type())}};
     // State as after some steps, so that no element is zero or about to underflow.
-    draft.feeds.emplace(first, FeedRule::normal(1e-4));
-    draft.feeds.emplace(second, FeedRule::uniform(1e-6, 2e-6));
+    given.feeds.emplace(first, FeedRule::normal(1e-4));
+    given.feeds.emplace(second, FeedRule::uniform(1e-6, 2e-6));
     const OptimizerUpdate next = updated(settings, before, loss_and_gradients[i + 1], step);
     give(next.param, params[i]);
     give(next.state[0], first);
     give(next.state[1], second);
   }
   g.set_outputs(outputs);
-  return {.name = std::move(name),
-          .graph = dead_code_elimination(g).graph,
-          .outputs = std::move(output_names),
-          .donated = std::move(donated),
-          .feeds = std::move(draft.feeds),
-          .settings = {}};
+  return dead_code_elimination(g).graph;
+}
+
+Workload train(std::string name, Draft draft) {
+  Workload w{.name = std::move(name),
+             .graph = Graph(draft.graph.name()),
+             .outputs = {},
+             .donated = {},
+             .feeds = std::move(draft.feeds),
+             .settings = {}};
+  w.graph = trained(draft.graph, w);
+  // The policy is the loss's: gradients are of what it made, and the optimiser is left alone.
+  w.trained_in = [loss = std::move(draft.graph)](const PrecisionPolicy& policy) {
+    Workload told;
+    return trained(auto_mixed_precision(loss, policy).graph, told);
+  };
+  return w;
 }
 
 struct MlpSizes {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "ricci/compiler/rewrite/cleanup.h"
+#include "ricci/compiler/rewrite/precision.h"
 #include "ricci/support/error.h"
 
 #include "workloads/gradients.h"
@@ -119,6 +120,12 @@ Value Draft::input(const std::string& name, Type type, FeedRule rule) {
 Value Draft::param(const std::string& name, Type type, FeedRule rule) {
   feeds.emplace(name, rule);
   return graph.param(name, std::move(type));
+}
+
+Workload under(const PrecisionPolicy& policy, Workload workload) {
+  workload.graph = workload.trained_in ? workload.trained_in(policy)
+                                       : auto_mixed_precision(workload.graph, policy).graph;
+  return workload;
 }
 
 Workload finished(std::string name, Draft draft, std::vector<std::string> outputs) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/graph.h"
+#include "ricci/op/precision_policy.h"
 
 namespace ricci::bench {
 
@@ -55,7 +57,13 @@ struct Workload {
   std::map<std::string, FeedRule, std::less<>> feeds;  ///< one per input and param
   /// What the shapes of the feeds do not say and another system needs to know.
   std::map<std::string, std::int64_t> settings;
+  /// The graph with its loss under a policy, the gradient of that, and the update in f32; empty
+  /// where the workload trains nothing.
+  std::function<Graph(const PrecisionPolicy&)> trained_in = {};
 };
+
+/// The workload in a precision.
+[[nodiscard]] Workload under(const PrecisionPolicy& policy, Workload workload);
 
 /// A graph under construction, with the rule for each input's numbers beside it.
 struct Draft {

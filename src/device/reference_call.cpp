@@ -9,6 +9,27 @@
 
 namespace ricci::device {
 
+namespace {
+
+// The elements of a row-major tensor where strides say, from `to` on.
+void put(const Tensor& plain, std::span<const std::int64_t> strides, std::byte* to) {
+  const StaticDims dims = plain.type().static_dims();
+  if (loop::is_contiguous({0, {strides.begin(), strides.end()}}, dims)) {
+    std::memcpy(to, plain.data(), plain.bytes().size());
+    return;
+  }
+  const std::int64_t size = size_of(plain.type().dtype);
+  for (std::int64_t e = 0; e < *plain.type().numel(); ++e) {
+    std::int64_t rest = e;
+    std::int64_t place = 0;
+    for (std::size_t a = dims.size(); a-- > 0; rest /= dims[a])
+      place += rest % dims[a] * strides[a];
+    std::memcpy(to + place * size, plain.data() + e * size, static_cast<std::size_t>(size));
+  }
+}
+
+}  // namespace
+
 bool gives_nothing(const Program& program, const CallStep& step) {
   const auto is_nothing = [](const BufferView& v) { return v.buffer < 0 || is_empty(v.type); };
   return std::ranges::all_of(step.results, is_nothing) &&
@@ -21,6 +42,7 @@ ReferenceCall::ReferenceCall(const Program& program, const CallStep& step)
       node_{.op = op_of(program.reference_of(step))},
       operands_(step.operands) {
   for (const BufferView& v : step.results) {
+    results_.push_back(v);
     node_.types.push_back(v.type);
     node_.wanted.push_back(v.buffer >= 0);
   }
@@ -39,8 +61,7 @@ void ReferenceCall::run(std::span<std::byte* const> operands, std::span<std::byt
   const std::vector<Tensor> made = context.take_results();
   for (std::size_t r = 0; r < results.size(); ++r) {
     if (results[r] == nullptr) continue;
-    const Tensor plain = made[r].contiguous();
-    std::memcpy(results[r], plain.data(), plain.bytes().size());
+    put(made[r].contiguous(), results_[r].layout.strides, results[r]);
   }
 }
 

@@ -25,6 +25,7 @@ class ReferenceCall {
   Graph graph_;  // empty: it says where registered ops are found
   Node node_;
   std::vector<BufferView> operands_;
+  std::vector<BufferView> results_;
 };
 
 }  // namespace ricci::device

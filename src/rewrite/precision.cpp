@@ -14,6 +14,7 @@
 
 #include "rewrite/fp8_products.h"
 #include "rewrite/name_pattern.h"
+#include "rewrite/state_updates.h"
 
 namespace ricci {
 namespace {
@@ -47,12 +48,11 @@ void require_sense(const PrecisionPolicy& policy) {
 class Mixer {
  public:
   Mixer(const Graph& graph, const PrecisionPolicy& policy)
-      : from_(graph), policy_(policy), rebuild_(graph) {}
+      : from_(graph), policy_(policy), rebuild_(graph), state_(state_updates(graph)) {}
 
   PassResult run() {
     for (NodeId id = 0; id < from_.size(); ++id) {
-      const Node& node = from_.nodes()[id];
-      const DType dtype = dtype_of(node);
+      const DType dtype = dtype_of(id);
       if (dtype == DType::F32 || !lower(id, dtype)) keep(id);
     }
     if (!changed_) return unchanged(from_);
@@ -63,12 +63,15 @@ class Mixer {
   }
 
  private:
-  [[nodiscard]] DType dtype_of(const Node& node) const {
+  [[nodiscard]] DType dtype_of(NodeId id) const {
+    const Node& node = from_.nodes()[id];
     const Numerics numerics = numerics_of(node.op.op_class(), node.op.info());
     if (numerics == Numerics::Boundary) return DType::F32;
     for (auto rule = policy_.rules.rbegin(); rule != policy_.rules.rend(); ++rule) {
       if (is_meant(rule->pattern, node, rule->ops_only)) return rule->dtype;
     }
+    // In fewer bits a decay near 1 is 1, and what is added is lost: state would never move.
+    if (state_.contains(id)) return DType::F32;
     switch (numerics) {
       case Numerics::Compute: return policy_.compute;
       case Numerics::Reduction: return policy_.reduction;
@@ -192,6 +195,7 @@ class Mixer {
   Rebuilder rebuild_;
   std::map<std::pair<ValueId, DType>, ValueId> casts_;
   std::set<NodeId> lowered_;  // in the old graph
+  std::set<NodeId> state_;    // what makes the next values of params, likewise
   bool changed_ = false;
 };
 

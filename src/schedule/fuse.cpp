@@ -1,6 +1,7 @@
 #include "schedule/fuse.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <queue>
 
@@ -8,6 +9,7 @@
 
 #include "schedule/ancestry.h"
 #include "schedule/item_rows.h"
+#include "schedule/late_items.h"
 #include "schedule/lower_for.h"
 
 namespace ricci::schedule {
@@ -96,7 +98,10 @@ class Fuser {
     fusion_.group_of.resize(items_.items.size());
     fusion_.reach.resize(items_.items.size(), Reach::Row);
     for (std::size_t i = 0; i < items_.items.size(); ++i) place(i);
-    if (options_.enabled) merge_siblings();
+    if (options_.enabled) {
+      merge_siblings();
+      move_late_items();
+    }
     for (const Replacement& r : options_.replacements) fusion_.replaced.push_back(replace(r));
     return ordered();
   }
@@ -432,6 +437,61 @@ class Fuser {
         }
       }
     }
+  }
+
+  // To the kernel that reads them what another computes for it of arrays that are there anyway: all
+  // of it together, or one by one.
+  void move_late_items() {
+    const LateItems late(items_, fusion_.group_of);
+    std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>> wanted;
+    for (std::size_t i = 0; i < items_.items.size(); ++i) {
+      const std::size_t from = fusion_.group_of[i];
+      if (element_count(items_.items[i].dims) != fusion_.groups[from].elements) continue;
+      if (const auto to = late.only_reader(i)) wanted[{from, *to}].push_back(i);
+    }
+    for (auto& [groups, items] : wanted) {
+      // Some may have gone since.
+      std::erase_if(items, [&](std::size_t i) {
+        return fusion_.group_of[i] != groups.first || late.only_reader(i) != groups.second;
+      });
+      if (move(late.chain(items), groups.first, groups.second)) continue;
+      for (auto i = items.rbegin(); items.size() > 1 && i != items.rend(); ++i) {
+        move(late.chain({*i}), groups.first, groups.second);
+      }
+    }
+  }
+
+  // All of them or none: each must walk as its new group does, whose items must find it where they
+  // read it.
+  bool move(const std::vector<std::size_t>& chain, std::size_t from, std::size_t to) {
+    if (chain.empty() || chain.size() == fusion_.groups[from].items.size()) return false;
+    const Group before = fusion_.groups[to];
+    for (const std::size_t i : chain) fusion_.group_of[i] = to;
+    bool fits = true;
+    for (const std::size_t i : chain) {
+      std::string why;
+      const auto state = shape_with(fusion_.groups[to], items_.items[i], why);
+      fits = fits && state && state->row == before.row &&
+             items_.items[i].kind == Item::Kind::Pointwise;
+      if (!fits) break;
+      add_to(to, i, *state);
+    }
+    Group& group = fusion_.groups[to];
+    for (const std::size_t i : group.items) {
+      fits = fits && reads_fit(items_.items[i], to, group.elements, group.row);
+    }
+    if (!fits) {
+      fusion_.groups[to] = before;
+      for (const std::size_t i : chain) fusion_.group_of[i] = from;
+      return false;
+    }
+    std::ranges::sort(group.items);
+    Group& left = fusion_.groups[from];
+    for (const std::size_t i : chain) {
+      std::erase(left.items, i);
+      left.work -= work_of(items_.items[i]);
+    }
+    return true;
   }
 
   // Makes the group that fills an output wait for all others that read what it replaces.

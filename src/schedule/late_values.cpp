@@ -22,7 +22,8 @@ class LateValues {
         work_(graph.size(), 0),
         calls_(graph.size(), 0),
         users_(graph.size()),
-        stored_(graph.size(), false) {
+        stored_(graph.size(), false),
+        waits_(graph.size(), false) {
     for (const ValueId v : graph.outputs()) stored_[v.node] = true;
     for (NodeId id = 0; id < graph.size(); ++id) {
       const Node& node = graph.nodes()[id];
@@ -35,6 +36,7 @@ class LateValues {
         if (call) stored_[v.node] = true;
       }
     }
+    for (NodeId id = 0; id < graph.size(); ++id) waits_[id] = work_[id] > 0 && waits(id);
   }
 
   Change run() {
@@ -80,10 +82,17 @@ class LateValues {
     std::int64_t bytes = 0;
   };
 
-  // Behind views there is an array that is there anyway: what a call gives.
+  // Is the value kept for someone behind a call, who is not better off making it anew?
+  [[nodiscard]] bool waits(NodeId id) const {
+    return std::ranges::any_of(users_[id], [&](NodeId user) {
+      return calls_[user] > calls_[id] && made_late({id, 0}, user).empty();
+    });
+  }
+
+  // Behind views there is an array that is there anyway: what a call gives, or what waits.
   [[nodiscard]] bool is_array(ValueId v) const {
     const Node& node = graph_.node(v.node);
-    if (stored_[v.node] || is_call(node) || node.op.is<op::Input>()) return true;
+    if (stored_[v.node] || is_call(node) || node.op.is<op::Input>() || waits_[v.node]) return true;
     if (node.operands.empty() || work_[v.node] > 0) return false;
     return lower_node(graph_, node).form == Lowering::Form::View && is_array(node.operands[0]);
   }
@@ -150,6 +159,7 @@ class LateValues {
   std::vector<std::int64_t> calls_;  ///< behind each other, before a node can run
   std::vector<std::vector<NodeId>> users_;
   std::vector<bool> stored_;  ///< somebody needs it as an array
+  std::vector<bool> waits_;   ///< it is one, for someone behind a call
   std::map<std::pair<NodeId, std::int64_t>, ValueId> made_;
 };
 

@@ -20,6 +20,7 @@
 #include "schedule/order_rows.h"
 #include "schedule/place_temporaries.h"
 #include "schedule/recompute.h"
+#include "schedule/results_in_place.h"
 #include "schedule/side_by_side.h"
 #include "schedule/step_buffers.h"
 #include "schedule/write_out.h"
@@ -51,6 +52,7 @@ class Assembler {
     const Phase phase("order and memory");
     if (options_.fuse) {
       const auto replaced = replaced_buffers();
+      schedule::put_results_in_place(program_, replaced, target_);
       schedule::attach_kernels(program_, replaced, target_);
       schedule::put_side_by_side(program_, replaced, target_);
     }

@@ -13,6 +13,7 @@
 #include "loop/reach.h"
 #include "schedule/calls.h"
 #include "schedule/launches_apart.h"
+#include "schedule/results_in_place.h"
 #include "schedule/step_buffers.h"
 #include "schedule/verify_control.h"
 #include "schedule/verify_memory.h"
@@ -39,8 +40,8 @@ using loop::Reach;
 
 class Checker {
  public:
-  Checker(const Program& program, std::int64_t alignment)
-      : program_(program), alignment_(alignment), is_given_(program.buffers.size(), false) {}
+  Checker(const Program& program, const schedule::Target& target)
+      : program_(program), target_(target), is_given_(program.buffers.size(), false) {}
 
   void run() {
     require(program_.arena_bytes >= 0 && program_.arena_bytes <= MostBytes,
@@ -85,8 +86,9 @@ class Checker {
     require(!is_port || is_given_[static_cast<std::size_t>(b)],
             "a step uses an input or output that nobody gives");
     if (used.role != Buffer::Role::Temporary) return;
-    if (used.offset % alignment_ != 0) {
-      throw Fault{fmt::format("a buffer does not begin at a multiple of {} bytes", alignment_)};
+    if (used.offset % target_.alignment() != 0) {
+      throw Fault{
+          fmt::format("a buffer does not begin at a multiple of {} bytes", target_.alignment())};
     }
     require(used.offset >= 0 && used.bytes() <= program_.arena_bytes &&
                 used.offset <= program_.arena_bytes - used.bytes(),
@@ -269,20 +271,24 @@ class Checker {
     if (s.after) check_after(s, *s.after);
   }
 
-  // Kernels write results one element behind the other; and one that wrote to what it reads could
-  // change indices it has found to be good.
-  static void check_places(const CallStep& s) {
+  // Kernels write results one element behind the other, or as the device says; and one that wrote
+  // to what it reads could change indices it has found to be good.
+  void check_places(const CallStep& s) const {
     require(std::ranges::any_of(s.results, [](const BufferView& v) { return v.buffer >= 0; }),
             "a call makes nothing that is wanted");
     for (std::size_t r = 0; r < s.results.size(); ++r) {
       const BufferView& result = s.results[r];
       if (result.buffer < 0) continue;
-      require(schedule::is_row_major(result), "a result of a call is not row-major");
+      require(schedule::is_row_major(result) ||
+                  target_.writes_view(s.call, r, result.type, result.layout),
+              "a result of a call is not row-major");
       for (const BufferView& v : s.operands) {
         require(v.buffer != result.buffer, "a call writes to its operands");
       }
       for (std::size_t other = 0; other < r; ++other) {
-        require(s.results[other].buffer != result.buffer, "a call writes two results to one place");
+        require(s.results[other].buffer != result.buffer ||
+                    schedule::lie_apart(s.results[other], result),
+                "a call writes two results to one place");
       }
     }
   }
@@ -308,7 +314,7 @@ class Checker {
       for (const BufferId b : pair) use(b);
     }
     for (const auto& [role, body] : s.bodies) {
-      Checker(*body, alignment_).run();
+      Checker(*body, target_).run();
       require(body->arena_bytes <= buffer(s.workspace).bytes(),
               "the workspace of a control step is too small for a body");
     }
@@ -343,7 +349,7 @@ class Checker {
   }
 
   const Program& program_;
-  std::int64_t alignment_;
+  const schedule::Target& target_;
   std::vector<bool> is_given_;  // inputs and outputs that are in their lists
 };
 
@@ -351,7 +357,7 @@ class Checker {
 
 std::optional<std::string> find_fault(const Program& program, const schedule::Target& target) {
   try {
-    Checker(program, target.alignment()).run();
+    Checker(program, target).run();
     return std::nullopt;
   } catch (Fault& fault) {
     return std::move(fault.what);

@@ -2,6 +2,7 @@
 // manual says, in a process of its own, and on a real one where there is one: every mask, heads of
 // many widths, grouped heads, lengths no tile divides, and keys that are infinite where nobody may
 // see them.
+#include <algorithm>
 #include <cstdlib>
 #include <initializer_list>
 #include <limits>
@@ -38,6 +39,7 @@ struct Heads {
   std::int64_t width = 16;
   std::int64_t value_width = 16;
   std::optional<double> cap = {};
+  bool of_one = false;  // q, k and v are parts of the rows of one array
 };
 
 const std::vector<Heads>& all_heads() {
@@ -80,6 +82,16 @@ const std::vector<Heads>& all_heads() {
        .width = 24,
        .value_width = 20},
       {.name = "capped", .queries = 18, .keys = 35, .cap = 2.0},
+      {.name = "of_one_array",
+       .mask = MaskKind::causal(),
+       .queries = 70,
+       .keys = 70,
+       .heads = 4,
+       .kv_heads = 2,
+       .width = 24,
+       .value_width = 24,
+       .of_one = true},
+      {.name = "of_one_array_narrow", .width = 5, .value_width = 3, .of_one = true},
   };
   return all;
 }
@@ -90,14 +102,27 @@ Graph attention_graph(const Heads& h, DType dtype, bool gradient) {
   const auto input = [&](const char* name, std::int64_t rows, std::int64_t width) {
     return g.input(name, Type(dtype, {2, rows, width}));
   };
-  const Value q = input("q", h.queries, h.heads * h.width);
-  const Value k = input("k", h.keys, h.kv_heads * h.width);
-  const Value v = input("v", h.keys, h.kv_heads * h.value_width);
+  const std::int64_t widths[] = {h.heads * h.width, h.kv_heads * h.width,
+                                 h.kv_heads * h.value_width};
+  // One more than there must be, and nothing lies where 16 bytes begin.
+  const std::int64_t before = h.width % 8 == 0 ? 0 : 1;
+  const Value all =
+      h.of_one ? input("qkv", h.keys, before + widths[0] + widths[1] + widths[2]) : Value{};
+  const auto operand = [&](const char* name, std::int64_t rows, std::size_t which) {
+    if (!h.of_one) return input(name, rows, widths[which]);
+    std::int64_t start = before;
+    for (std::size_t w = 0; w < which; ++w) start += widths[w];
+    return narrow(all, {.axis = 2, .start = start, .len = widths[which]});
+  };
+  const Value q = operand("q", h.queries, 0);
+  const Value k = operand("k", h.keys, 1);
+  const Value v = operand("v", h.keys, 2);
   op::Attention attrs{.num_heads = h.heads, .head_dim = h.width, .mask_kind = h.mask};
   if (h.cap) attrs.attn_logit_softcap = Real(*h.cap);
   if (h.kv_heads != h.heads) attrs.num_kv_heads = h.kv_heads;
   Value mask;
-  std::vector<ValueRef> wrt = {"q", "k", "v"};
+  std::vector<ValueRef> wrt =
+      h.of_one ? std::vector<ValueRef>{"qkv"} : std::vector<ValueRef>{"q", "k", "v"};
   if (h.mask.kind == MaskKind::Kind::Custom) mask = g.input("mask", Type(dtype, {2, h.keys}));
   if (h.mask.kind == MaskKind::Kind::Bias) {
     mask = g.input("bias", Type(dtype, {1, h.heads, h.queries, h.keys}));
@@ -163,6 +188,23 @@ TEST(BackendCudaAttention, GradientsBeginWithWhatTheForwardPassGave) {
   EXPECT_EQ(passes(alone), 3U);  // statistics, queries, keys
 }
 
+// Parts of the rows of one array are read where they lie, and gradients put together in one.
+TEST(BackendCudaAttention, PartsOfAnArrayAreNotCopied) {
+  const auto& all = all_heads();
+  const auto heads = std::ranges::find_if(all, [](const Heads& h) { return h.of_one; });
+  const Program program =
+      make_program(attention_graph(*heads, DType::BF16, true), {.target = &cuda::target()});
+  for (const Step& step : program.steps) {
+    EXPECT_EQ(step.label.find("concat"), std::string::npos) << to_string(program);
+  }
+  for (const DType dtype : {DType::BF16, DType::F32, DType::F64}) {
+    for (const Heads& h : all_heads()) {
+      if (!h.of_one) continue;
+      EXPECT_EQ(call_texts(attention_graph(h, dtype, false)).size(), 1U) << h.name;
+    }
+  }
+}
+
 // With RICCI_ALL_CASES all of them; else the narrowest, the widest, and what is most to be done.
 TEST(BackendCudaAttention, CompilesForEveryGpuThatHasThem) {
   if (!cuda::why_no_compiler().empty()) GTEST_SKIP() << cuda::why_no_compiler();
@@ -172,8 +214,8 @@ TEST(BackendCudaAttention, CompilesForEveryGpuThatHasThem) {
     if (!all && name != "narrow" && name != "wide" && name != "bias") continue;
     for (const bool gradient : {false, true}) {
       for (const std::string& text : call_texts(attention_graph(h, DType::BF16, gradient))) {
-        for (const char* architecture : {"sm_80", "sm_90"}) {
-          if (!all && name != "wide" && architecture == std::string_view("sm_80")) continue;
+        for (const char* architecture : {"sm_80", "sm_90", "sm_90a"}) {
+          if (!all && name != "wide" && architecture != std::string_view("sm_90")) continue;
           EXPECT_FALSE(cuda::compile_source(text, architecture).empty()) << h.name;
         }
       }
@@ -192,6 +234,10 @@ TEST(BackendCudaAttention, AgreesOnAnEmulatedGpu) {
   EXPECT_EQ(run.status, 0) << run.log;
   EXPECT_EQ(run.log.find("SKIPPED"), std::string::npos) << run.log;
   EXPECT_NE(run.log.find("KeysThatNobodySeesMayBeAnything"), std::string::npos) << run.log;
+  // Older GPUs have products of single warps where newer ones have those of four.
+  const EmulatedRun older = run_with_emulated_gpu(
+      "*BackendEmulatedAttention*/long:*BackendEmulatedAttention*/wide", false, true);
+  EXPECT_EQ(older.status, 0) << older.log;
 }
 
 class BackendEmulatedAttention : public ::testing::TestWithParam<Heads> {

@@ -32,23 +32,12 @@
 #include "ops/transformed_case.h"
 #include "property/random.h"
 #include "support/cuda_host.h"
+#include "support/cuda_kernels_target.h"
 #include "support/nvrtc.h"
 #include "test_paths.h"
 
 namespace ricci::testing::cuda_codegen_test {
 namespace {
-
-// Loop kernels as a GPU has them, and nothing else.
-class CudaKernelsTarget final : public schedule::Target {
- public:
-  [[nodiscard]] bool claims(const loop::Call& /*call*/,
-                            std::span<const Type> /*operands*/) const override {
-    return false;
-  }
-  [[nodiscard]] const schedule::KernelShape& kernel_shape() const override {
-    return cuda::kernel_shape();
-  }
-};
 
 // A kernel, or a loop, with the sizes of its arrays.
 struct Piece {
@@ -382,28 +371,10 @@ Pieces pieces_of_shapes() {
       "  %z = add %x, %b\n  %w = cast %z {to = f32}\n  %s = softmax %w\n"
       "  %y = cast %s {to = bf16}\n  return %y\n}\n";
   pieces.add(make_program(parse_graph(vocabulary), {.target = &target}), vocabulary);
+  for (const char* text : {StoresAndSums, RowsInPacks}) {
+    pieces.add(make_program(parse_graph(text), {.target = &target}), text);
+  }
   return pieces;
-}
-
-// A row of a vocabulary: it waits in shared memory as the bf16 it is rounded to, for two blocks.
-TEST(BackendCudaText, LongRowsWaitInSharedMemory) {
-  static const CudaKernelsTarget target;
-  const Program program = make_program(parse_graph(R"(graph @g {
-    %x = input "x" : bf16[300, 50304]
-    %b = input "b" : bf16[50304]
-    %z = add %x, %b
-    %w = cast %z {to = f32}
-    %s = softmax %w
-    %y = cast %s {to = bf16}
-    return %y
-  })"),
-                                       {.target = &target});
-  ASSERT_EQ(program.kernels.size(), 1U);
-  EXPECT_EQ(program.arena_bytes, 0);
-  const cuda::KernelText text = cuda::print_kernel(program.kernels[0], "k");
-  EXPECT_EQ(text.shared_bytes, 2 * 50304);
-  EXPECT_EQ(text.scratch_bytes, 0);
-  EXPECT_EQ(text.blocks, 300);
 }
 
 // Gates of one product, cut apart.
@@ -474,34 +445,6 @@ TEST(BackendCudaLoops, RunOnTheHostAgree) {
 TEST(BackendCudaLoops, CompileForAGpu) {
   if (const std::string why = why_no_nvrtc(); !why.empty()) GTEST_SKIP() << why;
   expect_to_compile(pieces_of_loops());
-}
-
-TEST(BackendCudaText, SignsAndWidePlacesMeanWhatTheySay) {
-  EXPECT_EQ(cuda::unary_text(UnaryKind::Neg, DType::F32, "-0.5f"), "(-(-0.5f))");
-  EXPECT_EQ(cuda::unary_text(UnaryKind::Neg, DType::F32, "x"), "(-x)");
-  static const CudaKernelsTarget target;
-  const std::string text = cuda::program_text(make_program(
-      parse_graph("graph @g {\n  %x = input \"x\" : f32[2, 3000000000]\n  %y = softmax %x\n"
-                  "  return %y\n}\n"),
-      {.target = &target}));
-  EXPECT_NE(text.find("i64 e = "), std::string::npos) << text;
-  EXPECT_EQ(text.find("int e = "), std::string::npos) << text;
-}
-
-// Loops that may take long look whether they are to end, and others do not.
-TEST(BackendCudaText, LongLoopsLookWhetherTheyAreToEnd) {
-  static const CudaKernelsTarget target;
-  for (const std::int64_t trips : {1000, 5000}) {
-    const std::string text = cuda::program_text(make_program(
-        parse_graph(fmt::format("graph @g {{\n  %c0 = input \"c0\" : f32[600]\n"
-                                "  %last = scan %c0 {{length = {}, num_bcast = 0, num_xs = 0}} "
-                                "body {{\n    %c = input \"c\" : f32[600]\n    %n = tanh %c\n"
-                                "    return %n\n  }}\n  return %last\n}}\n",
-                                trips)),
-        {.target = &target}));
-    const bool looks = text.find("__syncthreads_or(t == 0 && must_end(fault))") != text.npos;
-    EXPECT_EQ(looks, trips > 1024) << text;
-  }
 }
 
 // What people read: RICCI_UPDATE_GOLDEN=1 writes it anew.

@@ -67,7 +67,7 @@ TEST(BackendCudaLoading, AGpuNewerThanTheCompilerGetsPtx) {
   constexpr std::array Known = {80, 86, 90, 100};
   const auto own = cuda::code_target(90, Known);
   ASSERT_TRUE(own.has_value());
-  EXPECT_EQ(own->architecture, "sm_90");
+  EXPECT_EQ(own->architecture, "sm_90a");
   EXPECT_EQ(own->form, cuda::CodeForm::Cubin);
   const auto newer = cuda::code_target(121, Known);
   ASSERT_TRUE(newer.has_value());

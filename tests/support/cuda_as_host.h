@@ -13,6 +13,23 @@ inline void replace_all(std::string& text, const std::string& from, const std::s
   }
 }
 
+// Statements of many numbers: how many columns there are is in the instruction's name.
+inline void replace_warpgroup_products(std::string& text) {
+  const std::string name = "wgmma.mma_async.sync.aligned.m64n";
+  for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name)) {
+    const std::size_t begin = text.rfind("asm volatile(", at);
+    const std::size_t end = text.find(");\n", at) + 2;
+    const std::string statement = text.substr(begin, end - begin);
+    const std::size_t digits = at + name.size();
+    const bool factors = statement.find("\"r\"(f[0])") != std::string::npos;
+    text.replace(begin, end - begin,
+                 "host_warpgroup_product(d, " +
+                     text.substr(digits, text.find('k', digits) - digits) +
+                     (factors ? ", nullptr, f, b, true" : ", a, nullptr, b, adds") +
+                     ", +[](unsigned short x) { return to_float(T{x}); });");
+  }
+}
+
 /// The few lines that are not C++ are written anew.
 inline std::string as_host_code(std::string text) {
   replace_all(text, R"(asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));)",
@@ -21,12 +38,28 @@ inline std::string as_host_code(std::string text) {
               "y.bits = host_to_f16(x);");
   replace_all(text, R"(asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(x), "f"(0.0f));)",
               "pair = unsigned(host_to_bf16(x)) << 16;");
+  for (const char* type : {"bf16", "f16"}) {
+    replace_all(text,
+                std::string("asm(\"cvt.rn.") + type +
+                    R"(x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(x[j + 1]), "f"(x[j]));)",
+                std::string("pair = unsigned(host_to_") + type + "(x[j])) | unsigned(host_to_" +
+                    type + "(x[j + 1])) << 16;");
+  }
   replace_all(text, R"(asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));)", "y = 1 / x;");
   replace_all(text, R"(asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));)", "y = exp2f(x);");
   replace_all(text, R"(asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));)",
               "y = larger<float>(a, b);");
   replace_all(text, R"(asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));)",
               "y = smaller<float>(a, b);");
+  replace_warpgroup_products(text);
+  replace_all(text, R"(asm volatile("" : "+f"(x[e]) :: "memory");)", ";");
+  for (const char* what : {"wgmma.fence.sync.aligned;", "wgmma.commit_group.sync.aligned;",
+                           "wgmma.wait_group.sync.aligned 0;", "fence.proxy.async.shared::cta;"}) {
+    replace_all(text, std::string("asm volatile(\"") + what + "\" ::: \"memory\");", "");
+  }
+  replace_all(text, "const unsigned at = (unsigned)__cvta_generic_to_shared(from);",
+              "const unsigned at = 0;");
+  replace_all(text, "extern __shared__ __align__(1024) unsigned char shared_memory[];", "");
   for (const char* what : {"row", "to"}) {
     replace_all(
         text, std::string("const unsigned at = (unsigned)__cvta_generic_to_shared(") + what + ");",

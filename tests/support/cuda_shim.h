@@ -26,7 +26,7 @@ struct Dim {
   unsigned x;
 };
 static Dim threadIdx, blockIdx, gridDim, blockDim;
-alignas(16) static unsigned char shared_memory_room[256 * 1024];
+alignas(1024) static unsigned char shared_memory_room[256 * 1024];
 #define shared_memory shared_memory_room
 
 namespace fibers {
@@ -248,6 +248,40 @@ static inline void host_multiply_add_tf32(float* c, const unsigned* a, unsigned 
     c[e] = (float)sum;
   }
   fibers::wait_for_team(0xffffffffu);
+}
+// wgmma: 64 rows of results, 16 of each warp; of 16 numbers for each either factors as above or
+// rows of shared memory. There the 16 bytes of a row of 128 bytes change places by three bits of
+// where it lies. `b` has a row for each column, or, with factors, one for each of the 16.
+template <class Small>
+static inline void host_warpgroup_product(float* d, int columns, const void* a, const unsigned* f,
+                                          const void* b, bool adds,
+                                          Small (*as_small)(unsigned short)) {
+  const unsigned me = threadIdx.x, warp = me / 32, lane = me % 32;
+  for (int r = 0; f != nullptr && r < 4; ++r) fragments::factors[me][r] = f[r];
+  __syncthreads();
+  const auto shared = [&](const void* from, unsigned row, unsigned column) {
+    size_t at = size_t((const unsigned char*)from - shared_memory_room);
+    at += row / 8 * 1024 + row % 8 * 128 + column * 2;
+    at ^= (at >> 7 & 7) << 4;
+    unsigned short x;
+    memcpy(&x, shared_memory_room + at, 2);
+    return (double)as_small(x);
+  };
+  for (int e = 0; e < columns / 2; ++e) {
+    const unsigned row = lane / 4 + unsigned(e) / 2 % 2 * 8;
+    const unsigned column = unsigned(e) / 4 * 8 + lane % 4 * 2 + unsigned(e) % 2;
+    double sum = adds ? d[e] : 0;
+    for (unsigned k = 0; k < 16; ++k) {
+      const unsigned a_lane = warp * 32 + row % 8 * 4 + k % 8 / 2;
+      const double x = f == nullptr
+                           ? shared(a, warp % 4 * 16 + row, k)
+                           : (double)as_small(fragments::half_of(
+                                 fragments::factors[a_lane][row / 8 + k / 8 * 2], int(k % 2)));
+      sum += x * (f == nullptr ? shared(b, column, k) : shared(b, k, column));
+    }
+    d[e] = (float)sum;
+  }
+  __syncthreads();
 }
 static inline void host_load_matrices(unsigned* to, const void* row, bool transposed) {
   const unsigned me = threadIdx.x, warp = me / 32 * 32, lane = me % 32;

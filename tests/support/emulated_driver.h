@@ -274,7 +274,11 @@ int cuDeviceGetName(char* name, int length, int) {
   return 0;
 }
 int cuDeviceGetAttribute(int* value, int attribute, int) {
-  *value = attribute == 75 ? 9 : attribute == 97 ? int(SharedAtMost) : attribute == 115 ? 1 : 0;
+  static const bool is_older = std::getenv("RICCI_EMULATED_OLDER") != nullptr;
+  *value = attribute == 75    ? (is_older ? 8 : 9)
+           : attribute == 97  ? int(SharedAtMost)
+           : attribute == 115 ? 1
+                              : 0;
   return 0;
 }
 int cuDeviceTotalMem_v2(size_t* bytes, int) {

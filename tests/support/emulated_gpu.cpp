@@ -64,16 +64,16 @@ std::string why_no_emulated_gpu() {
   return why_no_cuda_on_host();
 }
 
-EmulatedRun run_with_emulated_gpu(const std::string& filter, bool with_products) {
+EmulatedRun run_with_emulated_gpu(const std::string& filter, bool with_products, bool older) {
   const ScratchFolder folder;
   make_library(folder, "emulated_driver.h", "libcuda.so.1");
   make_library(folder, "emulated_nvrtc.h", "libnvrtc.so.12");
   make_library(folder, "emulated_cublas.h", "libcublasLt.so.12");
-  const std::string command =
-      fmt::format("{3} RICCI_CUDA_LIBRARIES={0} RICCI_EMULATED_FOLDER={0} {1} --gtest_filter='{2}' "
-                  "> {0}/log.txt 2>&1",
-                  folder.path(), std::filesystem::read_symlink("/proc/self/exe").string(), filter,
-                  with_products ? "RICCI_EMULATED_PRODUCTS=1" : "");
+  const std::string command = fmt::format(
+      "{3} {4} RICCI_CUDA_LIBRARIES={0} RICCI_EMULATED_FOLDER={0} {1} --gtest_filter='{2}' "
+      "> {0}/log.txt 2>&1",
+      folder.path(), std::filesystem::read_symlink("/proc/self/exe").string(), filter,
+      with_products ? "RICCI_EMULATED_PRODUCTS=1" : "", older ? "RICCI_EMULATED_OLDER=1" : "");
   EmulatedRun run;
   run.status = std::system(command.c_str());
   run.log = text_of_log(folder.file("log.txt"));

@@ -18,7 +18,9 @@ struct EmulatedRun {
   int status = 0;
   std::string log;
 };
-/// The tests of this binary that match. With cuBLASLt, too, where that is asked for.
-[[nodiscard]] EmulatedRun run_with_emulated_gpu(const std::string& filter, bool with_products);
+/// The tests of this binary that match. With cuBLASLt, too, where that is asked for; on compute
+/// capability 9.0, or an `older` one, 8.0.
+[[nodiscard]] EmulatedRun run_with_emulated_gpu(const std::string& filter, bool with_products,
+                                                bool older = false);
 
 }  // namespace ricci::testing

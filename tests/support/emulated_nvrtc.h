@@ -38,7 +38,13 @@ int nvrtcDestroyProgram(Source** program) {
   delete *program;
   return 0;
 }
-int nvrtcCompileProgram(Source*, int, const char* const*) { return 0; }
+int nvrtcCompileProgram(Source* program, int count, const char* const* options) {
+  for (int k = 0; k < count; ++k) {
+    if (std::string(options[k]) != "--gpu-architecture=sm_90a") continue;
+    program->text = "#define __CUDA_ARCH_FEAT_SM90_ALL 1\n" + program->text;
+  }
+  return 0;
+}
 int nvrtcGetProgramLogSize(Source*, size_t* size) {
   *size = 1;
   return 0;

@@ -9,6 +9,7 @@
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
 #include "ricci/ir/verify.h"
+#include "ricci/model/optimizer.h"
 #include "ricci/op/elementwise.h"
 #include "ricci/transform/grad.h"
 
@@ -171,6 +172,56 @@ TEST(RewritePrecision, CastsOfParamsLeaveLoops) {
   const Graph ready = prepare_for_device(m);
   EXPECT_EQ(casts_of_w(ready), 1U) << print(ready);
   EXPECT_EQ(casts_of_w(*first_of(ready, "scan").bodies[0].graph), 0U) << print(ready);
+}
+
+// A training step as one graph: what reaches the optimiser is in bf16, what it does is not.
+TEST(RewritePrecision, NextValuesOfParamsAreMadeInF32) {
+  Graph loss("step");
+  const Value x = loss.input("x", f32({3, 4}));
+  loss.set_outputs({sum(square(tanh(matmul(x, loss.param("w", f32({4, 2}))))), {0, 1})});
+  Graph g = value_and_grad(loss, {"w"}).graph;
+  const std::vector<Value> made = g.output_values();
+  const AdamW settings;
+  const Value count = g.param("count", f32({})) + 1.0;
+  const OptimizerStep step = next_step(settings, count, filled(g, f32({}), 1e-3));
+  const Value w = g.value({g.find_or_throw("w"), 0});
+  const OptimizerUpdate next =
+      updated(settings, {w, {g.param("m", w.type()), g.param("v", w.type())}}, made[1], step);
+  g.set_outputs({made[0], count, next.param, next.state[0], next.state[1]});
+
+  for (const PrecisionPolicy& policy :
+       {PrecisionPolicy::auto_mixed_bf16(), PrecisionPolicy::always_f16()}) {
+    const Graph m = mixed(g, policy);
+    EXPECT_EQ(first_of(m, "matmul").types[0].dtype, policy.compute);
+    EXPECT_EQ(first_of(m, "tanh").types[0].dtype, policy.compute);
+    // A second moment that is not to grow decays by 0.999, which bf16 does not hold.
+    Feeds feeds{{"x", Tensor::zeros(f32({3, 4}))},
+                {"w", random_tensor(1, f32({4, 2}), -1, 1)},
+                {"m", Tensor::zeros(f32({4, 2}))},
+                {"v", Tensor::splat(f32({4, 2}), 1)},
+                {"count", Tensor::splat(f32({}), 4096)}};
+    const std::vector<Tensor> exact = interpret(g, feeds);
+    const std::vector<Tensor> actual = interpret(m, feeds);
+    for (std::size_t k = 1; k < exact.size(); ++k) {
+      EXPECT_EQ(actual[k].numbers<double>(), exact[k].numbers<double>()) << k;
+    }
+    EXPECT_NEAR(actual[4].numbers<double>()[0], 0.999, 1e-6);
+  }
+}
+
+// A rule that names it is obeyed; and what ends in no param is nobody's state.
+TEST(RewritePrecision, AverageOfAParamIsInWhatARuleSays) {
+  Graph g("average");
+  const Value kept = g.param("kept", f32({4}));
+  const Value x = g.input("x", f32({4}));
+  g.set_outputs({(kept * 0.99 + x * 0.01).named("next"), exp(x)});
+  const Graph m = mixed(g, PrecisionPolicy::auto_mixed_bf16());
+  EXPECT_EQ(first_of(m, "add").types[0].dtype, DType::F32) << print(m);
+  EXPECT_EQ(first_of(m, "mul").types[0].dtype, DType::F32) << print(m);
+  EXPECT_EQ(first_of(m, "exp").types[0].dtype, DType::BF16);
+  PrecisionPolicy policy = PrecisionPolicy::auto_mixed_bf16();
+  policy.rules = {{"next", DType::BF16}};
+  EXPECT_EQ(first_of(mixed(g, policy), "add").types[0].dtype, DType::BF16);
 }
 
 TEST(RewritePrecision, OpsThatDoNotTakeItStayInF32) {

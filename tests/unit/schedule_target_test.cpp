@@ -1,15 +1,21 @@
 // What the scheduler does with what it is told about a device: how branches are run, and where
 // temporaries lie.
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "ricci/build/build.h"
 #include "ricci/compiler/schedule/program.h"
 #include "ricci/compiler/schedule/target.h"
 #include "ricci/compiler/schedule/verify.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/ir/text.h"
+#include "ricci/transform/grad.h"
+
+#include "schedule/step_buffers.h"
 
 namespace ricci::schedule_target_test {
 namespace {
@@ -37,6 +43,20 @@ class TestTarget final : public schedule::Target {
   std::int64_t alignment_;
   std::int64_t unshared_;
   std::int64_t short_branch_ = 1 << 18;
+};
+
+// Gradients of attention go anywhere.
+class PlacingTarget final : public schedule::Target {
+ public:
+  [[nodiscard]] bool claims(const loop::Call& /*call*/,
+                            std::span<const Type> /*operands*/) const override {
+    return true;
+  }
+  [[nodiscard]] bool writes_view(const loop::Call& call, std::size_t /*result*/,
+                                 const Type& /*type*/,
+                                 const loop::Layout& /*layout*/) const override {
+    return std::holds_alternative<loop::Attention>(call);
+  }
 };
 
 std::size_t branches_in(const Program& program) {
@@ -70,6 +90,77 @@ graph @choice {{
                                  type, otherwise));
 }
 constexpr const char* Sines = "%s = sin %a\n    %t = reduce %s {op = max, axes = [0]}";
+
+// What is only put into a larger array is computed there, unless somebody else wants it too.
+TEST(ScheduleTarget, ResultsAreWrittenWhereTheyArePut) {
+  const auto text = [](const char* returned) {
+    return fmt::format(R"(
+graph @gradients {{
+  %x = input "x" : f32[2, 6, 24]
+  %g = input "g" : f32[2, 6, 8]
+  %q = narrow %x {{axis = 2, len = 8, start = 0}}
+  %k = narrow %x {{axis = 2, len = 8, start = 8}}
+  %v = narrow %x {{axis = 2, len = 8, start = 16}}
+  %a, %b, %c = attention_backward %q, %k, %v, %g {{head_dim = 4, num_heads = 2}}
+  %d = concat %a, %b, %c {{axis = 2}}
+  return {}
+}}
+)",
+                       returned);
+  };
+  const PlacingTarget placing;
+  const TestTarget other(false, 64);
+  const auto steps = [&](const char* returned, const schedule::Target& target) {
+    const Program program = make_program(parse_graph(text(returned)), {.target = &target});
+    EXPECT_EQ(find_fault(program, target), std::nullopt);
+    return program.steps.size();
+  };
+  EXPECT_EQ(steps("%d", placing), 1U);
+  EXPECT_EQ(steps("%d", other), 2U);  // which one step moves
+  EXPECT_EQ(steps("%d, %b", placing), 2U);
+  // Programs whose parts overlap, or that the device cannot write so, are malformed.
+  Program program = make_program(parse_graph(text("%d")), {.target = &placing});
+  EXPECT_NE(find_fault(program, other), std::nullopt);
+  auto& call = std::get<CallStep>(program.steps[0].what);
+  call.results[1].layout.offset = 7;
+  EXPECT_NE(find_fault(program, placing), std::nullopt);
+}
+
+// What a gradient needs and the forward pass would keep for it alone is computed when it comes
+// back, of what is kept anyway: the slope of relu of its result, normalised rows of their smaller
+// input.
+TEST(ScheduleTarget, GradientsComputeWhatNobodyElseKeeps) {
+  const TestTarget target(false, 64);
+  const auto kept = [&](const Graph& loss, std::vector<ValueRef> wrt, DType dtype,
+                        std::int64_t elements) {
+    const Program program = make_program(value_and_grad(loss, wrt).graph, {.target = &target});
+    EXPECT_EQ(find_fault(program, target), std::nullopt);
+    std::map<BufferId, std::set<std::size_t>> used;
+    for (std::size_t s = 0; s < program.steps.size(); ++s) {
+      schedule::for_buffers(program.steps[s], [&](BufferId b) { used[b].insert(s); });
+    }
+    return std::ranges::count_if(used, [&](const auto& use) {
+      if (use.first < 0 || use.second.size() < 2) return false;
+      const Buffer& b = program.buffers[static_cast<std::size_t>(use.first)];
+      return b.role == Buffer::Role::Temporary && b.dtype == dtype && b.elements == elements;
+    });
+  };
+  Graph relus("relus");
+  const Value x = relus.input("x", f32({512, 48}));
+  const Value h = relu(matmul(x, relus.param("w", f32({48, 96}))) + relus.param("b", f32({96})));
+  relus.set_outputs({sum(square(matmul(h, relus.param("v", f32({96, 32})))), {0, 1})});
+  EXPECT_EQ(kept(relus, {"w", "b", "v"}, DType::Bool, 512 * 96), 0);
+
+  Graph norms("norms");
+  const Type small(DType::BF16, {512, 96});
+  const Value s = norms.input("s", small);
+  const Value before = s + matmul(s, norms.param("w", Type(DType::BF16, {96, 96})));
+  const Value y = layer_norm(before, norms.param("g", Type(DType::BF16, {96})),
+                             norms.param("c", Type(DType::BF16, {96})));
+  const Value out = before + matmul(y, norms.param("v", Type(DType::BF16, {96, 96})));
+  norms.set_outputs({sum(cast(square(out), {.to = DType::F32}), {0, 1})});
+  EXPECT_EQ(kept(norms, {"w", "g", "c", "v"}, DType::F32, 512 * 96), 0);
+}
 
 TEST(ScheduleTarget, ShortBranchesAreComputedBothWaysWhereTheyWait) {
   const Graph graph = branch("f32[6, 5]", Sines);

@@ -78,9 +78,10 @@ E silu_slope() {
 }
 
 E relu_slope() {
-  const E is_nan(CompareKind::Ne, X, X);
-  // Not x itself, whose slope is 1: the second derivative is 0 everywhere.
-  return select(less(0, X), 1, select(is_nan, E(UnaryKind::Sign, X), 0));
+  // Of y, which is kept anyway: it is above 0 where x is, and NaN where x is.
+  const E is_nan(CompareKind::Ne, Y, Y);
+  // Not y itself, whose slope is not 0: the second derivative is 0 everywhere.
+  return select(less(0, Y), 1, select(is_nan, E(UnaryKind::Sign, Y), 0));
 }
 
 // `right` above 0, left·e^x elsewhere.

@@ -5,8 +5,9 @@
 //
 // Only f32 values change their dtype. Inputs, params, constants, random numbers, the signatures of
 // bodies and the outputs keep theirs, so params stay the f32 masters an optimiser updates and
-// whoever feeds the graph need not know. Sums inside ops are in f32 whatever dtype their operands
-// have.
+// whoever feeds the graph need not know. So does the arithmetic by which an output is the next
+// value of an f32 param: the moments of an optimiser would never decay in bf16. Sums inside ops are
+// in f32 whatever dtype their operands have.
 #pragma once
 
 #include "ricci/compiler/rewrite/pass.h"

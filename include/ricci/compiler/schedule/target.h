@@ -9,6 +9,7 @@
 
 #include "ricci/compiler/loop/call.h"
 #include "ricci/compiler/loop/kernel.h"
+#include "ricci/compiler/loop/layout.h"
 #include "ricci/compiler/loop/written_loop.h"
 #include "ricci/type/type.h"
 
@@ -102,6 +103,12 @@ class Target {
   /// Does a call go through its first operand and its result part by part, so that kernels gain by
   /// running with it?
   [[nodiscard]] virtual bool runs_in_parts(const loop::Call& /*call*/) const { return false; }
+  /// May a call write one of its results as a part of a larger array, which lies so?
+  [[nodiscard]] virtual bool writes_view(const loop::Call& /*call*/, std::size_t /*result*/,
+                                         const Type& /*type*/,
+                                         const loop::Layout& /*layout*/) const {
+    return false;
+  }
   /// May a call do at its end what the kernel behind it does with the elements of its result?
   [[nodiscard]] virtual bool runs_kernel_behind(const loop::Call& call) const {
     return runs_in_parts(call);

@@ -5,6 +5,7 @@
 #include "ricci/support/error.h"
 #include "ricci/support/text.h"
 
+#include "backend/cuda/codegen/coarse.h"
 #include "backend/cuda/codegen/expression.h"
 #include "backend/cuda/codegen/prelude.h"
 #include "support/align.h"
@@ -22,7 +23,7 @@ std::string minimum(const std::string& a, const std::string& b) {
 }  // namespace
 
 KernelPrinter::KernelPrinter(const loop::Kernel& kernel, std::string name)
-    : k_(kernel), name_(std::move(name)), m_(map_kernel(kernel)) {
+    : k_(kernel), name_(std::move(name)), m_(map_kernel(kernel)), coarse_(find_coarse(kernel)) {
   find_varying();
 }
 
@@ -87,7 +88,10 @@ void KernelPrinter::print_signature() {
   if (is_part) {
     text_.add("__device__ inline void");
   } else {
-    text_.line("extern \"C\" __global__ void __launch_bounds__({})", m_.threads);
+    // What shares out the rows of a chunk counts on two blocks.
+    const bool two = is_rows() && m_.strips > 1;
+    text_.line("extern \"C\" __global__ void __launch_bounds__({}{})", m_.threads,
+               two ? ", 2" : "");
   }
   std::vector<std::string> parameters;
   for (std::size_t a = 0; a < k_.arguments.size(); ++a) {
@@ -180,18 +184,23 @@ void KernelPrinter::print_chunk_bounds(const std::string& slot) {
 // The accumulated rows from `first` to `last`, one after another.
 void KernelPrinter::print_row_loop() {
   declare_accumulators();
-  if (is_rows() && m_.strips > 1) {
-    text_.open("for ({0} row = first + {0}(strip); row < last; row += {1})", whole(), m_.strips);
-  } else if (m_.strips > 1) {
-    text_.add("#pragma unroll 4");
-    text_.open("for ({} row = inside ? first + strip : last; row < last; row += {})", whole(),
-               m_.strips);
-  } else {
-    const bool running = std::ranges::any_of(
-        k_.accumulators, [](const loop::Accumulator& acc) { return acc.running; });
-    if (!is_rows() && !running) text_.add("#pragma unroll 4");
-    text_.open("for ({} row = first; row < last; ++row)", whole());
+  const int step = m_.strips;
+  const bool running = std::ranges::any_of(
+      k_.accumulators, [](const loop::Accumulator& acc) { return acc.running; });
+  std::string begin = "first";
+  if (step > 1) {
+    begin = is_rows() ? fmt::format("first + {}(strip)", whole()) : "inside ? first + strip : last";
   }
+  find_next_row();
+  if (!ahead_.empty() && step > 1) {
+    text_.line("const {} begin = {};", whole(), begin);
+    begin = "begin";
+  }
+  read_first_row(begin);
+  if (!is_rows() && !running) text_.add("#pragma unroll 4");
+  text_.open("for ({} row = {}; row < last; {})", whole(), begin,
+             step > 1 ? fmt::format("row += {}", step) : "++row");
+  read_next_row();
   print_indices("row", k_.kept, k_.outer, 1);
   declare_held();
   print_stages();

@@ -56,6 +56,9 @@ class KernelPrinter {
   void print_once(const Stage& stage);
   void print_elements(const Stage& stage);
   void print_element_loop(const Stage& stage);
+  void print_row_indices();
+  int open_packs();
+  void close_packs(int open);
   void print_vector(const Stage& stage);
   void print_reductions(const Stage& stage);
   void print_packed_loads(const Stage& stage);
@@ -66,12 +69,28 @@ class KernelPrinter {
   void print_packed_stores(const Stage& stage);
   void define(Reg r);
   [[nodiscard]] std::string value_of(const Instr& i);
+  [[nodiscard]] bool is_near(const Instr& i) const;
+  [[nodiscard]] std::string compared_text(const Instr& i) const;
+  [[nodiscard]] std::string fused_text(const Instr& i) const;
+  [[nodiscard]] std::string other_sigmoid(const Instr& i) const;
+  [[nodiscard]] DType rounded_in(const Instr& i, DType dtype) const;
   [[nodiscard]] std::string load_text(Reg r);
   [[nodiscard]] std::string random_text(const Instr& i);
   [[nodiscard]] bool is_divisor(Reg r) const;
   [[nodiscard]] std::string running_text(const Instr& i);
   [[nodiscard]] bool varies(Reg r) const { return varies_[index(r)]; }
   void find_varying();
+
+  // ahead.cpp: loads before the stores that they stand behind
+  [[nodiscard]] std::vector<Reg> plain_packs(const Stage& stage) const;
+  [[nodiscard]] bool stores_elements(const Stage& stage) const;
+  void read_packs_ahead(const Stage& stage);
+  void find_next_row();
+  void read_first_row(const std::string& row);
+  void read_next_row();
+  void read_row(const std::string& row);
+  [[nodiscard]] bool is_ahead(Reg r) const;
+  [[nodiscard]] std::string pack_name(Reg r) const;
 
   // places.cpp: addresses
   /// offset + Σ strides·index, of the lane where `lane` is set.
@@ -93,6 +112,7 @@ class KernelPrinter {
   [[nodiscard]] std::string accumulator_lane(std::size_t n, const char* which = "") const;
   [[nodiscard]] std::string store_name(const Stage& stage, const loop::Store& store) const;
   [[nodiscard]] bool is_dead(const Stage& stage, const loop::Store& store) const;
+  [[nodiscard]] bool is_rounded_together(const loop::Store& store) const;
   [[nodiscard]] bool is_lane_packed(const Access& access) const;
 
   [[nodiscard]] static std::size_t index(Reg r) { return static_cast<std::size_t>(r); }
@@ -121,6 +141,8 @@ class KernelPrinter {
   KernelText out_;
   Text text_;
   std::vector<bool> varies_;  // from lane to lane, by register
+  std::vector<bool> coarse_;  // see find_coarse
+  std::vector<Reg> ahead_;    // what is loaded ahead of the stores before it
   const char* block_ = "blockIdx.x";
   bool in_lanes_ = false;
   bool in_elements_ = false;

@@ -149,6 +149,8 @@ void share_out(Mapping& m) {
   m.blocks = std::max<std::int64_t>(ceil_div(m.units * m.strips, m.teams()), 1);
 }
 
+constexpr std::int64_t FewRows = 4;  // fewer are not worth a team of their own
+
 // How many teams of a block share the rows of a chunk: two blocks then find room on one
 // multiprocessor, as far as can be told from what a thread holds.
 int strips_of_rows(const Kernel& k, const Mapping& m) {
@@ -165,7 +167,11 @@ int strips_of_rows(const Kernel& k, const Mapping& m) {
     total = std::max(total, length * size_of(widened(acc.dtype)));
   }
   const std::int64_t most = std::min(threads / m.team, 1 + MostStaticBytes / total);
-  return static_cast<int>(std::clamp<std::int64_t>(std::min({most, rows / 4, wanted}), 1, most));
+  const std::int64_t strips =
+      std::clamp<std::int64_t>(std::min({most, rows / FewRows, wanted}), 1, most);
+  // Whole warps, where that takes no more than there is room for.
+  const std::int64_t whole = strips > 1 ? std::max<std::int64_t>(32 / m.team, 1) : 1;
+  return static_cast<int>(std::min(ceil_div(strips, whole) * whole, most));
 }
 
 // A block that needs all registers of a multiprocessor waits for memory alone. Where its rows fit
@@ -218,6 +224,11 @@ void map_rows(const Kernel& k, Mapping& m) {
                        std::ranges::none_of(k.accumulators, &loop::Accumulator::running);
   if (chunked && (m.team <= Warp || fits(Warp, MostBytesOfWarps))) {
     m.team = std::min(m.team, Warp);
+    // Small rows of few chunks leave threads without work: then each has less of a row.
+    const std::int64_t strips =
+        std::max<std::int64_t>(k.accumulated_rows() / k.chunks / FewRows, 1);
+    while (m.team < Warp && m.team < vectors && m.units * m.team * strips < EnoughThreads)
+      m.team *= 2;
     m.packs = static_cast<int>(ceil_div(vectors, m.team));
     if (fits(m.team, MostBytesOfWarps)) m.strips = strips_of_rows(k, m);
   }

@@ -5,6 +5,7 @@
 
 #include "backend/cuda/codegen/expression.h"
 #include "backend/cuda/codegen/kernel_printer.h"
+#include "type/small_dtype.h"
 
 namespace ricci::cuda {
 
@@ -119,6 +120,12 @@ std::string KernelPrinter::store_name(const Stage& stage, const loop::Store& sto
 bool KernelPrinter::is_lane_packed(const Access& access) const {
   return m_.lanes > 1 && is_packed(k_, access, m_.lanes) &&
          std::ranges::none_of(access.terms, [&](const loop::Term& t) { return varies(t.index); });
+}
+
+// Small floats that are stored side by side are rounded two at a time.
+bool KernelPrinter::is_rounded_together(const loop::Store& store) const {
+  return m_.lanes > 1 && is_small_float(argument(store.access.argument).dtype) &&
+         is_lane_packed(store.access);
 }
 
 // A store that only lets a value wait: held in registers, it needs no memory. That of an output is

@@ -30,6 +30,44 @@ __device__ inline float near_reciprocal(float x) {
   return fmaf(y, fmaf(-x, y, 1.0f), y);
 }
 )"},
+      {"near_exp2", R"(
+// 2^x to two units in the last place, for numbers around 0.
+__device__ inline float near_exp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+)"},
+      {"near_exp", R"(
+// Functions of what is rounded to bf16 or f16 in the end: they err by some 2^-19 of their result, as
+// the product in the exponent does, and have no numbers below the smallest normal one.
+__device__ inline float near_exp(float x) { return near_exp2(x * 1.4426950408889634f); }
+)"},
+      {"near_sigmoid near_silu near_gelu_approx", R"(
+__device__ inline float near_sigmoid(float x) {
+  float y;
+  x = 1.0f + near_exp2(x * -1.4426950408889634f);
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+)"},
+      {"near_other_sigmoid", R"(
+// That of -x, where s is that of x.
+__device__ inline float near_other_sigmoid(float x, float s) {
+  return s < 0.5f ? 1.0f - s : near_exp2(x * -1.4426950408889634f) * s;
+}
+)"},
+      {"near_silu", R"(
+__device__ inline float near_silu(float x) {
+  return x == -__uint_as_float(0x7f800000u) ? -0.0f : x * near_sigmoid(x);
+}
+)"},
+      {"near_gelu_approx", R"(
+__device__ inline float near_gelu_approx(float x) {
+  if (x == -__uint_as_float(0x7f800000u)) return -0.0f;
+  return x * near_sigmoid(1.5957691216057308f * fmaf(0.044715f * x, x * x, x));
+}
+)"},
       {"sigmoid silu gelu_approx", R"(
 // Of e^x and e^-x the one that does not overflow.
 __device__ inline float sigmoid(float x) {
@@ -58,14 +96,6 @@ __device__ inline float gelu_approx(float x) {
 __device__ inline double gelu_approx(double x) {
   if (x == -__longlong_as_double(0x7ff0000000000000LL)) return -0.0;
   return x * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x));
-}
-)"},
-      {"near_exp2", R"(
-// 2^x to two units in the last place, for numbers around 0.
-__device__ inline float near_exp2(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
 }
 )"},
       {"gelu", R"(
@@ -101,7 +131,7 @@ __device__ inline double gelu(double x) {
   return 0.5 * x * erfc(x * -0.70710678118654752);
 }
 )"},
-      {"Divisor divisor_of divided", R"(
+      {"Divisor divisor_of divided near_divided", R"(
 // a/b for many a, without a branch: with 1/b, rounded, the quotient's remainder makes it the rounded
 // one. Both are scaled where 1/b would not be a normal number; then nothing is lost but what over-
 // or underflows anyway. Quotients that are no numbers, or nearly so, are as they are.
@@ -120,6 +150,10 @@ __device__ inline float divided(float a, Divisor d) {
   const float y = fmaf(fmaf(-q, d.by, x), d.inverse, q);
   return fabsf(q) < d.limit ? y : q;
 }
+)"},
+      {"near_divided", R"(
+// The same where the last digit does not count.
+__device__ inline float near_divided(float a, Divisor d) { return a * d.scale * d.inverse; }
 )"},
       {"softplus log_sigmoid", R"(
 __device__ inline double softplus(double x) {

@@ -70,6 +70,49 @@ __device__ inline bf16 cut_to_bf16(float x) {
 }
 __device__ inline bf16 to_bf16(float x) { return cut_to_bf16(as_bf16(x)); }
 )"},
+      {"lane_of", R"(
+// The upper half of a float's bits is one.
+template <int N>
+__device__ inline float lane_of(const Pack<bf16, N>& pack, int j) {
+  unsigned pair;
+  memcpy(&pair, &pack.at[j / 2 * 2], 4);
+  return __uint_as_float(j % 2 != 0 ? pair & 0xffff0000u : pair << 16);
+}
+)"},
+      {"rounded_bf16", R"(
+// Neighbours, two rounded at a time.
+template <int N>
+__device__ inline Pack<bf16, N> rounded_bf16(const float (&x)[N]) {
+  Pack<bf16, N> y;
+#pragma unroll
+  for (int j = 0; j < N; j += 2) {
+    unsigned pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(x[j + 1]), "f"(x[j]));
+    memcpy(&y.at[j], &pair, 4);
+  }
+  return y;
+}
+)"},
+      {"rounded_f16", R"(
+template <int N>
+__device__ inline Pack<f16, N> rounded_f16(const float (&x)[N]) {
+  Pack<f16, N> y;
+#pragma unroll
+  for (int j = 0; j < N; j += 2) {
+    unsigned pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(x[j + 1]), "f"(x[j]));
+    memcpy(&y.at[j], &pair, 4);
+  }
+  return y;
+}
+)"},
+      {"picked_lane", R"(
+// Which of the neighbours from `first` on is number x; -1: none.
+__device__ inline int picked_lane(i64 x, i64 first) {
+  const u64 lane = u64(x) - u64(first);
+  return lane < 64 ? int(lane) : -1;
+}
+)"},
       {"rounded_to_odd", R"(
 // Inexact results get an odd last digit, so that rounding them again is rounding once.
 __device__ inline float rounded_to_odd(double x) {

@@ -4,9 +4,11 @@
 
 #include "ricci/support/error.h"
 
+#include "backend/cuda/codegen/coarse.h"
 #include "backend/cuda/codegen/expression.h"
 #include "backend/cuda/codegen/kernel_printer.h"
 #include "op/kinds.h"
+#include "type/small_dtype.h"
 
 namespace ricci::cuda {
 
@@ -71,27 +73,42 @@ void KernelPrinter::print_elements(const Stage& stage) {
 }
 
 void KernelPrinter::print_element_loop(const Stage& stage) {
-  const std::int64_t row = k_.row_elements();
-  const std::int64_t step = std::int64_t{m_.team} * m_.lanes;
-  const std::string lanes = m_.lanes > 1 ? fmt::format(" * {}", m_.lanes) : "";
-  bool guarded = false;
+  read_packs_ahead(stage);
+  int open = 1;
   if (m_.packs == 0) {
+    const std::string lanes = m_.lanes > 1 ? fmt::format(" * {}", m_.lanes) : "";
     if (m_.in_shared) text_.add("#pragma unroll 4");
-    text_.open("for ({} e = t{}; e < {}; e += {})", whole(), lanes, integer_text(row), step);
+    text_.open("for ({} e = t{}; e < {}; e += {})", whole(), lanes, integer_text(k_.row_elements()),
+               std::int64_t{m_.team} * m_.lanes);
+    print_row_indices();
   } else {
-    text_.add("#pragma unroll");
-    text_.open("for (int p = 0; p < {}; ++p)", m_.packs);
-    text_.line("const {} e = (p * {} + t){};", whole(), m_.team, lanes);
-    guarded = row != step * m_.packs;
-    if (guarded) text_.open("if (e < {})", row);
-  }
-  if (k_.extents.size() - k_.outer > 1) {
-    print_indices(m_.lanes > 1 ? fmt::format("e / {}", m_.lanes) : "e", k_.outer, k_.extents.size(),
-                  m_.lanes);
+    open = open_packs();
   }
   print_vector(stage);
-  if (guarded) text_.close();
-  text_.close();
+  close_packs(open);
+}
+
+void KernelPrinter::print_row_indices() {
+  if (k_.extents.size() - k_.outer == 1) return;
+  print_indices(m_.lanes > 1 ? fmt::format("e / {}", m_.lanes) : "e", k_.outer, k_.extents.size(),
+                m_.lanes);
+}
+
+// Goes through the packs of a row that a thread has; returns how many braces that takes.
+int KernelPrinter::open_packs() {
+  const std::string lanes = m_.lanes > 1 ? fmt::format(" * {}", m_.lanes) : "";
+  text_.add("#pragma unroll");
+  text_.open("for (int p = 0; p < {}; ++p)", m_.packs);
+  text_.line("const {} e = (p * {} + t){};", whole(), m_.team, lanes);
+  const std::int64_t row = k_.row_elements();
+  const bool guarded = row != std::int64_t{m_.packs} * m_.team * m_.lanes;
+  if (guarded) text_.open("if (e < {})", row);
+  print_row_indices();
+  return guarded ? 2 : 1;
+}
+
+void KernelPrinter::close_packs(int open) {
+  for (; open > 0; --open) text_.close();
 }
 
 // The elements that a thread handles together.
@@ -107,8 +124,11 @@ void KernelPrinter::print_vector(const Stage& stage) {
   }
   print_packed_loads(stage);
   for (const loop::Store& s : stage.stores) {
-    if (held(s.access) == nullptr && is_lane_packed(s.access)) {
-      text_.line("{} {};", pack_type(argument(s.access.argument).dtype), store_name(stage, s));
+    const DType to = argument(s.access.argument).dtype;
+    if (is_rounded_together(s)) {
+      text_.line("float {}[{}];", store_name(stage, s), m_.lanes);
+    } else if (held(s.access) == nullptr && is_lane_packed(s.access)) {
+      text_.line("{} {};", pack_type(to), store_name(stage, s));
     }
   }
   if (m_.lanes > 1) {
@@ -171,7 +191,7 @@ void KernelPrinter::print_packed_loads(const Stage& stage) {
     const Instr& i = instr(r);
     if (i.code != Code::Load || !varies(r) || !is_lane_packed(i.access)) continue;
     const Held* h = held(i.access);
-    if (h != nullptr && (h->stored || h->first_read != number)) continue;
+    if (is_ahead(r) || (h != nullptr && (h->stored || h->first_read != number))) continue;
     const std::string good = print_terms(i.access, reg(r));
     const std::string from = packed_place(i.access, place(i.access, false, reg(r)), true);
     if (h != nullptr) {
@@ -210,6 +230,11 @@ void KernelPrinter::print_stores(const Stage& stage) {
     const DType to = argument(s.access.argument).dtype;
     const std::string value = cut_to_stored(to, cast_text(instr(s.value).dtype, to, reg(s.value)));
     const Held* h = held(s.access);
+    if (is_rounded_together(s)) {
+      text_.line("{}[j] = {};", store_name(stage, s),
+                 cast_text(instr(s.value).dtype, to, reg(s.value)));
+      continue;
+    }
     if (h != nullptr) text_.line("{} = {};", held_lane(*h), value);
     if (h == nullptr && is_lane_packed(s.access)) {
       text_.line("{}.at[j] = {};", store_name(stage, s), value);
@@ -225,9 +250,18 @@ void KernelPrinter::print_stores(const Stage& stage) {
 
 void KernelPrinter::print_packed_stores(const Stage& stage) {
   for (const loop::Store& s : stage.stores) {
-    if (!is_lane_packed(s.access) || is_dead(stage, s)) continue;
     const Held* h = held(s.access);
-    const std::string from = h == nullptr ? store_name(stage, s) : held_pack(*h);
+    std::string from = h == nullptr ? store_name(stage, s) : held_pack(*h);
+    if (is_rounded_together(s)) {
+      const std::string rounded = fmt::format(
+          "rounded_{}({})", stored_type(argument(s.access.argument).dtype), store_name(stage, s));
+      if (h == nullptr) {
+        from = rounded;
+      } else {
+        text_.line("{} = {};", from, rounded);
+      }
+    }
+    if (!is_lane_packed(s.access) || is_dead(stage, s)) continue;
     const std::string owner = store_name(stage, s);
     const std::string good = print_terms(s.access, owner);
     text_.line("{}{} = {};", good.empty() ? "" : fmt::format("if ({}) ", good),
@@ -285,7 +319,9 @@ std::string KernelPrinter::load_text(Reg r) {
   const bool lane = in_lanes_ && varies(r);
   const Held* h = in_elements_ && i.per_element ? held(i.access) : nullptr;
   if (lane && is_lane_packed(i.access)) {
-    return from_stored(i.dtype, h != nullptr ? held_lane(*h) : fmt::format("p{}.at[j]", r));
+    const std::string pack = h != nullptr ? held_pack(*h) : pack_name(r);
+    if (i.dtype == DType::BF16) return fmt::format("lane_of({}, j)", pack);
+    return from_stored(i.dtype, pack + ".at[j]");
   }
   const auto stage = std::ranges::find_if(
       k_.stages, [&](const Stage& s) { return std::ranges::find(s.code, r) != s.code.end(); });
@@ -307,6 +343,89 @@ std::string KernelPrinter::load_text(Reg r) {
   return fmt::format("{} ? {} : {}", good, text, constant_text(i.dtype, std::int64_t{0}));
 }
 
+// Is the result rounded to less than f32, now or before anyone sees it?
+bool KernelPrinter::is_near(const Instr& i) const {
+  return is_small_float(i.dtype) || coarse_[static_cast<std::size_t>(&i - k_.code.data())];
+}
+
+// A product and a sum in one, where it is not told that the product is not rounded.
+std::string KernelPrinter::fused_text(const Instr& i) const {
+  const bool adds = i.binary() == BinaryKind::Add;
+  if (!is_near(i) || (!adds && i.binary() != BinaryKind::Sub)) return {};
+  const auto is_product = [&](Reg r) {
+    const Instr& of = instr(r);
+    return of.code == Code::Binary && of.binary() == BinaryKind::Mul && of.dtype == DType::F32 &&
+           of.per_element == i.per_element;
+  };
+  const char* minus = adds ? "" : "-";
+  if (is_product(i.in[0])) {
+    const Instr& of = instr(i.in[0]);
+    return fmt::format("fmaf({}, {}, {}{})", reg(of.in[0]), reg(of.in[1]), minus, reg(i.in[1]));
+  }
+  if (!is_product(i.in[1])) return {};
+  const Instr& of = instr(i.in[1]);
+  return fmt::format("fmaf({}{}, {}, {})", minus, reg(of.in[0]), reg(of.in[1]), reg(i.in[0]));
+}
+
+// The sigmoid of -x, where that of x is at hand: gradients ask for both, and each is two of the
+// functions that a GPU has few units for.
+std::string KernelPrinter::other_sigmoid(const Instr& i) const {
+  if (i.unary() != UnaryKind::Sigmoid || !is_near(i)) return {};
+  const Instr& minus = instr(i.in[0]);
+  if (minus.code != Code::Unary || minus.unary() != UnaryKind::Neg) return {};
+  const auto own = static_cast<Reg>(&i - k_.code.data());
+  const auto stage = std::ranges::find_if(
+      k_.stages, [&](const Stage& s) { return std::ranges::find(s.code, own) != s.code.end(); });
+  for (const Reg r : stage->code) {
+    if (r == own) break;
+    const Instr& of = instr(r);
+    const bool is_sigmoid = of.code == Code::Unary && of.unary() == UnaryKind::Sigmoid;
+    if (!is_sigmoid || of.in[0] != minus.in[0] || !is_near(of) || of.dtype != DType::F32) continue;
+    return fmt::format("near_other_sigmoid({}, {})", reg(of.in[0]), reg(r));
+  }
+  return {};
+}
+
+// What is only stored, together with its neighbours, is rounded as it is stored.
+DType KernelPrinter::rounded_in(const Instr& i, DType dtype) const {
+  const auto r = static_cast<Reg>(&i - k_.code.data());
+  if (!in_lanes_ || !is_small_float(i.dtype)) return dtype;
+  const auto reads = [&](const Instr& other) {
+    return std::ranges::find(other.in, r) != other.in.end();
+  };
+  const auto is_of = [&](const auto& x) { return x.value == r; };
+  bool stored = false;
+  for (const Stage& stage : k_.stages) {
+    for (const loop::Store& s : stage.stores) {
+      if (s.value != r) continue;
+      if (!is_rounded_together(s) || argument(s.access.argument).dtype != i.dtype) return dtype;
+      stored = true;
+    }
+  }
+  const bool only = stored && std::ranges::none_of(k_.code, reads) &&
+                    std::ranges::none_of(k_.reductions, is_of) &&
+                    std::ranges::none_of(k_.accumulators, is_of);
+  return only ? widened(dtype) : dtype;
+}
+
+// Which of the neighbours an index picks is asked once for all of them.
+std::string KernelPrinter::compared_text(const Instr& i) const {
+  const bool equal = i.compare() == CompareKind::Eq || i.compare() == CompareKind::Ne;
+  for (const std::size_t n : {0U, 1U}) {
+    const Instr& place = instr(i.in[n]);
+    const Reg other = i.in[1 - n];
+    if (!in_lanes_ || !equal || place.code != Code::Index || !place.per_element || varies(other) ||
+        place.access.strides.back() != 1 ||
+        (place.dtype != DType::I64 && place.dtype != DType::I32)) {
+      continue;
+    }
+    const std::string first = linear(place.access.offset, place.access.strides, false);
+    return fmt::format("(picked_lane({}, {}) {} j)", reg(other), first,
+                       i.compare() == CompareKind::Eq ? "==" : "!=");
+  }
+  return compare_text(i.compare(), reg(i.in[0]), reg(i.in[1]));
+}
+
 std::string KernelPrinter::value_of(const Instr& i) {
   const auto in = [&](std::size_t k) { return reg(i.in[k]); };
   const auto dtype = [&] { return instr(i.in[0]).dtype; };
@@ -321,16 +440,32 @@ std::string KernelPrinter::value_of(const Instr& i) {
                                    linear(i.access.offset, i.access.strides, in_lanes_)));
     }
     case Code::Copy: return in(0);
-    case Code::Unary: return unary_text(i.unary(), dtype(), in(0));
+    case Code::Unary: {
+      const char* near = is_near(i) ? near_function(i.unary()) : nullptr;
+      const DType as = rounded_in(i, dtype());
+      if (const std::string other = other_sigmoid(i); !other.empty()) {
+        return rounded_text(as, other);
+      }
+      if (near != nullptr) return rounded_text(as, fmt::format("{}({})", near, in(0)));
+      return unary_text(i.unary(), as, in(0));
+    }
     case Code::Binary:
       if (i.per_element && i.binary() == BinaryKind::Div && is_divisor(i.in[1])) {
-        return rounded_text(i.dtype, fmt::format("divided({}, {}_divisor)", in(0), in(1)));
+        return rounded_text(
+            rounded_in(i, i.dtype),
+            fmt::format("{}divided({}, {}_divisor)", is_near(i) ? "near_" : "", in(0), in(1)));
       }
-      return binary_text(i.binary(), dtype(), in(0), in(1));
-    case Code::Compare: return compare_text(i.compare(), in(0), in(1));
+      if (const std::string fused = fused_text(i); !fused.empty()) {
+        return rounded_text(rounded_in(i, i.dtype), fused);
+      }
+      return binary_text(i.binary(), rounded_in(i, dtype()), in(0), in(1));
+    case Code::Compare: return compared_text(i);
     case Code::Select:
       return fmt::format("{} ? {} : {}", nonzero_text(dtype(), in(0)), in(1), in(2));
-    case Code::Cast: return cast_text(dtype(), i.dtype, in(0));
+    case Code::Cast: {
+      const bool wider = widened(dtype()) == widened(i.dtype);
+      return cast_text(dtype(), wider ? rounded_in(i, i.dtype) : i.dtype, in(0));
+    }
     case Code::Reduced: {
       const loop::Reduction& red = k_.reductions[static_cast<std::size_t>(i.reduction)];
       return cast_text(reduced_in(red.kind, red.dtype), i.dtype, fmt::format("m{}", i.reduction));

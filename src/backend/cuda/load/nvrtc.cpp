@@ -132,7 +132,9 @@ std::span<const int> compiler_architectures() { return compiler().architectures;
 
 std::optional<CodeTarget> code_target(int capability, std::span<const int> known) {
   if (known.empty() || std::ranges::binary_search(known, capability)) {
-    return CodeTarget{fmt::format("sm_{}", capability), CodeForm::Cubin};
+    // What is of this architecture alone is told by the letter.
+    const char* own = capability == 90 ? "a" : "";
+    return CodeTarget{fmt::format("sm_{}{}", capability, own), CodeForm::Cubin};
   }
   const auto above = std::ranges::upper_bound(known, capability);
   if (above == known.begin()) return std::nullopt;

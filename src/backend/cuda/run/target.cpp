@@ -2,6 +2,7 @@
 
 #include "backend/cuda/codegen/shape.h"
 #include "backend/cuda/run/memory.h"
+#include "backend/cuda/structured/attention_text.h"
 #include "backend/cuda/structured/call_plan.h"
 
 namespace ricci::cuda {
@@ -21,6 +22,11 @@ class GpuTarget final : public schedule::Target {
   [[nodiscard]] std::int64_t unshared_bytes() const override { return std::int64_t{16} << 20; }
   // A pass over all keys, which is as much as the whole forward pass.
   [[nodiscard]] bool wants_attention_means() const override { return true; }
+  [[nodiscard]] bool writes_view(const loop::Call& call, std::size_t result, const Type& type,
+                                 const loop::Layout& layout) const override {
+    const auto* attention = std::get_if<loop::Attention>(&call);
+    return attention != nullptr && writes_heads(*attention, result, type, layout);
+  }
   // The library adds, and applies functions, before it stores.
   [[nodiscard]] bool runs_kernel_behind(const loop::Call& call) const override {
     return std::holds_alternative<loop::MatrixProduct>(call);

@@ -32,8 +32,9 @@ struct Sizes {
 };
 
 // What all kernels begin with.
-std::string common(const loop::Attention& a, const Sizes& s, DType mask) {
-  std::string out = attention_names(a, {s.dtype, s.sum, mask, RowThreads / s.lanes, Tile});
+std::string common(const loop::Attention& a, const AttentionArrays& arrays, const Sizes& s,
+                   DType mask) {
+  std::string out = attention_names(a, arrays, {s.dtype, s.sum, mask, RowThreads / s.lanes, Tile});
   out += fmt::format("#define LANES {}\n#define PART {}\n", s.lanes, s.part);
   return out + R"(// Of the lanes of a row.
 __device__ inline H together(H x) {
@@ -140,7 +141,7 @@ constexpr std::string_view RowsCode = R"(H given[PART], sums[PART];
 #pragma unroll
   for (int d = 0; d < PART; ++d) {
     const int at = lane * PART + d;
-    given[d] = real && at < VALUE_WIDTH ? read(dy + OUT_AT(b, i, h) + at) : H(0);
+    given[d] = real && at < VALUE_WIDTH ? read(dy + DY_AT(b, i, h) + at) : H(0);
     sums[d] = 0;
   }
   const i64 number = (b * HEADS + h) * QUERIES + i;
@@ -191,7 +192,7 @@ constexpr std::string_view RowsCode = R"(H given[PART], sums[PART];
   for (int d = 0; d < PART; ++d) {
     const int at = lane * PART + d;
     const H y = sums[d];
-    if (at < WIDTH) dq[Q_AT(b, i, h) + at] = STORED_Y;
+    if (at < WIDTH) dq[DQ_AT(b, i, h) + at] = STORED_Y;
   })";
 
 constexpr std::string_view ColumnsCode = R"(const int lane = threadIdx.x % LANES;
@@ -214,7 +215,7 @@ constexpr std::string_view ColumnsCode = R"(const int lane = threadIdx.x % LANES
   }
   for (i64 h = kv * (HEADS / KV_HEADS); h < (kv + 1) * (HEADS / KV_HEADS); ++h) {
     const auto query_at = [&](i64 i) { return Q_AT(b, i, h); };
-    const auto given_at = [&](i64 i) { return OUT_AT(b, i, h); };
+    const auto given_at = [&](i64 i) { return DY_AT(b, i, h); };
     for (i64 i0 = QUERIES_BEGIN; i0 < QUERIES_END; i0 += TILE) {
       __syncthreads();
       read_tile(queries, q, i0, QUERIES, WIDTH, query_at);
@@ -247,11 +248,11 @@ constexpr std::string_view ColumnsCode = R"(const int lane = threadIdx.x % LANES
     const int at = lane * PART + d;
     if (dk != nullptr && at < WIDTH) {
       const H y = d_key[d];
-      dk[K_AT(b, j, kv) + at] = STORED_Y;
+      dk[DK_AT(b, j, kv) + at] = STORED_Y;
     }
     if (dv != nullptr && at < VALUE_WIDTH) {
       const H y = d_value[d];
-      dv[V_AT(b, j, kv) + at] = STORED_Y;
+      dv[DV_AT(b, j, kv) + at] = STORED_Y;
     }
   })";
 
@@ -270,7 +271,7 @@ constexpr std::string_view BiasCode = R"(const i64 at_j = e % D3, at_i = e / D3 
             for (int d = 0; d < WIDTH; ++d)
               r = fma(read(q + Q_AT(b, i, h) + d), read(k + K_AT(b, j, kv) + d), r);
             for (int d = 0; d < VALUE_WIDTH; ++d)
-              dp = fma(read(dy + OUT_AT(b, i, h) + d), read(v + V_AT(b, j, kv) + d), dp);
+              dp = fma(read(dy + DY_AT(b, i, h) + d), read(v + V_AT(b, j, kv) + d), dp);
             H z = bent(r, slope);
             BIAS;
             const H p = z == H(-Infinity) ? H(0) : exp(z - known);
@@ -293,24 +294,14 @@ struct Inputs {
 Inputs inputs_of(PlanBuilder& builder, const loop::Attention& a, const Sizes& s) {
   const auto mask_at = static_cast<std::size_t>(std::max<std::int64_t>(a.mask_operand, 0));
   const DType mask = builder.dtype(mask_at);
-  Inputs in;
-  AttentionArrays& x = in.arrays;
-  x.q = builder.row_major(0);
-  x.k = builder.row_major(1);
-  x.v = builder.row_major(2);
-  // Without a mask any array stands for it: nothing reads it. So for what else is missing.
-  x.mask = a.mask_operand >= 0 ? builder.row_major(mask_at) : x.q;
-  x.lse = x.q;
-  x.mean = x.q;
+  Inputs in{.arrays = attention_arrays(builder, a), .parameters = {}, .names = {}};
+  const AttentionArrays& x = in.arrays;
   in.parameters = {
       {x.q, s.dtype, "q"}, {x.k, s.dtype, "k"}, {x.v, s.dtype, "v"}, {x.mask, mask, "mask"}};
   if (a.pass == loop::Pass::Backward) {
-    x.dy = builder.row_major(3);
-    if (a.lse_operand >= 0) x.lse = builder.row_major(static_cast<std::size_t>(a.lse_operand));
-    if (a.mean_operand >= 0) x.mean = builder.row_major(static_cast<std::size_t>(a.mean_operand));
     in.parameters.push_back({x.dy, builder.dtype(3), "dy"});
   }
-  in.names = common(a, s, mask) + stored_as("STORED_Y", s.dtype);
+  in.names = common(a, x, s, mask) + stored_as("STORED_Y", s.dtype);
   return in;
 }
 

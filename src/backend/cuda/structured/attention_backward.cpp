@@ -51,25 +51,25 @@ constexpr std::string_view StatisticsOfColumn =
 
 constexpr std::string_view RowsTiles =
     R"(const i64 h = own_head;
-  const int high = high_query;
+  const int seen = low_query, high = high_query;
   S* const given = queries + ROWS * (DEPTH + PAD);
   S* const tiles = given + ROWS * (VALUE_DEPTH + PAD);
   constexpr int Room = TILE * (DEPTH + PAD + VALUE_DEPTH + PAD);
   S* const room = tiles + COPIES * Room;
-  const S* const own_given = given + warp * 16 * GROUPS * (VALUE_DEPTH + PAD);
-  const auto given_at = [&](i64 i) { return OUT_AT(b, i, h); };
+  const S* const own_given = given + OWN_ROWS(warp) * (VALUE_DEPTH + PAD);
+  const auto given_at = [&](i64 i) { return DY_AT(b, i, h); };
   const auto begin_tile = [&](int j0, int which) {
     begin_rows<TILE, DEPTH, K_WHOLE, true>(tiles + which * Room, k, j0, KEYS, WIDTH, K_STEP, key_at);
     begin_rows<TILE, VALUE_DEPTH, V_WHOLE, true>(tiles + which * Room + TILE * (DEPTH + PAD), v, j0, KEYS, VALUE_WIDTH, V_STEP, value_at);
   };
   begin_rows<ROWS, DEPTH, Q_WHOLE, true>(queries, q, first, QUERIES, WIDTH, Q_STEP, query_at);
-  begin_rows<ROWS, VALUE_DEPTH, DY_WHOLE, true>(given, dy, first, QUERIES, VALUE_WIDTH, OUT_STEP, given_at);
+  begin_rows<ROWS, VALUE_DEPTH, DY_WHOLE, true>(given, dy, first, QUERIES, VALUE_WIDTH, DY_STEP, given_at);
   float sums[GROUPS][DEPTH / 8][4], less[GROUPS][2], means[GROUPS][2];
 #pragma unroll
   for (int g = 0; g < GROUPS; ++g)
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const int i = low + g * 16 + lane / 4 + 8 * r;
+      const int i = low + g * GROUP_ROWS + lane / 4 + 8 * r;
       const i64 number = (b * HEADS + h) * QUERIES + i;
       const float known = i < QUERIES ? rows[2 * number] : -float(Infinity);
       less[g][r] = known == -float(Infinity) ? float(Infinity) : known * float(LOG2E);
@@ -88,7 +88,7 @@ constexpr std::string_view RowsTiles =
       arrived();
       __syncthreads();
       if (COPIES == 2 && j0 + TILE < end) begin_tile(j0 + TILE, which ^ 1);
-      if (NONE_ALLOWED(low, high, j0, j0 + TILE - 1)) continue;
+      if (NONE_ALLOWED(seen, high, j0, j0 + TILE - 1)) continue;
       const S* const keys = tiles + which * Room;
       Scores s, dp;
       multiply_rows<DEPTH>(s, own, keys);
@@ -96,7 +96,7 @@ constexpr std::string_view RowsTiles =
 #ifdef CAP
       Scores slopes;
 #endif
-      if (!PLAIN || j0 + TILE > KEYS || !(ALL_ALLOWED(low, high, j0, j0 + TILE - 1))) {$MASK
+      if (!PLAIN || j0 + TILE > KEYS || !(ALL_ALLOWED(seen, high, j0, j0 + TILE - 1))) {$MASK
       }$ELEMENTS
       if (with_care) {
         add_rows_with_care<DEPTH>(sums, dp, keys);
@@ -110,11 +110,11 @@ constexpr std::string_view RowsTiles =
   for (int g = 0; g < GROUPS; ++g)
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const int i = low + g * 16 + lane / 4 + 8 * r;
+      const int i = low + g * GROUP_ROWS + lane / 4 + 8 * r;
       if (i >= QUERIES) continue;
 #pragma unroll
       for (int n = 0; n < DEPTH / 8; ++n)
-        store_both<Q_PAIRS>(dq + Q_AT(b, i, h), n * 8 + lane % 4 * 2, WIDTH,
+        store_both<DQ_PAIRS>(dq + DQ_AT(b, i, h), n * 8 + lane % 4 * 2, WIDTH,
                             sums[g][n][2 * r] * float(SCALE), sums[g][n][2 * r + 1] * float(SCALE));
     })";
 
@@ -125,16 +125,17 @@ constexpr std::string_view ColumnsTiles =
   const int part = ORDERED ? int(blockIdx.x) / all_heads : int(blockIdx.x) % blocks;
   const int head = ORDERED ? int(blockIdx.x) % all_heads : int(blockIdx.x) / blocks;
   const i64 kv = head % int(KV_HEADS), b = head / int(KV_HEADS);
-  const int first = part * ROWS, low = first + warp * 16 * GROUPS, high = low + 16 * GROUPS - 1;
+  const int first = part * ROWS, low = first + OWN_ROW(warp), seen = SEEN_LOW(low), high = SEEN_HIGH(low);
   const int begin = int(QUERIES_BEGIN), end = int(QUERIES_END);
-  extern __shared__ __align__(16) unsigned char shared_memory[];
+  extern __shared__ __align__(1024) unsigned char shared_memory[];
   S* const keys = (S*)shared_memory;
   S* const values = keys + ROWS * (DEPTH + PAD);
   S* const tiles = values + ROWS * (VALUE_DEPTH + PAD);
-  constexpr int Room = TILE * (DEPTH + PAD + VALUE_DEPTH + PAD + 8 / sizeof(S));
-  S* const room = tiles + COPIES * Room;
-  const S* const own = keys + warp * 16 * GROUPS * (DEPTH + PAD);
-  const S* const own_values = values + warp * 16 * GROUPS * (VALUE_DEPTH + PAD);
+  constexpr int Room = TILE * (DEPTH + PAD + VALUE_DEPTH + PAD);
+  Pack<float, 2>* const all_stats = (Pack<float, 2>*)(tiles + COPIES * Room);
+  S* const room = (S*)(all_stats + COPIES * TILE);
+  const S* const own = keys + OWN_ROWS(warp) * (DEPTH + PAD);
+  const S* const own_values = values + OWN_ROWS(warp) * (VALUE_DEPTH + PAD);
   const auto key_at = [&](i64 j) { return K_AT(b, j, kv); };
   const auto value_at = [&](i64 j) { return V_AT(b, j, kv); };
   // One head after another: a tile's number, and in which copy it is.
@@ -143,14 +144,14 @@ constexpr std::string_view ColumnsTiles =
     const i64 h = kv * (HEADS / KV_HEADS) + number / per_head;
     const int i0 = begin + number % per_head * TILE;
     const auto query_at = [&](i64 i) { return Q_AT(b, i, h); };
-    const auto given_at = [&](i64 i) { return OUT_AT(b, i, h); };
+    const auto given_at = [&](i64 i) { return DY_AT(b, i, h); };
     S* const to = tiles + which * Room;
     begin_rows<TILE, DEPTH, Q_WHOLE, true>(to, q, i0, QUERIES, WIDTH, Q_STEP, query_at);
-    begin_rows<TILE, VALUE_DEPTH, DY_WHOLE, true>(to + TILE * (DEPTH + PAD), dy, i0, QUERIES, VALUE_WIDTH, OUT_STEP, given_at);
+    begin_rows<TILE, VALUE_DEPTH, DY_WHOLE, true>(to + TILE * (DEPTH + PAD), dy, i0, QUERIES, VALUE_WIDTH, DY_STEP, given_at);
     const float* const from = rows + 2 * ((b * HEADS + h) * QUERIES);
     for (int e = threadIdx.x; e < TILE; e += THREADS) {
       const bool real = i0 + e < QUERIES;
-      begin_copy<8>(to + TILE * (DEPTH + PAD + VALUE_DEPTH + PAD) + 8 / sizeof(S) * e, from + (real ? 2 * (i0 + e) : 0), real);
+      begin_copy<8>(all_stats + which * TILE + e, from + (real ? 2 * (i0 + e) : 0), real);
     }
   };
   begin_rows<ROWS, DEPTH, K_WHOLE, true>(keys, k, first, KEYS, WIDTH, K_STEP, key_at);
@@ -170,10 +171,10 @@ constexpr std::string_view ColumnsTiles =
       arrived();
       __syncthreads();
       if (COPIES == 2 && number + 1 < count) begin_tile(number + 1, which ^ 1);
-      if (NONE_ALLOWED(i0, i0 + TILE - 1, low, high)) continue;
+      if (NONE_ALLOWED(i0, i0 + TILE - 1, seen, high)) continue;
       const S* const queries = tiles + which * Room;
       const S* const given = queries + TILE * (DEPTH + PAD);
-      const Pack<float, 2>* const stats = (const Pack<float, 2>*)(given + TILE * (VALUE_DEPTH + PAD));
+      const Pack<float, 2>* const stats = all_stats + which * TILE;
       const i64 h = kv * (HEADS / KV_HEADS) + number / per_head;
       Scores s, dp;
       multiply_rows<DEPTH>(s, own, queries);
@@ -181,7 +182,7 @@ constexpr std::string_view ColumnsTiles =
 #ifdef CAP
       Scores slopes;
 #endif
-      if (!PLAIN || i0 + TILE > QUERIES || !(ALL_ALLOWED(i0, i0 + TILE - 1, low, high))) {$MASK
+      if (!PLAIN || i0 + TILE > QUERIES || !(ALL_ALLOWED(i0, i0 + TILE - 1, seen, high))) {$MASK
       }$ELEMENTS
       if (with_care) {
         add_rows_with_care<VALUE_DEPTH>(d_value, s, given);
@@ -197,18 +198,18 @@ constexpr std::string_view ColumnsTiles =
   for (int g = 0; g < GROUPS; ++g)
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const int j = low + g * 16 + lane / 4 + 8 * r;
+      const int j = low + g * GROUP_ROWS + lane / 4 + 8 * r;
       if (j >= KEYS) continue;
       if (dk != nullptr) {
 #pragma unroll
         for (int n = 0; n < DEPTH / 8; ++n)
-          store_both<K_PAIRS>(dk + K_AT(b, j, kv), n * 8 + lane % 4 * 2, WIDTH,
+          store_both<DK_PAIRS>(dk + DK_AT(b, j, kv), n * 8 + lane % 4 * 2, WIDTH,
                               d_key[g][n][2 * r] * float(SCALE), d_key[g][n][2 * r + 1] * float(SCALE));
       }
       if (dv != nullptr) {
 #pragma unroll
         for (int n = 0; n < VALUE_DEPTH / 8; ++n)
-          store_both<V_PAIRS>(dv + V_AT(b, j, kv), n * 8 + lane % 4 * 2, VALUE_WIDTH,
+          store_both<DV_PAIRS>(dv + DV_AT(b, j, kv), n * 8 + lane % 4 * 2, VALUE_WIDTH,
                               d_value[g][n][2 * r], d_value[g][n][2 * r + 1]);
       }
     })";

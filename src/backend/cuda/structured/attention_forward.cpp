@@ -30,14 +30,14 @@ constexpr std::string_view OwnQueries =
   const auto head_of = [&](int) { return own_head; };
   const auto query_of = [&](int row) { return row; };
 #endif
-  const int low = first + warp * 16 * GROUPS;
-  const int low_query = TOGETHER ? 0 : low, high_query = TOGETHER ? QUERIES - 1 : low + 16 * GROUPS - 1;
+  const int low = first + OWN_ROW(warp);
+  const int low_query = TOGETHER ? 0 : SEEN_LOW(low), high_query = TOGETHER ? QUERIES - 1 : SEEN_HIGH(low);
   const int all_begin = int(KEYS_BEGIN), all_end = int(KEYS_END);
   const int share = (all_end - all_begin + TILE * SPLITS - 1) / (TILE * SPLITS) * TILE;
   const int begin = all_begin + split * share, end = begin + share < all_end ? begin + share : all_end;
-  extern __shared__ __align__(16) unsigned char shared_memory[];
+  extern __shared__ __align__(1024) unsigned char shared_memory[];
   S* const queries = (S*)shared_memory;
-  const S* const own = queries + warp * 16 * GROUPS * (DEPTH + PAD);
+  const S* const own = queries + OWN_ROWS(warp) * (DEPTH + PAD);
   const auto query_at = [&](i64 row) { return Q_AT(b, query_of(int(row)), head_of(int(row))); };
   const auto key_at = [&](i64 j) { return K_AT(b, j, kv); };
   const auto value_at = [&](i64 j) { return V_AT(b, j, kv); };
@@ -74,13 +74,13 @@ constexpr std::string_view Weigh = R"(
 
 // Where an element is: a row of its own, or a column, is a query.
 constexpr std::string_view QueryInRow =
-    R"(const int row = low + g * 16 + lane / 4 + c / 2 * 8, j = j0 + n * 8 + lane % 4 * 2 + c % 2;
+    R"(const int row = low + g * GROUP_ROWS + lane / 4 + c / 2 * 8, j = j0 + n * 8 + lane % 4 * 2 + c % 2;
               const int i = query_of(row);
               const i64 h = head_of(row);
               const bool real = row < row_count && j < KEYS;)";
 
 constexpr std::string_view QueryInColumn =
-    R"(const int j = low + g * 16 + lane / 4 + c / 2 * 8, i = i0 + n * 8 + lane % 4 * 2 + c % 2;
+    R"(const int j = low + g * GROUP_ROWS + lane / 4 + c / 2 * 8, i = i0 + n * 8 + lane % 4 * 2 + c % 2;
               const bool real = j < KEYS && i < QUERIES;)";
 
 constexpr std::string_view Mask = R"(
@@ -129,7 +129,7 @@ constexpr std::string_view ForwardTiles =
       arrived();
       __syncthreads();
       begin_rows<TILE, VALUE_DEPTH, V_WHOLE, true>(values, v, j0, KEYS, VALUE_WIDTH, V_STEP, value_at);
-      const bool some = low < row_count && !(NONE_ALLOWED(low_query, high_query, j0, j0 + TILE - 1));
+      const bool some = WARPGROUPS || (low < row_count && !(NONE_ALLOWED(low_query, high_query, j0, j0 + TILE - 1)));
       Scores s;
       if (some) multiply_rows<DEPTH>(s, own, keys);
       arrived();
@@ -154,7 +154,7 @@ constexpr std::string_view ForwardTiles =
       const bool none = largest[g][r] == -float(Infinity);
       const float part_of = none ? 0.0f : 1 / all;
       const float known = largest[g][r] * float(STEEP / LOG2E) + log(all);
-      const int row = low + g * 16 + lane / 4 + 8 * r, i = query_of(row);
+      const int row = low + g * GROUP_ROWS + lane / 4 + 8 * r, i = query_of(row);
       const i64 h = head_of(row), number = (b * HEADS + h) * QUERIES + i;
       const bool real = row < row_count;
 $RESULT
@@ -214,7 +214,7 @@ constexpr std::string_view Beginnings = R"(      float mean = 0;
       for (int e = 0; e < VALUE_DEPTH / 4; ++e) {
         const int at = e / 2 * 8 + lane % 4 * 2 + e % 2;
         if (real && !none && at < VALUE_WIDTH)
-          mean = fmaf(sums[g][e / 2][2 * r + e % 2] * part_of, read(dy + OUT_AT(b, i, h) + at), mean);
+          mean = fmaf(sums[g][e / 2][2 * r + e % 2] * part_of, read(dy + DY_AT(b, i, h) + at), mean);
       }
       mean = row_sum(mean);
       if (real && lane % 4 == 0) {

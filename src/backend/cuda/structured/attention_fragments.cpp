@@ -6,14 +6,27 @@
 // all warps of the block share. Fragments are laid out as the PTX manual says of m16n8k16: of a
 // result the lane has the rows lane / 4 and lane / 4 + 8, and of every eight columns lane % 4 * 2
 // and the one behind. So sums of a product are, once rounded, a factor of the next.
+#include <fmt/format.h>
+
 #include "backend/cuda/structured/attention_tiles.h"
 #include "backend/cuda/structured/tensor_text.h"
+#include "backend/cuda/structured/warpgroups.h"
 
 namespace ricci::cuda {
 namespace {
 
 constexpr std::string_view Common = R"(
 typedef float Scores[GROUPS][TILE / 8][4];
+// Number d of row r of so many: rows lie behind each other, apart by PAD; or, where warps multiply
+// together, by 64 numbers at a time, whose eighths change places by the row's number.
+template <int COUNT, int WIDE>
+__device__ inline int place_of(int r, int d) {
+#if WARPGROUPS
+  return (d / 64 * COUNT + r) * 64 + (d % 64 / 8 ^ r % 8) * 8 + d % 8;
+#else
+  return r * (WIDE + PAD) + d;
+#endif
+}
 // Of the four lanes of a row.
 __device__ inline float row_sum(float x) {
   x += __shfl_xor_sync(0xffffffffu, x, 1);
@@ -35,6 +48,9 @@ __device__ inline void begin_copy(void* to, const void* from, bool real) {
 }
 __device__ inline void arrived() {
   asm volatile("cp.async.wait_all;" ::: "memory");
+#if WARPGROUPS
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
 }
 // Rows [first, first + COUNT) of an array, zero where there are none. Row r begins at `from + at(r)`;
 // `step` is how far apart neighbours are, so that all but the first are found by adding to it. A
@@ -44,18 +60,19 @@ __device__ inline void begin_rows(S* to, const T* from, int first, int rows, int
   constexpr int Many = 16 / sizeof(S), Parts = WIDE / Many, Rows = THREADS % Parts == 0 ? THREADS / Parts : 0;
   if (WHOLE && EVEN && Rows > 0) {
     const int r0 = threadIdx.x / Parts, d = threadIdx.x % Parts * Many;
-    S* const place = to + r0 * (WIDE + PAD) + d;
+    S* const place = to + place_of<COUNT, WIDE>(r0, d);
+    constexpr int Row = WARPGROUPS ? 64 : WIDE + PAD;
     const T* const row = from + at(first + r0) + d;
 #pragma unroll
     for (int r = 0; r < COUNT; r += Rows) {
       if (COUNT % Rows != 0 && r0 + r >= COUNT) break;
-      begin_copy<16>(place + r * (WIDE + PAD), row + r * step, first + r0 + r < rows && d < width);
+      begin_copy<16>(place + r * Row, row + r * step, first + r0 + r < rows && d < width);
     }
     return;
   }
   for (int e = threadIdx.x; e < COUNT * Parts; e += THREADS) {
     const int r = e / Parts, d = e % Parts * Many;
-    S* const place = to + r * (WIDE + PAD) + d;
+    S* const place = to + place_of<COUNT, WIDE>(r, d);
     const bool real = first + r < rows;
     const T* const row = from + at(real ? first + r : 0);
     if (WHOLE) {
@@ -84,7 +101,8 @@ __device__ inline void add_rows_with_care(float (&sums)[GROUPS][WIDE / 8][4], co
     const float x = __shfl_sync(0xffffffffu, w[0], from), y = __shfl_sync(0xffffffffu, w[2], from);
 #pragma unroll 1
     for (int e = 0; e < WIDE / 4; ++e) {
-      const float value = AS_FLOAT(tile[j * (WIDE + PAD) + e / 2 * 8 + lane % 4 * 2 + e % 2]);
+      const int at = place_of<TILE, WIDE>(j, e / 2 * 8 + lane % 4 * 2 + e % 2);
+      const float value = AS_FLOAT(tile[at]);
       float* const sum = mine + (g * (WIDE / 8) + e / 2) * 4 + e % 2;
       if (x != 0) sum[0] = fmaf(x, value, sum[0]);
       if (y != 0) sum[2] = fmaf(y, value, sum[2]);
@@ -142,6 +160,18 @@ __device__ inline unsigned both(float x, float y) {
   asm("cvt.rn." SMALL "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(y), "f"(x));
   return pair;
 }
+__device__ inline void round_factors(Factors& a, const Scores& p) {
+#pragma unroll
+  for (int g = 0; g < GROUPS; ++g)
+#pragma unroll
+    for (int j = 0; j < TILE / 16; ++j)
+#pragma unroll
+      for (int c = 0; c < 4; ++c)
+        a[g][j][c] = both(p[g][2 * j + c / 2][c % 2 * 2], p[g][2 * j + c / 2][c % 2 * 2 + 1]);
+}
+)";
+
+constexpr std::string_view ByWarps = R"(
 // The fragments of a warp's own rows that a product needs next.
 template <int WIDE>
 __device__ inline void load_own(unsigned (&a)[GROUPS][4], const S* own, int d) {
@@ -175,15 +205,6 @@ __device__ inline void multiply_rows(Scores& s, const S* own, const S* tile) {
       }
     }
   }
-}
-__device__ inline void round_factors(Factors& a, const Scores& p) {
-#pragma unroll
-  for (int g = 0; g < GROUPS; ++g)
-#pragma unroll
-    for (int j = 0; j < TILE / 16; ++j)
-#pragma unroll
-      for (int c = 0; c < 4; ++c)
-        a[g][j][c] = both(p[g][2 * j + c / 2][c % 2 * 2], p[g][2 * j + c / 2][c % 2 * 2 + 1]);
 }
 // Adds the rows of a tile, weighted.
 template <int WIDE>
@@ -268,9 +289,10 @@ __device__ inline void add_rows(float (&sums)[GROUPS][WIDE / 8][4], const Scores
 
 }  // namespace
 
-std::string attention_fragments(bool tensors) {
+std::string attention_fragments(bool tensors, std::int64_t tile) {
   if (!tensors) return std::string(Common) + std::string(Lanes);
-  return std::string(Common) + std::string(SmallTensorText) + std::string(Tensors);
+  return fmt::format("{}{}#if WARPGROUPS\n{}#else{}{}#endif\n", Common, Tensors,
+                     warpgroup_text(tile), SmallTensorText, ByWarps);
 }
 
 }  // namespace ricci::cuda

@@ -18,7 +18,6 @@ struct AttentionText {
   std::int64_t tile = 16;               ///< and goes through the others by so many
   std::string_view size_suffix = "LL";  ///< of how many queries and keys there are
 };
-[[nodiscard]] std::string attention_names(const loop::Attention& a, const AttentionText& text);
 
 /// `#define STORED_Y …`: y as it is stored.
 [[nodiscard]] std::string stored_as(std::string_view name, DType dtype);
@@ -27,10 +26,19 @@ struct AttentionText {
   return r < step.results.size() && step.results[r].buffer >= 0;
 }
 
-/// Operands as kernels read them.
+/// Operands as kernels read them, and where heads lie in them and in the results.
 struct AttentionArrays {
   Place q, k, v, mask, dy, lse, mean;
+  loop::HeadStrides q_at, k_at, v_at, dy_at;
+  loop::HeadStrides out_at, dq_at, dk_at, dv_at;
 };
+/// Can heads be written to a result that lies so? Only those of gradients.
+[[nodiscard]] bool writes_heads(const loop::Attention& a, std::size_t result, const Type& type,
+                                const loop::Layout& layout);
+[[nodiscard]] AttentionArrays attention_arrays(PlanBuilder& builder, const loop::Attention& a);
+
+[[nodiscard]] std::string attention_names(const loop::Attention& a, const AttentionArrays& arrays,
+                                          const AttentionText& text);
 
 /// Is attention of this type and size computed in tiles?
 [[nodiscard]] bool has_tiles(const loop::Attention& a, DType dtype);

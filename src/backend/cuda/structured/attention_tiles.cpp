@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "backend/cuda/codegen/expression.h"
+#include "backend/cuda/structured/warpgroups.h"
 
 namespace ricci::cuda {
 namespace {
@@ -22,8 +23,12 @@ bool reads_whole(const PlanBuilder& builder, const AttentionBlock& block, std::s
   return lies_well && whole(width) && whole(s.batch) && whole(s.position) && whole(s.head);
 }
 
-bool has_pairs(const loop::HeadStrides& s, std::int64_t width) {
-  return (width | s.batch | s.position | s.head) % 2 == 0;
+// Are neighbours written at once that begin at even places?
+bool has_pairs(const PlanBuilder& builder, std::size_t result, const loop::HeadStrides& s,
+               std::int64_t width) {
+  const CallStep& step = builder.step();
+  const std::int64_t offset = is_wanted(step, result) ? step.results[result].layout.offset : 0;
+  return (width | s.batch | s.position | s.head | offset) % 2 == 0;
 }
 
 DType mask_type(const PlanBuilder& builder, const loop::Attention& a) {
@@ -91,7 +96,17 @@ std::string block_text(const loop::Attention& a, const AttentionBlock& block, DT
   out += "#define KEEP_SLOPE(slope)\n";
   out += "// A weight is 2^(STEEP score - …).\n";
   out += plain ? "#define STEEP float(LOG2E * SCALE)\n" : "#define STEEP 1.0f\n";
-  out += fmt::format("#define PAD {}\n", ApartBytes / item_bytes(block));
+  // Where all warps of a block multiply together they have 16 of every 64 rows.
+  const bool together =
+      block.tensors && (tile_depth(a.width) | tile_depth(a.value_width)) % 64 == 0;
+  out += fmt::format(
+      "#if {} && {}\n#define WARPGROUPS 1\n#define PAD 0\n#define GROUP_ROWS 64\n"
+      "#define OWN_ROW(warp) (warp * 16)\n#define OWN_ROWS(warp) 0\n#define SEEN_LOW(low) first\n"
+      "#define SEEN_HIGH(low) (first + ROWS - 1)\n#else\n#define WARPGROUPS 0\n#define PAD {}\n"
+      "#define GROUP_ROWS 16\n#define OWN_ROW(warp) (warp * 16 * GROUPS)\n"
+      "#define OWN_ROWS(warp) OWN_ROW(warp)\n#define SEEN_LOW(low) low\n"
+      "#define SEEN_HIGH(low) (low + 16 * GROUPS - 1)\n#endif\n",
+      together ? 1 : 0, HasWarpgroups, ApartBytes / item_bytes(block));
   if (block.tensors) {
     const bool half = dtype == DType::F16;
     out += fmt::format(
@@ -144,27 +159,30 @@ std::vector<Parameter> tile_inputs(const PlanBuilder& builder, const loop::Atten
 std::string tile_names(const PlanBuilder& builder, const loop::Attention& a,
                        const AttentionArrays& arrays, const AttentionBlock& block) {
   const DType dtype = builder.dtype(0);
-  std::string out = attention_names(a, {.dtype = dtype,
-                                        .sum = DType::F32,
-                                        .mask = mask_type(builder, a),
-                                        .rows = block.rows(),
-                                        .tile = block.tile,
-                                        .size_suffix = ""});
+  std::string out = attention_names(a, arrays,
+                                    {.dtype = dtype,
+                                     .sum = DType::F32,
+                                     .mask = mask_type(builder, a),
+                                     .rows = block.rows(),
+                                     .tile = block.tile,
+                                     .size_suffix = ""});
   out += block_text(a, block, dtype);
   const auto whole = [&](std::size_t operand, const Place& place, const loop::HeadStrides& s,
                          std::int64_t width) {
     return reads_whole(builder, block, operand, place, s, width);
   };
   out += fmt::format(
-      "#define Q_WHOLE {}\n#define K_WHOLE {}\n#define V_WHOLE {}\n#define Q_PAIRS {}\n"
-      "#define K_PAIRS {}\n#define V_PAIRS {}\n#define OUT_PAIRS {}\n",
-      whole(0, arrays.q, a.q, a.width), whole(1, arrays.k, a.k, a.width),
-      whole(2, arrays.v, a.v, a.value_width), has_pairs(a.q, a.width), has_pairs(a.k, a.width),
-      has_pairs(a.v, a.value_width), has_pairs(a.out, a.value_width));
+      "#define Q_WHOLE {}\n#define K_WHOLE {}\n#define V_WHOLE {}\n#define DQ_PAIRS {}\n"
+      "#define DK_PAIRS {}\n#define DV_PAIRS {}\n#define OUT_PAIRS {}\n",
+      whole(0, arrays.q, arrays.q_at, a.width), whole(1, arrays.k, arrays.k_at, a.width),
+      whole(2, arrays.v, arrays.v_at, a.value_width), has_pairs(builder, 0, arrays.dq_at, a.width),
+      has_pairs(builder, 1, arrays.dk_at, a.width),
+      has_pairs(builder, 2, arrays.dv_at, a.value_width),
+      has_pairs(builder, 0, arrays.out_at, a.value_width));
   if (a.pass == loop::Pass::Backward) {
-    out += fmt::format("#define DY_WHOLE {}\n", whole(3, arrays.dy, a.out, a.value_width));
+    out += fmt::format("#define DY_WHOLE {}\n", whole(3, arrays.dy, arrays.dy_at, a.value_width));
   }
-  return out + attention_fragments(block.tensors);
+  return out + attention_fragments(block.tensors, block.tile);
 }
 
 bool multiplies_with_tensors(DType dtype, loop::Pass pass) {

@@ -49,7 +49,7 @@ struct AttentionNeeds {
 [[nodiscard]] std::string tile_names(const PlanBuilder& builder, const loop::Attention& a,
                                      const AttentionArrays& arrays, const AttentionBlock& block);
 /// Device functions of all kernels. They use what `tile_names` defines.
-[[nodiscard]] std::string attention_fragments(bool tensors);
+[[nodiscard]] std::string attention_fragments(bool tensors, std::int64_t tile);
 /// What kernels whose blocks have queries begin with.
 [[nodiscard]] std::string_view own_queries();
 /// Products `s` become scores, -∞ where a query does not see a key. Rows of it are queries, or
