@@ -212,6 +212,8 @@ TEST(ArrayLoops, ErrorsSayWhat) {
 
 // Whoever goes down to graphs has the headers of arrays in sight too.
 TEST(ArrayLoops, LoopsOfGraphsAreTakenForWhatTheyAre) {
+  using Values = std::vector<Value>;
+  using Inputs = std::span<const Value>;
   Graph g("loops");
   const Value c = g.input("c", f64({2}));
   const Value last = scan(c, [](Graph&, Inputs in) { return Values{in[0] * 2.0}; }, 3);

@@ -11,7 +11,7 @@
 #include "backend/cuda/codegen/program_text.h"
 #include "support/cuda_kernels_target.h"
 
-namespace ricci::testing {
+namespace ricci::testing::cuda_text_test {
 namespace {
 
 // A row of a vocabulary: it waits in shared memory as the bf16 it is rounded to, for two blocks.
@@ -130,4 +130,4 @@ TEST(BackendCudaText, LongLoopsLookWhetherTheyAreToEnd) {
 }
 
 }  // namespace
-}  // namespace ricci::testing
+}  // namespace ricci::testing::cuda_text_test
