@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "backend/cuda/codegen/kernel_printer.h"
+#include "type/small_dtype.h"
 
 namespace ricci::cuda {
 
@@ -13,7 +14,9 @@ using loop::Code;
 
 namespace {
 
-constexpr std::int64_t MostBytesAhead = 64;  // of a thread's registers
+// Of a thread's registers, in bytes.
+constexpr std::int64_t FewBytes = 64;
+constexpr std::int64_t MostBytes = 256;
 
 }  // namespace
 
@@ -39,6 +42,18 @@ bool KernelPrinter::stores_elements(const Stage& stage) const {
          });
 }
 
+// What a thread has room for: as many registers as rows take else, less what it holds of them.
+std::int64_t KernelPrinter::bytes_ahead() const {
+  std::int64_t each = 0;
+  for (const Held& h : m_.held) each += size_of(h.dtype);
+  for (const loop::Accumulator& acc : k_.accumulators) {
+    if (acc.per_element) each += size_of(widened(acc.dtype));
+  }
+  const bool many = m_.threads > 512;
+  return std::max((many ? MostBytes / 2 : MostBytes) - m_.packs * m_.lanes * each,
+                  many ? 0 : FewBytes);
+}
+
 // Of a row that a thread has several packs of: all of them, as far as there are registers.
 void KernelPrinter::read_packs_ahead(const Stage& stage) {
   ahead_.clear();
@@ -48,7 +63,7 @@ void KernelPrinter::read_packs_ahead(const Stage& stage) {
     const Instr& i = instr(r);
     const bool is_held = held(i.access) != nullptr;
     const std::int64_t size = is_held ? 0 : m_.packs * m_.lanes * size_of(i.dtype);
-    if (bytes + size > MostBytesAhead) continue;
+    if (bytes + size > bytes_ahead()) continue;
     bytes += size;
     ahead_.push_back(r);
     if (!is_held) text_.line("{} p{}[{}];", pack_type(i.dtype), r, m_.packs);
@@ -79,7 +94,7 @@ void KernelPrinter::find_next_row() {
           std::any_of(i.access.strides.begin() + static_cast<std::ptrdiff_t>(k_.kept),
                       i.access.strides.begin() + static_cast<std::ptrdiff_t>(k_.outer),
                       [](std::int64_t stride) { return stride != 0; });
-      if (!moves || held(i.access) != nullptr || bytes + size > MostBytesAhead) continue;
+      if (!moves || held(i.access) != nullptr || bytes + size > FewBytes) continue;
       bytes += size;
       ahead_.push_back(r);
     }

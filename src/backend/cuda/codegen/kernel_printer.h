@@ -84,6 +84,7 @@ class KernelPrinter {
   // ahead.cpp: loads before the stores that they stand behind
   [[nodiscard]] std::vector<Reg> plain_packs(const Stage& stage) const;
   [[nodiscard]] bool stores_elements(const Stage& stage) const;
+  [[nodiscard]] std::int64_t bytes_ahead() const;
   void read_packs_ahead(const Stage& stage);
   void find_next_row();
   void read_first_row(const std::string& row);
