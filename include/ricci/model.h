@@ -6,6 +6,7 @@
 #error "Ricci needs C++20: compile with -std=c++20"
 #else
 
+#include "ricci/graph.h"
 #include "ricci/model/autodiff.h"
 #include "ricci/model/calibration.h"
 #include "ricci/model/lbfgs.h"

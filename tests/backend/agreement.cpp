@@ -54,8 +54,29 @@ Value nudged(Value v, Rng& rng) {
   return mul(v, v.graph().constant(Tensor::from_numbers<Complex>(type, factors)));
 }
 
+// Of a sum that is zero rounding may leave something or nothing, which no factor moves, and a cast
+// to bools or whole numbers tells apart.
+Value perhaps_nothing(Value v, Rng& rng) {
+  const Type& type = v.type();
+  std::vector<double> smallest(static_cast<std::size_t>(type.numel().value()));
+  for (double& s : smallest) s = rng.below(2) == 0 ? 0 : 4 * last_place(type.dtype);
+  const Value bound = v.graph().constant(Tensor::from_numbers<double>(type, smallest));
+  return where(lt(abs(v), bound), mul(v, 0.0), v);
+}
+
+bool casts_to_whole_numbers(const Graph& graph, const Node& node) {
+  const auto* cast = node.op.as<op::Cast>();
+  return cast != nullptr && !is_differentiable(cast->to) &&
+         is_float(graph.type(node.operands[0]).dtype);
+}
+
 Graph nudged(const Graph& graph, Rng& rng) {
   const auto rewrite = [&](const NodeVisit& v) -> NewResults {
+    if (casts_to_whole_numbers(v.rebuild.from(), v.node)) {
+      const Value moved = perhaps_nothing(v.operands[0], rng);
+      const NodeId id = v.graph().add({.op = v.node.op, .operands = {moved.id()}});
+      return std::vector{v.graph().value({id, 0})};
+    }
     if (is_loop_or_branch(v.node) || node_is_exact(v.rebuild.from(), v.node)) return std::nullopt;
     NodeSpec spec{
         .op = v.node.op, .operands = {}, .bodies = v.node.bodies, .wanted = v.node.wanted};

@@ -61,7 +61,8 @@ TEST(NnOneUser, TrainersTakeWholeSteps) {
 
 TEST(NnOneUser, LoadersGiveEveryBatchOnce) {
   for (const int threads : {0, 2}) {
-    Loader loader(Dataset<Array>(arange(300)), {.batch = 1, .threads = threads});
+    // As many batches as an epoch has, and no second one for a thread that comes late.
+    Loader loader(Dataset<Array>(arange(300)), {.batch = 1, .steps = 300, .threads = threads});
     std::atomic<std::int64_t> sum = 0;
     std::atomic<int> batches = 0;
     (void)busy_calls(300, [&] {

@@ -12,10 +12,8 @@
 
 #include <gtest/gtest.h>
 
-#include "ricci/graph.h"
 #include "ricci/io/object_file.h"
 #include "ricci/model.h"
-#include "ricci/model/training.h"
 #include "ricci/ricci.h"
 #include "ricci/serve.h"
 

@@ -151,7 +151,8 @@ constexpr std::string_view ForwardTiles =
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const float all = row_sum(total[g][r]);
-      const bool none = largest[g][r] == -float(Infinity);
+      // The largest leaves out scores that are NaN; the sum does not, and has 1 for the largest.
+      const bool none = all == 0;
       const float part_of = none ? 0.0f : 1 / all;
       const float known = largest[g][r] * float(STEEP / LOG2E) + log(all);
       const int row = low + g * GROUP_ROWS + lane / 4 + 8 * r, i = query_of(row);
@@ -184,7 +185,7 @@ constexpr std::string_view Parts = R"(      if (!real) continue;
       }
       if (lane % 4 == 0) {
         to[VALUE_WIDTH] = all;
-        to[VALUE_WIDTH + 1] = none ? -float(Infinity) : largest[g][r] * STEEP;
+        to[VALUE_WIDTH + 1] = none ? -float(Infinity) : all != all ? all : largest[g][r] * STEEP;
       })";
 
 // A number of a result for each thread.
@@ -193,8 +194,13 @@ constexpr std::string_view TogetherCode = R"(const i64 number = i / VALUE_WIDTH;
     const i64 query = number % QUERIES, h = number / QUERIES % HEADS, b = number / QUERIES / HEADS;
     const float* const from = parts + number * SPLITS * (VALUE_WIDTH + 2);
     float most = -float(Infinity), all = 0, sum = 0;
-    for (int n = 0; n < SPLITS; ++n) most = fmaxf(most, from[n * (VALUE_WIDTH + 2) + VALUE_WIDTH + 1]);
-    const bool none = most == -float(Infinity);
+    bool odd = false;
+    for (int n = 0; n < SPLITS; ++n) {
+      const float power = from[n * (VALUE_WIDTH + 2) + VALUE_WIDTH + 1];
+      odd = odd || power != power;
+      most = fmaxf(most, power);
+    }
+    const bool none = most == -float(Infinity) && !odd;
     for (int n = 0; n < SPLITS; ++n) {
       const float* const part = from + n * (VALUE_WIDTH + 2);
       const float weight = none ? 0.0f : near_exp2(part[VALUE_WIDTH + 1] - most);
