@@ -55,6 +55,7 @@ function(ricci_add_share name library)
   list(REMOVE_DUPLICATES ARGN)
   add_executable(${program} EXCLUDE_FROM_ALL ${ARGN})
   ricci_target(${program})
+  target_compile_options(${program} PRIVATE ${RICCI_TEST_OPTIONS})
   target_include_directories(${program} PRIVATE "${tests_dir}" "${CMAKE_CURRENT_BINARY_DIR}"
                                                 "${CMAKE_CURRENT_BINARY_DIR}/${name}")
   target_link_libraries(${program} PRIVATE ${library} ${RICCI_FMT} GTest::gtest GTest::gtest_main)
