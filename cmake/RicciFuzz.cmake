@@ -15,7 +15,8 @@ set(tests_dir "${PROJECT_SOURCE_DIR}/tests")
 set(shared_sources
     backend/agreement property/edge_numbers property/extreme_graphs property/generator
     property/large_programs property/nested_programs property/woven_programs support/checked_run
-    support/compare support/guarded_buffer support/guarded_run support/lir_run)
+    support/compare support/exact_nodes support/guarded_buffer support/guarded_run support/lir_run
+    support/open_numbers support/rounded_otherwise)
 list(TRANSFORM shared_sources REPLACE "(.+)" "${tests_dir}/\\1.cpp")
 list(REMOVE_ITEM shared_sources ${RICCI_TESTS_LEFT_OUT})
 file(GLOB case_sources CONFIGURE_DEPENDS "${tests_dir}/ops/cases.cpp"

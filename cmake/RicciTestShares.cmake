@@ -14,8 +14,8 @@
 # What one of them declares is in the source of its name, where there is one.
 set(light_headers
     property/random.h support/compare.h support/count.h support/derivative.h support/file_faults.h
-    support/published_encoders.h support/scratch_folder.h support/splat_scene.h test_paths.h
-    ops/control_bodies.h runtime/counted_allocations.h)
+    support/published_encoders.h support/sanitized.h support/scratch_folder.h support/splat_scene.h
+    test_paths.h ops/control_bodies.h runtime/counted_allocations.h)
 set(graph_headers ${light_headers} support/claiming_target.h support/singular_points.h
                   support/tool.h)
 

@@ -302,12 +302,14 @@ class Builder {
     return place;
   }
 
-  // Sums and products of f32 are kept in double: they are as long as the axis.
+  // Sums of f32 and products of floats are kept in double: they are as long as the axis.
   Reg emit_running(std::size_t i, int stage) {
     const Item& it = item(i);
     const DType dtype = it.instr.dtype;
-    const bool adds = it.reduce == ReduceKind::Sum || it.reduce == ReduceKind::Prod;
-    const DType held = adds && dtype == DType::F32 ? DType::F64 : widened(dtype);
+    const bool wide = it.reduce == ReduceKind::Prod
+                          ? is_float(dtype)
+                          : it.reduce == ReduceKind::Sum && dtype == DType::F32;
+    const DType held = wide ? DType::F64 : widened(dtype);
     const auto as = [&](Reg r, DType to) {
       if (held == dtype) return r;
       return add({.code = Code::Cast, .dtype = to, .in = {r, loop::NoReg, loop::NoReg}}, stage,

@@ -78,6 +78,22 @@ NewResults reduced_by_sums(const NodeVisit& v) {
   return std::vector{result};
 }
 
+// What a product is kept in, so that only one that is itself out of range overflows on the way: in
+// f32 the first few of many factors may, whatever the others are. Running products are kept so too.
+DType wide_of(DType dtype) {
+  if (is_complex(dtype)) return DType::C128;
+  return is_float(dtype) ? DType::F64 : dtype;
+}
+
+bool is_narrow_product(const op::Reduce& op, DType dtype) {
+  return op.op == ReduceKind::Prod && wide_of(dtype) != dtype;
+}
+
+std::vector<Value> wide_product(const op::Reduce& op, Value x) {
+  const Value wide = reduce(cast(x, {.to = wide_of(x.dtype())}), op);
+  return {cast(wide, {.to = x.dtype()})};
+}
+
 bool is_attention(const Op& op) { return op.is<op::Attention>() || op.is<op::AttentionBackward>(); }
 
 const schedule::Target& target_of(const ProgramOptions& options) {
@@ -196,10 +212,13 @@ Change expand_unclaimed(const Graph& graph, const ProgramOptions& options) {
       return is_small_float(in.type(node.operands[0]).dtype) && !is_claimed(in, node, options);
     }
     const auto* reduce = node.op.as<op::Reduce>();
-    return (reduce != nullptr && is_by_others(reduce->op)) || node.op.is<op::StopGradient>() ||
-           schedule::is_scatter(node.op) || (options.fuse && node.op.is<op::ArgReduce>()) ||
-           rule::is_by_taps(node) || rule::is_by_parts(in, node) ||
-           rule::is_broadcast_code_product(in, node) || must_expand(in, node, options);
+    const bool rewritten =
+        reduce != nullptr &&
+        (is_by_others(reduce->op) || is_narrow_product(*reduce, in.type(node.operands[0]).dtype));
+    return rewritten || node.op.is<op::StopGradient>() || schedule::is_scatter(node.op) ||
+           (options.fuse && node.op.is<op::ArgReduce>()) || rule::is_by_taps(node) ||
+           rule::is_by_parts(in, node) || rule::is_broadcast_code_product(in, node) ||
+           must_expand(in, node, options);
   };
   return replace_where(graph, "prepare_for_device", concerns,
                        [&](const NodeVisit& v) -> NewResults {
@@ -225,6 +244,10 @@ Change expand_unclaimed(const Graph& graph, const ProgramOptions& options) {
                          }
                          if (must_expand(v.rebuild.from(), v.node, options)) {
                            return expand_node(v.node, v.operands, v.graph());
+                         }
+                         const auto* reduce = v.node.op.as<op::Reduce>();
+                         if (reduce != nullptr && reduce->op == ReduceKind::Prod) {
+                           return wide_product(*reduce, v.operands[0]);
                          }
                          return reduced_by_sums(v);
                        });

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "ricci/build/build.h"
 #include "ricci/compiler/device/backend.h"
 #include "ricci/compiler/schedule/program.h"
 #include "ricci/compiler/schedule/target.h"
@@ -16,7 +15,6 @@
 #include "ricci/op/ops.h"
 
 #include "property/random.h"
-#include "rewrite/replace_nodes.h"
 #include "support/compare.h"
 #include "support/cramped_target.h"
 #include "support/every_device.h"
@@ -24,75 +22,13 @@
 #include "support/guarded_run.h"
 #include "support/lir_run.h"
 #include "support/open_numbers.h"
+#include "support/rounded_otherwise.h"
 #include "support/run_in_place.h"
 
 namespace ricci::testing {
 namespace {
 
 using Complex = std::complex<double>;
-
-double last_place(DType dtype) {
-  switch (dtype) {
-    case DType::F64:
-    case DType::C128: return 0x1p-52;
-    case DType::F32:
-    case DType::C64: return 0x1p-23;
-    case DType::F16: return 0x1p-10;
-    case DType::BF16: return 0x1p-7;
-    default: return 0;
-  }
-}
-
-// The value, each element off by up to two units in the last place.
-Value nudged(Value v, Rng& rng) {
-  const Type& type = v.type();
-  if (!is_differentiable(type.dtype)) return v;
-  const double unit = last_place(type.dtype);
-  const auto off = [&] { return unit * (static_cast<double>(rng.below(5)) - 2); };
-  std::vector<Complex> factors(static_cast<std::size_t>(type.numel().value()));
-  for (Complex& f : factors) f = {1 + off(), is_complex(type.dtype) ? off() : 0};
-  return mul(v, v.graph().constant(Tensor::from_numbers<Complex>(type, factors)));
-}
-
-// Of a sum that is zero rounding may leave something or nothing, which no factor moves, and a cast
-// to bools or whole numbers tells apart.
-Value perhaps_nothing(Value v, Rng& rng) {
-  const Type& type = v.type();
-  std::vector<double> smallest(static_cast<std::size_t>(type.numel().value()));
-  for (double& s : smallest) s = rng.below(2) == 0 ? 0 : 4 * last_place(type.dtype);
-  const Value bound = v.graph().constant(Tensor::from_numbers<double>(type, smallest));
-  return where(lt(abs(v), bound), mul(v, 0.0), v);
-}
-
-bool casts_to_whole_numbers(const Graph& graph, const Node& node) {
-  const auto* cast = node.op.as<op::Cast>();
-  return cast != nullptr && !is_differentiable(cast->to) &&
-         is_float(graph.type(node.operands[0]).dtype);
-}
-
-Graph nudged(const Graph& graph, Rng& rng) {
-  const auto rewrite = [&](const NodeVisit& v) -> NewResults {
-    if (casts_to_whole_numbers(v.rebuild.from(), v.node)) {
-      const Value moved = perhaps_nothing(v.operands[0], rng);
-      const NodeId id = v.graph().add({.op = v.node.op, .operands = {moved.id()}});
-      return std::vector{v.graph().value({id, 0})};
-    }
-    if (is_loop_or_branch(v.node) || node_is_exact(v.rebuild.from(), v.node)) return std::nullopt;
-    NodeSpec spec{
-        .op = v.node.op, .operands = {}, .bodies = v.node.bodies, .wanted = v.node.wanted};
-    for (std::size_t k = 0; k < v.operands.size(); ++k) {
-      const bool rounds = computes_with(v.rebuild.from(), v.node, k);
-      spec.operands.push_back((rounds ? nudged(v.operands[k], rng) : v.operands[k]).id());
-    }
-    const NodeId id = v.graph().add(std::move(spec));
-    std::vector<Value> results;
-    for (std::uint32_t r = 0; r < v.node.types.size(); ++r) {
-      results.push_back(v.node.wanted[r] ? nudged(v.graph().value({id, r}), rng) : Value());
-    }
-    return results;
-  };
-  return replace_nodes(graph, "nudge", rewrite).graph;
-}
 
 // The name of an input or param; null for other nodes.
 const std::string* port_name(const Node& node) {
@@ -143,7 +79,7 @@ class Others {
     const std::size_t before = rounded.size();
     while (seed_ < Count) {
       Rng rng(seed_++);
-      add_run(rounded, nudged(graph_, rng), feeds_);
+      add_run(rounded, rounded_otherwise(graph_, rng), feeds_);
       if (rounded.size() > before) return true;
     }
     if (all_made_) return false;

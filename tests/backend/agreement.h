@@ -2,10 +2,11 @@
 // within a bound that the program itself gives elsewhere.
 //
 // The bound is what rounding does to the reference: the program is run again with its inexact ops
-// seeing and giving numbers that are off by a unit in the last place or two. Where such a run moves
-// an output, a device that adds in another order may move it as far; where it does not, not even a
-// sort or a comparison excuses a difference. Composite ops are moved as a whole, and written out
-// only where that does not explain a difference.
+// seeing and giving numbers that are off by a unit in the last place or two, and with nothing for
+// what rounding may leave of terms that cancel (`support/rounded_otherwise.h`). Where such a run
+// moves an output, a device that adds in another order may move it as far; where it does not, not
+// even a sort or a comparison excuses a difference. Composite ops are moved as a whole, and written
+// out only where that does not explain a difference.
 //
 // An infinity or NaN is accepted where the reference or one of these runs gives the same one.
 // Beyond that only what runs give that go the ways which are open where numbers are not finite

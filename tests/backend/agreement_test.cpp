@@ -1,10 +1,12 @@
 // The judge of compiled programs: what it lets pass, and what not.
 #include "backend/agreement.h"
 
+#include <array>
 #include <cmath>
 #include <complex>
 #include <limits>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
@@ -193,6 +195,81 @@ TEST(BackendAgreement, RoundingMovesNoIndices) {
   numbers[0] += 4;
   const Outcome actual(std::vector{Tensor::from_numbers<double>(f64({3, 1}), numbers)});
   EXPECT_EQ(disagreement(g, feeds, actual, expected), "");
+}
+
+// A sum of a few numbers in a dtype, and what is made of it that tells nothing from something.
+struct AskedAbout {
+  Graph graph{"asked"};
+  Feeds feeds;
+  Outcome expected;
+
+  AskedAbout(DType dtype, const std::vector<double>& terms) {
+    const Type type{dtype, {static_cast<std::int64_t>(terms.size())}};
+    const Value x = graph.input("x", type);
+    const Value total = sum(x);
+    const Value nothing = graph.constant(Tensor::splat({dtype, {}}, 0.0));
+    graph.set_outputs({cast_to(total, DType::Bool), ne(total, nothing),
+                       cast_to(sign(total), DType::I32), cast_to(abs(total), DType::Bool),
+                       cast_to(total, DType::I32)});
+    feeds = {{"x", Tensor::from_numbers<double>(type, terms)}};
+    expected = reference_outcome(graph, feeds);
+  }
+  [[nodiscard]] double expects(std::size_t output) const {
+    return std::get<std::vector<Tensor>>(expected)[output].numbers<double>()[0];
+  }
+  [[nodiscard]] std::string with(std::size_t output, double number) const {
+    std::vector<Tensor> actual = std::get<std::vector<Tensor>>(expected);
+    actual[output] = Tensor::splat(actual[output].type(), number);
+    return disagreement(graph, feeds, Outcome(actual), expected);
+  }
+};
+
+constexpr std::size_t Asks = 4;  // the last output is a number
+constexpr std::array SmallFloats = {DType::F16, DType::BF16, DType::F32, DType::F64};
+
+double last_place(DType dtype) {
+  if (dtype == DType::F16) return 0x1p-10;
+  if (dtype == DType::BF16) return 0x1p-7;
+  return dtype == DType::F32 ? 0x1p-23 : 0x1p-52;
+}
+
+// Three tenths less three tenths is nothing in one order of rounding, and something in another.
+TEST(BackendAgreement, WhatCancelsMayBeNothingOrSomething) {
+  for (const DType dtype : SmallFloats) {
+    for (const double scale : {1.0, 1e-3, 1e3}) {
+      const double tenth = 0.1 * scale;
+      const AskedAbout left(dtype, {tenth, tenth, tenth, -0.3 * scale});
+      const AskedAbout none(dtype, {tenth, -tenth, tenth, -tenth});
+      for (std::size_t i = 0; i < Asks; ++i) {
+        SCOPED_TRACE(fmt::format("{} {} {}", name(dtype), scale, i));
+        EXPECT_EQ(none.expects(i), 0);
+        EXPECT_EQ(none.with(i, 1), "");
+        EXPECT_EQ(left.with(i, 0), "");
+      }
+      if (scale > 1) continue;  // hundreds are rounded to whole numbers
+      EXPECT_NE(left.with(Asks, 7), "") << name(dtype);
+      EXPECT_NE(none.with(Asks, 7), "") << name(dtype);
+    }
+  }
+}
+
+// What does not cancel is no nothing, however small, and nothing that cannot be anything is none.
+TEST(BackendAgreement, WhatIsSmallIsSomething) {
+  for (const DType dtype : SmallFloats) {
+    const double unit = last_place(dtype);
+    const AskedAbout small(dtype, {unit, unit, unit, unit / 2});
+    const AskedAbout partly(dtype, {1, -1, 20 * unit, 20 * unit});
+    const AskedAbout zero(dtype, {0, 0, 0, 0});
+    for (std::size_t i = 0; i < Asks; ++i) {
+      SCOPED_TRACE(fmt::format("{} {}", name(dtype), i));
+      EXPECT_EQ(small.expects(i), 1);
+      EXPECT_NE(small.with(i, 0), "");
+      EXPECT_EQ(partly.expects(i), 1);
+      EXPECT_NE(partly.with(i, 0), "");
+      EXPECT_EQ(zero.expects(i), 0);
+      EXPECT_NE(zero.with(i, 1), "");
+    }
+  }
 }
 
 TEST(BackendAgreement, AllowsWhatRoundingDoes) {

@@ -1,4 +1,6 @@
-// Sums of whole tensors, which are cut into rows: the cut must suit the tensor's own axes.
+// Sums of whole tensors, which are cut into rows: the cut must suit the tensor's own axes. And what
+// sums and products are kept in.
+#include <algorithm>
 #include <complex>
 
 #include <gtest/gtest.h>
@@ -6,6 +8,8 @@
 #include "ricci/build/build.h"
 #include "ricci/interp/interpreter.h"
 #include "ricci/runtime/compiled_graph.h"
+
+#include "support/every_device.h"
 
 namespace ricci::testing::long_sums_test {
 namespace {
@@ -43,6 +47,40 @@ TEST(LongSums, OfF32KeepTheirDigits) {
          compile(g).run(feeds)[0].numbers<std::complex<double>>()) {
       EXPECT_NEAR(total.real(), expected.real(), 4e-6 * expected.real()) << name(dtype);
       EXPECT_EQ(total.imag(), 0) << name(dtype);
+    }
+  }
+}
+
+// Factors whose first few are out of the dtype's range, or whose last few, while all together are
+// 1: whichever are multiplied first, along rows, down columns and in parts.
+TEST(LongProducts, DoNotOverflowOnTheWay) {
+  for (const DType dtype : {DType::F16, DType::BF16, DType::F32, DType::C64}) {
+    const double large = dtype == DType::F16 ? 0x1p12 : 0x1p90;
+    for (const std::int64_t axis : {0, 1}) {
+      for (const StaticDims& dims : {StaticDims{3, 24}, StaticDims{24, 130}, StaticDims{20, 24}}) {
+        Graph g("products");
+        const Value x = g.input("x", Type{dtype, Dims(dims.begin(), dims.end())});
+        g.set_outputs({reduce(x, {.op = ReduceKind::Prod, .axes = {axis}})});
+        std::vector<double> numbers;
+        for (std::int64_t row = 0; row < dims[0]; ++row) {
+          for (std::int64_t column = 0; column < dims[1]; ++column) {
+            const std::int64_t along = axis == 0 ? row : column;
+            const std::int64_t size = dims[static_cast<std::size_t>(axis)];
+            const std::int64_t some = std::min<std::int64_t>(8, size / 2);
+            const double first = along < some ? large : 1;
+            numbers.push_back(along < size - some ? first : 1 / large);
+          }
+        }
+        const Feeds feeds = {{"x", Tensor::from_numbers<double>(x.type(), numbers)}};
+        for (const std::string& device : usable_devices()) {
+          for (const bool fuse : {true, false}) {
+            const Tensor made = compile(g, Device::named(device), {.fuse = fuse}).run(feeds)[0];
+            for (const std::complex<double> p : made.numbers<std::complex<double>>()) {
+              EXPECT_EQ(p, 1.0) << name(dtype) << " on " << device << ", axis " << axis;
+            }
+          }
+        }
+      }
     }
   }
 }

@@ -15,6 +15,7 @@
 
 #include "dataset/refusal.h"
 #include "support/child.h"
+#include "support/sanitized.h"
 
 namespace ricci::loader_test {
 namespace {
@@ -235,10 +236,7 @@ TEST(DataLoader, SaysWhatIsWrong) {
 
 // Those that were started end, and the process goes on.
 TEST(DataLoader, ThreadsThatCannotBeStartedAreAnError) {
-#if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "a sanitizer takes the space that is limited here";
-#endif
-  if (!testing::CanFork) GTEST_SKIP() << "the thread sanitizer starts no threads in children";
+  if (testing::SpaceIsTaken) GTEST_SKIP() << "a sanitizer takes the space that is limited here";
   EXPECT_TRUE(testing::holds_in_child([] {
     // Room for the stacks of some, and not of all.
     std::ifstream status("/proc/self/statm");

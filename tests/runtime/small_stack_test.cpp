@@ -14,17 +14,10 @@
 #include "ricci/transform/vmap.h"
 
 #include "runtime/models.h"
+#include "support/sanitized.h"
 
 namespace ricci::testing {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool StackIsTaken = true;
-#elif defined(__has_feature)
-constexpr bool StackIsTaken = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool StackIsTaken = false;
-#endif
 
 void on_a_stack_of(std::size_t bytes, const std::function<void()>& work) {
   pthread_attr_t attributes;
@@ -54,7 +47,7 @@ std::string nested_scans(int depth) {
 }
 
 TEST(RuntimeSmallStack, HasRoomForTheDeepestProgram) {
-  if (StackIsTaken) GTEST_SKIP() << "a sanitizer takes more of it";
+  if (SpaceIsTaken) GTEST_SKIP() << "a sanitizer takes more of it";
   const std::string text = nested_scans(62);
   on_a_stack_of(std::size_t{1} << 20, [&] {
     const Graph g = parse_graph(text);

@@ -6,19 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/sanitized.h"
+
 namespace ricci::testing {
 
-#if defined(__SANITIZE_THREAD__)
-constexpr bool CanFork = false;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-constexpr bool CanFork = false;
-#else
-constexpr bool CanFork = true;
-#endif
-#else
-constexpr bool CanFork = true;
-#endif
+inline constexpr bool CanFork = !HasThreadSanitizer;  // it starts no threads in children
 
 /// Does `work()` give true in a child? A child that hangs is ended by an alarm, long after any that
 /// works is done.

@@ -10,19 +10,12 @@
 #include <fmt/format.h>
 
 #include "support/cuda_host.h"
+#include "support/sanitized.h"
 #include "support/scratch_folder.h"
 #include "test_paths.h"
 
 namespace ricci::testing {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool IsSanitized = true;
-#elif defined(__has_feature)
-constexpr bool IsSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool IsSanitized = false;
-#endif
 
 std::string text_of_log(const std::string& path) {
   std::ifstream in(path);
@@ -58,7 +51,7 @@ void* emulated_function(const std::string& library, const char* name) {
 
 std::string why_no_emulated_gpu() {
   if (emulated_folder() != nullptr) return "this is the process with the emulated GPU";
-  if (RICCI_IS_STATIC || IsSanitized) {
+  if (RICCI_IS_STATIC || SpaceIsTaken) {
     return "static programs load no libraries, and fibers are not for sanitizers";
   }
   return why_no_cuda_on_host();

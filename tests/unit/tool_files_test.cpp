@@ -17,6 +17,7 @@
 #include "ricci/support/file.h"
 
 #include "support/every_device.h"
+#include "support/sanitized.h"
 #include "support/scratch_folder.h"
 #include "support/tool.h"
 #include "test_paths.h"
@@ -26,16 +27,9 @@ namespace {
 
 using testing::run_tool;
 using testing::ScratchFolder;
+using testing::SpaceIsTaken;
 
 constexpr const char* Program = "graph @g { %x = input \"x\" : f32[2] %y = add %x, %x return %y }";
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool SpaceIsTaken = true;
-#elif defined(__has_feature)
-constexpr bool SpaceIsTaken = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool SpaceIsTaken = false;
-#endif
 
 // Runs the tool with a prefix of the shell's, and its output where a redirection says.
 testing::ToolRun run_redirected(const std::string& prefix, const std::string& arguments,

@@ -209,13 +209,22 @@ ReduceKind total_kind(CumulativeKind kind) {
   return ReduceKind::Sum;
 }
 
+// Totals are as long as the axis: what is added or multiplied is kept in twice the digits, and no
+// product overflows on the way that comes back into range.
+DType kept_in(ReduceKind kind, DType dtype) {
+  if (kind != ReduceKind::Sum && kind != ReduceKind::Prod) return dtype;
+  if (is_complex(dtype)) return DType::C128;
+  return is_float(dtype) ? DType::F64 : dtype;
+}
+
 }  // namespace
 
 // A thread for every row, one element after the other.
 void plan_cumulative(PlanBuilder& builder, const loop::Cumulative& c) {
   const DType dtype = builder.dtype(0);
   const ReduceKind kind = total_kind(c.kind);
-  const DType held = reduced_in(kind, dtype);
+  const DType kept = kept_in(kind, dtype);
+  const DType held = reduced_in(kind, kept);
   const std::string body = fmt::format(
       R"(const i64 t = i % {0}LL, o = i / {0}LL;
     {1} total = {2};
@@ -226,10 +235,11 @@ void plan_cumulative(PlanBuilder& builder, const loop::Cumulative& c) {
       total = {6};
       out[at] = {7};
     }})",
-      c.x.inner, held_type(held), reduction_of_nothing(kind, dtype), c.x.size,
-      c.from_end ? fmt::format("({}LL - k)", c.x.size - 1) : "k", from_stored(dtype, "x[at]"),
-      combined_text(kind, dtype, "before", "here"),
-      to_stored(dtype, c.exclusive ? "before" : "total"));
+      c.x.inner, held_type(held), reduction_of_nothing(kind, kept), c.x.size,
+      c.from_end ? fmt::format("({}LL - k)", c.x.size - 1) : "k",
+      cast_text(dtype, kept, from_stored(dtype, "x[at]")),
+      combined_text(kind, kept, "before", "here"),
+      to_stored(dtype, cast_text(kept, dtype, c.exclusive ? "before" : "total")));
   const std::vector<Parameter> parameters = {{builder.row_major(0), dtype, "x"},
                                              {result(0), dtype, "out", true}};
   builder.for_each(c.x.outer * c.x.inner, parameters, body);
