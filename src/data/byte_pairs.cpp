@@ -35,6 +35,17 @@ struct Candidate {
   }
 };
 
+[[noreturn]] void no_token(std::string_view text, std::size_t size) {
+  std::string bytes;
+  for (const char c : text.substr(0, size)) {
+    bytes += fmt::format(" {}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+  }
+  throw UserError(ErrorCode::Refused,
+                  fmt::format("the tokenizer has no token for the {}{}",
+                              size == 1 ? "byte" : "character of the bytes", bytes),
+                  "take one with tokens for all bytes");
+}
+
 }  // namespace
 
 const std::array<char32_t, 256>& byte_characters() noexcept {
@@ -71,6 +82,19 @@ std::optional<std::string> unspelled(std::string_view text) {
     at += c.size;
   }
   return out;
+}
+
+std::string byte_name(char byte) {
+  return fmt::format("<0x{:02X}>", static_cast<unsigned>(static_cast<unsigned char>(byte)));
+}
+
+std::optional<char> named_byte(std::string_view text) {
+  constexpr std::string_view Digits = "0123456789ABCDEF";
+  if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return std::nullopt;
+  const std::size_t high = Digits.find(text[3]);
+  const std::size_t low = Digits.find(text[4]);
+  if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
+  return static_cast<char>(high * 16 + low);
 }
 
 bool BytePairs::add_token(std::int32_t id, std::string bytes) {
@@ -117,17 +141,59 @@ void BytePairs::encode(std::string_view word, bool ignore_merges,
   if (ignore_merges) {
     if (const auto whole = find(word)) return out.push_back(*whole);
   }
-  std::vector<Symbol> symbols;
-  symbols.reserve(word.size());
+  std::vector<std::int32_t> ids;
+  ids.reserve(word.size());
   for (const char c : word) {
     std::int32_t id = byte_ids_[static_cast<unsigned char>(c)];
-    if (id < 0 && !unknown) {
-      throw UserError(ErrorCode::Refused,
-                      fmt::format("the tokenizer has no token for the byte {}",
-                                  static_cast<unsigned>(static_cast<unsigned char>(c))),
-                      "take one with tokens for all bytes");
-    }
+    if (id < 0 && !unknown) no_token({&c, 1}, 1);
     if (id < 0) id = *unknown;
+    ids.push_back(id);
+  }
+  join(ids, out);
+}
+
+std::optional<std::int32_t> BytePairs::find_byte(char byte) const { return find(byte_name(byte)); }
+
+void BytePairs::encode_characters(std::string_view word, bool ignore_merges,
+                                  const Fallback& fallback, std::vector<std::int32_t>& out) const {
+  if (ignore_merges) {
+    if (const auto whole = find(word)) return out.push_back(*whole);
+  }
+  std::vector<std::int32_t> ids;
+  ids.reserve(word.size());
+  // Of unknown characters the token comes before the next known one: bytes pass it, as they do in
+  // the library these files are of.
+  bool waits = false;
+  const auto put_waiting = [&] {
+    if (waits) ids.push_back(*fallback.unknown);
+    waits = false;
+  };
+  for (std::size_t at = 0; at < word.size();) {
+    const std::string_view c = word.substr(at, code_point_at(word, at).size);
+    at += c.size();
+    if (const auto id = find(c)) {
+      put_waiting();
+      ids.push_back(*id);
+      continue;
+    }
+    const std::size_t before = ids.size();
+    for (std::size_t b = 0; fallback.bytes && b < c.size(); ++b) {
+      if (const auto id = find_byte(c[b])) ids.push_back(*id);
+    }
+    if (fallback.bytes && ids.size() == before + c.size()) continue;
+    ids.resize(before);
+    if (!fallback.unknown) no_token(c, c.size());
+    if (!fallback.fused) put_waiting();
+    waits = true;
+  }
+  put_waiting();
+  join(ids, out);
+}
+
+void BytePairs::join(const std::vector<std::int32_t>& ids, std::vector<std::int32_t>& out) const {
+  std::vector<Symbol> symbols;
+  symbols.reserve(ids.size());
+  for (const std::int32_t id : ids) {
     const auto place = static_cast<std::int32_t>(symbols.size());
     symbols.push_back({id, place - 1, place + 1});
   }

@@ -1,4 +1,4 @@
-// Bytes and the pairs of them that are joined.
+// Bytes, or characters, and the pairs of them that are joined.
 #pragma once
 
 #include <array>
@@ -17,6 +17,10 @@ namespace ricci {
 [[nodiscard]] std::string spelled(std::string_view bytes);
 /// Nothing for a text with other characters.
 [[nodiscard]] std::optional<std::string> unspelled(std::string_view text);
+
+/// A byte as a token among characters, `<0x0A>`, and back.
+[[nodiscard]] std::string byte_name(char byte);
+[[nodiscard]] std::optional<char> named_byte(std::string_view text);
 
 class BytePairs {
  public:
@@ -41,7 +45,20 @@ class BytePairs {
   void encode(std::string_view word, bool ignore_merges, std::optional<std::int32_t> unknown,
               std::vector<std::int32_t>& out) const;
 
+  /// What stands for a character that is no token.
+  struct Fallback {
+    bool bytes = false;  ///< tokens of its bytes, `<0x0A>`, where there are such for all of them
+    bool fused = false;  ///< one `unknown` for several in a row
+    std::optional<std::int32_t> unknown = {};
+  };
+  /// The same for tokens that are made of characters.
+  void encode_characters(std::string_view word, bool ignore_merges, const Fallback& fallback,
+                         std::vector<std::int32_t>& out) const;
+  /// The token of a byte among characters.
+  [[nodiscard]] std::optional<std::int32_t> find_byte(char byte) const;
+
  private:
+  void join(const std::vector<std::int32_t>& ids, std::vector<std::int32_t>& out) const;
   struct Merge {
     std::int32_t rank = 0;
     std::int32_t made = 0;

@@ -9,6 +9,7 @@
 #include "ricci/support/error.h"
 #include "ricci/support/file.h"
 
+#include "data/pictures.h"
 #include "support/float_environment.h"
 
 namespace ricci {
@@ -96,18 +97,6 @@ struct Listed {
   std::vector<std::int32_t> classes;
 };
 
-// Pixels in [0, 1], channels first.
-void put_picture(const Tensor& picture, float* to) {
-  const auto* in = reinterpret_cast<const std::uint8_t*>(picture.data());
-  const auto pixels = static_cast<std::size_t>(picture.dims()[0] * picture.dims()[1]);
-  const auto channels = static_cast<std::size_t>(picture.dims()[2]);
-  for (std::size_t i = 0; i < pixels; ++i) {
-    for (std::size_t c = 0; c < channels; ++c) {
-      to[c * pixels + i] = static_cast<float>(in[i * channels + c]) / 255.0F;
-    }
-  }
-}
-
 Tensor picture_at(const std::string& file, const ImageFolderOptions& options,
                   const StaticDims& size) {
   Tensor picture = io::read_image(file, {.channels = options.channels, .limits = options.limits});
@@ -166,6 +155,17 @@ Listed list_files(const std::string& path, std::vector<std::string>& classes) {
 }
 
 }  // namespace
+
+void put_picture(const Tensor& picture, float* to) {
+  const auto* in = reinterpret_cast<const std::uint8_t*>(picture.data());
+  const auto pixels = static_cast<std::size_t>(picture.dims()[0] * picture.dims()[1]);
+  const auto channels = static_cast<std::size_t>(picture.dims()[2]);
+  for (std::size_t i = 0; i < pixels; ++i) {
+    for (std::size_t c = 0; c < channels; ++c) {
+      to[c * pixels + i] = static_cast<float>(in[i * channels + c]) / 255.0F;
+    }
+  }
+}
 
 Tensor resized(const Tensor& image, std::int64_t height, std::int64_t width) {
   const DefaultFloatEnvironment floats;

@@ -20,6 +20,7 @@ struct Tokenizer::Impl {
   std::string unknown_name;  // as it is in the file
   TokenizerParts parts;
   bool ignore_merges = false;  // for words that are tokens
+  BytePairs::Fallback fallback;
 
   [[nodiscard]] static std::shared_ptr<const Impl> trained(std::span<const std::string_view> texts,
                                                            const TokenizerTraining& options);
@@ -38,16 +39,23 @@ struct Tokenizer::Impl {
   /// Those that are looked for first, or those behind; special ones only where `special` says so.
   [[nodiscard]] std::optional<Match> next_added(std::string_view text, std::size_t from,
                                                 bool normalized, bool special) const;
-  void encode(std::string_view text, std::vector<std::int32_t>& out) const;
+  /// A text between added tokens; `first`: nothing is before it.
+  void encode(std::string_view text, bool first, std::vector<std::int32_t>& out) const;
+  /// What a token that is no added one stands for in a text.
+  [[nodiscard]] std::string shown(std::string_view token) const;
+  [[nodiscard]] std::string shown(const AddedToken& token) const;
 
  private:
   struct Node {
     std::map<char, std::size_t> next;
     const AddedToken* token = nullptr;
   };
+  void encode_characters(std::string_view text, bool first, std::vector<std::int32_t>& out) const;
+  [[nodiscard]] bool words_end_at(std::string_view mark) const;
   [[nodiscard]] bool fits(std::string_view text, const Match& match) const;
   std::vector<Node> plain_, normalized_;  // contents by their bytes; the first node is the root
   std::map<std::int32_t, const AddedToken*> added_by_id_;
+  std::string word_mark_;  // before it words may be taken apart
 };
 
 }  // namespace ricci

@@ -1,4 +1,4 @@
-// tokenizer.json, as Hugging Face's library has it, of the kind BPE on the level of bytes.
+// tokenizer.json, as Hugging Face's library has it, of the kind BPE on bytes or characters.
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -27,7 +27,7 @@ struct File {
   std::vector<AddedToken> added;
   std::string unknown;
   TokenizerParts parts;
-  bool has_model = false, has_pretokenizer = false, ignore_merges = false;
+  bool has_model = false, ignore_merges = false, byte_fallback = false, fuse_unknown = false;
 };
 
 class Reader {
@@ -36,6 +36,8 @@ class Reader {
       : text_(text), json_(text), limits_(limits) {}
 
   File read() {
+    std::pair<io::JsonValue, std::size_t> pretokenizer;  // read before the decoder
+    std::pair<io::JsonValue, std::size_t> decoder;
     json_.object([&](const std::string& key) {
       if (key == "model") return model();
       if (key == "added_tokens") return added_tokens();
@@ -49,22 +51,19 @@ class Reader {
       if (key == "normalizer") {
         part([&](const Value& v, std::size_t at) { read_normalizer(v, at, out_.parts); });
       } else if (key == "pre_tokenizer") {
-        part([&](const Value& v, std::size_t at) {
-          if (v.is_null()) return;
-          read_pretokenizer(v, at, out_.parts);
-          out_.has_pretokenizer = true;
-        });
+        part([&](const Value& v, std::size_t at) { pretokenizer = {v, at}; });
       } else if (key == "post_processor") {
         part([&](const Value& v, std::size_t at) { read_post_processor(v, at, out_.parts); });
       } else if (key == "decoder") {
-        part([&](const Value& v, std::size_t at) { read_decoder(v, at); });
+        part([&](const Value& v, std::size_t at) { decoder = {v, at}; });
       } else {
         json_.skip();
       }
     });
     json_.end();
     if (!out_.has_model) io::file_fault("tokenizer", "the tokenizer has no model", 0);
-    if (!out_.has_pretokenizer) other_kind_of_tokenizer("it has no pre_tokenizer", 0);
+    read_pretokenizer(pretokenizer.first, pretokenizer.second, out_.parts);
+    read_decoder(decoder.first, decoder.second, out_.parts);
     return std::move(out_);
   }
 
@@ -127,6 +126,10 @@ class Reader {
         next() == 'n' ? json_.skip() : void(out_.unknown = text());
       } else if (field == "ignore_merges") {
         out_.ignore_merges = truth();
+      } else if (field == "byte_fallback") {
+        out_.byte_fallback = truth();
+      } else if (field == "fuse_unk") {
+        out_.fuse_unknown = truth();
       } else if (field == "dropout") {
         nothing("dropout");
       } else if (field == "continuing_subword_prefix" || field == "end_of_word_suffix") {
@@ -208,7 +211,8 @@ std::shared_ptr<const Tokenizer::Impl> Tokenizer::Impl::read(std::string_view js
   for (const auto& [spelling, id] : file.vocabulary) {
     by_spelling.emplace(spelling, id);
     // What is no spelling of bytes is a token that stands for itself.
-    if (!out->pairs.add_token(id, unspelled(spelling).value_or(spelling))) {
+    const auto bytes = file.parts.characters ? std::nullopt : unspelled(spelling);
+    if (!out->pairs.add_token(id, bytes.value_or(spelling))) {
       contradiction(fmt::format("token {}, {}, is there twice", id, quote(shortened(spelling))));
     }
   }
@@ -241,6 +245,7 @@ std::shared_ptr<const Tokenizer::Impl> Tokenizer::Impl::read(std::string_view js
   out->added = std::move(file.added);
   out->parts = std::move(file.parts);
   out->ignore_merges = file.ignore_merges;
+  out->fallback = {file.byte_fallback, file.fuse_unknown, out->unknown};
   out->finish();
   return out;
 }
@@ -256,17 +261,18 @@ std::string Tokenizer::Impl::json() const {
   }
   out += fmt::format(R"(],"normalizer":{},"pre_tokenizer":{},"post_processor":{})",
                      normalizer_json(parts), pretokenizer_json(parts), post_processor_json(parts));
-  out +=
-      R"(,"decoder":{"type":"ByteLevel","add_prefix_space":true,)"
-      R"("trim_offsets":true,"use_regex":true},"model":{"type":"BPE","dropout":null,"unk_token":)";
+  out += fmt::format(R"(,"decoder":{},"model":{{"type":"BPE","dropout":null,"unk_token":)",
+                     decoder_json(parts));
   out += unknown_name.empty() ? "null" : quote_json(unknown_name);
   out += fmt::format(
-      R"(,"continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":false,"byte_fallback":false,"ignore_merges":{},"vocab":{{)",
-      truth(ignore_merges));
+      R"(,"continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":{},"byte_fallback":{},"ignore_merges":{},"vocab":{{)",
+      truth(fallback.fused), truth(fallback.bytes), truth(ignore_merges));
   std::map<std::int32_t, std::string> vocabulary;
   for (const auto& [id, bytes] : pairs.tokens()) {
     const AddedToken* own = added_token(id);
-    vocabulary.emplace(id, own != nullptr ? own->content : spelled(bytes));
+    vocabulary.emplace(id, own != nullptr     ? own->content
+                           : parts.characters ? bytes
+                                              : spelled(bytes));
   }
   const char* between = "";
   for (const auto& [id, spelling] : vocabulary) {
@@ -276,7 +282,12 @@ std::string Tokenizer::Impl::json() const {
   out += R"(},"merges":[)";
   between = "";
   for (const auto& [left, right] : pairs.merges()) {
-    out += between + quote_json(spelled(*pairs.bytes(left)) + " " + spelled(*pairs.bytes(right)));
+    const std::string& a = *pairs.bytes(left);
+    const std::string& b = *pairs.bytes(right);
+    out += between;
+    // Among characters there may be spaces.
+    out += parts.characters ? fmt::format("[{},{}]", quote_json(a), quote_json(b))
+                            : quote_json(spelled(a) + " " + spelled(b));
     between = ",";
   }
   return out + "]}}";

@@ -1,5 +1,6 @@
 #include "data/tokenizer_parts.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "ricci/support/text.h"
 
+#include "data/normalizer.h"
 #include "io/fault.h"
 #include "support/json.h"
 
@@ -85,6 +87,71 @@ void read_template(const JsonValue& value, std::size_t base, TokenizerParts& out
   if (!seen) other_kind_of_tokenizer("its template has no text", base + value.offset());
 }
 
+// Of a Replace: what is looked for.
+std::string text_pattern(const JsonValue& value, std::size_t base) {
+  const JsonValue* text = value.at("pattern").find("String");
+  if (text == nullptr || text->string().empty()) {
+    other_kind_of_tokenizer("it replaces by a pattern", base + value.offset());
+  }
+  return text->string();
+}
+
+std::string content(const JsonValue& value) { return value.at("content").string(); }
+
+// How many times longer a text may become, whatever the steps: otherwise a short file would make a
+// text of any length.
+class Growth {
+ public:
+  void add(std::size_t from, std::size_t to, std::size_t at) {
+    constexpr std::size_t Most = 64;
+    times_ *= std::clamp<std::size_t>((to + from - 1) / from, 1, Most + 1);
+    if (times_ > Most) {
+      other_kind_of_tokenizer(fmt::format("it makes texts more than {} times longer", Most), at);
+    }
+  }
+
+ private:
+  std::size_t times_ = 1;
+};
+
+void read_metaspace_fields(const JsonValue& value, std::size_t base, Metaspace& out) {
+  using Prepend = Metaspace::Prepend;
+  if (const JsonValue* text = value.find("replacement")) out.replacement = text->string();
+  if (out.replacement.empty()) other_kind_of_tokenizer("a space is nothing", base + value.offset());
+  Growth().add(1, out.replacement.size(), base + value.offset());
+  out.split = truth(value, "split", true);
+  const JsonValue* scheme = value.find("prepend_scheme");
+  if (scheme == nullptr) {
+    out.prepend = truth(value, "add_prefix_space", true) ? Prepend::Always : Prepend::Never;
+  } else if (scheme->string() == "first") {
+    out.prepend = Prepend::First;
+  } else if (scheme->string() == "never") {
+    out.prepend = Prepend::Never;
+  } else if (scheme->string() != "always") {
+    other_kind_of_tokenizer("its prepend_scheme is " + shortened(scheme->string()),
+                            base + scheme->offset());
+  }
+}
+
+void read_metaspace(const JsonValue& value, std::size_t base, TokenizerParts& out) {
+  read_metaspace_fields(value, base, out.metaspace.emplace());
+}
+
+std::string metaspace_json(const Metaspace& m) {
+  using Prepend = Metaspace::Prepend;
+  return fmt::format(R"({{"type":"Metaspace","replacement":{},"prepend_scheme":"{}","split":{}}})",
+                     quote_json(m.replacement),
+                     m.prepend == Prepend::Always  ? "always"
+                     : m.prepend == Prepend::First ? "first"
+                                                   : "never",
+                     m.split);
+}
+
+std::string replace_json(const std::string& from, const std::string& to) {
+  return fmt::format(R"({{"type":"Replace","pattern":{{"String":{}}},"content":{}}})",
+                     quote_json(from), quote_json(to));
+}
+
 // A `Sequence` one by one, or the one there is.
 template <class Each>
 void each_of(const JsonValue& value, std::string_view list, Each&& each) {
@@ -98,21 +165,35 @@ void other_kind_of_tokenizer(const std::string& what, std::size_t at) {
   io::file_fault("tokenizer_kind",
                  fmt::format("the tokenizer is of another kind than those that are read: {}", what),
                  at,
-                 "BPE on the level of bytes is read, as GPT-2, GPT-NeoX, Llama 3 and Qwen have it");
+                 "BPE is read, on the level of bytes as GPT-2, GPT-NeoX, Llama 3 and Qwen have it, "
+                 "or of characters as Llama 2 and Mistral have it");
 }
 
 void read_normalizer(const JsonValue& value, std::size_t base, TokenizerParts& out) {
   if (value.is_null()) return;
+  using Kind = NormalizerStep::Kind;
+  Growth growth;
   each_of(value, "normalizers", [&](const JsonValue& one) {
     const std::string type = type_of(one);
-    if (type != "NFC") {
+    if (type == "NFC") {
+      out.normalizer.push_back({.kind = Kind::Nfc});
+    } else if (type == "Prepend") {
+      growth.add(1, one.at("prepend").string().size() + 1, base + one.offset());
+      out.normalizer.push_back({.kind = Kind::Prepend, .to = one.at("prepend").string()});
+    } else if (type == "Replace") {
+      growth.add(text_pattern(one, base).size(), content(one).size(), base + one.offset());
+      out.normalizer.push_back(
+          {.kind = Kind::Replace, .from = text_pattern(one, base), .to = content(one)});
+    } else {
       other_kind_of_tokenizer("its normalizer is " + shortened(type), base + one.offset());
     }
-    out.nfc = true;
   });
 }
 
 void read_pretokenizer(const JsonValue& value, std::size_t base, TokenizerParts& out) {
+  out.characters = value.is_null() || type_of(value) == "Metaspace";
+  if (value.is_null()) return;
+  if (out.characters) return read_metaspace(value, base, out);
   bool is_split = false;
   bool has_bytes = false;
   each_of(value, "pretokenizers", [&](const JsonValue& one) {
@@ -140,20 +221,112 @@ void read_post_processor(const JsonValue& value, std::size_t base, TokenizerPart
   });
 }
 
-void read_decoder(const JsonValue& value, std::size_t base) {
-  if (value.is_null()) return;
+void read_decoder(const JsonValue& value, std::size_t base, TokenizerParts& out) {
+  if (value.is_null()) {
+    if (out.characters) other_kind_of_tokenizer("it has no decoder", base);
+    return;
+  }
+  bool fused = false;
+  Growth growth;
   each_of(value, "decoders", [&](const JsonValue& one) {
     const std::string type = type_of(one);
-    if (type == "ByteLevel") return;
-    other_kind_of_tokenizer("its decoder is " + shortened(type), base + one.offset());
+    const bool is_bytes = type == "ByteLevel";
+    if (is_bytes == out.characters) {
+      other_kind_of_tokenizer(fmt::format("its decoder is {} and its tokens are of {}",
+                                          shortened(type), out.characters ? "characters" : "bytes"),
+                              base + one.offset());
+    }
+    if (is_bytes) return;
+    ShownTokens& shown = out.shown;
+    if (type == "Replace" && !shown.bytes && !fused) {
+      growth.add(text_pattern(one, base).size(), content(one).size(), base + one.offset());
+      shown.replaced.emplace_back(text_pattern(one, base), content(one));
+    } else if (type == "ByteFallback" && !fused) {
+      shown.bytes = true;
+    } else if (type == "Fuse") {
+      fused = true;
+    } else if (type == "Strip" && fused && shown.stripped.empty()) {
+      shown.stripped = content(one);
+      shown.strip_most = one.at("start").integer();
+      if (one.at("stop").integer() != 0) {
+        other_kind_of_tokenizer("it strips the end of texts", base + one.offset());
+      }
+    } else if (type == "Metaspace" && shown.replaced.empty() && !fused) {
+      Metaspace found;
+      read_metaspace_fields(one, base, found);
+      shown.replaced.emplace_back(found.replacement, " ");
+      if (found.prepend != Metaspace::Prepend::Never) {
+        shown.stripped = " ";
+        shown.strip_most = 1;
+      }
+      fused = true;
+    } else {
+      other_kind_of_tokenizer("its decoder has a " + shortened(type), base + one.offset());
+    }
   });
+  if (out.characters && !fused) other_kind_of_tokenizer("its decoder fuses nothing", base);
+}
+
+std::string replaced_all(std::string_view text, std::string_view from, std::string_view to) {
+  std::string out;
+  if (from.empty()) return std::string(text);
+  std::size_t at = 0;
+  for (std::size_t next; (next = text.find(from, at)) != std::string_view::npos;) {
+    out += text.substr(at, next - at);
+    out += to;
+    at = next + from.size();
+  }
+  return out += text.substr(at);
+}
+
+std::string normalized(const TokenizerParts& parts, std::string_view text) {
+  std::string out(text);
+  for (const NormalizerStep& step : parts.normalizer) {
+    switch (step.kind) {
+      case NormalizerStep::Kind::Nfc: out = normalized_nfc(out); break;
+      case NormalizerStep::Kind::Prepend:
+        if (!out.empty()) out = step.to + out;
+        break;
+      case NormalizerStep::Kind::Replace: out = replaced_all(out, step.from, step.to); break;
+    }
+  }
+  return out;
 }
 
 std::string normalizer_json(const TokenizerParts& parts) {
-  return parts.nfc ? R"({"type":"NFC"})" : "null";
+  std::string all;
+  for (const NormalizerStep& step : parts.normalizer) {
+    if (!all.empty()) all += ',';
+    switch (step.kind) {
+      case NormalizerStep::Kind::Nfc: all += R"({"type":"NFC"})"; break;
+      case NormalizerStep::Kind::Prepend:
+        all += fmt::format(R"({{"type":"Prepend","prepend":{}}})", quote_json(step.to));
+        break;
+      case NormalizerStep::Kind::Replace: all += replace_json(step.from, step.to); break;
+    }
+  }
+  if (parts.normalizer.empty()) return "null";
+  if (parts.normalizer.size() == 1) return all;
+  return R"({"type":"Sequence","normalizers":[)" + all + "]}";
+}
+
+std::string decoder_json(const TokenizerParts& parts) {
+  if (!parts.characters) {
+    return R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true})";
+  }
+  std::string out = R"({"type":"Sequence","decoders":[)";
+  for (const auto& [from, to] : parts.shown.replaced) out += replace_json(from, to) + ",";
+  if (parts.shown.bytes) out += R"({"type":"ByteFallback"},)";
+  out += R"({"type":"Fuse"})";
+  if (!parts.shown.stripped.empty()) {
+    out += fmt::format(R"(,{{"type":"Strip","content":{},"start":{},"stop":0}})",
+                       quote_json(parts.shown.stripped), parts.shown.strip_most);
+  }
+  return out + "]}";
 }
 
 std::string pretokenizer_json(const TokenizerParts& parts) {
+  if (parts.characters) return parts.metaspace ? metaspace_json(*parts.metaspace) : "null";
   const bool is_split =
       parts.pattern == WordPattern::ThreeDigits || parts.pattern == WordPattern::OneDigit;
   const std::string bytes = fmt::format(

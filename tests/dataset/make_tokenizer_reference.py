@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Writes tests/dataset/values/tokenizer_*.json and what the Python package `tokenizers` makes of
-texts with them: a line a text, in hex, a colon, and its tokens without those that frame a text. Needs
-`pip install tokenizers`."""
+texts with them: a line a text, in hex, a colon, and its tokens without those that frame a text; of those
+whose tokens are characters a colon more, and the text that these tokens are. Needs `pip install
+tokenizers`."""
 
+import json
 from pathlib import Path
 
 from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors,
@@ -51,12 +53,51 @@ def trained(pre_tokenizer, normalizer=None):
     return t
 
 
-def write(name, t):
+def with_bytes(t, missing=()):
+    """As SentencePiece has it: three special tokens, the bytes, then the others."""
+    file = json.loads(t.to_str())
+    model = file["model"]
+    first = ["<unk>", "<s>", "</s>"] + [f"<0x{b:02X}>" for b in range(256) if b not in missing]
+    others = [token for token, _ in sorted(model["vocab"].items(), key=lambda x: x[1]) if token not in first]
+    model |= {"vocab": {token: i for i, token in enumerate(first + others)}, "unk_token": "<unk>",
+              "byte_fallback": True, "fuse_unk": True}
+    file["added_tokens"] = []
+    out = Tokenizer.from_str(json.dumps(file))
+    out.add_special_tokens([AddedToken(token, normalized=False, special=True) for token in first[:3]])
+    return out
+
+
+def of_characters(split, prefix):
+    """Words are taken apart while it is trained, as SentencePiece does."""
+    t = Tokenizer(models.BPE())
+    t.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=prefix, split=True)
+    trainer = trainers.BpeTrainer(vocab_size=300, min_frequency=2, special_tokens=["<unk>", "<s>", "</s>"],
+                                  limit_alphabet=60, show_progress=False)
+    t.train_from_iterator([CORPUS], trainer)
+    t.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=prefix, split=split)
+    t.decoder = decoders.Metaspace(prepend_scheme=prefix)
+    return t
+
+
+def llama2(t):
+    t.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
+    file = json.loads(t.to_str())
+    file["pre_tokenizer"] = None
+    t = Tokenizer.from_str(json.dumps(file))
+    t.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse(),
+                                   decoders.Strip(content=" ", left=1)])
+    t.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    return t
+
+
+def write(name, t, decoded=False):
     t.save(str(HERE / f"tokenizer_{name}.json"), pretty=False)
     lines = []
     for text in TEXTS + MORE_TEXTS:
         ids = t.encode(text, add_special_tokens=False).ids
         lines.append(f"{text.encode().hex()}:{' '.join(map(str, ids))}")
+        if decoded:
+            lines[-1] += f":{t.decode(ids, skip_special_tokens=False).encode().hex()}"
     (HERE / f"tokenizer_{name}.txt").write_text("\n".join(lines) + "\n")
 
 
@@ -78,6 +119,16 @@ def main():
         single="<|end|> $A", special_tokens=[("<|end|>", 0)])])
     write("lines", llama)
     write("digits", trained(by_lines(""), normalizers.NFC()))
+    # As Llama 2 and Mistral have it; and the ways in which others say the same.
+    write("llama2", llama2(with_bytes(of_characters(False, "always"))), decoded=True)
+    spaces = with_bytes(of_characters(True, "always"), missing=range(0xE0, 0xE5))
+    spaces.add_special_tokens([AddedToken("[MASK]", lstrip=True, rstrip=True)])
+    write("metaspace", spaces, decoded=True)
+    later = with_bytes(of_characters(False, "first"))
+    later.normalizer = normalizers.Replace("'", "\u2019")
+    later.add_tokens([AddedToken("it's", normalized=True), AddedToken("<|end|>", normalized=False)])
+    write("first", later, decoded=True)
+    write("never", with_bytes(of_characters(True, "never"), missing=range(256)), decoded=True)
 
 
 main()

@@ -56,11 +56,17 @@ TEST_P(TokenizerAgreement, WithThePythonPackage) {
     EXPECT_EQ(t.encode(text), expected) << text;
     EXPECT_EQ(again.encode(text), expected) << text;
     ++count;
+    const std::size_t decoded = line.find(':', colon + 1);
+    if (decoded == std::string::npos) continue;
+    const std::string shown = from_hex(line.substr(decoded + 1));
+    EXPECT_EQ(t.decode(expected), shown) << text;
+    EXPECT_EQ(again.decode(expected), shown) << text;
   }
   EXPECT_EQ(count, 67);
 }
 INSTANTIATE_TEST_SUITE_P(Data, TokenizerAgreement,
-                         ::testing::Values("plain", "prefix", "nfc", "lines", "digits"));
+                         ::testing::Values("plain", "prefix", "nfc", "lines", "digits", "llama2",
+                                           "metaspace", "first", "never"));
 
 TEST(DataTokenizer, TrainsToWhatThePythonPackageTrains) {
   const Tokenizer theirs = Tokenizer::load(value_file("tokenizer_plain.json"));
@@ -75,10 +81,11 @@ TEST(DataTokenizer, TrainsToWhatThePythonPackageTrains) {
 TEST(DataTokenizer, AnyBytesComeBack) {
   const Tokenizer plain;
   const Tokenizer trained = Tokenizer::load(value_file("tokenizer_plain.json"));
+  const Tokenizer characters = Tokenizer::load(value_file("tokenizer_llama2.json"));
   EXPECT_EQ(plain.size(), 256);
   std::string all;
   for (int b = 0; b < 256; ++b) all += static_cast<char>(b);
-  for (const Tokenizer* t : {&plain, &trained}) {
+  for (const Tokenizer* t : {&plain, &trained, &characters}) {
     EXPECT_EQ(t->decode(t->encode(all)), all);
     for (std::uint64_t seed = 0; seed < 300; ++seed) {
       testing::Rng rng(seed);
@@ -107,6 +114,64 @@ TEST(DataTokenizer, LongWordsTakeTheirTime) {
   const Tokenizer t = Tokenizer::train("aaaa aaaaaaaa", {.vocabulary = 264});
   const std::string text(1 << 20, 'a');
   EXPECT_EQ(t.decode(t.encode(text)), text);
+}
+
+// Tokens as a reader sees them one by one, and as they are asked for.
+TEST(DataTokenizer, TokensOfCharactersAreBytes) {
+  const Tokenizer t = Tokenizer::load(value_file("tokenizer_llama2.json"));
+  const Tokens tokens = t.encode(" quick\n\U0001F642 the");
+  std::string all;
+  for (const std::int32_t id : tokens) {
+    all += t.bytes(id);
+    EXPECT_EQ(t.find(t.bytes(id)), id) << t.bytes(id);
+  }
+  EXPECT_EQ(all, "  quick\n\U0001F642 the") << "a text begins with a space of the file's";
+  EXPECT_EQ(t.find("<s>"), 1);
+  EXPECT_EQ(std::vector<std::int32_t>(t.before().begin(), t.before().end()), Tokens{1});
+  // A long text of one word goes quickly, and one of many words as if it were whole.
+  std::string text;
+  for (int i = 0; i < 20000; ++i) text += i % 7 == 0 ? "  the\n" : " thinking";
+  EXPECT_EQ(t.decode(t.encode(text)), text);
+}
+
+// Pairs that go on over the mark of a word are joined as well.
+TEST(DataTokenizer, TokensMayReachOverSpaces) {
+  const std::string json =
+      R"({"pre_tokenizer":null,"normalizer":{"type":"Replace","pattern":{"String":" "},
+    "content":"_"},"decoder":{"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":"_"},
+    "content":" "},{"type":"Fuse"}]},"model":{"type":"BPE","vocab":{"a":0,"_":1,"b":2,"_b":3,"a_b":4,
+    "a_":5},"merges":["_ b","a _b"]}})";
+  const Tokenizer t = Tokenizer::from_json(json);
+  EXPECT_EQ(t.encode("a b a"), (Tokens{4, 1, 0}));
+  EXPECT_EQ(t.decode(t.encode("a b a")), "a b a");
+  EXPECT_TRUE(says(refusal([&] { (void)t.encode("a\u00e9"); }), {"bytes 195 169"}));
+}
+
+TEST(DataTokenizer, OtherKindsOfCharactersAreNamed) {
+  const std::string json = text_of(value_file("tokenizer_llama2.json"));
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string out = json;
+    const std::size_t at = out.find(from);
+    if (at == std::string::npos) ADD_FAILURE() << from;
+    out.replace(at, from.size(), to);
+    return refusal([&] { (void)Tokenizer::from_json(out); });
+  };
+  EXPECT_TRUE(
+      says(changed(R"("type":"Prepend")", R"("type":"Strip")"), {"its normalizer is Strip"}));
+  const std::string twice = R"({"type":"Replace","pattern":{"String":" "},"content":"        "},)";
+  EXPECT_TRUE(says(changed(R"({"type":"Prepend")", twice + twice + twice + R"({"type":"Prepend")"),
+                   {"more than 64 times longer"}));
+  EXPECT_TRUE(says(changed(R"("content":" ")", R"("content":")" + std::string(300, ' ') + '"'),
+                   {"more than 64 times longer"}));
+  EXPECT_TRUE(says(changed(R"({"String":" "})", R"({"Regex":" +"})"), {"replaces by a pattern"}));
+  EXPECT_TRUE(says(changed(R"({"type":"Fuse"},)", ""), {"its decoder has a Strip"}));
+  EXPECT_TRUE(says(changed(R"("stop":0)", R"("stop":1)"), {"strips the end"}));
+  EXPECT_TRUE(says(changed(R"("decoder":)", R"("decoder":null,"was":)"), {"it has no decoder"}));
+  EXPECT_TRUE(says(changed(R"("decoder":)", R"("decoder":{"type":"ByteLevel"},"was":)"),
+                   {"its decoder is ByteLevel and its tokens are of characters"}));
+  EXPECT_TRUE(says(changed(R"("pre_tokenizer":null)",
+                           R"("pre_tokenizer":{"type":"Metaspace","prepend_scheme":"last"})"),
+                   {"its prepend_scheme is last"}));
 }
 
 TEST(DataTokenizer, BothSpellingsOfMergesAreRead) {
@@ -151,7 +216,7 @@ TEST(DataTokenizer, OtherKindsAndDamageAreNamed) {
   EXPECT_TRUE(
       says(changed(R"("type":"BPE")", R"("type":"Unigram")"), {"file.tokenizer_kind", "Unigram"}));
   EXPECT_TRUE(says(changed(R"("type":"ByteLevel")", R"("type":"Metaspace")"),
-                   {"tokenizer_kind", "Metaspace"}));
+                   {"tokenizer_kind", "ByteLevel and its tokens are of characters"}));
   EXPECT_TRUE(says(changed(R"("normalizer":null)", R"("normalizer":{"type":"NFKC"})"),
                    {"its normalizer is NFKC"}));
   EXPECT_TRUE(

@@ -2,12 +2,15 @@
 """Writes tests/reference/training/optimizers.npz and schedules.npz: where each optimiser is after 10 and
 100 steps on a small problem, and what each schedule gives.
 
-    python3 -m venv venv && venv/bin/pip install numpy scipy jax optax==0.2.8
+    python3 -m venv venv && venv/bin/pip install numpy scipy jax optax==0.2.8 torch pytorch-optimizer==4.1.0 \\
+        transformers==5.23.0
     venv/bin/python tests/reference/make_training_values.py
 
-All but three cases are runs of optax in f64. SOAP and PSGD's Kronecker form are not in optax: they are
-written out here in NumPy from the papers' formulas (PSGD with the mean over its probes in closed form);
-so are the two problems L-BFGS is tried on, whose minima SciPy finds.
+Most cases are runs of optax in f64. SOAP is pytorch-optimizer's for matrices, beside PyTorch's AdamW; it
+rounds its QR factors to f32. PSGD's Kronecker form is written out here in NumPy from the paper's formulas,
+with the mean over its probes in closed form: packages draw probes of their own, which no two runs share. So
+are the two problems L-BFGS is tried on, whose minima SciPy finds. The falling part of inverse_sqrt is
+transformers'.
 """
 
 from pathlib import Path
@@ -17,7 +20,10 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import optax.contrib
+import pytorch_optimizer
 import scipy.optimize
+import torch
+import transformers
 
 jax.config.update("jax_enable_x64", True)
 OUT = Path(__file__).parent / "training"
@@ -76,45 +82,6 @@ def run_numpy(make_rule):
     return kept
 
 
-def adamw_rule(rate, beta1, beta2, epsilon, decay):
-    m, v = 0.0, 0.0
-
-    def rule(p, g, t):
-        nonlocal m, v
-        m = beta1 * m + (1 - beta1) * g
-        v = beta2 * v + (1 - beta2) * g * g
-        u = m / (1 - beta1**t) / (np.sqrt(v / (1 - beta2**t)) + epsilon)
-        return p - rate * (u + decay * p)
-
-    return rule
-
-
-def soap_rule(shape, rate=3e-2, beta1=0.95, beta2=0.95, epsilon=1e-8, decay=0.01, interval=10):
-    if len(shape) != 2:
-        return adamw_rule(rate, beta1, beta2, epsilon, decay)
-    m, v = np.zeros(shape), np.zeros(shape)
-    left, right = np.zeros((shape[0],) * 2), np.zeros((shape[1],) * 2)
-    a = b = None
-
-    def rule(p, g, t):
-        nonlocal m, v, left, right, a, b
-        if t > 1:
-            m = beta1 * m + (1 - beta1) * g
-            v = beta2 * v + (1 - beta2) * (a.T @ g @ b) ** 2
-            first, second = m / (1 - beta1 ** (t - 1)), v / (1 - beta2 ** (t - 1))
-            u = a @ ((a.T @ first @ b) / (np.sqrt(second) + epsilon)) @ b.T
-            p = (p - rate * u) * (1 - rate * decay)
-        left = beta2 * left + (1 - beta2) * g @ g.T
-        right = beta2 * right + (1 - beta2) * g.T @ g
-        if t == 1:
-            a, b = np.linalg.eigh(left)[1], np.linalg.eigh(right)[1]
-        elif (t - 1) % interval == 0:
-            a, b = np.linalg.qr(left @ a)[0], np.linalg.qr(right @ b)[0]
-        return p
-
-    return rule
-
-
 def psgd_rule(shape, rate=2e-2, beta1=0.9, decay=0.01, factor_rate=0.1, clip=1.1, interval=2):
     m = np.zeros(shape)
     matrix = len(shape) == 2
@@ -147,6 +114,34 @@ def psgd_rule(shape, rate=2e-2, beta1=0.9, decay=0.01, factor_rate=0.1, clip=1.1
         return p - rate * (u + decay * p)
 
     return rule
+
+
+def run_soap(rate=3e-2, decay=0.01):
+    """Of what is no matrix AdamW takes care, as there is no basis to turn it into."""
+    params = {k: torch.nn.Parameter(torch.tensor(v)) for k, v in START.items()}
+    x, y = (torch.tensor(DATA[k]) for k in ("x", "y"))
+    matrices = pytorch_optimizer.SOAP([params["a"], params["w"]], lr=rate, betas=(0.95, 0.95), eps=1e-8,
+                                      weight_decay=decay, precondition_frequency=10)
+    others = torch.optim.AdamW([params["b"]], lr=rate, betas=(0.95, 0.95), eps=1e-8, weight_decay=decay)
+    kept = {}
+    for t in range(1, max(STEPS) + 1):
+        matrices.zero_grad()
+        others.zero_grad()
+        loss = torch.mean((torch.tanh(x @ params["a"]) @ params["w"] + params["b"] - y) ** 2)
+        loss.backward()
+        matrices.step()
+        others.step()
+        if t in STEPS:
+            kept[t] = {k: v.detach().numpy().copy() for k, v in params.items()}
+    return kept
+
+
+def inverse_sqrt(peak, steps):
+    """What falls, behind the steps that keep the peak."""
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=peak)
+    schedule = transformers.get_inverse_sqrt_schedule(optimizer, num_warmup_steps=0, timescale=steps)
+    falling = schedule.lr_lambdas[0]
+    return lambda t: peak * (falling(t - (steps - 1)) if t >= steps else 1.0)
 
 
 def muon(rate, decay, nesterov):
@@ -190,7 +185,7 @@ def optimizer_cases():
         ),
         "muon": run_optax(muon(2e-2, 0.05, True)),
         "muon_plain": run_optax(muon(2e-2, 0.0, False)),
-        "soap": run_numpy(soap_rule),
+        "soap": run_soap(),
         "psgd_kron": run_numpy(psgd_rule),
         "schedule_free": run_optax(free),
         "schedule_free_averaged": run_optax(free, evaluated=optax.contrib.schedule_free_eval_params),
@@ -228,6 +223,7 @@ def schedule_cases():
         "joined": optax.join_schedules(
             [optax.linear_schedule(0.0, 0.1, 12), optax.exponential_decay(0.1, 10, 0.5)], [12]
         ),
+        "inverse_sqrt": inverse_sqrt(0.3, 20),
     }
 
 

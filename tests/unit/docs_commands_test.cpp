@@ -209,6 +209,7 @@ TEST_F(DocsCommands, OfServing) {
 }
 )"));
     save_npz(folder.file("weights.npz"), {{"w", ones({2, 3})}});
+    fs::copy(RICCI_SOURCE_DIR "/tests/dataset/values/grey.png", folder.file("digit.png"));
   });
 }
 

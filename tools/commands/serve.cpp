@@ -22,6 +22,7 @@
 #include "serve/service/completion_service.h"
 #include "serve/service/forward_service.h"
 #include "source.h"
+#include "train/model_graph.h"
 #include "train/tasks.h"
 
 namespace ricci::tool {
@@ -138,24 +139,38 @@ void serve_completions(const ServeCommand& options, const std::string& name, con
 }
 
 // Who cuts a mapped file short would end the server.
+Tensor in_memory(const Tensor& value) {
+  const Tensor t = value.contiguous();
+  return t.numel() == 0 ? t : Tensor::from_bytes(t.type(), t.bytes());
+}
 template <class Model>
 Model in_memory(const Model& model) {
   std::vector<Array> copies;
-  for (const Array& leaf : leaves(model)) {
-    const Tensor t = leaf.tensor().contiguous();
-    copies.emplace_back(t.numel() == 0 ? t : Tensor::from_bytes(t.type(), t.bytes()));
-  }
+  for (const Array& leaf : leaves(model)) copies.emplace_back(in_memory(leaf.tensor()));
   return with_leaves(model, copies);
+}
+
+void serve_calls(const ServeCommand& options, const std::string& name, const Graph& graph,
+                 serve::KeptValues kept) {
+  Session session(Device::named(options.device, options.threads));
+  serve::JoinedProgram program(graph, std::move(session), std::move(kept));
+  run_server(options, name, [&](serve::HttpServer& server) {
+    return std::make_unique<serve::ForwardService>(server, std::move(program), options.batch,
+                                                   options.limits);
+  });
 }
 
 void serve_run(const ServeCommand& options) {
   const RunFolder folder{options.source.file};
   const RunSettings s = folder.settings();
   if (!is_language(s.kind)) {
-    throw UserError(
-        ErrorCode::Refused,
-        fmt::format("'{}' is a run of {}, which completes no text", folder.path, s.kind),
-        fmt::format("ricci eval {} says how good it is", folder.path));
+    if (!options.weights.empty() || options.int8_activations) {
+      throw UserError(ErrorCode::Refused, "weights in few bits are for models that complete texts",
+                      "leave out --weights-in and --int8-activations");
+    }
+    ImageProgram program = image_program(s, folder, options.checkpoint);
+    for (auto& [name, value] : program.params) value = in_memory(value);
+    return serve_calls(options, folder.name(), program.graph, std::move(program.params));
   }
   with_language_model(s, folder, options.checkpoint,
                       [&](const auto& model, const Tokenizer& tokenizer) {
@@ -178,18 +193,8 @@ void serve_model(const ServeCommand& options) {
 void serve_program(const ServeCommand& options) {
   const Graph graph = options.source.load();
   verify(graph);
-  Session session(Device::named(options.device, options.threads));
-  CompiledGraph program = session.compile(graph);
   RunValues values = make_values(graph, options.feeds);
-  std::vector<std::string> kept;
-  for (const auto& [name, value] : values.feeds) {
-    program.set_param(name, value);
-    kept.push_back(name);
-  }
-  const std::string name = "@" + graph.name();
-  run_server(options, name, [&](serve::HttpServer& server) {
-    return std::make_unique<serve::ForwardService>(server, program, kept, options.limits);
-  });
+  serve_calls(options, "@" + graph.name(), graph, {values.feeds.begin(), values.feeds.end()});
 }
 
 void declare_limits(CLI::App& command, ServeCommand& o) {
@@ -231,7 +236,7 @@ void add_serve(CLI::App& app, Action& action) {
   declare_limits(*command, *options);
   declare_device(*command, options->device);
   declare_threads(*command, options->threads);
-  command->add_option("--batch", options->batch, "sequences at a time (default 8)")
+  command->add_option("--batch", options->batch, "sequences or calls at a time (default 8)")
       ->type_name("N")
       ->check(check_whole<std::size_t>)
       ->check(CLI::Range(1, 4096));

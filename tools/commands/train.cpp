@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "ricci/ir/rebuild.h"
 #include "ricci/ir/text.h"
 #include "ricci/model/optimizer.h"
 #include "ricci/support/file.h"
@@ -17,6 +16,7 @@
 #include "commands/commands.h"
 #include "commands/device_option.h"
 #include "stopping.h"
+#include "train/model_graph.h"
 #include "train/tasks.h"
 
 namespace ricci::tool {
@@ -133,33 +133,13 @@ TrainingRunOptions run_options(const RunSettings& s, const RunFolder& folder,
           .progress = &progress};
 }
 
-// The graph with its first inputs as params, which are drawn where they are used.
-Graph with_params(const Graph& graph, std::size_t params) {
-  Graph out("loss");
-  IdMap map(graph);
-  std::size_t seen = 0;
-  for (NodeId id = 0; id < graph.size(); ++id) {
-    const Node& n = graph.node(id);
-    if (n.is_leaf() && seen++ < params) {
-      map.set({id, 0}, out.param(*n.leaf_name(), n.types[0]).id());
-      continue;
-    }
-    Node copy = n;
-    for (ValueId& v : copy.operands) v = *map(v);
-    const NodeId now = out.append(std::move(copy));
-    for (std::uint32_t r = 0; r < n.types.size(); ++r) map.set({id, r}, {now, r});
-  }
-  std::vector<ValueId> outputs;
-  for (const ValueId v : graph.outputs()) outputs.push_back(*map(v));
-  out.set_outputs(std::move(outputs));
-  return out;
-}
-
 // What a report draws.
 template <class Model, class Batch>
 void write_graph(const Model& model, const Batch& batch, const RunFolder& folder) {
   const Graph graph = trace(&task_loss<Model, Batch>, model, batch);
-  write_file(folder.file("model.ric"), print(with_params(graph, leaves(model).size())));
+  Graph drawn = with_params(graph, leaves(model).size());
+  drawn.set_name("loss");
+  write_file(folder.file("model.ric"), print(drawn));
 }
 
 void write_run_report(const RunFolder& folder) {

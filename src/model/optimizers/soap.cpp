@@ -1,4 +1,6 @@
 // SOAP: Adam in the slowly changing eigenbasis of Shampoo's preconditioners.
+#include "ricci/build/select.h"
+
 #include "model/optimizers/moments.h"
 
 namespace ricci {
@@ -41,24 +43,43 @@ Value rotated(Value x, const std::vector<SoapSide>& sides, const std::vector<Val
   return x;
 }
 
-// The bases of the next step, from the covariances that this one has made. In the first they are
-// eigenvectors; in others one step of the power method keeps them close to these.
-std::vector<Value> next_bases(const Soap& settings, const std::vector<Value>& covariances,
-                              const std::vector<Value>& bases, Value count) {
-  const std::size_t n = bases.size();
+// Columns by how much of the covariance they carry, the most first, so that the power method keeps
+// them apart; and the order they had.
+std::pair<Value, Value> ordered(Value basis, Value carried) {
+  const Value share = sum(basis * carried, {0});
+  const Value order = top_k_indices(share, {.k = share.dims()[0]});
+  return {gather(carried, order, {.axis = 1}), order};
+}
+
+// The bases of the next step and what stands for them in the second moment, which come last in
+// `values`, from the covariances that this step has made. In the first they are eigenvectors; in
+// others one step of the power method keeps them close to these.
+std::vector<Value> next_bases(const Soap& settings, const std::vector<SoapSide>& sides,
+                              const std::vector<Value>& covariances,
+                              const std::vector<Value>& values, Value count) {
+  const std::size_t n = sides.size();
   const auto eigenvectors = [n](std::span<const Value> in) {
     std::vector<Value> out;
-    for (std::size_t i = 0; i < n; ++i) out.push_back(eigh(in[n + i])[1]);
+    for (std::size_t i = 0; i < n; ++i) {
+      out.push_back(reverse(eigh(in[n + 1 + i])[1], {.axes = {1}}));
+    }
+    out.push_back(in[n]);
     return out;
   };
-  const auto refreshed = [n](std::span<const Value> in) {
+  const auto refreshed = [n, &sides](std::span<const Value> in) {
     std::vector<Value> out;
-    for (std::size_t i = 0; i < n; ++i) out.push_back(qr(matmul(in[n + i], in[i]))[0]);
+    Value second = in[n];
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto [carried, order] = ordered(in[i], matmul(in[n + 1 + i], in[i]));
+      out.push_back(qr(carried)[0]);
+      second = gather(second, order, {.axis = static_cast<std::int64_t>(sides[i].axis)});
+    }
+    out.push_back(second);
     return out;
   };
   const Value first = eq(count, 1.0);
   const Value due = logical_and(begins_interval(count, settings.interval), logical_not(first));
-  const std::vector<Value> begun = in_some_steps(first, bases, covariances, eigenvectors);
+  const std::vector<Value> begun = in_some_steps(first, values, covariances, eigenvectors);
   return in_some_steps(due, begun, covariances, refreshed);
 }
 
@@ -113,7 +134,9 @@ OptimizerUpdate Soap::update(const ParamStep& now) const {
     covariances.push_back(moved_mean(now.state[side.covariance], outer, beta2));
     bases.push_back(now.state[side.basis]);
   }
-  bases = next_bases(*this, covariances, bases, now.step.count);
+  bases.push_back(state[1]);
+  bases = next_bases(*this, sides, covariances, bases, now.step.count);
+  state[1] = bases.back();
   for (std::size_t i = 0; i < sides.size(); ++i) {
     state[sides[i].covariance] = covariances[i];
     state[sides[i].basis] = bases[i];

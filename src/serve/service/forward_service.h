@@ -1,5 +1,5 @@
-// A program over HTTP: inputs as JSON in, outputs out. Calls wait in a queue that is bounded, and
-// one after the other has all threads of the device.
+// A program over HTTP: inputs as JSON in, outputs out. Calls wait in a queue that is bounded; one
+// run at a time has all threads of the device, and takes those with it that wait for the same one.
 #pragma once
 
 #include <chrono>
@@ -8,11 +8,12 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
-#include "ricci/runtime/compiled_graph.h"
-
+#include "serve/service/joined_program.h"
 #include "serve/service/service.h"
 
 namespace ricci::serve {
@@ -20,7 +21,8 @@ namespace ricci::serve {
 /// The program keeps its params; what a call gives are its inputs, and params it has no value for.
 class ForwardService final : public Service {
  public:
-  ForwardService(HttpServer& server, CompiledGraph program, std::vector<std::string> kept,
+  /// A run is of `batch` calls at most.
+  ForwardService(HttpServer& server, JoinedProgram program, std::size_t batch,
                  ServiceLimits limits);
   ~ForwardService() override;
 
@@ -35,10 +37,8 @@ class ForwardService final : public Service {
     ConnectionId connection = 0;
     std::uint64_t id = 0;
     Feeds feeds;
-    RunOptions options;
+    std::uint64_t seed = 0;
     std::vector<std::size_t> outputs;  // none: all
-    StopSource stop;
-    std::chrono::steady_clock::time_point deadline;
   };
   struct Answer {
     int status = 200;
@@ -47,16 +47,18 @@ class ForwardService final : public Service {
   [[nodiscard]] Call read(const std::string& body) const;
   [[nodiscard]] std::vector<std::size_t> read_outputs(const std::vector<std::string>& names) const;
   void run();
-  [[nodiscard]] Answer answer(const Call& call) const;
+  [[nodiscard]] std::vector<Call> next_calls();
+  void answer(std::span<const Call> calls, const StopToken& stop);
+  [[nodiscard]] std::string body_of(const Call& call, const Outputs& results) const;
+  void tell(const Call& call, Answer answer);
   void told(std::uint64_t id, ConnectionId connection, const Answer& answer);
 
   HttpServer& server_;
-  CompiledGraph program_;
-  std::vector<std::string> kept_;
+  JoinedProgram program_;
+  std::size_t batch_;
   ServiceLimits limits_;
   struct Waiting {
     std::uint64_t id = 0;
-    StopSource stop;
     std::chrono::steady_clock::time_point deadline;
   };
   std::map<ConnectionId, Waiting> waiting_;  // of the loop's thread: calls that are not answered
@@ -65,7 +67,9 @@ class ForwardService final : public Service {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Call> queue_;
-  StopSource running_;  // of the call that runs
+  std::set<std::uint64_t> running_;  // calls of the run there is that someone waits for
+  StopSource stop_;                  // of that run
+  std::uint64_t runs_ = 0;
   bool ends_ = false;
   std::thread thread_;
 };
