@@ -12,6 +12,7 @@
 #include "ricci/train/program_record.h"
 
 #include "support/float_environment.h"
+#include "train/run_log_text.h"
 
 namespace ricci::detail {
 namespace {
@@ -73,9 +74,14 @@ class Running {
                                   std::min(from + Warm, options_.steps - options_.profiled));
   }
 
+  // A log may be lost where checkpoints are not: it is not waited for until it is on the disk.
   static double seconds_until(const std::string& path, std::int64_t step) {
     double out = 0;
-    for (const RunStep& s : read_run_log(path).steps) {
+    if (!is_plain_file(path)) (void)read_run_log(path);  // which says so
+    const std::vector<std::byte> bytes = read_file(path);
+    const auto run = parse_run_log({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    if (!run) return out;
+    for (const RunStep& s : run->steps) {
       if (s.step <= step) out = s.seconds;
     }
     return out;

@@ -113,6 +113,28 @@ TEST(ToolTrainEnds, RunsGoOnFromAnywhere) {
 }
 
 // What cannot be written as TOML is refused before it is.
+// What a power cut may leave of files that nobody waits for.
+TEST(ToolTrainEnds, RunsGoOnWithoutTheirLog) {
+  const ScratchFolder folder;
+  const std::string run = folder.file("run");
+  const std::string small = " --batch 4 --width 8 --layers 1 --evaluate-every 0 ";
+  ASSERT_EQ(run_tool("train mlp --steps 2" + small + "--out " + run).status, 0);
+  int steps = 3;
+  for (const std::string& left :
+       {std::string(), std::string(700, '\0'), std::string("{\"event\": \"st")}) {
+    io::write_file(run + "/log.jsonl", left);
+    const ToolRun on = run_tool("train --resume " + run + " --steps " + std::to_string(steps));
+    EXPECT_EQ(on.status, 0) << on.err;
+    EXPECT_TRUE(says(on.out, "done after " + std::to_string(steps) + " steps")) << on.out;
+    EXPECT_EQ(read_run_log(run + "/log.jsonl").steps.size(), 1U);
+    ++steps;
+  }
+  io::write_file(run + "/run.toml", std::string_view());
+  const ToolRun nothing = run_tool("train --resume " + run);
+  EXPECT_EQ(nothing.status, 1);
+  EXPECT_TRUE(says(nothing.err, "run.toml' does not say what kind of run")) << nothing.err;
+}
+
 TEST(ToolTrainEnds, TextsThatAreNoUtf8AreRefused) {
   const ScratchFolder folder;
   const std::string run = folder.file("run");

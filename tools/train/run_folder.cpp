@@ -27,6 +27,11 @@ RunSettings RunFolder::settings() const {
   }
   RunSettings out;
   read_toml(out, file("run.toml"));
+  if (out.kind.empty()) {
+    throw UserError(ErrorCode::File,
+                    fmt::format("'{}' does not say what kind of run it is of", file("run.toml")),
+                    "it was cut short: write `kind = \"gpt\"`, or what it was, at its beginning");
+  }
   settle(out);
   return out;
 }
