@@ -57,7 +57,9 @@ std::int32_t Sampler::operator()(std::span<const float> logits,
   penalise(seen);
   ++drawn_;
   if (how_.temperature == 0) return likeliest();
-  for (double& x : logits_) x /= how_.temperature;
+  // Below the likeliest first: a temperature near 0 would make infinities of both.
+  const double top = *std::ranges::max_element(logits_);
+  for (double& x : logits_) x = (x - top) / how_.temperature;
   return drawn();
 }
 
@@ -67,7 +69,9 @@ void Sampler::penalise(std::span<const std::int32_t> seen) {
   for (const std::int32_t token : once) {
     if (token < 0 || static_cast<std::size_t>(token) >= logits_.size()) continue;
     double& x = logits_[static_cast<std::size_t>(token)];
-    x = x > 0 ? x / how_.repetition_penalty : x * how_.repetition_penalty;
+    if (!std::isfinite(x)) continue;  // a token that is never drawn
+    constexpr double Most = std::numeric_limits<double>::max();
+    x = std::clamp(x > 0 ? x / how_.repetition_penalty : x * how_.repetition_penalty, -Most, Most);
   }
 }
 

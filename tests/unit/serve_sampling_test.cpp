@@ -51,6 +51,26 @@ TEST(ServeSampling, TakesTheLikeliest) {
   EXPECT_EQ(counts({.top_k = 1, .top_p = 0.99}, Logits).size(), 1U);
 }
 
+// Neither a temperature that is almost 0 nor a penalty makes a draw of what is not finite.
+TEST(ServeSampling, ExtremesDrawTheLikeliest) {
+  const std::vector<float> logits = {1, 3, -2, -Infinity, 2};
+  for (const double temperature : {1e-30, 1e-300, 5e-324}) {
+    for (const std::int64_t top_k : {0, 2}) {
+      Sampler draw({.temperature = temperature, .top_k = top_k});
+      for (int i = 0; i < 20; ++i) EXPECT_EQ(draw(logits, {}), 1) << temperature;
+    }
+  }
+  const std::vector<std::int32_t> seen = {1, 2, 3};
+  for (const double temperature : {0.0, 1.0, 1e-300}) {
+    Sampler small({.temperature = temperature, .repetition_penalty = 5e-324});
+    EXPECT_EQ(small(logits, seen), 1) << "what is above 0 becomes the largest number there is";
+    Sampler large({.temperature = temperature == 0 ? 0 : 1e-300, .repetition_penalty = 1.7e308});
+    EXPECT_EQ(large(logits, seen), 4);
+    const std::vector<float> low = {-1, -3};
+    EXPECT_LT(large(low, std::vector<std::int32_t>{0, 1}), 2);
+  }
+}
+
 TEST(ServeSampling, ManyTokensAreSortedAsFarAsNeeded) {
   std::vector<float> flat(50000, 0.0F);
   flat[77] = 1;
