@@ -112,7 +112,8 @@ TEST(ServeForward, PicturesAreInputs) {
   const Type grey = f32({Dim::symbol("n"), 1, 1, 2});
   const std::string one = std::string("\"") + White + "\"";
   EXPECT_EQ(read(one, grey), "f32[1, 1, 1, 2] [[[[1.0, 1.0]]]]");
-  EXPECT_EQ(read(" [ " + one + ", " + one + "]", grey), "f32[2, 1, 1, 2] [[[[1.0, 1.0]]], [[[1.0, 1.0]]]]");
+  EXPECT_EQ(read(" [ " + one + ", " + one + "]", grey),
+            "f32[2, 1, 1, 2] [[[[1.0, 1.0]]], [[[1.0, 1.0]]]]");
   EXPECT_EQ(read(one, f32({1, 3, 1, 1})), "f32[1, 3, 1, 1] [[[[1.0]], [[1.0]], [[1.0]]]]");
   EXPECT_EQ(read("[1, 2]", grey), "none");
   EXPECT_EQ(read(one, f32({"n", 2, 1, 1})), "none") << "no picture has two channels";
