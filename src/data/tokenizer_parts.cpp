@@ -1,5 +1,6 @@
 #include "data/tokenizer_parts.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <utility>
@@ -97,10 +98,27 @@ std::string text_pattern(const JsonValue& value, std::size_t base) {
 
 std::string content(const JsonValue& value) { return value.at("content").string(); }
 
+// How many times longer a text may become, whatever the steps: otherwise a short file would make a
+// text of any length.
+class Growth {
+ public:
+  void add(std::size_t from, std::size_t to, std::size_t at) {
+    constexpr std::size_t Most = 64;
+    times_ *= std::clamp<std::size_t>((to + from - 1) / from, 1, Most + 1);
+    if (times_ > Most) {
+      other_kind_of_tokenizer(fmt::format("it makes texts more than {} times longer", Most), at);
+    }
+  }
+
+ private:
+  std::size_t times_ = 1;
+};
+
 void read_metaspace_fields(const JsonValue& value, std::size_t base, Metaspace& out) {
   using Prepend = Metaspace::Prepend;
   if (const JsonValue* text = value.find("replacement")) out.replacement = text->string();
   if (out.replacement.empty()) other_kind_of_tokenizer("a space is nothing", base + value.offset());
+  Growth().add(1, out.replacement.size(), base + value.offset());
   out.split = truth(value, "split", true);
   const JsonValue* scheme = value.find("prepend_scheme");
   if (scheme == nullptr) {
@@ -154,13 +172,16 @@ void other_kind_of_tokenizer(const std::string& what, std::size_t at) {
 void read_normalizer(const JsonValue& value, std::size_t base, TokenizerParts& out) {
   if (value.is_null()) return;
   using Kind = NormalizerStep::Kind;
+  Growth growth;
   each_of(value, "normalizers", [&](const JsonValue& one) {
     const std::string type = type_of(one);
     if (type == "NFC") {
       out.normalizer.push_back({.kind = Kind::Nfc});
     } else if (type == "Prepend") {
+      growth.add(1, one.at("prepend").string().size() + 1, base + one.offset());
       out.normalizer.push_back({.kind = Kind::Prepend, .to = one.at("prepend").string()});
     } else if (type == "Replace") {
+      growth.add(text_pattern(one, base).size(), content(one).size(), base + one.offset());
       out.normalizer.push_back(
           {.kind = Kind::Replace, .from = text_pattern(one, base), .to = content(one)});
     } else {
@@ -206,6 +227,7 @@ void read_decoder(const JsonValue& value, std::size_t base, TokenizerParts& out)
     return;
   }
   bool fused = false;
+  Growth growth;
   each_of(value, "decoders", [&](const JsonValue& one) {
     const std::string type = type_of(one);
     const bool is_bytes = type == "ByteLevel";
@@ -217,6 +239,7 @@ void read_decoder(const JsonValue& value, std::size_t base, TokenizerParts& out)
     if (is_bytes) return;
     ShownTokens& shown = out.shown;
     if (type == "Replace" && !shown.bytes && !fused) {
+      growth.add(text_pattern(one, base).size(), content(one).size(), base + one.offset());
       shown.replaced.emplace_back(text_pattern(one, base), content(one));
     } else if (type == "ByteFallback" && !fused) {
       shown.bytes = true;

@@ -158,6 +158,11 @@ TEST(DataTokenizer, OtherKindsOfCharactersAreNamed) {
   };
   EXPECT_TRUE(
       says(changed(R"("type":"Prepend")", R"("type":"Strip")"), {"its normalizer is Strip"}));
+  const std::string twice = R"({"type":"Replace","pattern":{"String":" "},"content":"        "},)";
+  EXPECT_TRUE(says(changed(R"({"type":"Prepend")", twice + twice + twice + R"({"type":"Prepend")"),
+                   {"more than 64 times longer"}));
+  EXPECT_TRUE(says(changed(R"("content":" ")", R"("content":")" + std::string(300, ' ') + '"'),
+                   {"more than 64 times longer"}));
   EXPECT_TRUE(says(changed(R"({"String":" "})", R"({"Regex":" +"})"), {"replaces by a pattern"}));
   EXPECT_TRUE(says(changed(R"({"type":"Fuse"},)", ""), {"its decoder has a Strip"}));
   EXPECT_TRUE(says(changed(R"("stop":0)", R"("stop":1)"), {"strips the end"}));
