@@ -274,10 +274,10 @@ struct PackedKernels {
   Blocks q4_k = nullptr;
   Blocks q5_k = nullptr;
   Blocks q6_k = nullptr;
-  /// A row of `count` blocks with a row of x, decoded in registers; null where there is none.
-  /// `sums`: of 16 neighbours of x each.
-  using Dot = float (*)(const std::uint8_t* blocks, std::int64_t count, const float* x,
-                        const float* sums);
+  /// Rows of `count` blocks each, behind each other, with a row of x, decoded in registers; null
+  /// where there is none. `sums`: of 16 neighbours of x each.
+  using Dot = void (*)(const std::uint8_t* rows, std::int64_t row_count, std::int64_t count,
+                       const float* x, const float* sums, float* y);
   struct Dots {
     Dot q4_0 = nullptr;
     Dot q8_0 = nullptr;

@@ -1,4 +1,4 @@
-// One row of x with one row of a weight in few bits: codes become numbers in registers and are
+// One row of x with rows of a weight in few bits: codes become numbers in registers and are
 // multiplied there. Part of vector_kernels_body.h.
 //
 // `sums` holds the sums of 16 neighbours of x each. A format whose numbers are scale·code - least
@@ -60,59 +60,89 @@ inline SubWords sub_words(const std::uint8_t* s) {
 inline __m256 bytes_as_floats(std::uint64_t word) {
   return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<long long>(word))));
 }
-// Shared by q4_k and q5_k: `High` says that there is a fifth bit, and that codes lie further back.
-template <bool High>
-float dot_affine(const std::uint8_t* block, std::int64_t count, const float* x, const float* sums) {
+// Rows of q4_k, or of q5_k, where `High` says that there is a fifth bit and that codes lie further
+// back, beside each other: x is read once for all of them, and what a row costs at its end is spent
+// while another one is multiplied.
+template <bool High, int Rows>
+void add_affine(const std::uint8_t* rows, std::int64_t count, const float* x, const float* sums,
+                float* y) {
   constexpr int Bytes = High ? 176 : 144;
+  const std::int64_t stride = count * Bytes;
   const __m512 table = count_from(0);
   const __m512 sixteen = _mm512_set1_ps(16);
   const __m256i even = _mm256_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14);
-  __m512 total = _mm512_setzero_ps();
-  __m256 offsets = _mm256_setzero_ps();
-  for (std::int64_t b = 0; b < count; ++b, block += Bytes, x += 256, sums += 16) {
-    const SubWords words = sub_words(block + 4);
-    alignas(32) float scale[8];
-    _mm256_store_ps(
-        scale, _mm256_mul_ps(bytes_as_floats(words.scales), _mm256_set1_ps(half_value(block))));
+  __m512 total[Rows];
+  __m256 offsets[Rows];
+  for (int r = 0; r < Rows; ++r) {
+    total[r] = _mm512_setzero_ps();
+    offsets[r] = _mm256_setzero_ps();
+  }
+  for (std::int64_t b = 0; b < count; ++b, rows += Bytes, x += 256, sums += 16) {
     // Sums of 32: those of even places and those after them.
     const __m512 pairs = _mm512_loadu_ps(sums);
     const __m512 shifted = _mm512_permute_ps(pairs, 0xB1);
     const __m256 by_32 = _mm512_castps512_ps256(
         _mm512_permutexvar_ps(_mm512_castsi256_si512(even), _mm512_add_ps(pairs, shifted)));
-    const __m256 leasts =
-        _mm256_mul_ps(bytes_as_floats(words.leasts), _mm256_set1_ps(half_value(block + 2)));
-    offsets = _mm256_fmadd_ps(leasts, by_32, offsets);
-    const std::uint8_t* codes = block + (High ? 48 : 16);
-    __m512i high[2];
-    if constexpr (High) {
-      high[0] = wide_bytes(block + 16);
-      high[1] = wide_bytes(block + 32);
+    alignas(32) float scale[Rows][8];
+#pragma GCC unroll 4
+    for (int r = 0; r < Rows; ++r) {
+      const std::uint8_t* block = rows + r * stride;
+      const SubWords words = sub_words(block + 4);
+      _mm256_store_ps(scale[r], _mm256_mul_ps(bytes_as_floats(words.scales),
+                                              _mm256_set1_ps(half_value(block))));
+      const __m256 leasts =
+          _mm256_mul_ps(bytes_as_floats(words.leasts), _mm256_set1_ps(half_value(block + 2)));
+      offsets[r] = _mm256_fmadd_ps(leasts, by_32, offsets[r]);
     }
 #pragma GCC unroll 4
     for (int p = 0; p < 4; ++p) {
-      __m512 low_sum = _mm512_setzero_ps();
-      __m512 high_sum = _mm512_setzero_ps();
+#pragma GCC unroll 4
+      for (int r = 0; r < Rows; ++r) {
+        const std::uint8_t* block = rows + r * stride;
+        const std::uint8_t* codes = block + (High ? 48 : 16) + 32 * p;
+        __m512 low_sum = _mm512_setzero_ps();
+        __m512 high_sum = _mm512_setzero_ps();
 #pragma GCC unroll 2
-      for (int half = 0; half < 2; ++half) {
-        const __m512i both = wide_bytes(codes + 32 * p + 16 * half);
-        __m512 low = _mm512_permutexvar_ps(both, table);
-        __m512 top = _mm512_permutexvar_ps(_mm512_srli_epi32(both, 4), table);
-        if constexpr (High) {
-          const __mmask16 in_low =
-              _mm512_test_epi32_mask(high[half], _mm512_set1_epi32(1 << 2 * p));
-          const __mmask16 in_top =
-              _mm512_test_epi32_mask(high[half], _mm512_set1_epi32(2 << 2 * p));
-          low = _mm512_mask_add_ps(low, in_low, low, sixteen);
-          top = _mm512_mask_add_ps(top, in_top, top, sixteen);
+        for (int half = 0; half < 2; ++half) {
+          const __m512i both = wide_bytes(codes + 16 * half);
+          __m512 low = _mm512_permutexvar_ps(both, table);
+          __m512 top = _mm512_permutexvar_ps(_mm512_srli_epi32(both, 4), table);
+          if constexpr (High) {
+            const __m512i high = wide_bytes(block + 16 + 16 * half);
+            const __mmask16 in_low = _mm512_test_epi32_mask(high, _mm512_set1_epi32(1 << 2 * p));
+            const __mmask16 in_top = _mm512_test_epi32_mask(high, _mm512_set1_epi32(2 << 2 * p));
+            low = _mm512_mask_add_ps(low, in_low, low, sixteen);
+            top = _mm512_mask_add_ps(top, in_top, top, sixteen);
+          }
+          low_sum = _mm512_fmadd_ps(low, _mm512_loadu_ps(x + 64 * p + 16 * half), low_sum);
+          high_sum = _mm512_fmadd_ps(top, _mm512_loadu_ps(x + 64 * p + 32 + 16 * half), high_sum);
         }
-        low_sum = _mm512_fmadd_ps(low, _mm512_loadu_ps(x + 64 * p + 16 * half), low_sum);
-        high_sum = _mm512_fmadd_ps(top, _mm512_loadu_ps(x + 64 * p + 32 + 16 * half), high_sum);
+        total[r] = _mm512_fmadd_ps(low_sum, _mm512_set1_ps(scale[r][2 * p]), total[r]);
+        total[r] = _mm512_fmadd_ps(high_sum, _mm512_set1_ps(scale[r][2 * p + 1]), total[r]);
       }
-      total = _mm512_fmadd_ps(low_sum, _mm512_set1_ps(scale[2 * p]), total);
-      total = _mm512_fmadd_ps(high_sum, _mm512_set1_ps(scale[2 * p + 1]), total);
     }
   }
-  return _mm512_reduce_add_ps(_mm512_sub_ps(total, _mm512_zextps256_ps512(offsets)));
+  for (int r = 0; r < Rows; ++r) {
+    y[r] = _mm512_reduce_add_ps(_mm512_sub_ps(total[r], _mm512_zextps256_ps512(offsets[r])));
+  }
+}
+
+template <bool High>
+void dots_affine(const std::uint8_t* rows, std::int64_t row_count, std::int64_t count,
+                 const float* x, const float* sums, float* y) {
+  const std::int64_t stride = count * (High ? 176 : 144);
+  std::int64_t r = 0;
+  for (; r + 4 <= row_count; r += 4) add_affine<High, 4>(rows + r * stride, count, x, sums, y + r);
+  for (; r < row_count; ++r) add_affine<High, 1>(rows + r * stride, count, x, sums, y + r);
+}
+
+// Rows of other formats one by one.
+template <auto Dot, int Bytes>
+void dots(const std::uint8_t* rows, std::int64_t row_count, std::int64_t count, const float* x,
+          const float* sums, float* y) {
+  for (std::int64_t r = 0; r < row_count; ++r, rows += count * Bytes) {
+    y[r] = Dot(rows, count, x, sums);
+  }
 }
 
 float dot_q4_0(const std::uint8_t* block, std::int64_t count, const float* x, const float*) {
@@ -170,11 +200,11 @@ float dot_q6_k(const std::uint8_t* block, std::int64_t count, const float* x, co
   return _mm512_reduce_add_ps(_mm512_fnmadd_ps(offsets, _mm512_set1_ps(32), total));
 }
 
-constexpr PackedKernels::Dots PackedDots = {.q4_0 = dot_q4_0,
-                                            .q8_0 = dot_q8_0,
-                                            .q4_k = dot_affine<false>,
-                                            .q5_k = dot_affine<true>,
-                                            .q6_k = dot_q6_k};
+constexpr PackedKernels::Dots PackedDots = {.q4_0 = dots<dot_q4_0, 18>,
+                                            .q8_0 = dots<dot_q8_0, 34>,
+                                            .q4_k = dots_affine<false>,
+                                            .q5_k = dots_affine<true>,
+                                            .q6_k = dots<dot_q6_k, 210>};
 
 #else
 

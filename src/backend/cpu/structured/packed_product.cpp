@@ -172,10 +172,8 @@ void PackedProductPlan<T>::run_direct(std::int64_t tile, const float* x, const S
     }
     return;
   }
-  for (std::int64_t j = first; j < last; ++j) {
-    for (std::int64_t m = 0; m < shape_.rows; ++m) {
-      y[m * columns + j] = weight.dot(j, x + m * depth, sums + m * (depth / 16));
-    }
+  for (std::int64_t m = 0; m < shape_.rows; ++m) {
+    weight.dots(first, last, x + m * depth, sums + m * (depth / 16), y + m * columns + first);
   }
 }
 

@@ -63,10 +63,12 @@ bool StoredWeight::has_dots(const quant::Scheme& scheme) {
   return scheme.is_packed() && dot_for(scheme.format) != nullptr;
 }
 
-float StoredWeight::dot(std::int64_t row, const float* x, const float* sums) const {
+void StoredWeight::dots(std::int64_t row0, std::int64_t row1, const float* x, const float* sums,
+                        float* y) const {
   const quant::FormatInfo& format = quant::info(scheme_.format);
   const std::int64_t count = columns_ / format.block_length;
-  return dot_for(scheme_.format)(parts_.codes + row * count * format.block_bytes, count, x, sums);
+  const std::uint8_t* rows = parts_.codes + row0 * count * format.block_bytes;
+  dot_for(scheme_.format)(rows, row1 - row0, count, x, sums, y);
 }
 
 bool StoredWeight::has_int8_dots(const quant::Scheme& scheme) {

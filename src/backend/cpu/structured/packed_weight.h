@@ -34,8 +34,9 @@ class StoredWeight {
 
   /// Is there a product with a row that decodes in registers?
   [[nodiscard]] static bool has_dots(const quant::Scheme& scheme);
-  /// Σ of a row times x; `sums` are those of 16 neighbours of x each.
-  [[nodiscard]] float dot(std::int64_t row, const float* x, const float* sums) const;
+  /// y[r - row0] = Σ of row r times x; `sums` are those of 16 neighbours of x each.
+  void dots(std::int64_t row0, std::int64_t row1, const float* x, const float* sums,
+            float* y) const;
 
   /// The same with x in 8 bits.
   [[nodiscard]] static bool has_int8_dots(const quant::Scheme& scheme);
