@@ -8,9 +8,9 @@
 //   Tokenizer own = Tokenizer::train(text, {.vocabulary = 4096, .special = {"<|endoftext|>"}});
 //   own.save("tokenizer.json");
 //
-// Files are those of Hugging Face's `tokenizers`, of the kind BPE on the level of bytes, as GPT-2,
-// GPT-NeoX, Llama 3 and Qwen have them; what they ask for beyond that is refused. The same text
-// gives the same tokens there and here.
+// Files are those of Hugging Face's `tokenizers`, of the kind BPE: on the level of bytes, as GPT-2,
+// GPT-NeoX, Llama 3 and Qwen have them, or on characters, as Llama 2 and Mistral do; what they ask
+// for beyond that is refused. The same text gives the same tokens there and here.
 #pragma once
 
 #include <cstddef>
