@@ -77,8 +77,8 @@ class Running {
   // A log may be lost where checkpoints are not: it is not waited for until it is on the disk.
   static double seconds_until(const std::string& path, std::int64_t step) {
     double out = 0;
-    const std::vector<std::byte> bytes =
-        is_plain_file(path) ? read_file(path) : std::vector<std::byte>();
+    if (!is_plain_file(path)) (void)read_run_log(path);  // which says so
+    const std::vector<std::byte> bytes = read_file(path);
     const auto run = parse_run_log({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     if (!run) return out;
     for (const RunStep& s : run->steps) {
