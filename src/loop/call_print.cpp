@@ -215,8 +215,9 @@ std::string text(const Sample& s) {
                      key_text(s.key, s.key_operand));
 }
 std::string text(const SelectiveScan& s) {
-  return fmt::format("{}batch {}, {} steps, {} channels of {}{}{}", backward(s.pass), s.batch,
-                     s.steps, s.channels, s.states, when(s.has_initial_state, ", from a state"),
+  return fmt::format("{}batch {}, {} steps, {} channels of {}{}{}{}", backward(s.pass), s.batch,
+                     s.steps, s.channels, s.states, when(s.own_rates, ", rates of each row's own"),
+                     when(s.has_initial_state, ", from a state"),
                      when(s.has_final_cotangent, ", from a final cotangent"));
 }
 std::string text(const GatedDelta& d) {

@@ -180,23 +180,34 @@ Inferred infer(const op::ElementwiseRegion& op, const InferContext& in) {
 }
 
 Inferred infer(const op::BatchElementwiseRegion& op, const InferContext& in) {
-  // With one input shapes cannot clash, so that the chain's own c4 does not arise.
-  const auto plane = in.operands.first(std::min<std::size_t>(1, in.operands.size()));
-  Type out = infer_chain(op.chain, in, plane).back();
-  Dim rows = 0;
-  for (const Type& t : in.operands) {
-    if (t.dims.empty() || (t.dims[0].is_static() && t.dims[0].value() < 1)) {
-      in.reject("c4", fmt::format("a plane is {}", t.to_string()), "planes need a first size ≥ 1");
-    }
-    const Type& first = in[0];
-    if (!std::ranges::equal(t.dims.begin() + 1, t.dims.end(), first.dims.begin() + 1,
-                            first.dims.end())) {
-      in.reject("c4", fmt::format("planes {} and {} differ in more than their first size",
-                                  first.to_string(), t.to_string()));
-    }
-    rows += t.dims[0];
+  const auto each = static_cast<std::size_t>(std::max<std::int64_t>(op.operands_per_plane, 1));
+  if (op.operands_per_plane < 1 || in.operands.size() % each != 0) {
+    in.reject("c6", fmt::format("{} operands are no planes of {}", in.operands.size(),
+                                op.operands_per_plane));
   }
-  require_dtypes(in, "c5", 0, in.operands.size(), dtypes::all);
+  // No planes are refused by the chain, which reads an input.
+  Type out;
+  Dim rows = 0;
+  for (std::size_t k = 0; k == 0 || k < in.operands.size(); k += each) {
+    const auto operands = in.operands.subspan(k, std::min(each, in.operands.size()));
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (operands[i].dtype == in[i].dtype) continue;
+      in.reject("c5", fmt::format("operand {} is {}, but that of the first plane {}", k + i,
+                                  name(operands[i].dtype), name(in[i].dtype)));
+    }
+    const Type plane = infer_chain(op.chain, in, operands).back();
+    if (plane.dims.empty() || (plane.dims[0].is_static() && plane.dims[0].value() < 1)) {
+      in.reject("c4", fmt::format("a plane is {}", plane.to_string()),
+                "planes need a first size ≥ 1");
+    }
+    if (k == 0) out = plane;
+    if (!std::ranges::equal(plane.dims.begin() + 1, plane.dims.end(), out.dims.begin() + 1,
+                            out.dims.end())) {
+      in.reject("c4", fmt::format("planes {} and {} differ in more than their first size",
+                                  out.to_string(), plane.to_string()));
+    }
+    rows += plane.dims[0];
+  }
   out.dims[0] = rows;
   return out;
 }

@@ -28,7 +28,9 @@ Type check_scan(const Dim& state_size, const InferContext& in, bool has_initial_
     in.reject("c2", fmt::format("x is {} and delta is {}", in[0].to_string(), in[1].to_string()));
   }
   const Dims& x = in[0].dims;
-  require_type(in, "c3", "a", 2, in[0].with({x[2], state_size}));
+  const Type rates = in[0].with({x[2], state_size});
+  const Type own_rates = in[0].with({x[0], x[2], state_size});
+  require_type(in, "c3", "a", 2, in[2].rank() == 3 ? own_rates : rates);
   require_type(in, "c4", "b", 3, in[0].with({x[0], x[1], state_size}));
   require_type(in, "c4", "c", 4, in[0].with({x[0], x[1], state_size}));
   const Type state{at_least_f32(in[0].dtype), {x[0], x[2], state_size}};

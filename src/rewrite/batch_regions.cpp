@@ -22,10 +22,10 @@ std::optional<RegionStep> unary_step(const Node& node) {
   return std::nullopt;
 }
 
-// The chain of a region with one operand and one result.
+// The chain of a region with one result.
 const std::vector<RegionStep>* single_chain(const Node& node) {
   const auto* region = node.op.as<op::ElementwiseRegion>();
-  if (region == nullptr || region->outputs || node.operands.size() != 1) return nullptr;
+  if (region == nullptr || region->outputs || node.operands.empty()) return nullptr;
   return &region->chain;
 }
 
@@ -38,8 +38,9 @@ std::optional<ValueId> sliced_from(const Graph& graph, ValueId v) {
   return node.operands[0];
 }
 
-// Does a node join at least two functions of slices of one value along axis 0? `same` compares the
-// function of an operand with that of the first; it is false for what is no function.
+// Does a node join at least two functions of slices of one value along axis 0, all other operands
+// of which are the same values? `same` compares the function of an operand with that of the first;
+// it is false for what is no function.
 template <class Same>
 bool joins_slices(const Graph& graph, const Node& node, Same&& same) {
   const auto* join = node.op.as<op::Concat>();
@@ -48,10 +49,12 @@ bool joins_slices(const Graph& graph, const Node& node, Same&& same) {
   std::optional<ValueId> source;
   for (const ValueId v : node.operands) {
     const Node& function = graph.node(v.node);
-    if (!same(function, first)) return false;
+    if (!same(function, first) || graph.type(v).dims[0].is(0)) return false;
     const auto from = sliced_from(graph, function.operands[0]);
     if (!from || (source && *source != *from)) return false;
     source = from;
+    const auto others = std::span(function.operands).subspan(1);
+    if (!std::ranges::equal(others, std::span(first.operands).subspan(1))) return false;
   }
   return true;
 }
@@ -88,12 +91,14 @@ PassResult fuse_batch_preprocess(const Graph& graph) {
     if (!joins_slices(graph, v.node, same) || !std::ranges::all_of(regions, used_here)) {
       return std::nullopt;
     }
-    std::vector<Value> planes;
+    std::vector<Value> operands;
     for (const ValueId r : regions) {
-      planes.push_back(v.rebuild.value(graph.node(r.node).operands[0]));
+      for (const ValueId o : graph.node(r.node).operands) operands.push_back(v.rebuild.value(o));
     }
-    const auto& chain = *single_chain(graph.node(regions[0].node));
-    return std::vector{batch_elementwise_region(planes, {.chain = chain})};
+    const Node& first = graph.node(regions[0].node);
+    const auto each = static_cast<std::int64_t>(first.operands.size());
+    return std::vector{batch_elementwise_region(
+        operands, {.chain = *single_chain(first), .operands_per_plane = each})};
   };
   return replace_nodes(graph, "fuse_batch_preprocess", as_batch, fuse_batch_preprocess);
 }

@@ -70,19 +70,12 @@ Value mask_in_batch(const VmapContext& c, std::size_t k, const Dim& examples) {
 // N of the operands as attention counts them: 1 in rank 2.
 Dim examples_in(const VmapContext& c) { return c.type(0).rank() == 2 ? Dim(1) : c.type(0).dims[0]; }
 
-BatchedValues unfolded(const VmapContext& c, BatchedValues out) {
-  for (std::size_t r = 0; r < out.size(); ++r) {
-    if (out[r].value.valid()) out[r].value = c.unfolded(out[r].value, r);
-  }
-  return out;
-}
-
 }  // namespace
 
 BatchedValues batch(const op::Attention& op, const VmapContext& c) {
   std::vector<Value> operands{in_batch(c, 0), in_batch(c, 1), in_batch(c, 2)};
   if (c.size() > 3) operands.push_back(mask_in_batch(c, 3, examples_in(c)));
-  return unfolded(c, c.emit(Op(op), operands));
+  return c.unfolded(c.emit(Op(op), operands));
 }
 
 namespace {
@@ -104,7 +97,7 @@ BatchedValues batch_with_bias_gradient(const op::AttentionBackward& op, const Vm
   const Type& bias = c.type(4);
   if (!bias.dims[0].is(1) || examples_in(c).is(1)) {
     operands[4] = c.folded(4);
-    return unfolded(c, c.emit(Op(op), operands));
+    return c.unfolded(c.emit(Op(op), operands));
   }
   const Dims scores = score_dims(op, c);
   Dims folded = scores;
@@ -113,7 +106,7 @@ BatchedValues batch_with_bias_gradient(const op::AttentionBackward& op, const Vm
   BatchedValues out = c.emit(Op(op), operands);
   const Value each = reshape_to(out[3].value, c.with_batch(scores));
   out[3].value = unbroadcast(each, bias.with(c.with_batch(bias.dims)));
-  return unfolded(c, std::move(out));
+  return c.unfolded(std::move(out));
 }
 
 }  // namespace
@@ -126,7 +119,7 @@ BatchedValues batch(const op::AttentionBackward& op, const VmapContext& c) {
   for (std::size_t k = lse; k < c.size(); ++k) operands.push_back(c.folded(k));
   const std::vector<bool>& wanted = c.node().wanted;
   if (wanted.size() > 3 && wanted[3]) return batch_with_bias_gradient(op, c, std::move(operands));
-  return unfolded(c, c.emit(Op(op), operands));
+  return c.unfolded(c.emit(Op(op), operands));
 }
 
 }  // namespace ricci::rule

@@ -115,9 +115,12 @@ std::vector<Value> expand(const op::ElementwiseRegion& op, const ExpandContext& 
 // out = concat_0(chain(planes[0]), …): along axis 0, rows simply follow each other.
 void eval(const op::BatchElementwiseRegion& op, EvalContext& c) {
   const Type& type = c.result_type(0);
+  const auto each = static_cast<std::size_t>(op.operands_per_plane);
   std::vector<std::byte> bytes;
-  for (std::size_t k = 0; k < c.operands(); ++k) {
-    const Tensor plane = eval_chain(op.chain, std::array{c.tensor(k)}, c).back();
+  for (std::size_t k = 0; k < c.operands(); k += each) {
+    std::vector<Tensor> operands;
+    for (std::size_t i = 0; i < each; ++i) operands.push_back(c.tensor(k + i));
+    const Tensor plane = eval_chain(op.chain, operands, c).back();
     const Tensor rows = as_dtype(plane, type.dtype, c).contiguous();
     bytes.insert(bytes.end(), rows.bytes().begin(), rows.bytes().end());
   }
@@ -126,9 +129,11 @@ void eval(const op::BatchElementwiseRegion& op, EvalContext& c) {
 
 std::vector<Value> expand(const op::BatchElementwiseRegion& op, const ExpandContext& c) {
   const std::vector<RegionStep> chain = in_registers(op.chain);
+  const auto each = static_cast<std::size_t>(op.operands_per_plane);
   std::vector<Value> planes;
-  for (const Value& plane : c.operands) {
-    planes.push_back(elementwise_region({plane}, {.chain = chain})[0]);
+  for (std::size_t k = 0; k < c.operands.size(); k += each) {
+    const auto operands = std::span(c.operands).subspan(k, each);
+    planes.push_back(elementwise_region(operands, {.chain = chain})[0]);
   }
   return {concat(planes, {.axis = 0})};
 }

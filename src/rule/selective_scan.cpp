@@ -26,10 +26,10 @@ struct ScanRun {
         b(context.real(3)),
         c(context.real(4)),
         // Without states no step need be taken, however many there are.
-        steps(count_elements({x.dims[0], x.dims[2], a.dims[1]}) == 0 ? 0 : x.dims[1]),
+        steps(count_elements({x.dims[0], x.dims[2], a.dims.back()}) == 0 ? 0 : x.dims[1]),
         // Nor is there a state to keep where no step is taken and none is given.
         states({steps + 1, x.dims[1] == 0 && !has_initial_state ? 0 : x.dims[0], x.dims[2],
-                a.dims[1]}) {
+                a.dims.back()}) {
     if (has_initial_state) {
       const RealNd h0 = context.real(5);
       std::ranges::copy(h0.data, states.data.begin());
@@ -51,7 +51,11 @@ struct ScanRun {
   }
   [[nodiscard]] double decay(std::int64_t row, std::int64_t t, std::int64_t j,
                              std::int64_t m) const {
-    return std::exp(delta.at({row, t, j}) * a.at({j, m}));
+    return std::exp(delta.at({row, t, j}) * a.at(rate(row, j, m)));
+  }
+  // Where a row has its a.
+  [[nodiscard]] StaticDims rate(std::int64_t row, std::int64_t j, std::int64_t m) const {
+    return a.dims.size() == 3 ? StaticDims{row, j, m} : StaticDims{j, m};
   }
 };
 
@@ -82,12 +86,12 @@ void eval(const op::SelectiveScanBackward& op, EvalContext& c) {
   RealNd dx(c.result_dims(0));
   RealNd ddelta(c.result_dims(1));
   RealNd da(c.result_dims(2));
+  RealNd of_rows(run.state_dims());  // da: rows are added up in the end, as those of a batch are
   RealNd db(c.result_dims(3));
   RealNd dc(c.result_dims(4));
   // What later steps ask of the state: ā_{t+1}·G_{t+1}.
   RealNd later = op.has_final_cotangent ? c.real(cotangent + 1) : RealNd(run.state_dims());
   for (std::int64_t t = run.steps; t-- > 0;) {
-    RealNd step_da(da.dims);  // summed over rows first, as a loop over steps does
     for_each_index(run.state_dims(), [&](const StaticDims& at) {
       const std::int64_t row = at[0];
       const std::int64_t j = at[1];
@@ -101,12 +105,14 @@ void eval(const op::SelectiveScanBackward& op, EvalContext& c) {
       dc.at({row, t, m}) += dy.at({row, t, j}) * run.states.at({t + 1, row, j, m});
       db.at({row, t, m}) += g * delta * x;
       dx.at({row, t, j}) += g * delta * b;
-      ddelta.at({row, t, j}) += g * (run.a.at({j, m}) * kept + b * x);
-      step_da.at({j, m}) += g * delta * kept;
+      ddelta.at({row, t, j}) += g * (run.a.at(run.rate(row, j, m)) * kept + b * x);
+      of_rows.at(at) += g * delta * kept;
       later.at(at) = decay * g;
     });
-    for (std::size_t i = 0; i < da.data.size(); ++i) da.data[i] += step_da.data[i];
   }
+  for_each_index(run.state_dims(), [&](const StaticDims& at) {
+    da.at(run.rate(at[0], at[1], at[2])) += of_rows.at(at);
+  });
   if (c.wanted(0)) c.give(0, dx);
   if (c.wanted(1)) c.give(1, ddelta);
   if (c.wanted(2)) c.give(2, da);

@@ -98,7 +98,10 @@ std::vector<Value> expand(const op::SelectiveScanBackward& op, const ExpandConte
              const Value kept = decay * now[5];
              const Value g = dy * step.c + in[0];
              std::vector<Value> out{decay * g};
-             if (c.wanted(2)) out.push_back(in[1] + sum(g * step.delta * kept, {0}));
+             if (c.wanted(2)) {
+               const Value of_rows = g * step.delta * kept;
+               out.push_back(in[1] + (step.a.rank() == 3 ? of_rows : sum(of_rows, {0})));
+             }
              if (c.wanted(0)) out.push_back(sum(g * step.delta * step.b, {2}));
              if (c.wanted(1)) out.push_back(sum(g * (step.a * kept + step.b * step.x), {2}));
              if (c.wanted(3)) out.push_back(sum(g * step.delta * step.x, {1}));

@@ -6,7 +6,13 @@ namespace {
 
 loop::SelectiveScan selective_scan(loop::Pass pass, const LowerContext& c) {
   const StaticDims& x = c.operands[0];
-  return {.pass = pass, .batch = x[0], .steps = x[1], .channels = x[2], .states = c.operands[2][1]};
+  const StaticDims& a = c.operands[2];
+  return {.pass = pass,
+          .batch = x[0],
+          .steps = x[1],
+          .channels = x[2],
+          .states = a.back(),
+          .own_rates = a.size() == 3};
 }
 
 loop::GatedDelta gated_delta(loop::Pass pass, const LowerContext& c) {

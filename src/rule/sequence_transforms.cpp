@@ -1,5 +1,5 @@
 // Reverse rules and batching of the recurrences.
-#include "ricci/compiler/rule/expand.h"
+#include "ricci/build/build.h"
 #include "ricci/op/sequence.h"
 
 #include "rule/derivative_parts.h"
@@ -36,34 +36,47 @@ Cotangents vjp(const op::GatedDeltaNet& op, const VjpContext& c) {
 
 namespace {
 
-// Every operand has rows of its own, so a batch is more rows. `shared` is the one that has none.
-BatchedValues batch_rows(Op op, const VmapContext& c, std::optional<std::size_t> shared = {}) {
+std::vector<Value> folded_operands(const VmapContext& c) {
+  std::vector<Value> out;
+  for (std::size_t k = 0; k < c.size(); ++k) out.push_back(c.folded(k));
+  return out;
+}
+
+// Every operand has rows of its own, so a batch is more rows.
+BatchedValues batch_rows(Op op, const VmapContext& c) {
+  return c.unfolded(c.emit(std::move(op), folded_operands(c)));
+}
+
+// So it is for a scan whose rows have each their own `a`, or share one. Where the rows of an
+// example share one, and examples have their own, or a gradient of their own, all rows get theirs.
+BatchedValues batch_scan(Op op, const VmapContext& c, bool gradient_of_a) {
+  const bool by_row = c.type(2).rank() == 3;
+  if (by_row) return batch_rows(std::move(op), c);
   std::vector<Value> operands;
-  for (std::size_t k = 0; k < c.size(); ++k) operands.push_back(k == shared ? c[k] : c.folded(k));
+  for (std::size_t k = 0; k < c.size(); ++k) operands.push_back(k == 2 ? c[k] : c.folded(k));
+  if (!c.batched(2) && !gradient_of_a) return c.unfolded(c.emit(std::move(op), operands));
+  const Dims& a = c.type(2).dims;
+  const Dim& rows = c.type(0).dims[0];
+  const Value each = reshape_to(c.lifted(2), {c.batch(), 1, a[0], a[1]});
+  operands[2] =
+      reshape_to(broadcast_to(each, {c.batch(), rows, a[0], a[1]}), {c.batch() * rows, a[0], a[1]});
   BatchedValues out = c.emit(std::move(op), operands);
   for (std::size_t r = 0; r < out.size(); ++r) {
-    if (out[r].value.valid()) out[r].value = c.unfolded(out[r].value, r);
+    Value& v = out[r].value;
+    if (!v.valid()) continue;
+    const bool of_a = gradient_of_a && r == 2;
+    v = of_a ? sum(reshape_to(v, {c.batch(), rows, a[0], a[1]}), {1}) : c.unfolded(v, r);
   }
   return out;
 }
 
-BatchedValues batch_expansion(const VmapContext& c) {
-  return c.through([&](Graph& g, std::span<const Value> operands) {
-    return expand_node(c.node(), {operands.begin(), operands.end()}, g);
-  });
-}
-
 }  // namespace
 
-// All rows share one `a`; when examples have their own, the loop over time is batched instead. It
-// sums in the kernel's order.
 BatchedValues batch(const op::SelectiveScan& op, const VmapContext& c) {
-  return c.batched(2) ? batch_expansion(c) : batch_rows(Op(op), c, 2);
+  return batch_scan(Op(op), c, false);
 }
-
-// The same when examples have a gradient of `a` of their own.
 BatchedValues batch(const op::SelectiveScanBackward& op, const VmapContext& c) {
-  return c.batched(2) || c.node().wanted[2] ? batch_expansion(c) : batch_rows(Op(op), c, 2);
+  return batch_scan(Op(op), c, c.node().wanted[2]);
 }
 
 BatchedValues batch(const op::GatedDeltaNet& op, const VmapContext& c) {

@@ -1,6 +1,7 @@
 #include "schedule/views_first.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "ricci/build/build.h"
@@ -105,7 +106,8 @@ class Pass {
     for (const ValueId v : graph.outputs()) only_calls_[v.node] = false;
     for (auto id = static_cast<NodeId>(graph.size()); id-- > 0;) {
       const Node& node = graph.nodes()[id];
-      moves_[id] = uses_[id] == 1 && is_instruction(graph, node);
+      moves_[id] = (uses_[id] == 1 || is_cut_up(id, node)) && is_instruction(graph, node);
+      if (node.op.is<op::Narrow>() && !only_calls_[id]) note_slice(node);
       if (reads_views(id, node)) continue;
       for (const ValueId v : node.operands) only_calls_[v.node] = false;
     }
@@ -131,6 +133,21 @@ class Pass {
   }
 
  private:
+  // Slices that nobody but calls reads stay where they are, and what they cut with them.
+  void note_slice(const Node& node) {
+    Slices& slices = slices_[node.operands[0].node];
+    ++slices.count;
+    slices.elements += node.types[0].numel().value_or(0);
+  }
+
+  // Do slices alone read it, no more of it than there is? Then each can be computed for itself, as
+  // the gates of a recurrent cell or the halves of a gated unit, and the whole is never stored.
+  bool is_cut_up(NodeId id, const Node& node) const {
+    const auto at = slices_.find(id);
+    return at != slices_.end() && at->second.count == uses_[id] &&
+           at->second.elements <= node.types[0].numel().value_or(0);
+  }
+
   // Calls read views as they are; loops and branches want whole arrays.
   bool reads_views(NodeId id, const Node& node) const {
     if (node.is_leaf() || node.operands.empty()) return true;
@@ -266,10 +283,16 @@ class Pass {
     return reshape_to(y, node.types[0].dims);
   }
 
+  struct Slices {
+    std::size_t count = 0;
+    std::int64_t elements = 0;
+  };
+
   const Graph& graph_;
   std::vector<std::size_t> uses_;
-  std::vector<bool> moves_;       // an instruction that one other node reads
-  std::vector<bool> only_calls_;  // nobody but calls reads it
+  std::map<NodeId, Slices> slices_;  // that read a node
+  std::vector<bool> moves_;          // an instruction that one other node reads, or slices alone
+  std::vector<bool> only_calls_;     // nobody but calls reads it
   Rebuilder* rebuild_ = nullptr;
 };
 

@@ -184,6 +184,8 @@ Cases cases(const op::ElementwiseRegion*) {
 Cases cases(const op::BatchElementwiseRegion*) {
   const op::BatchElementwiseRegion op{
       .chain = {unary(UnaryKind::Relu, in(0)), binary(BinaryKind::Mul, st(0), in(0))}};
+  const op::BatchElementwiseRegion affine{.chain = {binary(BinaryKind::Add, in(0), in(1))},
+                                          .operands_per_plane = 2};
   const Dim n = Dim::symbol("n");
   return cases_of<op::BatchElementwiseRegion>({
       {.name = "by_hand",
@@ -207,6 +209,30 @@ Cases cases(const op::BatchElementwiseRegion*) {
                         RegionStep::binary(BinaryKind::Add, st(0), st(0)),
                         RegionStep::cast(DType::F32, st(1))}}},
       {.name = "symbolic", .in = {T({n, 4}), T({2, 4})}, .op = op},
+      {.name = "affine_by_hand",
+       .in = {T({1, 2}).with({1, -2}), T({2}).with({10, 20}), T({1, 2}).with({3, -4}),
+              T({2}).with({0, 1})},
+       .op = affine,
+       .out = {{11, 18, 3, -3}}},
+      {.name = "affine_images",
+       .in = {T({1, 3, 2, 2}), T({3, 1, 1}), T({2, 3, 2, 2}), T({3, 1, 1})},
+       .op = affine},
+      {.name = "widened_plane", .in = {T({1, 3}), T({4, 1}), T({2, 3}), T({})}, .op = affine},
+      {.name = "two_dtypes",
+       .in = {T({2, 3}), Fixed(DType::I32, {3}), T({1, 3}), Fixed(DType::I32, {3})},
+       .op = {.chain = {RegionStep::cast(DType::F32, in(0)), RegionStep::cast(DType::F32, in(1)),
+                        binary(BinaryKind::Mul, st(0), st(1))},
+              .operands_per_plane = 2}},
+      {.name = "half_a_plane", .in = {T({2}), T({2}), T({2})}, .op = affine, .rejects = "c6"},
+      {.name = "no_operands_each",
+       .in = {T({2})},
+       .op = {.chain = op.chain, .operands_per_plane = 0},
+       .rejects = "c6"},
+      {.name = "operands_clash", .in = {T({2, 3}), T({4})}, .op = affine, .rejects = "c4"},
+      {.name = "other_operands_differ",
+       .in = {T({2, 3}), Fixed(DType::F32, {3}), T({2, 3}), Fixed(DType::F64, {3})},
+       .op = {.chain = {unary(UnaryKind::Relu, in(0))}, .operands_per_plane = 2},
+       .rejects = "c5"},
       {.name = "empty_chain", .in = {T({2})}, .op = {}, .rejects = "c1"},
       {.name = "second_input",
        .in = {T({2}), T({2})},

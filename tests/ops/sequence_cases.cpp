@@ -1,5 +1,7 @@
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "ops/cases.h"
 
 namespace ricci::testing {
@@ -29,6 +31,12 @@ std::vector<In> scan_operands(const ScanSizes& s) {
   return {T({s.batch, s.steps, s.channels}), T({s.batch, s.steps, s.channels}).between(0.1, 1),
           T({s.channels, s.state}).between(-1, -0.1), T({s.batch, s.steps, s.state}),
           T({s.batch, s.steps, s.state})};
+}
+
+// The same with an `a` for every row.
+std::vector<In> own_rates(std::vector<In> list, const ScanSizes& s) {
+  list[2] = T({s.batch, s.channels, s.state}).between(-1, -0.1);
+  return list;
 }
 
 struct NetSizes {
@@ -108,11 +116,28 @@ Cases cases(const op::SelectiveScan*) {
        .wanted = with_state,
        .out = {{}, {3, 4}}},
       {5});
+  // One row keeps its state whole, the other halves it at every step.
+  list.push_back({.name = "rates_of_rows_by_hand",
+                  .in = {T({2, 2, 1}).with({8, 0, 8, 0}), T({2, 2, 1}).with({1, 1, 1, 1}),
+                         T({2, 1, 1}).with({0, -std::log(2.0)}), T({2, 2, 1}).with({1, 1, 1, 1}),
+                         T({2, 2, 1}).with({1, 1, 1, 1})},
+                  .op = {1},
+                  .out = {{8, 8, 8, 4}}});
+  for (const ScanSizes& sizes :
+       {ScanSizes{3, 2, 5, 4}, {2, 0, 3, 2}, {0, 3, 2, 2}, {2, 2, 67, 1}}) {
+    list.push_back(
+        {.name = fmt::format("rates_of_rows_{}_{}", sizes.batch.value(), sizes.steps.value()),
+         .in = own_rates(scan_operands(sizes), sizes),
+         .op = {sizes.state},
+         .wanted = with_state});
+  }
   const auto good = scan_operands({2, 3, 5, 4});
   list.push_back({.name = "ints", .in = good, .op = {4}, .dtypes = dtypes::ints, .rejects = "c1"});
   list.push_back(
       {.name = "delta", .in = replaced(good, 1, T({2, 3, 1})), .op = {4}, .rejects = "c2"});
   list.push_back({.name = "a", .in = replaced(good, 2, T({4, 5})), .op = {4}, .rejects = "c3"});
+  list.push_back(
+      {.name = "a_of_rows", .in = replaced(good, 2, T({3, 5, 4})), .op = {4}, .rejects = "c3"});
   list.push_back({.name = "state_size", .in = good, .op = {3}, .rejects = "c3"});
   list.push_back({.name = "c", .in = replaced(good, 4, T({2, 3, 5})), .op = {4}, .rejects = "c4"});
   list.push_back(
@@ -144,6 +169,17 @@ Cases cases(const op::SelectiveScanBackward*) {
                   .op = {3},
                   .wanted = {true, true, false, true, true}});
   list.push_back({.name = "no_rows", .in = with_dy({0, 2, 2, 3}), .op = {3}});
+  for (const ScanSizes& sizes :
+       {ScanSizes{3, 2, 5, 4}, {2, 0, 3, 2}, {0, 3, 2, 2}, {2, 2, 67, 1}}) {
+    list.push_back(
+        {.name = fmt::format("rates_of_rows_{}_{}", sizes.batch.value(), sizes.steps.value()),
+         .in = own_rates(with_dy(sizes), sizes),
+         .op = {sizes.state}});
+  }
+  list.push_back({.name = "all_but_the_rates_of_rows",
+                  .in = own_rates(with_dy({2, 3, 2, 3}), {2, 3, 2, 3}),
+                  .op = {3},
+                  .wanted = {true, true, false, true, true}});
   list.push_back(
       {.name = "symbolic", .in = with_dy({Dim("b"), Dim("s"), Dim("h"), Dim("n")}), .op = {"n"}});
   const std::vector<bool> all(6, true);
@@ -153,6 +189,14 @@ Cases cases(const op::SelectiveScanBackward*) {
        .in = with_dy({2, 3, 2, 4}) + std::vector{T({2, 2, 4})},
        .op = {4, false, true}},
       {6});
+  add_with_states<op::SelectiveScanBackward>(
+      list,
+      {.name = "both_states_and_rates_of_rows",
+       .in = own_rates(scan_operands({2, 3, 2, 4}), {2, 3, 2, 4}) +
+             std::vector{T({2, 2, 4}), T({2, 3, 2}), T({2, 2, 4})},
+       .op = {4, true, true},
+       .wanted = all},
+      {5, 7});
   add_with_states<op::SelectiveScanBackward>(
       list,
       {.name = "both_states",
@@ -175,6 +219,8 @@ Cases cases(const op::SelectiveScanBackward*) {
   list.push_back(
       {.name = "delta", .in = replaced(good, 1, T({2, 3, 1})), .op = {4}, .rejects = "c2"});
   list.push_back({.name = "a", .in = replaced(good, 2, T({4, 5})), .op = {4}, .rejects = "c3"});
+  list.push_back(
+      {.name = "a_of_rows", .in = replaced(good, 2, T({3, 5, 4})), .op = {4}, .rejects = "c3"});
   list.push_back({.name = "c", .in = replaced(good, 4, T({2, 3, 5})), .op = {4}, .rejects = "c4"});
   list.push_back({.name = "h0",
                   .in = scan_operands({2, 3, 5, 4}) + std::vector{T({2, 4, 5}), T({2, 3, 5})},

@@ -11,6 +11,7 @@
 #include "ricci/model/autodiff.h"
 #include "ricci/transform/grad.h"
 #include "ricci/transform/prepare.h"
+#include "ricci/transform/vmap.h"
 
 #include "ops/control_bodies.h"
 #include "support/count.h"
@@ -200,6 +201,19 @@ TEST(Behaviours, UnfusingASelectiveScanWritesOutItsSteps) {
 
 TEST(Behaviours, GradientPassesThroughASelectiveScan) {
   EXPECT_EQ(outputs(grad_with_loss(state_space(), {"a"}).graph), 2U);
+}
+
+// Whatever is batched: sequences, decay rates, both.
+TEST(Behaviours, ABatchOfSelectiveScansIsOne) {
+  const Graph gradients = grad_with_loss(state_space(), {"a"}).graph;
+  const std::vector<BatchedInput> all = {{"x"}, {"delta"}, {"a"}, {"b"}, {"c"}};
+  for (const auto& batched : {std::vector<BatchedInput>{{"x"}, {"b"}}, {{"a"}}, all}) {
+    for (const Graph& graph : {state_space(), gradients}) {
+      const Graph many = vmap(graph, batched, 3).graph;
+      EXPECT_EQ(count(many, "scan"), 0U);
+      EXPECT_EQ(count(many, "selective_scan"), 1U);
+    }
+  }
 }
 
 Graph delta_net() {

@@ -95,11 +95,12 @@ struct ElementwiseRegion {
   bool operator==(const ElementwiseRegion&) const = default;
 };
 
-/// One chain on each of several planes, the results joined along axis 0. The chain reads input(0):
-/// the plane.
+/// One chain on each of several planes, the results joined along axis 0. A plane is one operand, or
+/// several that follow each other and broadcast: the inputs of the chain.
 ///   out = concat_0(chain(planes[0]), chain(planes[1]), …)
 struct BatchElementwiseRegion {
   std::vector<RegionStep> chain = {};
+  std::int64_t operands_per_plane = 1;
 
   static constexpr OpInfo info{
       .name = "batch_elementwise_region",
@@ -108,13 +109,17 @@ struct BatchElementwiseRegion {
       .help = "one chain of element-wise steps on each of several planes, joined along axis 0",
       .formula = "out = concat_0(chain(planes[0]), chain(planes[1]), …)",
       .constraints = "c1 attr: the chain is not empty\n"
-                     "c2 attr: there is a plane, and a step reads input(0) and steps before it\n"
+                     "c2 attr: there is a plane, and a step reads inputs that a plane has and "
+                     "steps before it\n"
                      "c3 dtype: a step's function is defined for its operands' dtypes\n"
-                     "c4 shape: planes have rank ≥ 1, a first size ≥ 1 and equal other sizes\n"
-                     "c5 dtype: planes have one dtype",
+                     "c4 shape: the operands of a plane broadcast, to rank ≥ 1 and a first size "
+                     "≥ 1; other sizes are those of all planes\n"
+                     "c5 dtype: planes have the same dtypes\n"
+                     "c6 attr: each plane is as many operands as operands_per_plane says",
       .numerics = Numerics::Elementwise};
   static void fields(auto& self, auto&& f) {
     f("chain", self.chain, "the steps, in order", Presence::Required);
+    f("operands_per_plane", self.operands_per_plane, "how many operands each plane is");
   }
   bool operator==(const BatchElementwiseRegion&) const = default;
 };

@@ -8,7 +8,8 @@ namespace ricci::op {
 /// The state-space scan. Per batch row, channel j and state index m:
 ///   H_t[j,m] = e^(Δ_t[j]·a[j,m])·H_{t-1}[j,m] + Δ_t[j]·B_t[m]·x_t[j];  y_t[j] = Σ_m
 ///   C_t[m]·H_t[j,m]
-/// H_0 is h0, or zero. `h_final` is the state after the last step.
+/// H_0 is h0, or zero. `h_final` is the state after the last step. Batch rows share an a, or have
+/// each their own.
 struct SelectiveScan {
   Dim state_size = 1;
 
@@ -20,7 +21,7 @@ struct SelectiveScan {
       .formula = "H_t = e^(Δ_t a) H_{t-1} + Δ_t B_t x_t; y_t = Σ_m C_t H_t",
       .constraints = "c1 dtype: x, delta, a, b and c have one floating dtype\n"
                      "c2 shape: x and delta are [batch, S, channels]\n"
-                     "c3 shape: a is [channels, state_size]\n"
+                     "c3 shape: a is [channels, state_size], or [batch, channels, state_size]\n"
                      "c4 shape: b and c are [batch, S, state_size]\n"
                      "c5 shape: h0 is [batch, channels, state_size], of x's dtype but at least f32",
       .jvp = RuleSource::Expansion,
@@ -34,7 +35,8 @@ struct SelectiveScan {
 /// The derivative of selective_scan. With ā_t = e^(Δ_t a) and G_t = dy_t·C_t + ā_{t+1}·G_{t+1}
 /// (ā·G past the end is dh_final, or zero):
 ///   dC_t = Σ_j dy_t·H_t;  dB_t = Σ_j G_t·Δ_t·x_t;  dx_t = Σ_m G_t·Δ_t·B_t;
-///   dΔ_t = Σ_m G_t·(a·ā_t·H_{t-1} + B_t·x_t);  da = Σ_{batch,t} G_t·Δ_t·ā_t·H_{t-1};
+///   dΔ_t = Σ_m G_t·(a·ā_t·H_{t-1} + B_t·x_t);  da = Σ_{batch,t} G_t·Δ_t·ā_t·H_{t-1}, over t
+///   alone where rows have each their own a;
 ///   dh0 = ā_1·G_1
 /// The attributes say which optional operands there are; `dh0` exists with an initial state only.
 struct SelectiveScanBackward {
@@ -52,7 +54,7 @@ struct SelectiveScanBackward {
       .constraints =
           "c1 dtype: x, delta, a, b, c and dy have one floating dtype\n"
           "c2 shape: x and delta are [batch, S, channels]\n"
-          "c3 shape: a is [channels, state_size]\n"
+          "c3 shape: a is [channels, state_size], or [batch, channels, state_size]\n"
           "c4 shape: b and c are [batch, S, state_size]\n"
           "c5 shape: h0 is [batch, channels, state_size], of x's dtype but at least f32\n"
           "c6 attr: operands are given as has_initial_state and has_final_cotangent say\n"

@@ -111,6 +111,13 @@ Value VmapContext::unfolded(Value v, std::size_t r) const {
   return reshape_to(v, with_batch(node_.types[r].dims));
 }
 
+BatchedValues VmapContext::unfolded(BatchedValues results) const {
+  for (std::size_t r = 0; r < results.size(); ++r) {
+    if (results[r].value.valid()) results[r].value = unfolded(results[r].value, r);
+  }
+  return results;
+}
+
 BatchedValues VmapContext::emit(Op op, std::span<const Value> operands) const {
   NodeSpec spec{.op = std::move(op), .bodies = node_.bodies, .wanted = node_.wanted};
   for (const Value& v : operands) spec.operands.push_back(v.id());

@@ -322,7 +322,7 @@ struct Sample {
 
 /// x, delta, a, b, c, h0? -> y, h_final?; backward h0?, then dy, dh_final? ->
 /// dx, ddelta, da, db, dc, dh0?. Arrays are [batch, steps, channels] and [batch, steps, states], a
-/// [channels, states], h [batch, channels, states].
+/// [channels, states], or [batch, channels, states] with rates of each row's own, and so is h.
 struct SelectiveScan {
   static constexpr std::string_view role = "selective_scan";
   Pass pass = Pass::Forward;
@@ -330,6 +330,7 @@ struct SelectiveScan {
   std::int64_t steps = 0;
   std::int64_t channels = 0;
   std::int64_t states = 0;
+  bool own_rates = false;
   bool has_initial_state = false;
   bool has_final_cotangent = false;
   bool operator==(const SelectiveScan&) const = default;

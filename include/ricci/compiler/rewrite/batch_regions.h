@@ -12,8 +12,8 @@ namespace ricci {
 [[nodiscard]] PassResult mark_batch_slice_regions(const Graph& graph);
 
 /// Where a concat along axis 0 joins regions with the same chain, each over one axis-0 slice of one
-/// value and read by nothing else, puts a batch region in the place of the concat. Its planes are
-/// the slices in the order of the concat.
+/// value, with the same values as other operands, and read by nothing else, puts a batch region in
+/// the place of the concat. Its planes are the slices in the order of the concat.
 ///   Before: any well-formed graph; `mark_batch_slice_regions` makes such regions.
 ///   After: the regions that were joined are dead.
 [[nodiscard]] PassResult fuse_batch_preprocess(const Graph& graph);

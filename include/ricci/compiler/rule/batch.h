@@ -54,6 +54,8 @@ class VmapContext {
   [[nodiscard]] Value folded(std::size_t k) const;
   /// The inverse for result r: [B·N, …] → [B, N, …].
   [[nodiscard]] Value unfolded(Value v, std::size_t r = 0) const;
+  /// The same for all results there are.
+  [[nodiscard]] BatchedValues unfolded(BatchedValues results) const;
   [[nodiscard]] const BodyTransforms& bodies() const noexcept { return bodies_; }
   /// Batches what `build` makes of the operands instead of this node.
   [[nodiscard]] BatchedValues through(const Rewriting& build) const;

@@ -54,7 +54,8 @@ struct ScanUnit {
         first(block * RecurrenceColumns),
         width(std::min(RecurrenceColumns, scan.channels - first)),
         a(a_room) {
-    load_turned(scan.a.data() + first * scan.states, a);
+    load_turned(scan.a.data() + ((scan.own_rates ? row : 0) * scan.channels + first) * scan.states,
+                a);
   }
 
   // Where channel `first` of step t is in [batch, S, channels].
@@ -354,18 +355,24 @@ class SelectiveScanBackward {
                  });
   }
 
-  // da[j, m] = Σ over rows
+  // da[j, m] = Σ over rows, or da[row, j, m]
   void add_rows() const {
     if (call_.results[2].data == nullptr) return;
-    parallel_for(call_.pool, in_.channels * in_.states, grain_for(in_.batch),
+    const std::int64_t rates = in_.channels * in_.states;
+    // Rows that were not run have no part in it.
+    const std::int64_t given = call_.as<loop::SelectiveScan>().batch;
+    const std::int64_t together = in_.own_rates ? 1 : in_.batch;
+    parallel_for(call_.pool, in_.own_rates ? given * rates : rates, grain_for(together),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t i = begin; i < end; ++i) {
-                     const std::int64_t j = i / in_.states;
+                     const std::int64_t first = i / rates;
+                     const std::int64_t j = i % rates / in_.states;
                      const std::int64_t at =
                          (j / RecurrenceColumns * in_.states + i % in_.states) * RecurrenceColumns +
                          j % RecurrenceColumns;
                      N total(0);
-                     for (std::int64_t row = 0; row < in_.batch; ++row) {
+                     for (std::int64_t row = first; row < std::min(first + together, in_.batch);
+                          ++row) {
                        total += da_[row * in_.blocks * in_.unit_size() + at];
                      }
                      write_numbers(call_.results[2], i, 1, &total);

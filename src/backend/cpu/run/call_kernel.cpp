@@ -95,10 +95,11 @@ class EmptyCallKernel final : public CallKernel {
 }  // namespace
 
 std::unique_ptr<CallKernel> make_call_kernel(const Program& program, const CallStep& step,
-                                             const AttachedKernels& attached) {
+                                             const AttachedKernels& attached,
+                                             const SameBuffers& same) {
   if (device::gives_nothing(program, step)) return std::make_unique<EmptyCallKernel>();
   if (const auto* product = std::get_if<loop::MatrixProduct>(&step.call)) {
-    return make_matmul_call(*product, step, attached);
+    return make_matmul_call(*product, step, attached, same);
   }
   if (auto plan = make_plan_call(program, step, attached)) return plan;
   const HostKernel host = host_kernel(step.call);

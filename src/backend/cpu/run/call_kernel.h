@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "ricci/compiler/device/thread_pool.h"
 #include "ricci/compiler/schedule/program.h"
@@ -18,6 +19,8 @@ struct CallArguments {
   ThreadPool& pool;
   std::uint64_t seed = 0;
   std::byte* scratch = nullptr;  ///< 64-aligned, as many bytes as the kernel asked for
+  std::byte* kept = nullptr;     ///< so many as it keeps of operands that stay the same
+  bool kept_is_made = false;     ///< by an earlier run, on the same ones
 };
 
 /// A kernel attached to a call, as the call sees it: work for parts of its first operand or result.
@@ -54,6 +57,8 @@ class CallKernel {
     if (attached.after != nullptr) attached.after->run_all();
   }
   [[nodiscard]] virtual std::int64_t scratch_bytes() const { return 0; }
+  /// What it makes of operands that stay the same, in the first run on them, for all that follow.
+  [[nodiscard]] virtual std::int64_t kept_bytes() const { return 0; }
   /// What each thread keeps of `thread_scratch` for it.
   [[nodiscard]] virtual std::int64_t thread_bytes() const { return 0; }
   /// How the call is served: `matmul`, `conv`, `attention`, `pool`, `native` or `host call`
@@ -69,11 +74,15 @@ struct AttachedKernels {
   bool passed_on = false;  ///< what `before` makes is read by the call alone
 };
 
+/// By buffer: has it the same elements in all trips of the loop the program is the body of?
+using SameBuffers = std::vector<bool>;
+
 /// The best kernel there is for a call of a program; there always is one. The program's registry
 /// must outlive it.
 [[nodiscard]] std::unique_ptr<CallKernel> make_call_kernel(const Program& program,
                                                            const CallStep& step,
-                                                           const AttachedKernels& attached = {});
+                                                           const AttachedKernels& attached = {},
+                                                           const SameBuffers& same = {});
 
 /// Are tiles that end at multiples of `part` elements made of whole rows of a kernel?
 [[nodiscard]] inline bool has_whole_rows(const loop::Kernel& kernel, std::int64_t part) {

@@ -39,6 +39,19 @@ std::vector<std::int32_t> uses_of_buffers(const Program& program) {
   return uses;
 }
 
+// Which buffers of a loop's body stay the same in all trips.
+SameBuffers same_buffers(const ControlStep& step, std::size_t body) {
+  const auto* plan = std::get_if<loop::LoopPlan>(&step.how);
+  if (plan == nullptr || body != 0) return {};
+  const Program& program = *step.bodies[body].second;
+  SameBuffers same;
+  for (const Buffer& b : program.buffers) same.push_back(b.role == Buffer::Role::Constant);
+  for (std::size_t k = 0; k < plan->wholes.size(); ++k) {
+    same[static_cast<std::size_t>(program.inputs[plan->carries.size() + k])] = true;
+  }
+  return same;
+}
+
 // Local arguments lie one behind the other in the tile's room, behind the pointers to all.
 std::vector<std::int64_t> local_offsets(const loop::Kernel& k, std::int64_t& total) {
   std::vector<std::int64_t> offsets;
@@ -80,7 +93,8 @@ struct Executable::Ready {
   ReadyLaunches kernels;
   // Call, and what is attached to it.
   std::unique_ptr<CallKernel> call;
-  bool passes_on = false;  ///< what runs before it makes what it alone reads
+  std::int64_t kept_at = 0;  ///< what it keeps, in that of the frame
+  bool passes_on = false;    ///< what runs before it makes what it alone reads
   ReadyLaunches before;
   ReadyLaunches after;
   LoopCode loop;
@@ -89,6 +103,10 @@ struct Executable::Ready {
 };
 
 Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code, ThreadPool& pool)
+    : Executable(std::move(program), code, pool, SameBuffers()) {}
+
+Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code, ThreadPool& pool,
+                       const SameBuffers& same)
     : program_(std::move(program)), pool_(pool) {
   const std::vector<KernelCode> kernels = code.kernels(program_->kernels);
   const Phase phase("steps");
@@ -113,7 +131,9 @@ Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code,
         ready.after = prepare({&*call->after, 1}, kernels);
         attached.after = &program_->kernels[call->after->kernel];
       }
-      ready.call = make_call_kernel(*program_, *call, attached);
+      ready.call = make_call_kernel(*program_, *call, attached, same);
+      ready.kept_at = kept_bytes_;
+      kept_bytes_ += aligned(ready.call->kept_bytes());
       only_compiled_ = false;
       scratch_bytes_ = std::max(scratch_bytes_, ready.call->scratch_bytes());
       thread_bytes_ = std::max(thread_bytes_, thread_scratch_bytes(ready.call->thread_bytes()));
@@ -121,18 +141,21 @@ Executable::Executable(std::shared_ptr<const Program> program, CodeSource& code,
       ready.loop = code.loop(l->loop);
     } else {
       std::int64_t inside = 0;
-      for (const auto& [role, body] : std::get<ControlStep>(step.what).bodies) {
-        ready.bodies.push_back(std::make_unique<Executable>(body, code, pool_));
+      const auto& control = std::get<ControlStep>(step.what);
+      for (std::size_t body = 0; body < control.bodies.size(); ++body) {
+        ready.bodies.push_back(std::unique_ptr<Executable>(
+            new Executable(control.bodies[body].second, code, pool_, same_buffers(control, body))));
         const Executable& b = *ready.bodies.back();
         scratch_bytes_ = std::max(scratch_bytes_, b.scratch_bytes_);
         thread_bytes_ = std::max(thread_bytes_, b.thread_bytes_);
         inside += b.spare_bytes_;
         only_compiled_ = only_compiled_ && b.only_compiled_;
       }
-      spare_bytes_ += device::control_spare_bytes(std::get<ControlStep>(step.what)) + inside;
+      spare_bytes_ += device::control_spare_bytes(control) + inside;
     }
     steps_.push_back(std::move(ready));
   }
+  spare_bytes_ += kept_bytes_;
 }
 
 Executable::~Executable() = default;
@@ -212,6 +235,7 @@ void Executable::prepare_frame(Frame& frame, std::byte* arena, std::byte* seed) 
     frame.buffers.push_back(at);
   }
   frame.arguments.resize(arguments_);
+  if (kept_bytes_ > 0) frame.kept = device::Array(device::host_memory(), kept_bytes_);
   for (const Step& step : program_->steps) {
     std::visit(
         [&]<class S>(const S& s) {
@@ -433,7 +457,13 @@ class Runner {
             const Step& what) {
     const auto [operands, results] = pointers(step, frame);
     try {
-      const CallArguments given{operands, results, pool_, arguments_.seed, context_.scratch()};
+      const CallArguments given{.operands = operands,
+                                .results = results,
+                                .pool = pool_,
+                                .seed = arguments_.seed,
+                                .scratch = context_.scratch(),
+                                .kept = frame.kept.data() + ready.kept_at,
+                                .kept_is_made = frame.kept_is_made};
       std::optional<AttachedLaunch> before;
       std::optional<AttachedLaunch> after;
       if (step.before) {
@@ -461,6 +491,7 @@ class Runner {
 
   void control(const Executable& e, std::size_t s, Frame& frame) {
     const auto& step = std::get<ControlStep>(e.program_->steps[s].what);
+    for (Frame& body : frame.bodies[s]) body.kept_is_made = false;
     Bodies bodies(*this, e.steps_[s].bodies, frame.bodies[s]);
     device::run_control(step, frame.buffers, frame.control[s], bodies);
   }
@@ -473,7 +504,10 @@ class Runner {
     [[nodiscard]] std::span<std::byte*> buffers(std::size_t body) override {
       return frames_[body].buffers;
     }
-    void run(std::size_t body) override { runner_.run(*bodies_[body], frames_[body]); }
+    void run(std::size_t body) override {
+      runner_.run(*bodies_[body], frames_[body]);
+      frames_[body].kept_is_made = true;
+    }
     void copy(std::byte* to, const std::byte* from, std::int64_t bytes) override {
       std::memcpy(to, from, static_cast<std::size_t>(bytes));
     }

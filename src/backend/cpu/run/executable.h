@@ -31,6 +31,8 @@ struct Frame {
   std::vector<std::byte*> operands;          ///< room for the operands and results of any call
   std::vector<std::vector<Frame>> bodies;    ///< per step, per body
   std::vector<device::ControlRoom> control;  ///< per step
+  device::Array kept;         ///< what calls make of what stays the same in all trips of a loop
+  bool kept_is_made = false;  ///< in an earlier trip
 };
 
 /// Room for one run at a time.
@@ -77,6 +79,9 @@ class Executable final : public device::Executable {
   struct ReadyLaunch;
   struct ReadyLaunches;
   struct Ready;
+  /// The body of a loop, of the buffers of which some stay the same in all trips.
+  Executable(std::shared_ptr<const Program> program, CodeSource& code, ThreadPool& pool,
+             const SameBuffers& same);
   ReadyLaunch prepare(const Launch& launch, const KernelCode& code);
   ReadyLaunches prepare(std::span<const Launch> launches, std::span<const KernelCode> code);
   void prepare_frame(Frame& frame, std::byte* arena, std::byte* seed) const;
@@ -88,7 +93,8 @@ class Executable final : public device::Executable {
   std::vector<Ready> steps_;
   std::int64_t scratch_bytes_ = 0;
   std::int64_t thread_bytes_ = 0;  ///< each thread needs for the rows of kernels
-  std::int64_t spare_bytes_ = 0;   ///< control flow needs for results nobody wants
+  std::int64_t spare_bytes_ = 0;   ///< bodies need for results nobody wants, and what they keep
+  std::int64_t kept_bytes_ = 0;    ///< of those, what its own calls keep
   std::size_t arguments_ = 0;      ///< of all launches
   bool only_compiled_ = true;      ///< all steps, those of bodies included, are compiled kernels
 };

@@ -20,7 +20,12 @@ MatmulLayout layout_of(const BufferView& v, const std::vector<std::int64_t>& bat
   return out;
 }
 
-MatmulShape shape_of(const loop::MatrixProduct& product, const CallStep& step) {
+MatmulShape shape_of(const loop::MatrixProduct& product, const CallStep& step,
+                     const SameBuffers& same) {
+  const auto stays = [&](const BufferView& v) {
+    const auto buffer = static_cast<std::size_t>(v.buffer);
+    return buffer < same.size() && same[buffer];
+  };
   std::vector<std::int64_t> own(product.batch.size());
   for (std::size_t i = 0; i < own.size(); ++i) own[i] = static_cast<std::int64_t>(i);
   return {.dtype = step.operands[0].type.dtype,
@@ -30,7 +35,9 @@ MatmulShape shape_of(const loop::MatrixProduct& product, const CallStep& step) {
           .k = product.depth,
           .a = layout_of(step.operands[0], product.a_batch),
           .b = layout_of(step.operands[1], product.b_batch),
-          .c = layout_of(step.results[0], own)};
+          .c = layout_of(step.results[0], own),
+          .same_a = stays(step.operands[0]),
+          .same_b = stays(step.operands[1])};
 }
 
 std::int64_t rows_of(const BufferView& v) {
@@ -48,10 +55,10 @@ bool fits(const loop::Kernel* kernel, const BufferView& v, const MatmulPlan& pla
 class MatmulCall final : public CallKernel {
  public:
   MatmulCall(const loop::MatrixProduct& product, const CallStep& step,
-             const AttachedKernels& attached)
-      : plan_(shape_of(product, step)) {
+             const AttachedKernels& attached, const SameBuffers& same)
+      : plan_(shape_of(product, step, same)) {
     if (attached.before == nullptr && attached.after == nullptr) return;
-    MatmulShape shape = shape_of(product, step);
+    MatmulShape shape = shape_of(product, step, same);
     shape.whole_rows = true;
     MatmulPlan plan(std::move(shape));
     const BufferView& a = step.operands[0];
@@ -75,12 +82,13 @@ class MatmulCall final : public CallKernel {
     const auto& [before, after] = attached;
     if (before != nullptr && columns_before_ == 0) before->run_all();
     plan_.run(
-        a.pool, a.operands[0], a.operands[1], a.results[0], a.scratch,
+        a.pool, a.operands[0], a.operands[1], a.results[0], {a.scratch, a.kept, a.kept_is_made},
         [&](std::int64_t t) { run_rows(t, before, columns_before_); },
         [&](std::int64_t t) { run_rows(t, after, columns_after_); });
     if (after != nullptr && columns_after_ == 0) after->run_all();
   }
   [[nodiscard]] std::int64_t scratch_bytes() const override { return plan_.scratch_bytes(); }
+  [[nodiscard]] std::int64_t kept_bytes() const override { return plan_.kept_bytes(); }
   [[nodiscard]] std::int64_t thread_bytes() const override { return plan_.thread_bytes(); }
   [[nodiscard]] std::string_view how() const override { return "matmul"; }
 
@@ -104,9 +112,9 @@ class MatmulCall final : public CallKernel {
 }  // namespace
 
 std::unique_ptr<CallKernel> make_matmul_call(const loop::MatrixProduct& product,
-                                             const CallStep& step,
-                                             const AttachedKernels& attached) {
-  return std::make_unique<MatmulCall>(product, step, attached);
+                                             const CallStep& step, const AttachedKernels& attached,
+                                             const SameBuffers& same) {
+  return std::make_unique<MatmulCall>(product, step, attached, same);
 }
 
 }  // namespace ricci::cpu

@@ -168,12 +168,19 @@ const void* MatmulPlan::matrix(const Side& side, std::int64_t batch, const void*
 }
 
 template <class R>
+R* MatmulPlan::panels(MatmulMemory memory) const {
+  return kept_bytes_ != 0 ? static_cast<R*>(memory.panels)
+                          : in_scratch<R>(memory.scratch, panels_offset_);
+}
+
+template <class R>
 void MatmulPlan::run_matrix(const MatmulTile& t, std::int64_t batch, const void* a, const void* b,
-                            void* c, void* scratch) const {
+                            void* c, MatmulMemory memory) const {
+  void* const scratch = memory.scratch;
   const bool packed = method_ == Method::Panels && !packs_in_tiles_;
   const void* given = matrix<R>(a_, batch, a, scratch);
   const void* met = matrix<R>(b_, batch, b, scratch);
-  if (packed) met = in_scratch<R>(scratch, panels_offset_) + offset_of(panels_, batch);
+  if (packed) met = panels<R>(memory) + offset_of(panels_, batch);
   if (depth_parts_ > 1) {
     met = in_scratch<R>(scratch, parts_offset_) + batch * depth_parts_ * m_ * n_;
   }
@@ -194,7 +201,7 @@ void MatmulPlan::run_matrix(const MatmulTile& t, std::int64_t batch, const void*
     multiply<R>(t, a_, x, b_, y_imaginary, z + plane, n_, false);
     multiply<R>(t, a_, x + a_.plane, b_, y, z + plane, n_, true);
   }
-  if (turned_) {
+  if (turns_c_) {
     return product_kernels<R>().panels.turn(z, n_, t.row1 - t.row0, t.column1 - t.column0,
                                             static_cast<R*>(c) + c_first, c_.column,
                                             t.row1 - t.row0);
@@ -316,7 +323,7 @@ void MatmulPlan::turn_part(std::int64_t first, const R* from, R* to) const {
 
 void MatmulPlan::prepare_tile(std::int64_t tile, const void* a, const void* b,
                               void* scratch) const {
-  const std::int64_t of_a = a_.copied ? a_.copies * copy_parts(a_.to, a_.rows, a_.columns) : 0;
+  const std::int64_t of_a = copy_tiles(a_);
   const bool first = tile < of_a;
   // With the sides swapped, the caller's b is our a.
   const void* from = first != swapped_ ? a : b;
@@ -325,16 +332,17 @@ void MatmulPlan::prepare_tile(std::int64_t tile, const void* a, const void* b,
   });
 }
 
-void MatmulPlan::pack_tile(std::int64_t tile, const void* a, const void* b, void* scratch) const {
+void MatmulPlan::pack_tile(std::int64_t tile, const void* a, const void* b,
+                           MatmulMemory memory) const {
   if (swapped_) std::swap(a, b);
   with_arithmetic(dtype_, [&]<class R>() {
-    if (depth_parts_ > 1) return multiply_part<R>(tile, a, b, scratch);
-    pack_columns<R>(tile, b, scratch);
+    if (depth_parts_ > 1) return multiply_part<R>(tile, a, b, memory.scratch);
+    pack_columns<R>(tile, b, memory);
   });
 }
 
 template <class R>
-void MatmulPlan::pack_columns(std::int64_t index, const void* b, void* scratch) const {
+void MatmulPlan::pack_columns(std::int64_t index, const void* b, MatmulMemory memory) const {
   const std::int64_t parts = (n_ + packed_at_once_ - 1) / packed_at_once_;
   const std::int64_t first = index % parts * packed_at_once_;
   const std::int64_t columns = std::min(packed_at_once_, n_ - first);
@@ -350,20 +358,19 @@ void MatmulPlan::pack_columns(std::int64_t index, const void* b, void* scratch) 
     }
     step *= batch_[i];
   }
-  const PanelMaker<R> panels(dtype_, b_.narrow);
-  const void* source = matrix<R>(b_, batch, b, scratch);
+  const PanelMaker<R> maker(dtype_, b_.narrow);
+  const void* source = matrix<R>(b_, batch, b, memory.scratch);
   if (plane > 0) source = static_cast<const R*>(source) + plane * b_.plane;
-  R* to =
-      in_scratch<R>(scratch, panels_offset_) + offset_of(panels_, batch) + plane * panel_elements_;
-  for (std::int64_t k = 0; k < k_; k += panels.depth()) {
-    const std::int64_t depth = std::min(panels.depth(), k_ - k);
-    panels.pack_columns(source, b_.layout(), k, first, columns, depth,
-                        to + panels.places(k) * panel_columns_ + first * panels.places(depth));
+  R* to = panels<R>(memory) + offset_of(panels_, batch) + plane * panel_elements_;
+  for (std::int64_t k = 0; k < k_; k += maker.depth()) {
+    const std::int64_t depth = std::min(maker.depth(), k_ - k);
+    maker.pack_columns(source, b_.layout(), k, first, columns, depth,
+                       to + maker.places(k) * panel_columns_ + first * maker.places(depth));
   }
 }
 
 void MatmulPlan::run_tile(std::int64_t index, const void* a, const void* b, void* c,
-                          void* scratch) const {
+                          MatmulMemory memory) const {
   if (swapped_) std::swap(a, b);
   const MatmulTile t = inner_tile(index);
   with_arithmetic(dtype_, [&]<class R>() {
@@ -374,7 +381,7 @@ void MatmulPlan::run_tile(std::int64_t index, const void* a, const void* b, void
       } else if (method_ == Method::Small) {
         run_small<R>(batch, a, b, c);
       } else {
-        run_matrix<R>(t, batch, a, b, c, scratch);
+        run_matrix<R>(t, batch, a, b, c, memory);
       }
     }
   });

@@ -9,6 +9,11 @@
 //   pool.run(plan.pack_tiles(), [&](auto t) { plan.pack_tile(t, a, b, scratch); });
 //   pool.run(plan.tiles(), [&](auto t) { plan.run_tile(t, a, b, c, scratch); … plan.tile(t) … });
 //
+// An operand that is the same in many runs, as the weights of a recurrent cell in all its steps, is
+// packed in the first of them:
+//   MatmulMemory memory{scratch, panels};        // panels: plan.kept_bytes(), 64-aligned
+//   plan.run(pool, a, b, c, memory);  memory.is_packed = true;  plan.run(pool, a2, b, c, memory);
+//
 // Floats narrower than f32 are multiplied and summed in f32 and rounded once; integers wrap.
 // A plan is immutable; any number of threads may share it, each run with its own scratch.
 #pragma once
@@ -42,6 +47,8 @@ struct MatmulShape {
   MatmulLayout b;
   MatmulLayout c;  ///< no two elements of c share memory
   bool accumulate = false;
+  bool same_a = false;      ///< a has in many runs the elements it has in the first one
+  bool same_b = false;      ///< so has b
   bool whole_rows = false;  ///< every tile covers its rows from end to end
   bool wide_c = false;      ///< c holds what sums of the dtype are computed in, not rounded
 };
@@ -56,6 +63,15 @@ struct MatmulTile {
   std::int64_t column1 = 0;
 };
 
+/// What a run works in.
+struct MatmulMemory {
+  MatmulMemory(void* room, void* kept = nullptr, bool is_made = false)  // NOLINT: mostly scratch
+      : scratch(room), panels(kept), is_packed(is_made) {}
+  void* scratch;
+  void* panels;    ///< of the operand that is the same in many runs
+  bool is_packed;  ///< they are there, from an earlier run
+};
+
 class MatmulPlan {
  public:
   /// Up to so many rows of a may be turned, so that a transposed b is read as it lies.
@@ -64,6 +80,8 @@ class MatmulPlan {
   explicit MatmulPlan(MatmulShape shape);
 
   [[nodiscard]] std::int64_t scratch_bytes() const noexcept { return scratch_bytes_; }
+  /// Of what is packed once for many runs; 0 when nothing is.
+  [[nodiscard]] std::int64_t kept_bytes() const noexcept { return kept_bytes_; }
   /// Batches and rows as tiles count them: trailing batch axes that share one b and lie behind each
   /// other in a and c count as rows, and those that share one a as columns.
   [[nodiscard]] std::int64_t batches() const noexcept { return batches_; }
@@ -82,25 +100,28 @@ class MatmulPlan {
   [[nodiscard]] std::int64_t prepare_tiles() const noexcept;
   void prepare_tile(std::int64_t tile, const void* a, const void* b, void* scratch) const;
   [[nodiscard]] std::int64_t pack_tiles() const noexcept;
-  void pack_tile(std::int64_t tile, const void* a, const void* b, void* scratch) const;
+  void pack_tile(std::int64_t tile, const void* a, const void* b, MatmulMemory memory) const;
 
   [[nodiscard]] std::int64_t tiles() const noexcept;
   [[nodiscard]] MatmulTile tile(std::int64_t index) const noexcept;
-  void run_tile(std::int64_t tile, const void* a, const void* b, void* c, void* scratch) const;
+  void run_tile(std::int64_t tile, const void* a, const void* b, void* c,
+                MatmulMemory memory) const;
 
-  void run(ThreadPool& pool, const void* a, const void* b, void* c, void* scratch) const {
+  void run(ThreadPool& pool, const void* a, const void* b, void* c, MatmulMemory memory) const {
     const auto nothing = [](std::int64_t) {};
-    run(pool, a, b, c, scratch, nothing, nothing);
+    run(pool, a, b, c, memory, nothing, nothing);
   }
   /// Calls `before(t)` when tile t begins and `done(t)` when it is done.
   template <class Before, class Done>
-  void run(ThreadPool& pool, const void* a, const void* b, void* c, void* scratch, Before&& before,
-           Done&& done) const {
-    pool.run(prepare_tiles(), [&](std::int64_t t) { prepare_tile(t, a, b, scratch); });
-    pool.run(pack_tiles(), [&](std::int64_t t) { pack_tile(t, a, b, scratch); });
+  void run(ThreadPool& pool, const void* a, const void* b, void* c, MatmulMemory memory,
+           Before&& before, Done&& done) const {
+    const bool packs = kept_bytes_ == 0 || !memory.is_packed;
+    pool.run(packs ? prepare_tiles() : copy_tiles(a_),
+             [&](std::int64_t t) { prepare_tile(t, a, b, memory.scratch); });
+    if (packs) pool.run(pack_tiles(), [&](std::int64_t t) { pack_tile(t, a, b, memory); });
     pool.run(tiles(), [&](std::int64_t t) {
       before(t);
-      run_tile(t, a, b, c, scratch);
+      run_tile(t, a, b, c, memory);
       done(t);
     });
   }
@@ -116,6 +137,7 @@ class MatmulPlan {
     MatmulLayout from;  ///< in the caller's memory
     std::int64_t rows = 0;
     std::int64_t columns = 0;
+    bool same = false;        ///< in many runs
     bool narrow = false;      ///< floats of 16 bits, widened where they are read
     bool copied = false;      ///< into scratch, widened; complex numbers as planes
     MatmulLayout to;          ///< there
@@ -128,6 +150,8 @@ class MatmulPlan {
   void fold_batches();
   void join_batches();
   [[nodiscard]] bool is_tiny() const;
+  [[nodiscard]] bool keeps_a() const;
+  [[nodiscard]] bool keeps_b() const;
   [[nodiscard]] bool turns_a() const;
   void swap_sides();
   void choose_method();
@@ -140,6 +164,10 @@ class MatmulPlan {
   [[nodiscard]] bool is_far() const;
   [[nodiscard]] std::int64_t offset_of(const MatmulLayout& layout, std::int64_t batch) const;
   [[nodiscard]] MatmulTile inner_tile(std::int64_t index) const noexcept;
+  [[nodiscard]] static std::int64_t copy_tiles(const Side& side) noexcept;
+  /// Where the panels are.
+  template <class R>
+  R* panels(MatmulMemory memory) const;
 
   /// The matrix of a side that a batch uses, in the caller's memory or in scratch.
   template <class R>
@@ -148,7 +176,7 @@ class MatmulPlan {
   void multiply_panels(const MatmulTile& t, const Side& a, const void* a_data, const void* b_data,
                        R* c, std::int64_t c_row, bool accumulate) const;
   template <class R>
-  void pack_columns(std::int64_t index, const void* b, void* scratch) const;
+  void pack_columns(std::int64_t index, const void* b, MatmulMemory memory) const;
   template <class R>
   void multiply_part(std::int64_t index, const void* a, const void* b, void* scratch) const;
   template <class R>
@@ -158,7 +186,7 @@ class MatmulPlan {
   void copy_part(const Side& side, std::int64_t part, const void* from, void* scratch) const;
   template <class R>
   void run_matrix(const MatmulTile& t, std::int64_t batch, const void* a, const void* b, void* c,
-                  void* scratch) const;
+                  MatmulMemory memory) const;
   template <class R>
   void turn_part(std::int64_t first, const R* from, R* to) const;
   template <class R>
@@ -189,9 +217,11 @@ class MatmulPlan {
   bool whole_rows_;
   bool swapped_ = false;       ///< computes cᵀ = bᵀ aᵀ
   bool turned_ = false;        ///< so, because a is smaller to turn than b is to pack
-  bool c_in_scratch_ = false;  ///< computed there, then stored
+  bool c_in_scratch_ = false;  ///< computed there, then stored,
+  bool turns_c_ = false;       ///< square by square, since it lies the other way round
   std::int64_t c_offset_ = 0;
   std::int64_t scratch_bytes_ = 0;
+  std::int64_t kept_bytes_ = 0;  ///< of panels that are not in scratch
   std::int64_t thread_bytes_ = 0;
   // B in strips: per distinct batch and plane, block of the depth by block.
   MatmulLayout panels_;              ///< the batches' strides

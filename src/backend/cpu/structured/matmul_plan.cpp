@@ -68,6 +68,13 @@ std::int64_t part_size(std::int64_t size, std::int64_t wanted, std::int64_t step
   return std::max(std::min(size, std::max(part, least)), std::int64_t{1});
 }
 
+// Is B read from a near cache, as often as so many rows need it?
+bool stays_near(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t size) {
+  const std::int64_t bytes = k * n * size;
+  return (m <= NearRows && bytes <= NearBytes) ||
+         (k * std::min(n, PackedColumns) <= NearestBlock && bytes <= NearestBytes);
+}
+
 }  // namespace
 
 MatmulPlan::MatmulPlan(MatmulShape s)
@@ -79,8 +86,8 @@ MatmulPlan::MatmulPlan(MatmulShape s)
       m_(s.m),
       n_(s.n),
       k_(s.k),
-      a_{.from = std::move(s.a), .rows = s.m, .columns = s.k},
-      b_{.from = std::move(s.b), .rows = s.k, .columns = s.n},
+      a_{.from = std::move(s.a), .rows = s.m, .columns = s.k, .same = s.same_a},
+      b_{.from = std::move(s.b), .rows = s.k, .columns = s.n, .same = s.same_b},
       c_(std::move(s.c)),
       accumulate_(s.accumulate),
       whole_rows_(s.whole_rows) {
@@ -106,7 +113,7 @@ MatmulPlan::MatmulPlan(MatmulShape s)
   if (turns_a()) {
     swap_sides();
     turned_ = true;
-  } else if (columns_adjoin || (n_ <= FewRows && m_ > FewRows)) {
+  } else if (columns_adjoin || (n_ <= FewRows && m_ > FewRows) || keeps_a()) {
     swap_sides();
   }
   choose_method();
@@ -163,8 +170,23 @@ bool MatmulPlan::is_tiny() const {
          !batch_.empty() && batch_.back() >= FewestTogether;
 }
 
+// Is B packed for many runs? That it is read too seldom to be packed is then no reason. Where it
+// stays near and lies well, sums that stay in registers all along the depth gain more than packing.
+bool MatmulPlan::keeps_b() const {
+  if (!b_.same || m_ <= FewRows || k_ <= SmallSize || n_ < PackedColumns || is_tiny()) return false;
+  return !native_ || b_.from.column != 1 || !stays_near(m_, n_, k_, size_of(dtype_));
+}
+
+// A packed one is kept as the B of cᵀ = bᵀ aᵀ, where this turns far less than it packs.
+bool MatmulPlan::keeps_a() const {
+  constexpr std::int64_t Less = 4;
+  return a_.same && !b_.same && n_ > FewRows && m_ >= Less * n_ && k_ >= Less * n_ &&
+         k_ > SmallSize && m_ >= PackedColumns && !is_tiny();
+}
+
 // A transposed B that few rows of A meet: bᵀ aᵀ reads it as it lies, and A is small.
 bool MatmulPlan::turns_a() const {
+  if (keeps_b()) return false;
   const bool lies_so = b_.from.row == 1 && b_.from.column >= k_ && b_.from.column != 1 &&
                        a_.from.column == 1 && c_.column == 1 && m_ > 0;
   return lies_so && native_ && !accumulate_ && !whole_rows_ && c_dtype_ == dtype_ &&
@@ -226,17 +248,17 @@ void MatmulPlan::choose_method() {
   }
   const MatmulLayout& b = b_.layout();
   method_ = turned_ ? Method::Blocks : Method::Panels;
-  const std::int64_t bytes = k_ * n_ * size_of_arithmetic(dtype_);
-  const bool near = (m_ <= NearRows && bytes <= NearBytes) ||
-                    (k_ * std::min(n_, PackedColumns) <= NearestBlock && bytes <= NearestBytes);
+  const bool near = stays_near(m_, n_, k_, size_of_arithmetic(dtype_));
   const bool unpacked = m_ <= UnpackedRows && b.column == 1;
-  if (!narrow && (unpacked || (near && b.column == 1))) method_ = Method::Blocks;
+  const bool keeps = keeps_b();
+  if (!keeps && !narrow && (unpacked || (near && b.column == 1))) method_ = Method::Blocks;
   // Sums of a few columns stay in registers all along the depth.
   const bool wide = narrow || n_ > PackedColumns || k_ * n_ >= LeastStreamed;
-  if (unpacked && ((m_ <= FewRows && wide) || is_far())) method_ = Method::Rows;
+  if (!keeps && unpacked && ((m_ <= FewRows && wide) || is_far())) method_ = Method::Rows;
   // Packing floats of 16 bits turns half as many bytes.
   const std::int64_t dotted = narrow ? FewRows : UnpackedRows;
-  if (m_ <= dotted && b.column != 1 && b.row == 1 && (narrow || a_.layout().column == 1)) {
+  if (!keeps && m_ <= dotted && b.column != 1 && b.row == 1 &&
+      (narrow || a_.layout().column == 1)) {
     method_ = Method::Dots;
   }
   if (narrow) {
@@ -247,6 +269,7 @@ void MatmulPlan::choose_method() {
   const bool direct = is_native(c_dtype_) && c_.column == 1 && (m_ == 1 || c_.row >= n_);
   if (direct) return;
   c_in_scratch_ = true;
+  turns_c_ = native_ && c_dtype_ == dtype_ && !accumulate_ && c_.row == 1;
   c_offset_ = scratch_bytes_;
   const std::int64_t elements = checked_mul(checked_mul(m_, n_), batches_ * (complex_ ? 2 : 1));
   scratch_bytes_ =
@@ -268,11 +291,13 @@ void MatmulPlan::plan_panels() {
       panels_.batch[i] = checked_mul(size, panel_copies_);
       panel_copies_ = checked_mul(panel_copies_, batch_[i]);
     }
-    packs_in_tiles_ = !complex_ && panel_copies_ == batches_ && tile_rows_ >= m_;
+    const bool keeps = keeps_b();
+    packs_in_tiles_ = !keeps && !complex_ && panel_copies_ == batches_ && tile_rows_ >= m_;
     panels_offset_ = scratch_bytes_;
     const auto bytes = static_cast<std::int64_t>(sizeof(R));
     const std::int64_t all = packs_in_tiles_ ? 0 : checked_mul(size, panel_copies_);
-    scratch_bytes_ = checked_add(scratch_bytes_, aligned(checked_mul(all, bytes)));
+    std::int64_t& room = keeps ? kept_bytes_ : scratch_bytes_;
+    room = checked_add(room, aligned(checked_mul(all, bytes)));
     const std::int64_t strips = quotient_up(tile_rows_, kernels.rows);
     own_panel_ = strips * kernels.strip_elements + rounded_up(kernels.slack, 64);
     const std::int64_t own = packs_in_tiles_ ? StripsTogether * kernels.columns * kernels.depth : 0;
@@ -350,12 +375,10 @@ std::int64_t MatmulPlan::pack_tiles() const noexcept {
   return panel_copies_ * panel_planes_ * quotient_up(n_, packed_at_once_);
 }
 
-std::int64_t MatmulPlan::prepare_tiles() const noexcept {
-  std::int64_t parts = 0;
-  for (const Side* side : {&a_, &b_}) {
-    if (side->copied) parts += side->copies * copy_parts(side->to, side->rows, side->columns);
-  }
-  return parts;
+std::int64_t MatmulPlan::prepare_tiles() const noexcept { return copy_tiles(a_) + copy_tiles(b_); }
+
+std::int64_t MatmulPlan::copy_tiles(const Side& side) noexcept {
+  return side.copied ? side.copies * copy_parts(side.to, side.rows, side.columns) : 0;
 }
 
 std::int64_t MatmulPlan::tiles() const noexcept {
