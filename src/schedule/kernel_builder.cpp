@@ -507,7 +507,22 @@ class Builder {
     kernel().outer = kernel().kept = kernel().extents.size() - 1;
   }
 
+  // Where every chunk is a row of elements that are stored, what was stored is combined.
+  [[nodiscard]] bool combine_stored() {
+    Kernel& k = kernel();
+    const std::vector<std::int32_t> stored = stored_rows(k);
+    for (std::size_t m = 0; m < stored.size(); ++m) {
+      const loop::Accumulator& acc = k.accumulators[m];
+      built_.partials.push_back({static_cast<std::size_t>(stored[m]), acc.kind, widened(acc.dtype),
+                                 acc.dtype, k.kept_rows(), k.chunks, k.row_elements(),
+                                 item(accumulated_items_[m]).writes[0]});
+    }
+    if (!stored.empty()) accumulate_nothing(k);
+    return !stored.empty();
+  }
+
   void finish_accumulators() {
+    if (combine_stored()) return;
     Kernel& k = kernel();
     for (std::size_t m = 0; m < k.accumulators.size(); ++m) {
       loop::Accumulator& acc = k.accumulators[m];

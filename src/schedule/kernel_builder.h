@@ -14,7 +14,8 @@ struct BuiltKernel {
   loop::Kernel kernel;
   /// The storage behind each argument that is not local; -1 for local ones.
   std::vector<StorageId> storages;
-  /// Arguments that hold one partial result per tile, and what is made of them afterwards.
+  /// Arguments that hold one partial result per tile, and what is made of them afterwards. One that
+  /// has a storage is an array of the elements themselves, of rows that are a tile each.
   struct Partial {
     std::size_t argument = 0;
     ReduceKind kind = ReduceKind::Sum;

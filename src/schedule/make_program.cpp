@@ -231,8 +231,9 @@ class Assembler {
     combined.where = {};
     launch.from.apart_because = fusion_.groups[g].apart_because;
     for (const auto& partial : built.partials) {
-      launch.buffers[partial.argument] =
-          temporary(partial.dtype, partial.kept * partial.chunks * partial.length);
+      BufferId& at = launch.buffers[partial.argument];
+      const std::int64_t elements = partial.kept * partial.chunks * partial.length;
+      if (at < 0) at = temporary(partial.dtype, elements);
     }
     const std::vector<BufferId> buffers = launch.buffers;
     add_launch(std::move(launch), std::move(built.kernel));

@@ -27,6 +27,7 @@
 #include "schedule/light_values.h"
 #include "schedule/lower_for.h"
 #include "schedule/predicate.h"
+#include "schedule/rows_first.h"
 #include "schedule/scatter_loops.h"
 #include "schedule/views_first.h"
 #include "schedule/wide_sums.h"
@@ -323,11 +324,17 @@ Graph prepare_for_device(const Graph& graph, const ProgramOptions& options) {
   Changes changes(graph);
   changes.apply(drop_empty(graph));
   changes.apply(tidy(changes.graph()));
-  for (bool again = true; again;) {
-    throw_if_stopped();
-    again = changes.apply(inline_functions(changes.graph()));
-    again = changes.apply(expand_unclaimed(changes.graph(), options)) || again;
-  }
+  const auto expand = [&] {
+    for (bool again = true; again;) {
+      throw_if_stopped();
+      again = changes.apply(inline_functions(changes.graph()));
+      again = changes.apply(expand_unclaimed(changes.graph(), options)) || again;
+    }
+  };
+  expand();
+  // Where steps run at the same time, so may what the trips of a loop need not wait for.
+  const bool at_once = options.memory_budget == 0 && target_of(options).unshared_bytes() > 0;
+  if (at_once && changes.apply(schedule::rows_first(changes.graph()))) expand();
   changes.apply(expand_attention(changes.graph(), options));
   if (target_of(options).wants_attention_means()) {
     changes.apply(schedule::attention_means(changes.graph()));

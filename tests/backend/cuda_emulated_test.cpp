@@ -12,6 +12,7 @@
 #include "ricci/build/build.h"
 #include "ricci/build/shape.h"
 #include "ricci/compiler/device/backend.h"
+#include "ricci/runtime/ahead_of_time.h"
 #include "ricci/support/stop.h"
 
 #include "backend/cuda/run/code.h"
@@ -153,6 +154,27 @@ TEST_F(BackendEmulatedGpu, RunsLoopsWhoseLastResultsNobodyWants) {
   g.set_outputs({all[0]});
   const Feeds feeds = random_feeds(g);
   expect_as_interpreted(run_on_cuda(g, feeds), g, feeds);
+}
+
+// What a step makes of its row alone, and reads, hands on or gives as it is.
+TEST_F(BackendEmulatedGpu, ComputesAtOnceWhatStepsNeedNotWaitFor) {
+  for (const bool reverse : {false, true}) {
+    Graph g("rows");
+    const auto body = [](Graph&, std::span<const Value> v) -> std::vector<Value> {
+      const Value own = tanh(matmul(v[2], v[1]));
+      const Value next = v[0] * 0.5 + exp(own * v[3]);
+      return {next, own, next * v[2], exp(v[3])};
+    };
+    g.set_outputs(scan(std::array{g.input("c", f32({2, 8}))},
+                       {.bcasts = {g.input("w", f32({8, 8}))},
+                        .xs = {g.input("x", f32({20, 2, 8})), g.input("s", f32({20, 1, 8}))},
+                        .reverse = reverse},
+                       body));
+    const std::string report = compile_text(g, "report", {.device = "cuda"});
+    EXPECT_EQ(report.find("tanh", report.find("body:")), std::string::npos) << report;
+    const Feeds feeds = random_feeds(g);
+    expect_as_interpreted(run_on_cuda(g, feeds), g, feeds);
+  }
 }
 
 // Goes on for as long as its first number is above zero, which it stays.

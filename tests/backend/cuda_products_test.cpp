@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "ricci/build/build.h"
+#include "ricci/build/reduce.h"
 #include "ricci/build/shape.h"
 #include "ricci/runtime/ahead_of_time.h"
 
@@ -112,6 +113,31 @@ TEST(BackendCudaEpilogues, SayWhereProductsAreInTf32) {
   EXPECT_EQ(product_of(half, true).find("tf32"), std::string::npos);
 }
 
+// One launch with what stands behind them, where they take no longer than a launch; neither those
+// that are hardly anything nor those that fill a GPU.
+TEST(BackendCudaProducts, AreKernelsWhereTheyAreShort) {
+  const Layer layer{.rows = 128, .depth = 784, .columns = 512, .behind = Behind::Relu};
+  EXPECT_TRUE(is_served(layer_graph(layer), "kernel")) << product_of(layer_graph(layer));
+  for (const Layer& l : {Layer{.rows = 8, .depth = 64, .columns = 64},
+                         Layer{.rows = 1024, .depth = 1024, .columns = 1024},
+                         Layer{.dtype = DType::BF16, .rows = 128, .depth = 784, .columns = 512}}) {
+    EXPECT_TRUE(is_served(layer_graph(l), "cublaslt bias")) << product_of(layer_graph(l));
+  }
+}
+
+// The gradient of a layer's bias adds up what the gradient of its input is made of: where each row
+// would be a chunk of its own, no sums of rows stand between that and the product.
+TEST(BackendCudaProducts, HaveWhatIsAddedUpLaterBehindThem) {
+  Graph g("layers");
+  const Value x = relu(g.input("x", f32({128, 4096})));
+  const Value dy = matmul(g.input("dz", f32({128, 64})), g.param("w", f32({64, 4096})));
+  const Value dx = dy * x;
+  g.set_outputs({dx, reduce(dx, {.op = ReduceKind::Sum, .axes = {0}})});
+  const std::string report = compile_text(g, "report", {.device = "cuda"});
+  EXPECT_NE(report.find("2 kernels"), std::string::npos) << report;
+  EXPECT_NE(report.find("matmul, then "), std::string::npos) << report;
+}
+
 TEST(BackendCudaProducts, AgreeOnAnEmulatedLibrary) {
   if (const std::string why = why_no_emulated_gpu(); !why.empty()) GTEST_SKIP() << why;
   const EmulatedRun run =
@@ -201,6 +227,72 @@ TEST_F(BackendEmulatedProducts, DoWhatTheKernelBehindThemDoes) {
     const Graph g = layer_graph(l);
     expect_reference(g, random_feeds(g), text_of_layer(l));
   }
+}
+
+// Every tile, sizes that end within tiles and within what is copied at once, and both orders of
+// both operands; what is behind them is done by the same launch.
+TEST_F(BackendEmulatedProducts, AreOneLaunchWhereTheyAreShort) {
+  for (const Layer& l :
+       {Layer{.rows = 40, .depth = 70, .columns = 60, .behind = Behind::Relu},
+        Layer{.rows = 33, .depth = 300, .columns = 33, .added = true, .behind = Behind::ExactGelu},
+        Layer{
+            .rows = 128, .depth = 130, .columns = 10, .keeps_inner = true, .behind = Behind::Gelu},
+        Layer{.rows = 200, .depth = 9, .columns = 516, .bias = false},
+        Layer{.rows = 400, .depth = 24, .columns = 300, .added = true},
+        Layer{.rows = 784, .depth = 16, .columns = 256, .bias = false, .behind = Behind::Relu}}) {
+    const Graph g = layer_graph(l);
+    const CompiledGraph f = compile(g, cuda_device());
+    EXPECT_EQ(f.served_by(0), "kernel") << text_of_layer(l);
+    const Feeds feeds = random_feeds(g);
+    const long before = launches();
+    const std::vector<Tensor> actual = f.run(feeds);
+    EXPECT_EQ(launches(), before + 1) << text_of_layer(l);
+    const std::vector<Tensor> expected = interpret(g, feeds);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      // Sums of that many products are not those of the reference to the last digits.
+      EXPECT_TRUE(close(actual[i], expected[i], {.relative = 1e-5, .absolute = 1e-5}))
+          << text_of_layer(l) << ", output " << i;
+    }
+  }
+  for (const bool a_turned : {false, true}) {
+    for (const bool b_turned : {false, true}) {
+      for (const std::int64_t odd : {0, 1}) {
+        Graph g("turned");
+        const auto turned = [&](const char* name, Dims dims, bool turn) {
+          if (!turn) return g.input(name, Type(DType::F32, dims));
+          std::swap(dims[1], dims[2]);
+          return transpose(g.input(name, Type(DType::F32, dims)), {.perm = {0, 2, 1}});
+        };
+        const Value a = turned("a", {3, 36 + odd, 44}, a_turned);
+        const Value b = turned("b", {3, 44, 40 + odd}, b_turned);
+        const Value part = slice(a, {.axis = 1, .start = 1 + odd});
+        g.set_outputs({matmul(a, b), matmul(part, b) * 2.0,
+                       matmul(slice(a, {.axis = 0, .start = 1, .stop = 2}), b)});
+        expect_reference(g, random_feeds(g),
+                         fmt::format("turned {} {} odd {}", a_turned, b_turned, odd));
+      }
+    }
+  }
+}
+
+// y = r + f(x w) where y takes the place of r, and a kernel behind of which elements meet others.
+TEST_F(BackendEmulatedProducts, ShortOnesKeepWhatIsBehindThemInOrder) {
+  Graph g("residual");
+  const Value r = g.param("r", f32({64, 64}));
+  const Value y = tanh(matmul(g.input("x", f32({64, 64})), g.input("w", f32({64, 64}))));
+  g.set_outputs({r + y});
+  const Feeds feeds = random_feeds(g);
+  const CompiledGraph f = compile(g, cuda_device(), {.donations = {{0, "r"}}});
+  EXPECT_EQ(f.served_by(0), "kernel");
+  expect_close(f.run(feeds), interpret(g, feeds));
+  Graph rows("rows");
+  const Value x = matmul(rows.input("x", f32({64, 64})), rows.input("w", f32({64, 64})));
+  rows.set_outputs({softmax(x, {.axis = 1}), reduce(x, {.op = ReduceKind::Max, .axes = {0}})});
+  expect_reference(rows, random_feeds(rows), "rows");
+  Graph sums("sums");
+  const Value z = relu(matmul(sums.input("x", f32({64, 64})), sums.input("w", f32({64, 64}))));
+  sums.set_outputs({z, reduce(z, {.op = ReduceKind::Max, .axes = {0}})});
+  expect_reference(sums, random_feeds(sums), "sums");
 }
 
 TEST_F(BackendEmulatedProducts, NeedNoKernelThen) {

@@ -23,7 +23,10 @@ std::string minimum(const std::string& a, const std::string& b) {
 }  // namespace
 
 KernelPrinter::KernelPrinter(const loop::Kernel& kernel, std::string name)
-    : k_(kernel), name_(std::move(name)), m_(map_kernel(kernel)), coarse_(find_coarse(kernel)) {
+    : KernelPrinter(kernel, std::move(name), map_kernel(kernel)) {}
+
+KernelPrinter::KernelPrinter(const loop::Kernel& kernel, std::string name, Mapping mapping)
+    : k_(kernel), name_(std::move(name)), m_(std::move(mapping)), coarse_(find_coarse(kernel)) {
   find_varying();
 }
 
@@ -35,6 +38,14 @@ KernelText KernelPrinter::run() {
 
 KernelText KernelPrinter::run_as_part() {
   block_ = "block";
+  print_all();
+  out_.text = text_.str();
+  return std::move(out_);
+}
+
+KernelText KernelPrinter::run_at_point() {
+  check_internal(m_.kind == Mapping::Kind::Points, "what is done at a point needs others");
+  at_point_ = true;
   print_all();
   out_.text = text_.str();
   return std::move(out_);
@@ -82,7 +93,7 @@ void KernelPrinter::place_locals() {
 }
 
 void KernelPrinter::print_signature() {
-  const bool is_part = std::string_view(block_) == "block";
+  const bool is_part = at_point_ || std::string_view(block_) == "block";
   // Kernels that do the same are compiled once: those without a name are the same text.
   if (!is_part && !k_.name.empty()) text_.line("// {}", k_.name);
   if (is_part) {
@@ -104,13 +115,17 @@ void KernelPrinter::print_signature() {
   parameters.emplace_back("void* scratch");
   parameters.emplace_back("ricci_fault* fault");
   parameters.emplace_back("unsigned origin");
-  if (is_part) parameters.emplace_back("unsigned block");
+  if (is_part) {
+    parameters.emplace_back(at_point_ ? fmt::format("{} point", whole()) : "unsigned block");
+  }
   text_.open("{}({})", name_, join(parameters, ", "));
 }
 
 void KernelPrinter::print_points() {
-  text_.line("const {} point = {}({}) * {} + threadIdx.x;", whole(), whole(), block_, m_.threads);
-  text_.line("if (point >= {}) return;", integer_text(m_.units));
+  if (!at_point_) {
+    text_.line("const {} point = {}({}) * {} + threadIdx.x;", whole(), whole(), block_, m_.threads);
+    text_.line("if (point >= {}) return;", integer_text(m_.units));
+  }
   print_indices("point", 0, k_.extents.size(), m_.lanes);
   declare_held();
   print_stages();
@@ -524,6 +539,24 @@ std::string KernelPrinter::is_first() const {
 
 KernelText print_kernel(const loop::Kernel& kernel, const std::string& name) {
   return KernelPrinter(kernel, name).run();
+}
+
+bool can_fault(const loop::Kernel& kernel) {
+  const auto checked = [](const loop::Access& access) {
+    return std::ranges::any_of(access.terms, [](const loop::Term& t) { return !t.clamp; });
+  };
+  bool any = std::ranges::any_of(kernel.code, loop::is_partial);
+  loop::for_each_access(kernel, [&](const loop::Access& access) { any = any || checked(access); });
+  return any;
+}
+
+std::optional<PointText> print_at_points(const loop::Kernel& kernel, const std::string& name,
+                                         int most_lanes) {
+  if (can_fault(kernel)) return std::nullopt;
+  std::optional<Mapping> mapping = map_given_points(kernel, most_lanes);
+  if (!mapping) return std::nullopt;
+  const int lanes = mapping->lanes;
+  return PointText{KernelPrinter(kernel, name, std::move(*mapping)).run_at_point().text, lanes};
 }
 
 }  // namespace ricci::cuda

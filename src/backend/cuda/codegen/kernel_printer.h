@@ -18,10 +18,14 @@ inline constexpr const char* PartName = "this_part";
 class KernelPrinter {
  public:
   KernelPrinter(const loop::Kernel& kernel, std::string name);
+  KernelPrinter(const loop::Kernel& kernel, std::string name, Mapping mapping);
   KernelText run();
   /// As a function of one block of several kernels': its number is the last parameter. The text is
   /// without what it uses.
   KernelText run_as_part();
+  /// As a function of one point, which is the last parameter: what a thread does there. The text is
+  /// without what it uses.
+  KernelText run_at_point();
 
  private:
   using Access = loop::Access;
@@ -145,6 +149,7 @@ class KernelPrinter {
   std::vector<bool> coarse_;  // see find_coarse
   std::vector<Reg> ahead_;    // what is loaded ahead of the stores before it
   const char* block_ = "blockIdx.x";
+  bool at_point_ = false;  // the point is a parameter
   bool in_lanes_ = false;
   bool in_elements_ = false;
   bool loops_ = false;                 // over rows, for lack of room for all of them

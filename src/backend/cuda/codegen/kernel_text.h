@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -48,6 +49,17 @@ struct Fault {
 /// other, and so their pointers. All must have as many threads, and `can_run_together`.
 [[nodiscard]] KernelText print_together(std::span<const loop::Kernel* const> kernels,
                                         const std::string& name);
+/// What a thread of another kernel does with some elements that it has stored.
+struct PointText {
+  std::string
+      text;  ///< __device__ void NAME(pointers of the arguments, scratch, fault, origin, point)
+  int lanes = 1;  ///< point p has elements p·lanes and those behind it
+};
+/// Nothing where the kernel's elements have to do with each other, or it may meet a fault.
+[[nodiscard]] std::optional<PointText> print_at_points(const loop::Kernel& kernel,
+                                                       const std::string& name, int most_lanes);
+/// Can it meet an index out of range, or an integer divided by zero?
+[[nodiscard]] bool can_fault(const loop::Kernel& kernel);
 /// Does a kernel need nothing that is one for all of a launch? Their `static_bytes` add up.
 [[nodiscard]] bool can_run_together(const KernelText& text);
 /// Results that the plan wants zeroed are zero before the launch.

@@ -349,4 +349,16 @@ Mapping map_kernel(const Kernel& k) {
   return m;
 }
 
+std::optional<Mapping> map_given_points(const Kernel& k, int most_lanes) {
+  if (!k.reductions.empty() || !k.accumulators.empty() || k.rows() * k.row_elements() == 0) {
+    return std::nullopt;
+  }
+  Mapping m;
+  m.lanes = std::min(lanes_for(k), most_lanes);
+  m.wide = needs_wide_places(k);
+  m.units = k.rows() * k.row_elements() / m.lanes;
+  m.held = find_held(k, false);
+  return m;
+}
+
 }  // namespace ricci::cuda

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "ricci/compiler/loop/kernel.h"
@@ -44,6 +45,9 @@ struct Mapping {
 };
 
 [[nodiscard]] Mapping map_kernel(const loop::Kernel& kernel);
+/// For threads that are given the points of a kernel by others, `most_lanes` neighbours at once or
+/// fewer. Nothing where elements have to do with each other.
+[[nodiscard]] std::optional<Mapping> map_given_points(const loop::Kernel& kernel, int most_lanes);
 
 /// Can `lanes` neighbours from a place that is a multiple of it be read or written at once?
 [[nodiscard]] bool is_packed(const loop::Kernel& kernel, const loop::Access& access, int lanes);

@@ -16,15 +16,6 @@ constexpr double NeverCaptured = std::numeric_limits<double>::infinity();
 constexpr const char* KernelName = "kernel";
 constexpr const char* LoopName = "loop";
 
-bool can_fault(const loop::Kernel& kernel) {
-  const auto checked = [](const loop::Access& access) {
-    return std::ranges::any_of(access.terms, [](const loop::Term& t) { return !t.clamp; });
-  };
-  bool any = std::ranges::any_of(kernel.code, loop::is_partial);
-  loop::for_each_access(kernel, [&](const loop::Access& access) { any = any || checked(access); });
-  return any;
-}
-
 }  // namespace
 
 // Operands of control steps lie where views of them begin, and rows behind each other.

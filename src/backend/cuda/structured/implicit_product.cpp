@@ -70,8 +70,8 @@ constexpr MultiplyText FusedText = {
     for (int j = 0; j < OWN_N; ++j) sum[i][j] = 0;)",
     .code = R"(
 #pragma unroll
-      for (int k = 0; k < 16 / SLICES; ++k) {
-        const int row = slice * (16 / SLICES) + k;
+      for (int k = 0; k < DEPTH / SLICES; ++k) {
+        const int row = slice * (DEPTH / SLICES) + k;
         Pack<T, 4> x[OWN_M / 4], y[OWN_N / 4];
 #pragma unroll
         for (int g = 0; g < OWN_M / 4; ++g)
@@ -194,20 +194,22 @@ constexpr std::string_view TileCode =
     FETCHED
     if (t < last) {
       T* const left = room + filled * STAGE;
-      T* const right = left + 16 * LEFT;
+      T* const right = left + DEPTH * LEFT;
       LOAD
     }
     end_copies();
     if (trip >= first) {
       const T* const left = room + used * STAGE;
-      const T* const right = left + 16 * LEFT;
+      const T* const right = left + DEPTH * LEFT;
       MULTIPLY
       used = used + 1 == STAGES ? 0 : used + 1;
     }
     PUT
     filled = filled + 1 == STAGES ? 0 : filled + 1;
   }
-  SLICES_MEET
+  END_OF_TILE)";
+
+constexpr std::string_view OwnResults = R"(SLICES_MEET
 #pragma unroll
   for (int i = 0; i < ROWS; ++i) {
     const I m = m0 + own_m + ROW;
@@ -219,9 +221,37 @@ constexpr std::string_view TileCode =
     }
   })";
 
+// The sums of all slices lie in what was the room of the factors, and each thread adds up some.
+constexpr std::string_view SharedResults = R"(H* const all = (H*)shared_memory;
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < ROWS; ++i)
+#pragma unroll
+    for (int g = 0; g < GROUPS; ++g) {
+      Pack<H, 4> own;
+#pragma unroll
+      for (int j = 0; j < 4; ++j) own.at[j] = VALUE;
+      *(Pack<H, 4>*)(all + (slice * BM + own_m + ROW) * BN + own_n + COLUMN) = own;
+    }
+  __syncthreads();
+  for (int e = threadIdx.x; e < BM * BN / 4; e += THREADS) {
+    const int row = e / (BN / 4), column = e % (BN / 4) * 4;
+    Pack<H, 4> total = *(const Pack<H, 4>*)(all + row * BN + column);
+#pragma unroll
+    for (int s = 1; s < SLICES; ++s) {
+      const Pack<H, 4> more = *(const Pack<H, 4>*)(all + (s * BM + row) * BN + column);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) total.at[j] += more.at[j];
+    }
+    const I m = m0 + row, first_n = n0 + column;
+    if (m >= M) continue;
+    STORE
+    BEHIND
+  })";
+
 constexpr std::string_view PutCode = R"(if (t < last) {
       T* const left = room + filled * STAGE;
-      T* const right = left + 16 * LEFT;
+      T* const right = left + DEPTH * LEFT;
       PUT
     })";
 
@@ -272,9 +302,10 @@ std::string constants_of(const ImplicitProduct& p) {
       "{};\n",
       t.rows, t.columns, t.own_rows, t.own_columns, t.lanes_down, t.lanes_across(), t.warp_rows(),
       t.warp_columns(), t.warps_down(), t.warps_across(), t.slices, t.threads());
-  out += fmt::format("const int LEFT = {}, RIGHT = {}, STAGE = {}, STAGES = {}, VECTOR = {};\n",
-                     t.rows + s.row_padding, t.columns + s.row_padding, stage_elements(s, t),
-                     stages_of(s, t), 16 / size_of(s.dtype));
+  out += fmt::format(
+      "const int DEPTH = {}, LEFT = {}, RIGHT = {}, STAGE = {}, STAGES = {}, VECTOR = {};\n",
+      t.depth, t.rows + s.row_padding, t.columns + s.row_padding, stage_elements(s, t),
+      stages_of(s, t), 16 / size_of(s.dtype));
   out += fmt::format("const I M = {}, N = {}, TILES = {}, PARTS = {}, PART = {};\n"
                      "const i64 TILES_M = {}, TILES_N = {};\n",
                      s.rows, s.columns, s.depth_tiles, p.split.parts,
@@ -300,7 +331,8 @@ std::int64_t shared_bytes(const ImplicitProduct& p) {
   const ProductTile& t = p.split.tile;
   const std::int64_t factors =
       stages_of(p.sizes, t) * stage_elements(p.sizes, t) * size_of(p.sizes.dtype);
-  const std::int64_t sums = (t.slices - 1) * t.rows * t.columns * size_of(summed_in(p.sizes.dtype));
+  const std::int64_t kept = p.all_store ? t.slices : t.slices - 1;
+  const std::int64_t sums = kept * t.rows * t.columns * size_of(summed_in(p.sizes.dtype));
   return std::max(factors, sums);
 }
 
@@ -319,9 +351,12 @@ std::string tile_code(const ImplicitProduct& p, const ImplicitProductText& text)
   fill_in(code, "PUT", fetched ? std::string_view(text.put) : std::string_view());
   fill_in(code, "MULTIPLY", multiply.code.substr(multiply.code.find_first_not_of('\n')));
   fill_in(code, "NEXT", next_sum(s.dtype));
+  fill_in(code, "END_OF_TILE", p.all_store ? SharedResults : OwnResults);
+  fill_in(code, "BEHIND", text.behind);
   fill_in(code, "SLICES_MEET", p.split.tile.slices > 1 ? SlicesMeet : std::string_view());
   fill_in(code, "i < ROWS", fmt::format("i < {}", multiply.rows));
   fill_in(code, "own_m + ROW", fmt::format("own_m + {}", multiply.row));
+  fill_in(code, "VALUE", multiply.value);
   fill_in(code, "GROUPS;", fmt::format("{};", multiply.groups));
   fill_in(code, "own_n + COLUMN", fmt::format("own_n + {}", multiply.column));
   const bool together = s.columns % 4 == 0 && (!whole || p.columns_adjoin);
@@ -330,7 +365,7 @@ std::string tile_code(const ImplicitProduct& p, const ImplicitProductText& text)
   fill_in(code, "REAL", whole ? text.is_real : "true");
   fill_in(code, "PLACE",
           whole ? text.place : fmt::format("((i64(part) * {}LL + z) * M + m) * N + n", s.matrices));
-  const std::string value(multiply.value);
+  const std::string value = p.all_store ? "total.at[j]" : std::string(multiply.value);
   fill_in(code, "STORED", whole ? to_stored(s.dtype, value) : value);
   return code;
 }
@@ -358,8 +393,11 @@ void plan_implicit_product(PlanBuilder& builder, const ImplicitProduct& p,
   const std::string stored =
       fmt::format("typedef {} C;\n", whole ? stored_type(s.dtype) : held_type(sum));
   const Place to = whole ? result(0) : builder.reserve(p.split.parts * s.results() * size_of(sum));
-  const std::vector<Parameter> parameters = {
-      {a, s.dtype, "a"}, {b, s.dtype, "b"}, {to, whole ? s.dtype : sum, "c", true}};
+  std::vector<Parameter> parameters = {
+      {a, s.dtype, "a"},
+      {b, s.dtype, "b"},
+      {to, whole ? s.dtype : sum, "c", true, !text.behind.empty()}};
+  parameters.insert(parameters.end(), text.behind_parameters.begin(), text.behind_parameters.end());
   builder.launch(
       tiles_over(s.rows, t.rows) * tiles_over(s.columns, t.columns) * s.matrices * p.split.parts,
       static_cast<std::int32_t>(t.threads()), parameters, tile_code(p, text),

@@ -1,10 +1,12 @@
 // Sums of products Σ_k a(z, m, k) · b(z, k, n), z times, whose matrices are never made: code says
 // where the factors are. A block has a tile of the results, goes through the products sixteen at a
-// time, and has the next ones copied into shared memory meanwhile. Every sum has one owner.
+// time, or more, and has the next ones copied into shared memory meanwhile. Every sum has one
+// owner.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "backend/cuda/structured/plan_builder.h"
 #include "backend/cuda/structured/product_tile.h"
@@ -18,12 +20,17 @@ struct ImplicitProduct {
   /// Four neighbouring columns, of which the first is a multiple of four, adjoin in the result.
   bool columns_adjoin = false;
   bool left_is_rounded = false;  ///< to tf32, where it has to be
+  /// All threads of a block store its results, not those of the first slice alone: there are few
+  /// blocks, or much is done with each result.
+  bool all_store = false;
 };
 
 /// Code: constants and functions; what a thread finds out before it begins; what copies tile `t` to
-/// `left` [16][LEFT] and `right` [16][RIGHT], by `copy_text`; what puts there what that has only
-/// fetched, for dtypes that `are_fetched`, which are `fetched` of them a thread; the place of a
-/// result (z, m, n), and whether there is one.
+/// `left` [DEPTH][LEFT] and `right` [DEPTH][RIGHT], by `copy_text`; what puts there what that has
+/// only fetched, for dtypes that `are_fetched`, which are `fetched` of them a thread; the place of
+/// a result (z, m, n), and whether there is one; what is done when those of row `m` from `first_n`
+/// on are stored, at most WIDE of them, with the parameters it needs. Only whole sums are stored
+/// then.
 struct ImplicitProductText {
   std::string before = {};
   std::string begin = {};
@@ -32,6 +39,8 @@ struct ImplicitProductText {
   std::string fetched = "1";
   std::string place = {};
   std::string is_real = "true";
+  std::string behind = {};
+  std::vector<Parameter> behind_parameters = {};
 };
 
 /// Numbers that are too small to be copied behind a thread's back go through its registers.

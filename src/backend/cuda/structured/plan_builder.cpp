@@ -136,8 +136,8 @@ void PlanBuilder::launch(std::int64_t blocks, std::int32_t threads,
       list += fmt::format("i64 {}, ", p.name);
       continue;
     }
-    list += fmt::format("{}{}* __restrict__ {}, ", p.written ? "" : "const ", stored_type(p.dtype),
-                        p.name);
+    list += fmt::format("{}{}*{} {}, ", p.written ? "" : "const ", stored_type(p.dtype),
+                        p.shared ? "" : " __restrict__", p.name);
   }
   const std::string bounds =
       room.at_once > 1 ? fmt::format("{}, {}", threads, room.at_once) : fmt::format("{}", threads);

@@ -18,6 +18,7 @@ struct Parameter {
   DType dtype = DType::F32;
   std::string_view name;
   bool written = false;
+  bool shared = false;  ///< others may lie there too: it is read and written in order
 };
 
 /// What the blocks of a kernel are given besides registers.

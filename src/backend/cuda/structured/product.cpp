@@ -1,5 +1,5 @@
-// ProductMatrix products: cuBLASLt where it takes the operands as they lie, a kernel of our own
-// elsewhere.
+// Matrix products: a kernel of our own where they are short, cuBLASLt where it takes the operands
+// as they lie, and a kernel elsewhere.
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
@@ -11,6 +11,7 @@
 #include "backend/cuda/codegen/expression.h"
 #include "backend/cuda/structured/cublas_product.h"
 #include "backend/cuda/structured/roles.h"
+#include "backend/cuda/structured/short_product.h"
 #include "backend/cuda/structured/tiles.h"
 #include "support/fork.h"
 
@@ -248,6 +249,26 @@ std::string_view kernel_without_library() {
   return words;
 }
 
+// An expression of the first element of matrix z.
+std::string matrix_offset(const ProductShape& s, const ProductMatrix& m) {
+  std::string out = "0";
+  std::int64_t behind = 1;
+  for (std::size_t i = s.batch.size(); i-- > 0;) {
+    if (m.batch[i] != 0) {
+      out += fmt::format(" + I(z / {} % {}) * I({})", behind, s.batch[i], m.batch[i]);
+    }
+    behind *= s.batch[i];
+  }
+  return out;
+}
+
+std::int64_t far_of(const ProductShape& s, const ProductMatrix& m, std::int64_t rows,
+                    std::int64_t columns) {
+  std::int64_t far = (rows - 1) * std::abs(m.row) + (columns - 1) * std::abs(m.column);
+  for (std::size_t i = 0; i < s.batch.size(); ++i) far += (s.batch[i] - 1) * std::abs(m.batch[i]);
+  return far;
+}
+
 void plan_tiles(PlanBuilder& builder, const ProductShape& s) {
   TiledSums sums{.dtype = s.dtype,
                  .matrices = element_count_of(s.batch),
@@ -255,13 +276,8 @@ void plan_tiles(PlanBuilder& builder, const ProductShape& s) {
                  .depth = s.depth,
                  .columns = s.columns};
   sums.begin = "I rest = z, ao = 0, bo = 0, co = 0;\n";
-  const auto reach = [&](const ProductMatrix& m, std::int64_t rows, std::int64_t columns) {
-    std::int64_t far = (rows - 1) * std::abs(m.row) + (columns - 1) * std::abs(m.column);
-    for (std::size_t i = 0; i < s.batch.size(); ++i) far += (s.batch[i] - 1) * std::abs(m.batch[i]);
-    return far;
-  };
-  sums.reach = std::max(
-      {reach(s.a, s.rows, s.depth), reach(s.b, s.depth, s.columns), reach(s.c, s.rows, s.columns)});
+  sums.reach = std::max({far_of(s, s.a, s.rows, s.depth), far_of(s, s.b, s.depth, s.columns),
+                         far_of(s, s.c, s.rows, s.columns)});
   for (std::size_t i = s.batch.size(); i-- > 0;) {
     sums.begin +=
         fmt::format("  {{\n    const I at = rest % I({0});\n    rest /= I({0});\n"
@@ -278,6 +294,34 @@ void plan_tiles(PlanBuilder& builder, const ProductShape& s) {
   plan_tiled_sums(builder, sums, operand(0), operand(1));
 }
 
+bool plan_short(PlanBuilder& builder, const Program& program, const ProductShape& s) {
+  constexpr std::int64_t Narrow = std::int64_t{1} << 30;
+  if (s.dtype != DType::F32) return false;
+  const auto factor = [&](const ProductMatrix& m, std::size_t k) {
+    FactorLayout out{m.row, m.column,
+                     std::gcd(std::int64_t{4}, builder.step().operands[k].layout.offset),
+                     matrix_offset(s, m)};
+    for (const std::int64_t stride : m.batch) out.alignment = std::gcd(out.alignment, stride);
+    return out;
+  };
+  const BufferView& to = builder.step().results[0];
+  const std::int64_t count = element_count_of(s.batch);
+  const std::int64_t far =
+      std::max({far_of(s, s.a, s.rows, s.depth), far_of(s, s.b, s.depth, s.columns),
+                count * s.rows * s.columns});
+  return plan_short_product(
+      builder, program,
+      {.matrices = count,
+       .rows = s.rows,
+       .depth = s.depth,
+       .columns = s.columns,
+       .a = factor(s.a, 0),
+       .b = factor(s.b, 1),
+       .narrow = far < Narrow,
+       .in_order = to.layout.offset == 0 &&
+                   loop::is_contiguous({0, to.layout.strides}, to.type.static_dims())});
+}
+
 }  // namespace
 
 void plan_product(PlanBuilder& builder, const Program& program, const loop::MatrixProduct& product,
@@ -288,6 +332,7 @@ void plan_product(PlanBuilder& builder, const Program& program, const loop::Matr
   }
   ProductShape shape = shape_of(product, builder.step());
   fold(shape);
+  if (plan_short(builder, program, shape)) return;
   const bool has_library = means.gpu != nullptr || means.library;
   if (has_library && plan_library(builder, program, shape, means)) return;
   if (means.gpu != nullptr && has_library_product(shape.dtype) && means.gpu->cublas() == nullptr) {

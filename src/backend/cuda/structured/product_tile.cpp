@@ -103,7 +103,7 @@ double cycles_of(const ProductSizes& s, const ProductSplit& split, double pace) 
 }  // namespace
 
 std::int64_t stage_elements(const ProductSizes& s, const ProductTile& t) {
-  return TileDepth * (t.rows + t.columns + 2 * s.row_padding);
+  return t.depth * (t.rows + t.columns + 2 * s.row_padding);
 }
 
 std::int64_t stages_of(const ProductSizes& s, const ProductTile& t) {

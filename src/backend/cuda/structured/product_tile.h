@@ -17,7 +17,7 @@ enum class Multiply : std::uint8_t {
 };
 
 /// Warps beside and below each other, and `slices` of them for the same results, each with its
-/// share of every sixteen products. A lane has `own_rows` by `own_columns` of its warp's tile.
+/// share of every `depth` products. A lane has `own_rows` by `own_columns` of its warp's tile.
 struct ProductTile {
   std::int64_t rows = 64;
   std::int64_t columns = 128;
@@ -25,6 +25,7 @@ struct ProductTile {
   std::int64_t own_columns = 8;
   std::int64_t lanes_down = 4;  ///< of a warp's 32
   std::int64_t slices = 1;
+  std::int64_t depth = TileDepth;  ///< products at a time
 
   [[nodiscard]] std::int64_t lanes_across() const { return 32 / lanes_down; }
   [[nodiscard]] std::int64_t warp_rows() const { return lanes_down * own_rows; }
@@ -40,8 +41,8 @@ struct ProductSizes {
   std::int64_t matrices = 1;
   std::int64_t rows = 0;
   std::int64_t columns = 0;
-  std::int64_t depth_tiles = 0;  ///< of sixteen products; factors beyond the depth are zero
-  std::int64_t row_padding = 0;  ///< numbers behind each of the sixteen rows in shared memory
+  std::int64_t depth_tiles = 0;  ///< of a tile's depth; factors beyond the products are zero
+  std::int64_t row_padding = 0;  ///< numbers behind each row of factors in shared memory
 
   [[nodiscard]] std::int64_t results() const { return matrices * rows * columns; }
 };
