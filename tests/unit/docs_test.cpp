@@ -112,7 +112,8 @@ std::string without_indent(const std::string& code) {
   return std::regex_replace(code, std::regex("(^|\n) +"), "$1");
 }
 
-// Every C++ block of a tutorial is in the sources of its example, but for the indentation.
+// Every C++ block of a tutorial is in the sources of its example, or in the test of pages, but for
+// the indentation.
 void expect_shown_as_it_is(const std::string& tutorial, const std::string& example) {
   std::string sources;
   for (const auto& entry : fs::directory_iterator(RICCI_SOURCE_DIR "/examples/" + example)) {
@@ -192,7 +193,7 @@ std::size_t lines_of(const fs::path& file) {
 }
 
 // Lines of code, without comments and empty lines, of an example and of its twin elsewhere.
-TEST(Docs, ExamplesAreHardlyLongerThanTheirTwins) {
+TEST(Docs, ExamplesAreHardlyLongerThanTheirTwins) {  // [FE-12]
   std::size_t twins = 0;
   for (const auto& folder : fs::directory_iterator(RICCI_SOURCE_DIR "/examples")) {
     std::size_t ours = 0;
@@ -249,6 +250,33 @@ std::set<std::string> declared_functions() {
   }
   for (const std::string& name : all_mnemonics()) out.insert(name);
   return out;
+}
+
+// Pages that list builders and functions list those there are.
+TEST(Docs, PagesOfBuildersNameWhatThereIs) {
+  std::set<std::string> known = declared_functions();
+  // Those that give several values too.
+  const std::string refused = read_text(RICCI_SOURCE_DIR "/include/ricci/build/refused.h");
+  const std::regex builder(" ([a-z_][a-z_0-9]*)\\((?:Value|Graph&), \\.\\.\\.");
+  for (std::sregex_iterator it(refused.begin(), refused.end(), builder), end; it != end; ++it) {
+    known.insert((*it)[1]);
+  }
+  const auto expect_known = [&](const std::string& page, const std::string& text,
+                                const std::string& name_in) {
+    const std::regex name(name_in);
+    for (std::sregex_iterator it(text.begin(), text.end(), name), end; it != end; ++it) {
+      EXPECT_TRUE(known.contains((*it)[1])) << page << ": " << (*it)[1];
+    }
+    EXPECT_TRUE(std::regex_search(text, name)) << page;
+  };
+  std::string first_columns;
+  std::istringstream lines(read_text(RICCI_SOURCE_DIR "/docs/BUILDERS.md"));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("| ")) first_columns += line.substr(0, line.find(" | ", 2)) + "\n";
+  }
+  expect_known("BUILDERS.md", first_columns, "`([a-z][a-z_0-9]+)[(` {]");
+  expect_known("COMPLEX.md", read_text(RICCI_SOURCE_DIR "/docs/COMPLEX.md"),
+               "`([a-z][a-z_0-9]+)\\(");
 }
 
 std::string names_page() {
