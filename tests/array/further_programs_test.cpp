@@ -103,6 +103,73 @@ TEST(ArrayPrograms, ASmootherIsTheSolutionOfOneLargeSystem) {
   EXPECT_NEAR(slope.a(0, 1).item(), (at(1e-5) - at(-1e-5)) / 2e-5, 1e-6);
 }
 
+// --- L-BFGS over a map of arrays -----------------------------------------------------------------
+
+using Params = std::map<std::string, Array>;
+
+Array inner_product(const Params& a, const Params& b) {
+  Array s = 0.0;
+  for (const auto& [name, x] : a) s = s + sum(x * b.at(name));
+  return s;
+}
+Params plus(const Params& a, const Array& k, const Params& b) {
+  return tree_map([&](const Array& x, const Array& y) { return x + k * y; }, a, b);
+}
+
+TEST(ArrayPrograms, LbfgsOverAMapFindsTheRidgeSolution) {
+  const Array x = normal(Key(3), {40, 3}, float64);
+  const Array y = matmul(x, array({1.0, -2.0, 0.5}, float64)) + 0.7 +
+                  normal(Key(4), {40}, 0, 0.1, {.dtype = float64});
+  const auto loss = [&](const Params& p) {
+    return sum(square(matmul(x, p.at("w")) + p.at("b") - y)) + 0.5 * sum(square(p.at("w"))) +
+           0.5 * square(p.at("b"));
+  };
+  const auto slope = jit(value_and_grad(loss));
+  Params p = {{"w", zeros({3}, float64)}, {"b", zeros({}, float64)}};
+  auto [value, g] = slope(p);
+  std::vector<std::pair<Params, Params>> pairs;
+  int calls = 1;
+  while (item(inner_product(g, g)) > 1e-18 && calls < 200) {
+    Params d = g;
+    std::vector<Array> alphas;
+    for (auto it = pairs.rbegin(); it != pairs.rend(); ++it) {
+      const auto& [s, t] = *it;
+      alphas.push_back(inner_product(s, d) / inner_product(s, t));
+      d = plus(d, -alphas.back(), t);
+    }
+    if (!pairs.empty()) {
+      const auto& [s, t] = pairs.back();
+      const Array scale = inner_product(s, t) / inner_product(t, t);
+      d = tree_map([&](const Array& v) { return scale * v; }, d);
+    }
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      const auto& [s, t] = pairs[i];
+      const Array b = inner_product(t, d) / inner_product(s, t);
+      d = plus(d, alphas[pairs.size() - 1 - i] - b, s);
+    }
+    double step = 1;
+    for (;; step /= 2) {
+      Params q = plus(p, -step, d);
+      auto [v, h] = slope(q);
+      ++calls;
+      // A decrease that is below what the sum can show counts as one.
+      const double wanted = item(value) - 1e-4 * step * item(inner_product(g, d));
+      if (item(v) > wanted + 1e-12 && step > 1e-12) continue;
+      pairs.emplace_back(plus(q, -1.0, p), plus(h, -1.0, g));
+      if (pairs.size() > 5) pairs.erase(pairs.begin());
+      p = std::move(q), g = std::move(h), value = v;
+      break;
+    }
+  }
+  EXPECT_LT(calls, 60);
+  EXPECT_EQ(slope.compiled(), 1U);
+  const Array design = concat({x, ones({40, 1}, float64)}, 1);
+  const Array normal_matrix = matmul(design.T(), design) + 0.5 * eye(4, {.dtype = float64});
+  const Array best = solve(normal_matrix, matvec(design.T(), y));
+  EXPECT_TRUE(allclose(p.at("w"), best[slice(0, 3)], 1e-7, 1e-9));
+  EXPECT_NEAR(item(p.at("b")), best[3].item(), 1e-8);
+}
+
 // --- A batch of loops of different lengths -------------------------------------------------------
 
 TEST(ArrayPrograms, ABatchOfWhilesCountsAsEachAlone) {

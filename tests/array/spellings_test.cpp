@@ -171,6 +171,8 @@ TEST(ArrayBranches, SwitchHandsArgumentsOn) {
     EXPECT_TRUE(array_equal(switch_(i, twice, less, product, x, y), expected)) << i;
     EXPECT_TRUE(array_equal(switch_(i, std::tuple(twice, less, product), x, y), expected)) << i;
     EXPECT_TRUE(array_equal(switch_(i, functions, x, y), expected)) << i;
+    EXPECT_TRUE(
+        array_equal(jit([&](Array k) { return switch_(k, functions, x, y); })(i), expected));
   }
   // Functions of any argument, structs that can be called, numbers as arguments.
   struct Scale {
@@ -184,6 +186,25 @@ TEST(ArrayBranches, SwitchHandsArgumentsOn) {
   const auto slope = grad([&](Array v) { return sum(switch_(array(2), functions, v, y)); })(x);
   EXPECT_EQ(slope.to_vector(), (Numbers{10, 20}));
   EXPECT_THROW((void)switch_(0, std::vector<std::function<Array(Array)>>{}, x), UserError);
+}
+
+// A number that a function is called with stays one inside of branches and loops.
+TEST(ArrayBranches, CaptureNumbersThatAreTraced) {
+  const auto scaled = [](const Array& x, const Array& k) {
+    const Array y = cond(sum(x) > 0, [&] { return x * k; }, [&] { return x - k; });
+    return while_loop(
+               Array(0.0), [](const Array& i) { return i < 2; },
+               [&](const Array& i) { return i + k; }) +
+           y;
+  };
+  const auto f = jit(scaled);
+  EXPECT_EQ(f(array({1.0, 2.0}), 3).to_vector(), (Numbers{6, 9}));
+  EXPECT_EQ(f(array({-1.0, -2.0}), 3).to_vector(), (Numbers{-1, -2}));
+  const auto half = jit([](const Array& x, const Array& k) {
+    return cond(sum(x) > 0, [&] { return x * k; }, [&] { return x; });
+  });
+  EXPECT_EQ(half(array({1.0, 2.0}), 0.5).to_vector(), (Numbers{0.5, 1}));
+  EXPECT_EQ(half(array({1.0, 2.0}, float64), 0.1).to_vector(), (Numbers{0.1, 0.2}));
 }
 
 }  // namespace
