@@ -334,9 +334,7 @@ TEST(RuntimeDocsCode, WhatScansKeep) {
 
 const ScanSaving room = {.bytes = 64 << 20};                           // 64 MiB for this scan
 const std::vector<Value> last = scan(std::array{h0}, {.bcasts = {w}, .xs = {xs}, .saving = room}, cell);
-
-  g.set_outputs({sum(last[0])});
-
+g.set_outputs({sum(last[0])});
 const Transformed slopes = value_and_grad(g, {"w"}, {.scan_saving = {.policy = ScanSave::All}});
 
   const Outputs out = compile(slopes.graph).run(

@@ -115,7 +115,8 @@ std::string without_indent(const std::string& code) {
 // Every C++ block of a tutorial is in the sources of its example, or in the test of pages, but for
 // the indentation.
 void expect_shown_as_it_is(const std::string& tutorial, const std::string& example) {
-  std::string sources;
+  std::string sources =
+      without_indent(read_text(RICCI_SOURCE_DIR "/tests/runtime/docs_code_test.cpp"));
   for (const auto& entry : fs::directory_iterator(RICCI_SOURCE_DIR "/examples/" + example)) {
     if (entry.path().extension() == ".cpp") {
       sources += without_indent(read_text(entry.path().string()));
@@ -175,6 +176,56 @@ TEST(Docs, PagesForNewcomersShowWhatRuns) {
   expect_blocks_in("docs/howto/custom_gradient.md", {"implicit_layer"});
   expect_blocks_in("docs/howto/resuming.md", {"data"});
   expect_blocks_in("docs/howto/embedding.md", {"train_from_c"}, "c");
+}
+
+std::string all_sources() {
+  std::string out;
+  for (const char* root : {"examples", "include", "src", "tests"}) {
+    const fs::path folder = fs::path(RICCI_SOURCE_DIR) / root;
+    for (const auto& file : fs::recursive_directory_iterator(folder)) {
+      const std::string kind = file.path().extension().string();
+      if (kind != ".cpp" && kind != ".h" && kind != ".c" && kind != ".def") continue;
+      for (const char c : read_text(file.path().string())) {
+        const bool space = c == ' ' || c == '\n';
+        if (!space || (!out.empty() && out.back() != ' ')) out += space ? ' ' : c;
+      }
+      out += '\n';
+    }
+  }
+  return out;
+}
+
+// The code of all pages, whatever tests hold them one by one: every piece of it, between empty
+// lines and what is left out (…), is in a source that is built. The program in C of
+// AHEAD_OF_TIME.md is taken from the page, built and run by RuntimeAheadOfTime.TheTutorialWorks.
+TEST(Docs, EveryBlockOfCodeIsInASource) {
+  const std::string sources = all_sources();
+  const fs::path root = RICCI_SOURCE_DIR;
+  std::vector<fs::path> pages = {root / "README.md", root / "CONTRIBUTING.md",
+                                 root / "ARCHITECTURE.md"};
+  for (const auto& file : fs::recursive_directory_iterator(root / "docs")) {
+    if (file.path().extension() == ".md") pages.push_back(file.path());
+  }
+  std::size_t pieces = 0;
+  for (const fs::path& page : pages) {
+    const std::string text = read_text(page.string());
+    EXPECT_EQ(text.find("```c++\n"), std::string::npos) << page << ": it is called cpp elsewhere";
+    std::vector<std::string> code = blocks(text, "cpp");
+    if (page.filename() != "AHEAD_OF_TIME.md") {
+      const std::vector<std::string> in_c = blocks(text, "c");
+      code.insert(code.end(), in_c.begin(), in_c.end());
+    }
+    for (const std::string& block : code) {
+      std::istringstream parts(std::regex_replace(block, std::regex("\n\n+|…"), "\f"));
+      for (std::string part; std::getline(parts, part, '\f');) {
+        const std::string wanted = std::regex_replace(on_one_line(part), std::regex("^ +| +$"), "");
+        if (wanted.empty()) continue;
+        ++pieces;
+        EXPECT_NE(sources.find(wanted), std::string::npos) << page << ": " << part;
+      }
+    }
+  }
+  EXPECT_GT(pieces, 100U);
 }
 
 std::size_t lines_of(const fs::path& file) {
