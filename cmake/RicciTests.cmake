@@ -115,7 +115,7 @@ foreach(snippet IN LISTS snippets)
   if(name MATCHES "^(array|graph)_")
     list(JOIN compile "|" command)
     # Those of graphs end in ricci/build/refused.h.
-    set(most 28)
+    set(most 24)
     if(name MATCHES "^graph_")
       set(most 12)
     endif()

@@ -49,6 +49,13 @@ RICCI_ALONG_AXIS(concat)
 RICCI_ALONG_AXIS(concatenate)
 RICCI_ALONG_AXIS(stack)
 #undef RICCI_ALONG_AXIS
+// Arrays without braces.
+template <std::derived_from<Array> A, class... More>
+Array concat(const A& x, const More&...) = delete;  // concat({x, y}, axis)
+template <std::derived_from<Array> A, class... More>
+Array concatenate(const A& x, const More&...) = delete;  // concatenate({x, y}, axis)
+template <std::derived_from<Array> A, class... More>
+Array stack(const A& x, const More&...) = delete;  // stack({x, y}, axis)
 struct ArgOfOptions {
   std::int64_t axis = -1;
   bool keepdims = false;
