@@ -27,6 +27,7 @@
 #include "ricci/build/quant.h"
 #include "ricci/build/recurrent.h"
 #include "ricci/build/reduce.h"
+#include "ricci/build/refused.h"
 #include "ricci/build/select.h"
 #include "ricci/build/shape.h"
 #include "ricci/build/spectrum.h"

@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "ricci/array/everyday.h"
 #include "ricci/array/more.h"
+#include "ricci/array/nn.h"
 #include "ricci/op/ops.h"
 #include "ricci/support/error.h"
 
@@ -133,62 +135,50 @@ std::string Array::str() const {
   return detail::printed(tensor());
 }
 
-Array Array::sum(Here where) const { return ricci::sum(*this, {}, false, where); }
-Array Array::sum(std::int64_t axis, Here where) const {
-  return ricci::sum(*this, axis, false, where);
-}
-Array Array::sum(std::initializer_list<std::int64_t> axes, bool keep_dims, Here where) const {
-  return ricci::sum(*this, Axes(axes.begin(), axes.end()), keep_dims, where);
-}
-Array Array::sum(std::int64_t axis, bool keep_dims, Here where) const {
-  return ricci::sum(*this, axis, keep_dims, where);
-}
-Array Array::mean(Here where) const { return ricci::mean(*this, {}, false, where); }
-Array Array::mean(std::int64_t axis, Here where) const {
-  return ricci::mean(*this, axis, false, where);
-}
-Array Array::mean(std::initializer_list<std::int64_t> axes, bool keep_dims, Here where) const {
-  return ricci::mean(*this, Axes(axes.begin(), axes.end()), keep_dims, where);
-}
-Array Array::mean(std::int64_t axis, bool keep_dims, Here where) const {
-  return ricci::mean(*this, axis, keep_dims, where);
-}
-Array Array::max(Here where) const { return ricci::amax(*this, {}, false, where); }
-Array Array::max(std::int64_t axis, Here where) const {
-  return ricci::amax(*this, axis, false, where);
-}
-Array Array::max(std::initializer_list<std::int64_t> axes, bool keep_dims, Here where) const {
-  return ricci::amax(*this, Axes(axes.begin(), axes.end()), keep_dims, where);
-}
-Array Array::max(std::int64_t axis, bool keep_dims, Here where) const {
-  return ricci::amax(*this, axis, keep_dims, where);
-}
-Array Array::min(Here where) const { return ricci::amin(*this, {}, false, where); }
-Array Array::min(std::int64_t axis, Here where) const {
-  return ricci::amin(*this, axis, false, where);
-}
-Array Array::min(std::initializer_list<std::int64_t> axes, bool keep_dims, Here where) const {
-  return ricci::amin(*this, Axes(axes.begin(), axes.end()), keep_dims, where);
-}
-Array Array::min(std::int64_t axis, bool keep_dims, Here where) const {
-  return ricci::amin(*this, axis, keep_dims, where);
-}
-Array Array::prod(Here where) const { return ricci::prod(*this, {}, false, where); }
-Array Array::prod(std::int64_t axis, bool keep_dims, Here where) const {
-  return ricci::prod(*this, axis, keep_dims, where);
-}
-Array Array::var(Here where) const { return ricci::var(*this, {}, false, 0, where); }
-Array Array::var(std::int64_t axis, bool keep_dims, Here where) const {
-  return ricci::var(*this, axis, keep_dims, 0, where);
-}
-Array Array::any(Here where) const { return ricci::any(*this, {}, false, where); }
-Array Array::any(std::int64_t axis, bool keep_dims, Here where) const {
-  return ricci::any(*this, axis, keep_dims, where);
-}
-Array Array::all(Here where) const { return ricci::all(*this, {}, false, where); }
-Array Array::all(std::int64_t axis, bool keep_dims, Here where) const {
-  return ricci::all(*this, axis, keep_dims, where);
-}
+#define RICCI_METHOD(name, function)                                                              \
+  Array Array::name(Here where) const { return function(*this, {}, false, where); }               \
+  Array Array::name(std::int64_t axis, Here where) const {                                        \
+    return function(*this, axis, false, where);                                                   \
+  }                                                                                               \
+  Array Array::name(std::int64_t axis, bool keep_dims, Here where) const {                        \
+    return function(*this, axis, keep_dims, where);                                               \
+  }                                                                                               \
+  Array Array::name(std::int64_t axis, ReduceOptions options, Here where) const {                 \
+    return function(*this, axis, options, where);                                                 \
+  }                                                                                               \
+  Array Array::name(std::initializer_list<std::int64_t> axes, bool keep_dims, Here where) const { \
+    return function(*this, Axes(axes.begin(), axes.end()), keep_dims, where);                     \
+  }
+RICCI_METHOD(sum, ricci::sum)
+RICCI_METHOD(mean, ricci::mean)
+RICCI_METHOD(max, ricci::amax)
+RICCI_METHOD(min, ricci::amin)
+RICCI_METHOD(prod, ricci::prod)
+RICCI_METHOD(any, ricci::any)
+RICCI_METHOD(all, ricci::all)
+RICCI_METHOD(logsumexp, ricci::logsumexp)
+RICCI_METHOD(norm, ricci::norm)
+#undef RICCI_METHOD
+#define RICCI_METHOD(name, function)                                                              \
+  Array Array::name(Here where) const { return function(*this, {}, false, 0, where); }            \
+  Array Array::name(std::int64_t axis, Here where) const {                                        \
+    return function(*this, axis, false, 0, where);                                                \
+  }                                                                                               \
+  Array Array::name(std::int64_t axis, bool keep_dims, Here where) const {                        \
+    return function(*this, axis, keep_dims, 0, where);                                            \
+  }                                                                                               \
+  Array Array::name(std::int64_t axis, VarOptions options, Here where) const {                    \
+    return function(*this, axis, options, where);                                                 \
+  }                                                                                               \
+  Array Array::name(std::initializer_list<std::int64_t> axes, bool keep_dims, Here where) const { \
+    return function(*this, Axes(axes.begin(), axes.end()), keep_dims, 0, where);                  \
+  }
+RICCI_METHOD(var, ricci::var)
+RICCI_METHOD(std, ricci::stddev)
+#undef RICCI_METHOD
+#define RICCI_UNARY(Kind, name) \
+  Array Array::name(Here where) const { return ricci::name(*this, where); }
+#include "ricci/op/unary.def"
 Array Array::argmax(std::int64_t axis, Here where) const {
   return ricci::argmax(*this, axis, false, where);
 }
@@ -211,6 +201,62 @@ Array Array::transpose(Here where) const { return ricci::transpose(*this, {}, wh
 Array Array::transpose(std::initializer_list<std::int64_t> perm, Here where) const {
   return ricci::transpose(*this, Axes(perm.begin(), perm.end()), where);
 }
+Array Array::cumprod(std::int64_t axis, Here where) const {
+  return ricci::cumprod(*this, axis, where);
+}
+Array Array::view(const Dims& shape, Here where) const {
+  return ricci::reshape(*this, shape, where);
+}
+Array Array::flatten(std::int64_t first, Here where) const {
+  return ricci::flatten(*this, first, where);
+}
+Array Array::squeeze(std::int64_t axis, Here where) const {
+  return ricci::squeeze(*this, axis, where);
+}
+Array Array::expand_dims(std::int64_t axis, Here where) const {
+  return ricci::expand_dims(*this, axis, where);
+}
+Array Array::unsqueeze(std::int64_t axis, Here where) const {
+  return ricci::expand_dims(*this, axis, where);
+}
+Array Array::broadcast_to(const Dims& shape, Here where) const {
+  return ricci::broadcast_to(*this, shape, where);
+}
+Array Array::expand(const Dims& shape, Here where) const {
+  return ricci::broadcast_to(*this, shape, where);
+}
+Array Array::swapaxes(std::int64_t a, std::int64_t b, Here where) const {
+  return ricci::swapaxes(*this, a, b, where);
+}
+Array Array::permute(std::initializer_list<std::int64_t> perm, Here where) const {
+  return transpose(perm, where);
+}
+Array Array::repeat(std::int64_t count, std::int64_t axis, Here where) const {
+  return ricci::repeat(*this, count, axis, where);
+}
+Array Array::take(const Array& indices, std::int64_t axis, Here where) const {
+  return ricci::take(*this, indices, axis, where);
+}
+Array Array::diagonal(Here where) const { return ricci::diagonal(*this, 0, where); }
+Array Array::trace(Here where) const { return ricci::trace(*this, where); }
+Array Array::sort(std::int64_t axis, Here where) const {
+  return ricci::sort(*this, axis, false, where);
+}
+Array Array::argsort(std::int64_t axis, Here where) const {
+  return ricci::argsort(*this, axis, false, where);
+}
+Array Array::softmax(std::int64_t axis, Here where) const {
+  return ricci::softmax(*this, axis, where);
+}
+Array Array::pow(const Array& exponent, Here where) const {
+  return ricci::pow(*this, exponent, where);
+}
+Array Array::matmul(const Array& b, Here where) const { return ricci::matmul(*this, b, where); }
+Array Array::conj(Here where) const { return ricci::conj(*this, where); }
+Array Array::real(Here where) const { return ricci::real(*this, where); }
+Array Array::detach(Here where) const { return ricci::stop_gradient(*this, where); }
+Array Array::mT(Here where) const { return ricci::matrix_transpose(*this, where); }
+Array Array::to(DType dtype, Here where) const { return ricci::cast(*this, dtype, where); }
 Array Array::T(Here where) const { return ricci::transpose(*this, {}, where); }
 Array Array::astype(DType to, Here where) const { return ricci::cast(*this, to, where); }
 
@@ -265,6 +311,12 @@ Array operator|(Operand a, Operand b) {
 }
 Array operator^(Operand a, Operand b) {
   return binary_of(BinaryKind::BitwiseXor, std::move(a), std::move(b));
+}
+Array operator<<(Operand a, Operand b) {
+  return binary_of(BinaryKind::ShiftLeft, std::move(a), std::move(b));
+}
+Array operator>>(Operand a, Operand b) {
+  return binary_of(BinaryKind::ShiftRight, std::move(a), std::move(b));
 }
 Array operator-(Operand x) { return unary_of(UnaryKind::Neg, std::move(x)); }
 Array operator!(const Array& x) {

@@ -183,20 +183,20 @@ std::vector<Array> while_node(Tracing& condition, Tracing& body, std::span<const
   return out;
 }
 
-std::vector<Array> if_node(const Array& predicate, Tracing& first, Tracing& second,
-                           std::span<const Array> then_results, std::span<const Array> else_results,
-                           std::source_location where) {
-  require_valid(predicate, "cond", where);
-  require_same_structure(else_results.size(), then_results.size(), "the second branch of cond",
-                         where);
+std::vector<Array> if_node(const char* what, const Array& predicate, Tracing& first,
+                           Tracing& second, std::span<const Array> then_results,
+                           std::span<const Array> else_results, std::source_location where) {
+  require_valid(predicate, what, where);
+  const std::string second_branch = fmt::format("the second branch of {}", what);
+  require_same_structure(else_results.size(), then_results.size(), second_branch.c_str(), where);
   std::vector<Array> a(then_results.begin(), then_results.end());
   std::vector<Array> b(else_results.begin(), else_results.end());
   for (std::size_t i = 0; i < a.size(); ++i) {
-    unify("cond", a[i], b[i], where);
+    unify(what, a[i], b[i], where);
     if (a[i].shape() == b[i].shape()) continue;
     const std::string which = a.size() == 1 ? "" : fmt::format("as result {} ", i);
-    refuse(ErrorCode::Shape, "cond",
-           fmt::format("the first branch of 'cond' gives {}{}, the second {}", which,
+    refuse(ErrorCode::Shape, what,
+           fmt::format("the first branch of '{}' gives {}{}, the second {}", what, which,
                        a[i].type().to_string(), b[i].type().to_string()),
            "both give the same shapes: broadcast_to, reshape", where);
   }
@@ -208,6 +208,10 @@ std::vector<Array> if_node(const Array& predicate, Tracing& first, Tracing& seco
   return results_of(op_node(Op(op::If{}),
                             chained(std::array{strengthened(predicate, where)}, captures), where,
                             {body_of("then", inputs, a), body_of("else", inputs, b)}));
+}
+
+void require_branches(std::size_t count, std::source_location where) {
+  if (count == 0) refuse(ErrorCode::Attr, "switch_", "'switch_' of no functions", "", where);
 }
 
 LoopRange loop_range(std::int64_t first, std::int64_t last, std::source_location where) {

@@ -300,7 +300,10 @@ ArrayNodePtr op_node(Op op, std::vector<Array> operands, std::source_location wh
   for (const Array& x : operands) require_valid(x, op.mnemonic(), where);
   if (!op.is<op::Cast>()) {
     for (Array& x : operands) {
-      if (x.node()->weak) x = strong_operand(x, dtype_among(x, operands), where);
+      if (!x.node()->weak) continue;
+      // What bodies capture is inside them what it is outside.
+      const DType exact = x.node()->types[x.result()].dtype;
+      x = strong_operand(x, bodies.empty() ? dtype_among(x, operands) : exact, where);
     }
   }
   auto node = std::make_shared<ArrayNode>(ArrayNode::Kind::Op);

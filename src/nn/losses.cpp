@@ -28,7 +28,7 @@ Array cross_entropy(const Array& logits, const Array& classes, const CrossEntrop
   const auto of = [&](const Array& z) {
     const Array log_p = log_softmax(z, -1, where);
     const Array picked = squeeze(take_along_axis(log_p, expand_dims(known, -1, where), -1, where),
-                                 AxisList(-1), where);
+                                 one_axis(-1), where);
     const Array even = mean(log_p, -1, false, where);
     const Array each =
         neg(add(mul(picked, 1 - smooth, where), mul(even, smooth, where), where), where);

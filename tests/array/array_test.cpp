@@ -100,7 +100,7 @@ TEST(ArrayDTypes, NumbersTakeTheDTypeOfWhatTheyMeet) {
   EXPECT_EQ(Array(0.1).item(), 0.1);
 }
 
-TEST(ArrayDTypes, MixturesThatLoseAreErrorsThatSayHowToCast) {
+TEST(ArrayDTypes, MixturesThatLoseAreErrorsThatSayHowToCast) {  // [FE-5c]
   const Array f = array({1.0, 2.0});
   const Array d = cast(f, DType::F64);
   const Array i = array({1, 2});
@@ -145,7 +145,7 @@ TEST(ArrayErrors, SayWhatAndWhere) {
             std::string::npos);
 }
 
-TEST(ArrayIndexing, IsNumPys) {
+TEST(ArrayIndexing, IsNumPys) {  // [FE-3e]
   const Array x = reshape(arange(24), {2, 3, 4});
   EXPECT_EQ(x[1][2][-1].item(), 23);
   EXPECT_EQ(x(1, 2).to_vector(), (Numbers{20, 21, 22, 23}));

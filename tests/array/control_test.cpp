@@ -50,7 +50,7 @@ TEST(ArrayLoops, ScanRunsAlongRows) {
 struct State {
   Array position, speed;
 };
-TEST(ArrayLoops, CarriesAreTreesAndBodiesCapture) {
+TEST(ArrayLoops, CarriesAreTreesAndBodiesCapture) {  // [FE-2a]
   const Array k = array({4.0});
   const auto fall = [&](Array stiffness) {
     const State start = {array({1.0}), array({0.0})};

@@ -203,7 +203,7 @@ void expect_captured_gradient(const Graph& graph, const std::vector<Array>& args
 }
 
 TEST(ArrayLaws, RandomProgramsInClosures) {
-  const std::uint64_t count = testing::program_count(20);
+  const std::uint64_t count = testing::program_count(120);
   for (std::uint64_t seed = testing::first_seed(); seed < testing::first_seed() + count; ++seed) {
     const testing::Program p = testing::generate(seed, {.nodes = 8, .tame = true});
     if (!is_plain(p.graph)) continue;

@@ -52,7 +52,7 @@ TEST(ArrayNames, OtherNames) {
 }
 
 // What somebody types who has JAX or NumPy in their fingers.
-TEST(ArrayNames, TypedFirst) {
+TEST(ArrayNames, TypedFirst) {  // [FE-3a] [FE-6a]
   const Array x = array({{1.0, -2.0}, {3.0, 4.0}});
   // A dtype in the place of options; `{}` is still none.
   EXPECT_EQ(zeros({3}, float64).dtype(), DType::F64);
@@ -163,7 +163,7 @@ TEST(ArrayNames, OverAxes) {
   EXPECT_EQ(diff(array({1.0, 4.0, 9.0, 16.0}), 2).to_vector(), (Numbers{2, 2}));
 }
 
-TEST(ArrayNames, ShapesAndPlaces) {
+TEST(ArrayNames, ShapesAndPlaces) {  // [FE-9]
   const Array x = reshape(arange(6), {2, 3});
   EXPECT_EQ(vstack({arange(3), arange(3)}).shape(), (Dims{2, 3}));
   EXPECT_EQ(hstack({arange(3), arange(2)}).shape(), (Dims{5}));

@@ -26,7 +26,7 @@ TEST(ArrayPrinting, DigitsAndExponents) {
   EXPECT_EQ(array(3.14159).str(), "3.14159");
 }
 
-TEST(ArrayPrinting, LongOnesAreElidedAndWrapped) {
+TEST(ArrayPrinting, LongOnesAreElidedAndWrapped) {  // [FE-6b]
   EXPECT_EQ(arange(2000).str(), "[   0    1    2 ... 1997 1998 1999]");
   EXPECT_EQ(reshape(arange(2000), {40, 50}).str(), "[[   0    1    2 ...   47   48   49]\n"
                                                    " [  50   51   52 ...   97   98   99]\n"

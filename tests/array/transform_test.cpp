@@ -47,7 +47,7 @@ Net some_net() {
 Array some_batch() { return normal(Key(3), {5, 2}); }
 Array net_loss(const Net& net, const Array& x) { return mean(square(net(x))); }
 
-TEST(ArrayTransforms, GradientsOfFunctions) {
+TEST(ArrayTransforms, GradientsOfFunctions) {  // [FE-1a]
   const auto f = [](Array x) { return sum(x * x * x); };
   expect_near(grad(f)(array({1.0, 2.0})), {3, 12});
   expect_near(grad(grad([](Array x) { return x * x * x; }))(2.0), {12});

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "ricci/graph.h"
+#include "ricci/ricci.h"
 
 using namespace ricci;  // NOLINT
 

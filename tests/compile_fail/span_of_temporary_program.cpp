@@ -1,4 +1,4 @@
-// The list of a compiled graph's inputs dies with it.
+// The list of a compiled graph's inputs dies with it. [FE-7c]
 #include "ricci/runtime/compiled_graph.h"
 
 void f(const ricci::Graph& graph) {

@@ -62,7 +62,7 @@ TEST(DataLoader, NextEndsEveryRound) {
   EXPECT_FALSE(steps.next());
 }
 
-TEST(DataLoader, ShufflesByASeedAndAnewEveryEpoch) {
+TEST(DataLoader, ShufflesByASeedAndAnewEveryEpoch) {  // [FE-4c]
   const Dataset<Array> data = arange(100);
   const Batches first = batches_of(data, {.batch = 10, .shuffle = 1, .steps = 20});
   EXPECT_EQ(first, batches_of(data, {.batch = 10, .shuffle = 1, .steps = 20}));

@@ -20,7 +20,7 @@ std::string refusal(const std::function<void()>& f) {
   return "no error";
 }
 
-TEST(NnInitializers, HaveTheSpreadOfTheirPapers) {
+TEST(NnInitializers, HaveTheSpreadOfTheirPapers) {  // [FE-4a]
   const Dims matrix = {60, 140};
   const auto deviation = [&](const nn::Initializer& init) {
     return stddev(init(Key(3), matrix)).item();

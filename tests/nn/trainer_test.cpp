@@ -47,7 +47,7 @@ Batch draw(std::uint64_t seed, std::int64_t n) {
   return {x, sum(x * array({1.0, -2.0, 0.5}), 1, true)};
 }
 
-TEST(NnTrainer, TrainsWithBatchNormAndDropout) {
+TEST(NnTrainer, TrainsWithBatchNormAndDropout) {  // [FE-4e]
   nn::seed(5);
   Trainer train(Net{}, squared_error, AdamW{.learning_rate = 2e-2});
   double first = 0;
@@ -68,7 +68,7 @@ TEST(NnTrainer, TrainsWithBatchNormAndDropout) {
   EXPECT_TRUE(allclose(net.norm.mean.value, seen, 0.2, 0.25));
 }
 
-TEST(NnTrainer, NamesParamsByFields) {
+TEST(NnTrainer, NamesParamsByFields) {  // [FE-1e]
   Trainer train(Net{}, squared_error);
   train.compile(draw(1, 4));
   const std::vector<std::string> wanted = {"hidden.w",  "hidden.b", "norm.w", "norm.b",
@@ -82,7 +82,7 @@ TEST(NnTrainer, NamesParamsByFields) {
 }
 
 // One step of plain descent is p - rate·gradient, with the gradient of `grad`.
-TEST(NnTrainer, AStepIsTheOptimisersWithTheGradientOfTheLoss) {
+TEST(NnTrainer, AStepIsTheOptimisersWithTheGradientOfTheLoss) {  // [FE-4g]
   nn::seed(3);
   struct Line {
     nn::Linear map{3, 1};
@@ -108,7 +108,7 @@ std::pair<Array, std::pair<Array, Array>> masks(const Dropped& net, const Array&
   return {sum(first * net.scale), {first, second}};
 }
 
-TEST(NnTrainer, MasksDifferFromStepToStepAndFromCallToCall) {
+TEST(NnTrainer, MasksDifferFromStepToStepAndFromCallToCall) {  // [FE-5a]
   Trainer train(Dropped{}, masks, Sgd{.learning_rate = 0.0}, {.seed = 7});
   const Array x = ones({200});
   const auto [l0, first] = train(x);
@@ -292,7 +292,7 @@ TEST(NnTrainingScope, GivesAModelWithItsBuffers) {
   EXPECT_NE(refusal([&] { start.mean.update(x); }).find("outside of training"), std::string::npos);
 }
 
-TEST(NnTrainer, DecaysWhatItIsToldTo) {
+TEST(NnTrainer, DecaysWhatItIsToldTo) {  // [FE-4f]
   struct Pair {
     Array w = ones({2}), b = ones({2});
   };

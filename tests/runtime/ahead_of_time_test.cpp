@@ -468,7 +468,7 @@ TEST(RuntimeAheadOfTime, PackagesAreCheckedWhenTheyAreOpened) {
 }
 
 // A C program that knows no array by name finds all of them in the table of the header.
-TEST(RuntimeAheadOfTime, TheTableOfArraysSaysWhatTheyAre) {
+TEST(RuntimeAheadOfTime, TheTableOfArraysSaysWhatTheyAre) {  // [FE-11a]
   Graph graph = parse(R"(
 graph @described {
   %x = input "x \"?\" ä" : f64[2, 0, 3]
@@ -521,7 +521,7 @@ int main(void) {
 }
 
 // What is linked with a program is what its calls need.
-TEST(RuntimeAheadOfTime, LibrariesAreLinkedWhereCallsNeedThem) {
+TEST(RuntimeAheadOfTime, LibrariesAreLinkedWhereCallsNeedThem) {  // [FE-11b]
   if (!PlainBuild) GTEST_SKIP() << NotPlain;
   const auto needs = [](const std::string& body) {
     const Graph graph = parse("graph @part {\n" + body + "}\n").front();

@@ -1,10 +1,13 @@
 // The C++ of pages that have no example of their own, run as it is shown there: the last test looks
 // for every paragraph of these pages' code in this file.
+#include <array>
 #include <cmath>
+#include <complex>
 #include <cstddef>
 #include <cstdio>
 #include <filesystem>
 #include <regex>
+#include <span>
 #include <sstream>
 #include <string>
 #include <variant>
@@ -308,6 +311,37 @@ print("{}", profile.to_string());
   EXPECT_EQ(profile.runs(), 10);
 }
 
+TEST(RuntimeDocsCode, Complex) {
+Graph g("length");
+const Value z = g.input("z", {DType::C128, {2}});
+g.set_outputs({sum(complex_norm_sq(z))});     // L = Σ |z|²
+const Transformed d = value_and_grad(g, {"z"});  // its gradient ∂L/∂z̄ is z itself
+
+  const std::vector<std::complex<double>> numbers = {{1, 2}, {-3, 0.5}};
+  const Outputs out = compile(d.graph).run({{"z", Tensor::of<std::complex<double>>({2}, numbers)}});
+  EXPECT_EQ(out[0].numbers<double>()[0], 14.25);
+  EXPECT_EQ(out[1].numbers<std::complex<double>>(), numbers);
+}
+
+TEST(RuntimeDocsCode, WhatScansKeep) {
+  Graph g("cells");
+  const Value h0 = g.input("h0", f32({2, 3}));
+  const Value w = g.input("w", f32({3, 3}));
+  const Value xs = g.input("xs", f32({4, 2, 3}));
+  const auto cell = [](Graph&, std::span<const Value> in) {
+    return std::vector<Value>{tanh(matmul(in[0], in[1]) + in[2])};
+  };
+
+const ScanSaving room = {.bytes = 64 << 20};                           // 64 MiB for this scan
+const std::vector<Value> last = scan(std::array{h0}, {.bcasts = {w}, .xs = {xs}, .saving = room}, cell);
+g.set_outputs({sum(last[0])});
+const Transformed slopes = value_and_grad(g, {"w"}, {.scan_saving = {.policy = ScanSave::All}});
+
+  const Outputs out = compile(slopes.graph).run(
+      {{"h0", numbers({2, 3})}, {"w", numbers({3, 3})}, {"xs", numbers({4, 2, 3})}});
+  EXPECT_EQ(out[1].type(), f32({3, 3}));
+}
+
 TEST(RuntimeDocsCode, Lbfgs) {
   Graph graph("bowl");
   const Value w = graph.param("w", f32({3}));
@@ -333,8 +367,9 @@ TEST(RuntimeDocsCode, PagesShowWhatRunsHere) {
   const std::string here =
       on_one_line(read_text(RICCI_SOURCE_DIR "/tests/runtime/docs_code_test.cpp"));
   for (const char* page :
-       {"AHEAD_OF_TIME.md", "BLOCKS.md", "GGUF.md", "QUANTIZATION.md", "RUNTIME.md", "SERVE.md",
-        "TRAINING.md", "howto/loops_and_memory.md", "howto/profiling.md", "tutorials/spectra.md"}) {
+       {"AHEAD_OF_TIME.md", "BLOCKS.md", "COMPLEX.md", "GGUF.md", "QUANTIZATION.md", "RUNTIME.md",
+        "SERVE.md", "TRAINING.md", "howto/loops_and_memory.md", "howto/profiling.md",
+        "tutorials/spectra.md"}) {
     const std::string text = read_text(std::string(RICCI_SOURCE_DIR "/docs/") + page);
     std::size_t paragraphs = 0;
     for (std::size_t at = text.find("```cpp\n"); at != std::string::npos;

@@ -72,7 +72,7 @@ TEST(RuntimeSharedUse, SizesAreBoundAndForgottenWhileOthersRun) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(RuntimeSharedUse, ContextsRefuseASecondThread) {
+TEST(RuntimeSharedUse, ContextsRefuseASecondThread) {  // [FE-7d]
   const Graph g = dense_graph();
   const Feeds feeds = random_feeds(g);
   const CompiledGraph f = compile(g, Device::cpu(2));

@@ -85,7 +85,7 @@ TEST(RuntimeTrainingOptions, EveryOptimiserLowersTheLoss) {
   }
 }
 
-TEST(RuntimeTrainingOptions, ASchedulesRateIsThatOfItsStep) {
+TEST(RuntimeTrainingOptions, ASchedulesRateIsThatOfItsStep) {  // [FE-4b]
   const Schedule falling = linear(0.2, 0, {.steps = 4});
   TrainingStep scheduled = start_training({.optimizer = Sgd{.learning_rate = falling}});
   TrainingStep fed = start_training({.optimizer = Sgd{}, .learning_rate_input = true});
@@ -205,7 +205,7 @@ TEST(RuntimeTrainingOptions, AveragesFollowTheirFormula) {
 }
 
 // A step of a thousandth of a bf16 number is less than half of its spacing.
-TEST(RuntimeTrainingOptions, NarrowParamsMoveByTheirMasterCopies) {
+TEST(RuntimeTrainingOptions, NarrowParamsMoveByTheirMasterCopies) {  // [FE-5b]
   for (const DType dtype : {DType::BF16, DType::F16}) {
     const double tiny = dtype == DType::BF16 ? 1e-4 : 1e-5;
     const TrainingOptions with{.optimizer = Lion{.learning_rate = tiny, .weight_decay = 0}};

@@ -50,7 +50,7 @@ TEST(TrainProgress, WordsSayWhatIsLeft) {
   EXPECT_EQ(progress_words(first), " 43 %  step 431/1000  loss 1.8730");
 }
 
-TEST(TrainProgress, LinesFitAnyWidth) {
+TEST(TrainProgress, LinesFitAnyWidth) {  // [FE-4d]
   for (std::size_t width = 1; width < 160; ++width) {
     EXPECT_LE(columns(progress_line(state(), width, false)), width) << width;
   }

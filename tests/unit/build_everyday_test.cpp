@@ -24,7 +24,7 @@ Tensor of_two(F&& build) {
 }
 using Numbers = std::vector<double>;
 
-TEST(EverydayBuilders, TakeShapesAndAxesByPosition) {
+TEST(EverydayBuilders, TakeShapesAndAxesByPosition) {  // [FE-3b]
   const auto shape = [](auto&& build) { return of_two(build).type(); };
   EXPECT_EQ(shape([](Graph&, Value x, Value) { return reshape(x, {3, 2}); }), f32({3, 2}));
   EXPECT_EQ(shape([](Graph&, Value x, Value) { return reshape(x, {x.dims()[1], -1}); }),
@@ -72,7 +72,7 @@ TEST(EverydayBuilders, AreTheOpsOfTheirNames) {
   for (const double d : lost) EXPECT_NEAR(d, 0, 1e-6);
 }
 
-TEST(EverydayBuilders, ConvolvePoolAndCompareWithClasses) {
+TEST(EverydayBuilders, ConvolvePoolAndCompareWithClasses) {  // [FE-3c]
   Graph g("cnn");
   const Value x = g.input("x", f32({1, 1, 4, 4}));
   const Value w = g.constant(Tensor::splat(f32({2, 1, 3, 3}), 1));

@@ -35,7 +35,7 @@ Outputs run_everywhere(const Graph& graph, const Feeds& feeds) {
   return expected;
 }
 
-TEST(BodyCaptures, OfAScanAreSeenWhole) {
+TEST(BodyCaptures, OfAScanAreSeenWhole) {  // [FE-2b]
   Graph g("rnn");
   const Value x = g.input("x", f64({4, 2}));
   const Value h = g.input("h", f64({2}));
@@ -89,7 +89,7 @@ TEST(BodyCaptures, OfBranchesMayDiffer) {
   }
 }
 
-TEST(BodyCaptures, AndBroadcastOperandsOfAWhileAreHandedOn) {
+TEST(BodyCaptures, AndBroadcastOperandsOfAWhileAreHandedOn) {  // [FE-2c]
   Graph g("newton");
   const Value a = g.input("a", f64({2}));
   const Value limit = g.input("limit", f64());
@@ -177,7 +177,7 @@ TEST(BodyCaptures, OfAnotherGraphAreRefused) {
 }
 
 // What a gradient keeps never changes what a scan gives.
-TEST(BodyCaptures, CheckpointsDoNotChangeATrajectory) {
+TEST(BodyCaptures, CheckpointsDoNotChangeATrajectory) {  // [FE-5d]
   const auto build = [](std::int64_t checkpoints) {
     Graph g("walk");
     const Value x = g.input("x", f64({2}));

@@ -112,9 +112,11 @@ std::string without_indent(const std::string& code) {
   return std::regex_replace(code, std::regex("(^|\n) +"), "$1");
 }
 
-// Every C++ block of a tutorial is in the sources of its example, but for the indentation.
+// Every C++ block of a tutorial is in the sources of its example, or in the test of pages, but for
+// the indentation.
 void expect_shown_as_it_is(const std::string& tutorial, const std::string& example) {
-  std::string sources;
+  std::string sources =
+      without_indent(read_text(RICCI_SOURCE_DIR "/tests/runtime/docs_code_test.cpp"));
   for (const auto& entry : fs::directory_iterator(RICCI_SOURCE_DIR "/examples/" + example)) {
     if (entry.path().extension() == ".cpp") {
       sources += without_indent(read_text(entry.path().string()));
@@ -176,6 +178,56 @@ TEST(Docs, PagesForNewcomersShowWhatRuns) {
   expect_blocks_in("docs/howto/embedding.md", {"train_from_c"}, "c");
 }
 
+std::string all_sources() {
+  std::string out;
+  for (const char* root : {"examples", "include", "src", "tests"}) {
+    const fs::path folder = fs::path(RICCI_SOURCE_DIR) / root;
+    for (const auto& file : fs::recursive_directory_iterator(folder)) {
+      const std::string kind = file.path().extension().string();
+      if (kind != ".cpp" && kind != ".h" && kind != ".c" && kind != ".def") continue;
+      for (const char c : read_text(file.path().string())) {
+        const bool space = c == ' ' || c == '\n';
+        if (!space || (!out.empty() && out.back() != ' ')) out += space ? ' ' : c;
+      }
+      out += '\n';
+    }
+  }
+  return out;
+}
+
+// The code of all pages, whatever tests hold them one by one: every piece of it, between empty
+// lines and what is left out (…), is in a source that is built. The program in C of
+// AHEAD_OF_TIME.md is taken from the page, built and run by RuntimeAheadOfTime.TheTutorialWorks.
+TEST(Docs, EveryBlockOfCodeIsInASource) {
+  const std::string sources = all_sources();
+  const fs::path root = RICCI_SOURCE_DIR;
+  std::vector<fs::path> pages = {root / "README.md", root / "CONTRIBUTING.md",
+                                 root / "ARCHITECTURE.md"};
+  for (const auto& file : fs::recursive_directory_iterator(root / "docs")) {
+    if (file.path().extension() == ".md") pages.push_back(file.path());
+  }
+  std::size_t pieces = 0;
+  for (const fs::path& page : pages) {
+    const std::string text = read_text(page.string());
+    EXPECT_EQ(text.find("```c++\n"), std::string::npos) << page << ": it is called cpp elsewhere";
+    std::vector<std::string> code = blocks(text, "cpp");
+    if (page.filename() != "AHEAD_OF_TIME.md") {
+      const std::vector<std::string> in_c = blocks(text, "c");
+      code.insert(code.end(), in_c.begin(), in_c.end());
+    }
+    for (const std::string& block : code) {
+      std::istringstream parts(std::regex_replace(block, std::regex("\n\n+|…"), "\f"));
+      for (std::string part; std::getline(parts, part, '\f');) {
+        const std::string wanted = std::regex_replace(on_one_line(part), std::regex("^ +| +$"), "");
+        if (wanted.empty()) continue;
+        ++pieces;
+        EXPECT_NE(sources.find(wanted), std::string::npos) << page << ": " << part;
+      }
+    }
+  }
+  EXPECT_GT(pieces, 100U);
+}
+
 std::size_t lines_of(const fs::path& file) {
   std::ifstream in(file);
   std::size_t count = 0;
@@ -192,7 +244,7 @@ std::size_t lines_of(const fs::path& file) {
 }
 
 // Lines of code, without comments and empty lines, of an example and of its twin elsewhere.
-TEST(Docs, ExamplesAreHardlyLongerThanTheirTwins) {
+TEST(Docs, ExamplesAreHardlyLongerThanTheirTwins) {  // [FE-12]
   std::size_t twins = 0;
   for (const auto& folder : fs::directory_iterator(RICCI_SOURCE_DIR "/examples")) {
     std::size_t ours = 0;
@@ -249,6 +301,33 @@ std::set<std::string> declared_functions() {
   }
   for (const std::string& name : all_mnemonics()) out.insert(name);
   return out;
+}
+
+// Pages that list builders and functions list those there are.
+TEST(Docs, PagesOfBuildersNameWhatThereIs) {
+  std::set<std::string> known = declared_functions();
+  // Those that give several values too.
+  const std::string refused = read_text(RICCI_SOURCE_DIR "/include/ricci/build/refused.h");
+  const std::regex builder(" ([a-z_][a-z_0-9]*)\\((?:Value|Graph&), \\.\\.\\.");
+  for (std::sregex_iterator it(refused.begin(), refused.end(), builder), end; it != end; ++it) {
+    known.insert((*it)[1]);
+  }
+  const auto expect_known = [&](const std::string& page, const std::string& text,
+                                const std::string& name_in) {
+    const std::regex name(name_in);
+    for (std::sregex_iterator it(text.begin(), text.end(), name), end; it != end; ++it) {
+      EXPECT_TRUE(known.contains((*it)[1])) << page << ": " << (*it)[1];
+    }
+    EXPECT_TRUE(std::regex_search(text, name)) << page;
+  };
+  std::string first_columns;
+  std::istringstream lines(read_text(RICCI_SOURCE_DIR "/docs/BUILDERS.md"));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("| ")) first_columns += line.substr(0, line.find(" | ", 2)) + "\n";
+  }
+  expect_known("BUILDERS.md", first_columns, "`([a-z][a-z_0-9]+)[(` {]");
+  expect_known("COMPLEX.md", read_text(RICCI_SOURCE_DIR "/docs/COMPLEX.md"),
+               "`([a-z][a-z_0-9]+)\\(");
 }
 
 std::string names_page() {

@@ -41,7 +41,7 @@ Net made(double factor) {
   return net;
 }
 
-TEST(GraphHandles, FollowAGraphThatMoves) {
+TEST(GraphHandles, FollowAGraphThatMoves) {  // [FE-7b]
   std::vector<Net> nets;
   for (int i = 1; i <= 20; ++i) nets.push_back(made(i));  // moves what is there already
   for (std::size_t i = 0; i < nets.size(); ++i) {
@@ -58,7 +58,7 @@ TEST(GraphHandles, FollowAGraphThatMoves) {
   EXPECT_EQ(&nets[0].y.graph(), &nets[1].graph);
 }
 
-TEST(GraphHandles, SayThatTheirGraphIsGone) {
+TEST(GraphHandles, SayThatTheirGraphIsGone) {  // [FE-7a]
   std::optional<Net> net = made(2);
   const Value x = net->x;
   const Value y = net->y;
@@ -122,7 +122,7 @@ TEST(GraphHandles, AreReferencesForTransforms) {
 }
 
 // The order of operands' evaluation is the compiler's; that of the source is ours.
-TEST(LeafOrder, IsThatOfTheSourceInAnExpression) {
+TEST(LeafOrder, IsThatOfTheSourceInAnExpression) {  // [FE-10]
   Graph g("linear");
   const Value x = g.input("x", f64({2, 3}));
   const Value y = matmul(x, g.param("w", f64({3, 4}))) + g.param("b", f64({4}));
@@ -175,7 +175,7 @@ TEST(LeafOrder, OfLoopsAndCallsIsThatOfTheirTurns) {
             (std::vector<std::string>{"w0", "b0", "w1", "b1", "w2", "b2", "n2", "n1", "last"}));
 }
 
-TEST(OutputNames, AreGivenOrThoseOfTheValues) {
+TEST(OutputNames, AreGivenOrThoseOfTheValues) {  // [FE-1b]
   Graph g("named");
   const Value x = g.input("x", f64({2}));
   const Value h = tanh(x).named("h");

@@ -59,7 +59,7 @@ TEST(ToolTransform, GradPrintsOutputsThenGradients) {
   EXPECT_EQ(run_tool("grad - --wrt x --external-seed --internal-seed", Loss).status, 2);
 }
 
-TEST(ToolTransform, GradCanLeaveOutTheLossAndTheSeed) {
+TEST(ToolTransform, GradCanLeaveOutTheLossAndTheSeed) {  // [FE-1c]
   EXPECT_EQ(output_count(run_tool("grad - --wrt x --only-grads", Loss).out), 1U);
   const auto seeded = run_tool("grad - --wrt x --internal-seed", Loss);
   EXPECT_EQ(output_count(seeded.out), 3U);
@@ -251,7 +251,7 @@ TEST(ToolTransform, CheckTakesValuesFromFiles) {
   EXPECT_EQ(run_tool("check - --random 3 --size n=2", sized).status, 0);
 }
 
-TEST(ToolTransform, ResultsSayWhatTheyAre) {
+TEST(ToolTransform, ResultsSayWhatTheyAre) {  // [FE-1d]
   const auto gradient = run_tool("grad - --wrt w,%h", Loss);
   const auto run = run_tool("run - --random 1 --out " + scratch("named.npz"), gradient.out);
   EXPECT_EQ(run.status, 0) << run.err;
@@ -299,7 +299,7 @@ TEST(ToolTransform, BlocksAreTransformedAndRun) {
 }
 
 // Both modes follow the same wrong rule, and differences tell.
-TEST(ToolTransform, CheckFindsARuleThatIsWrongInBothModes) {
+TEST(ToolTransform, CheckFindsARuleThatIsWrongInBothModes) {  // [FE-8]
   const auto run = run_tool("check - --random 1", R"(
 graph @square {
   %x = input "x" : f64[3]

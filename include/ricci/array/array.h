@@ -74,6 +74,16 @@ template <Number T>
 }
 }  // namespace detail
 
+/// sum(x, 0, {.keepdims = true}), x.sum(0, {.keepdims = true})
+struct ReduceOptions {
+  bool keepdims = false;
+};
+/// var(x, 0, {.ddof = 1})
+struct VarOptions {
+  std::int64_t ddof = 0;
+  bool keepdims = false;
+};
+
 class Array {
  public:
   /// No value: what a field holds before it is given one.
@@ -88,8 +98,8 @@ class Array {
   /// A size, which is a number like others: sum(x) / x.dim(0), of sizes with names too.
   template <std::same_as<Dim> T>
   Array(const T& size) : node_(detail::number_node(size)) {}  // NOLINT
-  Array(detail::ArrayNodePtr node, std::uint32_t result)
-      : node_(std::move(node)), result_(result) {}
+  template <std::same_as<detail::ArrayNodePtr> Node>  // 0 is a null pointer, {0, 2} is no array
+  Array(Node node, std::uint32_t result) : node_(std::move(node)), result_(result) {}
 
   // An element of an expression is no variable: x[0] = v would change nothing. x = x.at(0).set(v).
   Array(const Array&) = default;
@@ -170,38 +180,29 @@ class Array {
                            const Index& g = {}, const Index& h = {}) const;
 
   // What NumPy and PyTorch have as methods; the functions of the same names take more options.
-  [[nodiscard]] Array sum(Here where = Here::current()) const;
-  [[nodiscard]] Array sum(std::int64_t axis, Here where = Here::current()) const;
-  [[nodiscard]] Array sum(std::int64_t axis, bool keep_dims, Here where = Here::current()) const;
-  [[nodiscard]] Array sum(std::initializer_list<std::int64_t> axes, bool keep_dims = false,
-                          Here where = Here::current()) const;
-  [[nodiscard]] Array mean(Here where = Here::current()) const;
-  [[nodiscard]] Array mean(std::int64_t axis, Here where = Here::current()) const;
-  [[nodiscard]] Array mean(std::int64_t axis, bool keep_dims, Here where = Here::current()) const;
-  [[nodiscard]] Array mean(std::initializer_list<std::int64_t> axes, bool keep_dims = false,
+#define RICCI_METHOD(name, Options)                                                                \
+  [[nodiscard]] Array name(Here where = Here::current()) const;                                    \
+  [[nodiscard]] Array name(std::int64_t axis, Here where = Here::current()) const;                 \
+  [[nodiscard]] Array name(std::int64_t axis, bool keep_dims, Here where = Here::current()) const; \
+  [[nodiscard]] Array name(std::int64_t axis, Options options, Here where = Here::current())       \
+      const;                                                                                       \
+  [[nodiscard]] Array name(std::initializer_list<std::int64_t> axes, bool keep_dims = false,       \
                            Here where = Here::current()) const;
-  [[nodiscard]] Array max(Here where = Here::current()) const;
-  [[nodiscard]] Array max(std::int64_t axis, Here where = Here::current()) const;
-  [[nodiscard]] Array max(std::int64_t axis, bool keep_dims, Here where = Here::current()) const;
-  [[nodiscard]] Array max(std::initializer_list<std::int64_t> axes, bool keep_dims = false,
-                          Here where = Here::current()) const;
-  [[nodiscard]] Array min(Here where = Here::current()) const;
-  [[nodiscard]] Array min(std::int64_t axis, Here where = Here::current()) const;
-  [[nodiscard]] Array min(std::int64_t axis, bool keep_dims, Here where = Here::current()) const;
-  [[nodiscard]] Array min(std::initializer_list<std::int64_t> axes, bool keep_dims = false,
-                          Here where = Here::current()) const;
-  [[nodiscard]] Array prod(Here where = Here::current()) const;
-  [[nodiscard]] Array prod(std::int64_t axis, bool keep_dims = false,
-                           Here where = Here::current()) const;
-  [[nodiscard]] Array var(Here where = Here::current()) const;
-  [[nodiscard]] Array var(std::int64_t axis, bool keep_dims = false,
-                          Here where = Here::current()) const;
-  [[nodiscard]] Array any(Here where = Here::current()) const;
-  [[nodiscard]] Array any(std::int64_t axis, bool keep_dims = false,
-                          Here where = Here::current()) const;
-  [[nodiscard]] Array all(Here where = Here::current()) const;
-  [[nodiscard]] Array all(std::int64_t axis, bool keep_dims = false,
-                          Here where = Here::current()) const;
+  RICCI_METHOD(sum, ReduceOptions)
+  RICCI_METHOD(mean, ReduceOptions)
+  RICCI_METHOD(max, ReduceOptions)
+  RICCI_METHOD(min, ReduceOptions)
+  RICCI_METHOD(prod, ReduceOptions)
+  RICCI_METHOD(any, ReduceOptions)
+  RICCI_METHOD(all, ReduceOptions)
+  RICCI_METHOD(logsumexp, ReduceOptions)
+  RICCI_METHOD(norm, ReduceOptions)
+  RICCI_METHOD(var, VarOptions)
+  RICCI_METHOD(std, VarOptions)
+#undef RICCI_METHOD
+  // x.exp(), x.abs(), x.sqrt(): all functions of one operand.
+#define RICCI_UNARY(Kind, name) [[nodiscard]] Array name(Here where = Here::current()) const;
+#include "ricci/op/unary.def"
   [[nodiscard]] Array argmax(std::int64_t axis = -1, Here where = Here::current()) const;
   [[nodiscard]] Array argmin(std::int64_t axis = -1, Here where = Here::current()) const;
   [[nodiscard]] Array reshape(const Dims& shape, Here where = Here::current()) const;
@@ -211,12 +212,47 @@ class Array {
   [[nodiscard]] Array reshape(N... sizes) const {
     return reshape(Dims{Dim(sizes)...});
   }
+  [[nodiscard]] Array view(const Dims& shape, Here where = Here::current()) const;
+  template <std::integral... N>
+    requires(sizeof...(N) > 0)
+  [[nodiscard]] Array view(N... sizes) const {
+    return view(Dims{Dim(sizes)...});
+  }
   [[nodiscard]] Array flatten(Here where = Here::current()) const;
+  [[nodiscard]] Array flatten(std::int64_t first, Here where = Here::current()) const;
   [[nodiscard]] Array ravel(Here where = Here::current()) const { return flatten(where); }
   [[nodiscard]] Array squeeze(Here where = Here::current()) const;
+  [[nodiscard]] Array squeeze(std::int64_t axis, Here where = Here::current()) const;
+  [[nodiscard]] Array expand_dims(std::int64_t axis, Here where = Here::current()) const;
+  [[nodiscard]] Array unsqueeze(std::int64_t axis, Here where = Here::current()) const;
+  [[nodiscard]] Array broadcast_to(const Dims& shape, Here where = Here::current()) const;
+  [[nodiscard]] Array expand(const Dims& shape, Here where = Here::current()) const;
+  [[nodiscard]] Array swapaxes(std::int64_t a, std::int64_t b, Here where = Here::current()) const;
+  [[nodiscard]] Array permute(std::initializer_list<std::int64_t> perm,
+                              Here where = Here::current()) const;
+  template <std::integral... N>
+    requires(sizeof...(N) > 0)
+  [[nodiscard]] Array permute(N... perm) const {
+    return permute({static_cast<std::int64_t>(perm)...});
+  }
+  [[nodiscard]] Array repeat(std::int64_t count, std::int64_t axis,
+                             Here where = Here::current()) const;
+  [[nodiscard]] Array take(const Array& indices, std::int64_t axis = 0,
+                           Here where = Here::current()) const;
+  [[nodiscard]] Array diagonal(Here where = Here::current()) const;
+  [[nodiscard]] Array trace(Here where = Here::current()) const;
+  [[nodiscard]] Array sort(std::int64_t axis = -1, Here where = Here::current()) const;
+  [[nodiscard]] Array argsort(std::int64_t axis = -1, Here where = Here::current()) const;
+  [[nodiscard]] Array softmax(std::int64_t axis = -1, Here where = Here::current()) const;
+  [[nodiscard]] Array pow(const Array& exponent, Here where = Here::current()) const;
+  [[nodiscard]] Array matmul(const Array& b, Here where = Here::current()) const;
+  [[nodiscard]] Array conj(Here where = Here::current()) const;
+  [[nodiscard]] Array real(Here where = Here::current()) const;
+  [[nodiscard]] Array detach(Here where = Here::current()) const;
   [[nodiscard]] Array clip(const Array& low, const Array& high, Here where = Here::current()) const;
   [[nodiscard]] Array dot(const Array& b, Here where = Here::current()) const;
   [[nodiscard]] Array cumsum(std::int64_t axis = -1, Here where = Here::current()) const;
+  [[nodiscard]] Array cumprod(std::int64_t axis = -1, Here where = Here::current()) const;
   [[nodiscard]] Array transpose(Here where = Here::current()) const;
   [[nodiscard]] Array transpose(std::initializer_list<std::int64_t> perm,
                                 Here where = Here::current()) const;
@@ -228,8 +264,15 @@ class Array {
   }
   /// The axes in reverse.
   [[nodiscard]] Array T(Here where = Here::current()) const;
+  /// The last two axes exchanged.
+  [[nodiscard]] Array mT(Here where = Here::current()) const;
   [[nodiscard]] Array astype(DType dtype, Here where = Here::current()) const;
+  [[nodiscard]] Array to(DType dtype, Here where = Here::current()) const;
+  /// Itself: arrays are values.
+  [[nodiscard]] Array copy() const { return *this; }
+  [[nodiscard]] Array clone() const { return *this; }
   [[nodiscard]] std::size_t ndim() const { return rank(); }
+  [[nodiscard]] std::int64_t numel() const { return size(); }
 
   // Operators are found where an operand is an Array, and nowhere else.
 #define RICCI_ARRAY_OPERATOR(symbol)                                    \
@@ -254,6 +297,8 @@ class Array {
   RICCI_ARRAY_OPERATOR(&)
   RICCI_ARRAY_OPERATOR(|)
   RICCI_ARRAY_OPERATOR(^)
+  RICCI_ARRAY_OPERATOR(<<)
+  RICCI_ARRAY_OPERATOR(>>)
 #undef RICCI_ARRAY_OPERATOR
   friend Array operator-(Operand x);
   friend Array operator+(Operand x);

@@ -86,8 +86,8 @@ struct ScanParts {
                                             std::span<const Array> next,
                                             std::optional<std::int64_t> max_iterations,
                                             std::source_location where);
-[[nodiscard]] std::vector<Array> if_node(const Array& predicate, Tracing& first, Tracing& second,
-                                         std::span<const Array> then_results,
+[[nodiscard]] std::vector<Array> if_node(const char* what, const Array& predicate, Tracing& first,
+                                         Tracing& second, std::span<const Array> then_results,
                                          std::span<const Array> else_results,
                                          std::source_location where);
 /// The steps of a `fori_loop` and what it starts to count from: i32 where that holds all numbers,
@@ -320,13 +320,108 @@ template <class Carry, class Body>
 }
 
 namespace detail {
-// What two branches give: one tree, numbers as arrays.
+
+// What a branch gives: a tree, a number as an array.
+template <class F, class... A>
+using BranchResult = CarryOf<std::decay_t<std::invoke_result_t<F&, const A&...>>>;
+
+// Both are functions of the arguments.
 template <class Then, class Else, class... A>
-using BranchResult = CarryOf<std::decay_t<std::invoke_result_t<Then&, const A&...>>>;
-template <class Then, class Else, class... A>
-concept Branches =
-    std::invocable<Then&, const A&...> && std::invocable<Else&, const A&...> &&
-    std::convertible_to<std::invoke_result_t<Else&, const A&...>, BranchResult<Then, Else, A...>>;
+auto branch(const char* what, const Operand& predicate, Then& then, Else& otherwise,
+            const A&... args) {
+  using R = BranchResult<Then, A...>;
+  constexpr bool Alike = std::convertible_to<std::invoke_result_t<Else&, const A&...>, R>;
+  static_assert(Alike, "all branches give values of one structure");
+  if constexpr (Alike) {
+    const std::source_location where = predicate.where;
+    Tracing first(what, TraceScope::Branch, where);
+    const R a = then(args...);
+    first.end();
+    Tracing second(what, TraceScope::Branch, where);
+    const R b = otherwise(args...);
+    second.end();
+    return with_leaves(a,
+                       if_node(what, predicate.array, first, second, leaves(a), leaves(b), where));
+  }
+}
+
+// Arrays can be called too, with places.
+template <class F, class... A>
+concept BranchOf = std::invocable<F&, const A&...> && !std::convertible_to<const F&, Array>;
+
+// How many of these are branches: functions of all that comes behind the last of them. Found from
+// the end, so that no function is asked whether it takes another one.
+template <class... All>
+struct BranchCount {
+  using Tuple = std::tuple<All...>;
+  template <std::size_t K, std::size_t I, std::size_t... X>
+  static constexpr bool takes(std::index_sequence<X...>) {
+    return BranchOf<std::tuple_element_t<I, Tuple>, std::tuple_element_t<K + X, Tuple>...>;
+  }
+  template <std::size_t K, std::size_t I>  // the first I + 1 are, of what comes from K on
+  static constexpr bool all() {
+    if constexpr (!takes<K, I>(std::make_index_sequence<sizeof...(All) - K>())) {
+      return false;
+    } else if constexpr (I > 0) {
+      return all<K, I - 1>();
+    } else {
+      return true;
+    }
+  }
+  template <std::size_t K>
+  static constexpr std::size_t count() {
+    if constexpr (K == 0) {
+      return 0;
+    } else if constexpr (all<K, K - 1>()) {
+      return K;
+    } else {
+      return count<K - 1>();
+    }
+  }
+};
+
+template <std::size_t I, class Branches, class... A>
+auto switch_from(const Operand& index, Branches& branches, const A&... args) {
+  auto& here = std::get<I>(branches);
+  if constexpr (I + 1 == std::tuple_size_v<Branches>) {
+    return BranchResult<decltype(here), A...>(here(args...));
+  } else {
+    const auto first = [&] { return here(args...); };
+    const auto others = [&] { return switch_from<I + 1>(index, branches, args...); };
+    const Array chosen = lt(index.array, static_cast<std::int64_t>(I + 1), index.where);
+    return branch("switch_", Operand(chosen, index.where), first, others);
+  }
+}
+
+// Branches in one container, in front of what they take.
+template <class... All>
+inline constexpr bool BranchList = false;
+template <class List, class... A>
+  requires requires(List& list) { requires BranchOf<std::remove_cvref_t<decltype(list[0])>, A...>; }
+inline constexpr bool BranchList<List, A...> = true;
+template <class... F, class... A>
+inline constexpr bool BranchList<std::tuple<F...>, A...> = (BranchOf<F, A...> && ...);
+
+void require_branches(std::size_t count, std::source_location where);
+
+template <class List, class... A>
+auto switch_list(const Operand& index, List& list, const A&... args) {
+  if constexpr (TupleLike<std::remove_const_t<List>>) {
+    return switch_from<0>(index, list, args...);
+  } else {
+    using R = BranchResult<decltype(list[0]), A...>;
+    require_branches(list.size(), index.where);
+    const auto from = [&](const auto& self, std::size_t i) -> R {
+      const auto here = [&] { return R(list[i](args...)); };
+      if (i + 1 == list.size()) return here();
+      const auto others = [&] { return self(self, i + 1); };
+      const Array chosen = lt(index.array, static_cast<std::int64_t>(i + 1), index.where);
+      return branch("switch_", Operand(chosen, index.where), here, others);
+    };
+    return from(from, 0);
+  }
+}
+
 }  // namespace detail
 
 /// then(args…) where `predicate` is not 0, otherwise(args…) else; only one of them runs. Both give
@@ -336,34 +431,27 @@ template <class Then, class Else, class... A>
   constexpr bool Callable =
       std::invocable<Then&, const A&...> && std::invocable<Else&, const A&...>;
   static_assert(Callable, "the branches of a cond are functions of what follows them");
-  if constexpr (Callable) {
-    static_assert(detail::Branches<Then, Else, A...>,
-                  "the branches of a cond give values of one structure");
-  }
-  if constexpr (detail::Branches<Then, Else, A...>) {
-    using R = detail::BranchResult<Then, Else, A...>;
-    const std::source_location where = predicate.where;
-    detail::Tracing first("cond", detail::TraceScope::Branch, where);
-    const R a = then(args...);
-    first.end();
-    detail::Tracing second("cond", detail::TraceScope::Branch, where);
-    const R b = otherwise(args...);
-    second.end();
-    return with_leaves(
-        a, detail::if_node(predicate.array, first, second, leaves(a), leaves(b), where));
-  }
+  if constexpr (Callable) return detail::branch("cond", predicate, then, otherwise, args...);
 }
 
-/// The function with the number `index`, the last for larger ones and the first for negative ones.
-template <class F, class... More>
-  requires std::invocable<F&>
-[[nodiscard]] auto switch_(const Operand& index, F&& first, More&&... more) {
-  if constexpr (sizeof...(More) == 0) {
-    return detail::CarryOf<std::decay_t<std::invoke_result_t<F&>>>(first());
-  } else {
-    const std::source_location where = index.where;
-    return cond(Operand(lt(index.array, 1, where), where), first,
-                [&] { return switch_(Operand(sub(index.array, 1, where), where), more...); });
+/// The function with the number `index` of what follows the functions, the last one for larger
+/// numbers and the first for negative ones: switch_(i, f, g, h, x). Functions may be in a tuple, or
+/// in a vector when they are of one type: switch_(i, functions, x).
+template <class... A>
+[[nodiscard]] auto switch_(const Operand& index, A&&... functions_and_arguments) {
+  using Count = detail::BranchCount<std::remove_reference_t<A>...>;
+  constexpr std::size_t K = Count::template count<sizeof...(A)>();
+  constexpr bool List = detail::BranchList<std::remove_cvref_t<A>...>;
+  static_assert(K > 0 || List, "the branches of a switch_ are functions of what follows them");
+  if constexpr (K > 0) {
+    const auto all = std::forward_as_tuple(functions_and_arguments...);
+    return [&]<std::size_t... F, std::size_t... X>(std::index_sequence<F...>,
+                                                   std::index_sequence<X...>) {
+      const auto branches = std::forward_as_tuple(std::get<F>(all)...);
+      return detail::switch_from<0>(index, branches, std::as_const(std::get<K + X>(all))...);
+    }(std::make_index_sequence<K>(), std::make_index_sequence<sizeof...(A) - K>());
+  } else if constexpr (List) {
+    return detail::switch_list(index, functions_and_arguments...);
   }
 }
 

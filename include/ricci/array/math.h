@@ -20,10 +20,42 @@ namespace ricci {
 struct AxisList {
   Axes axes = {};
   AxisList() = default;
+  AxisList(std::initializer_list<Axis> list) : axes(list) {}  // NOLINT
+  AxisList(Axes list) : axes(std::move(list)) {}              // NOLINT
+};
+
+/// The same for a field, where a number is one axis. (Of AxisList itself no number is one: some
+/// compilers take {.keepdims = true} for a list of axes then.)
+struct SomeAxes : AxisList {
+  using AxisList::AxisList;
   template <std::integral T>
-  AxisList(T axis) : axes{Axis(static_cast<std::int64_t>(axis))} {}  // NOLINT: an axis is a list
-  AxisList(std::initializer_list<Axis> list) : axes(list) {}         // NOLINT
-  AxisList(Axes list) : axes(std::move(list)) {}                     // NOLINT
+  SomeAxes(T axis) : AxisList({Axis(static_cast<std::int64_t>(axis))}) {}  // NOLINT
+};
+/// sum(x, true) is of no axis.
+template <class T>
+concept OneAxis = std::integral<T> && !std::same_as<T, bool>;
+template <OneAxis T>
+[[nodiscard]] AxisList one_axis(T axis) {
+  return {Axis(static_cast<std::int64_t>(axis))};
+}
+/// First in structs whose fields are only given by their names: {0, 1} is none of them.
+struct ByName {
+  constexpr ByName() {}  // NOLINT: an aggregate would be passed over
+};
+/// sum(x, {.axis = {0, 1}, .keepdims = true}); without axes all. What takes it is a template, so
+/// that
+/// {} stays the list of no axes.
+struct OverAxes {
+  ByName by_name = {};
+  SomeAxes axis = {};
+  bool keepdims = false;
+};
+/// var(x, {.axis = 0, .ddof = 1})
+struct VarOver {
+  ByName by_name = {};
+  SomeAxes axis = {};
+  std::int64_t ddof = 0;
+  bool keepdims = false;
 };
 
 // tanh(x), exp(x), …
@@ -84,17 +116,31 @@ struct AxisList {
 /// √var; the name `std` is taken.
 [[nodiscard]] Array stddev(const Array& x, const AxisList& axes = {}, bool keep_dims = false,
                            std::int64_t ddof = 0, Here where = Here::current());
-/// Options by name: sum(x, 0, {.keepdims = true}).
-struct ReduceOptions {
-  bool keepdims = false;
-};
-#define RICCI_REDUCTION(name)                                                                  \
-  [[nodiscard]] inline Array name(const Array& x, const AxisList& axes, ReduceOptions options, \
-                                  Here where = Here::current()) {                              \
-    return name(x, axes, options.keepdims, where);                                             \
-  }                                                                                            \
-  template <class NoAxis>                                                                      \
-    requires(!std::convertible_to<const NoAxis&, AxisList>)                                    \
+/// √ Σ |x|²; its gradient at 0 is 0.
+[[nodiscard]] Array norm(const Array& x, const AxisList& axes = {}, bool keep_dims = false,
+                         Here where = Here::current());
+// Options by name: sum(x, 0, {.keepdims = true}).
+#define RICCI_REDUCTION(name)                                                                    \
+  template <OneAxis T>                                                                           \
+  [[nodiscard]] Array name(const Array& x, T axis, bool keep_dims = false,                       \
+                           Here where = Here::current()) {                                       \
+    return name(x, one_axis(axis), keep_dims, where);                                            \
+  }                                                                                              \
+  template <OneAxis T>                                                                           \
+  [[nodiscard]] Array name(const Array& x, T axis, ReduceOptions options,                        \
+                           Here where = Here::current()) {                                       \
+    return name(x, one_axis(axis), options.keepdims, where);                                     \
+  }                                                                                              \
+  [[nodiscard]] inline Array name(const Array& x, const AxisList& axes, ReduceOptions options,   \
+                                  Here where = Here::current()) {                                \
+    return name(x, axes, options.keepdims, where);                                               \
+  }                                                                                              \
+  template <int = 0>                                                                             \
+  [[nodiscard]] Array name(const Array& x, const OverAxes& over, Here where = Here::current()) { \
+    return name(x, over.axis, over.keepdims, where);                                             \
+  }                                                                                              \
+  template <class NoAxis>                                                                        \
+    requires(!OneAxis<NoAxis> && !std::convertible_to<const NoAxis&, AxisList>)                  \
   Array name(const Array&, const NoAxis&) = delete;
 RICCI_REDUCTION(sum)
 RICCI_REDUCTION(mean)
@@ -104,27 +150,30 @@ RICCI_REDUCTION(amin)
 RICCI_REDUCTION(any)
 RICCI_REDUCTION(all)
 RICCI_REDUCTION(logsumexp)
+RICCI_REDUCTION(norm)
 #undef RICCI_REDUCTION
-/// The same, where a variance may be that of a sample.
-struct VarOptions {
-  std::int64_t ddof = 0;
-  bool keepdims = false;
-};
-[[nodiscard]] inline Array var(const Array& x, const AxisList& axes, VarOptions options,
-                               Here where = Here::current()) {
-  return var(x, axes, options.keepdims, options.ddof, where);
-}
-[[nodiscard]] inline Array stddev(const Array& x, const AxisList& axes, VarOptions options,
-                                  Here where = Here::current()) {
-  return stddev(x, axes, options.keepdims, options.ddof, where);
-}
-/// √ Σ |x|²; its gradient at 0 is 0.
-[[nodiscard]] Array norm(const Array& x, const AxisList& axes = {}, bool keep_dims = false,
-                         Here where = Here::current());
-[[nodiscard]] inline Array norm(const Array& x, const AxisList& axes, ReduceOptions options,
-                                Here where = Here::current()) {
-  return norm(x, axes, options.keepdims, where);
-}
+#define RICCI_VARIANCE(name)                                                                      \
+  template <OneAxis T>                                                                            \
+  [[nodiscard]] Array name(const Array& x, T axis, bool keep_dims = false, std::int64_t ddof = 0, \
+                           Here where = Here::current()) {                                        \
+    return name(x, one_axis(axis), keep_dims, ddof, where);                                       \
+  }                                                                                               \
+  template <OneAxis T>                                                                            \
+  [[nodiscard]] Array name(const Array& x, T axis, VarOptions options,                            \
+                           Here where = Here::current()) {                                        \
+    return name(x, one_axis(axis), options.keepdims, options.ddof, where);                        \
+  }                                                                                               \
+  [[nodiscard]] inline Array name(const Array& x, const AxisList& axes, VarOptions options,       \
+                                  Here where = Here::current()) {                                 \
+    return name(x, axes, options.keepdims, options.ddof, where);                                  \
+  }                                                                                               \
+  template <int = 0>                                                                              \
+  [[nodiscard]] Array name(const Array& x, const VarOver& over, Here where = Here::current()) {   \
+    return name(x, over.axis, over.keepdims, over.ddof, where);                                   \
+  }
+RICCI_VARIANCE(var)
+RICCI_VARIANCE(stddev)
+#undef RICCI_VARIANCE
 /// The value below which a share q of the elements lies, linear between neighbours; over one axis,
 /// or all elements.
 [[nodiscard]] Array quantile(const Array& x, double q, std::optional<std::int64_t> axis = {},

@@ -11,3 +11,4 @@
 #include "ricci/array/shape.h"
 #include "ricci/array/special.h"
 #include "ricci/array/spectra.h"
+#include "ricci/array/spellings.h"

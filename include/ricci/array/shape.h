@@ -46,6 +46,14 @@ namespace ricci {
                          Here where = Here::current());
 /// Mirrored along some axes, or all.
 [[nodiscard]] Array flip(const Array& x, const AxisList& axes = {}, Here where = Here::current());
+template <OneAxis T>
+[[nodiscard]] Array flip(const Array& x, T axis, Here where = Here::current()) {
+  return flip(x, one_axis(axis), where);
+}
+template <OneAxis T>
+[[nodiscard]] Array squeeze(const Array& x, T axis, Here where = Here::current()) {
+  return squeeze(x, one_axis(axis), where);
+}
 /// {before, after} for every axis, filled with a value.
 [[nodiscard]] Array pad(const Array& x, const std::vector<std::pair<Dim, Dim>>& amounts,
                         const Array& value = 0, Here where = Here::current());

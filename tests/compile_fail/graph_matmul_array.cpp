@@ -1,0 +1,18 @@
+// A value of a graph times an array.
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "ricci/graph.h"
+#include "ricci/ricci.h"
+
+using namespace ricci;  // NOLINT
+
+void mistake(Graph& g, Value x, Value y, const Array& a) {
+  (void)g, (void)x, (void)y, (void)a;
+#ifdef RICCI_EXPECT_OK
+  (void)matmul(x, y);
+#else
+  (void)matmul(x, a);
+#endif
+}
