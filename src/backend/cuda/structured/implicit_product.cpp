@@ -70,8 +70,8 @@ constexpr MultiplyText FusedText = {
     for (int j = 0; j < OWN_N; ++j) sum[i][j] = 0;)",
     .code = R"(
 #pragma unroll
-      for (int k = 0; k < DEPTH / SLICES; ++k) {
-        const int row = slice * (DEPTH / SLICES) + k;
+      for (int k = 0; k < TILE_DEPTH / SLICES; ++k) {
+        const int row = slice * (TILE_DEPTH / SLICES) + k;
         Pack<T, 4> x[OWN_M / 4], y[OWN_N / 4];
 #pragma unroll
         for (int g = 0; g < OWN_M / 4; ++g)
@@ -194,13 +194,13 @@ constexpr std::string_view TileCode =
     FETCHED
     if (t < last) {
       T* const left = room + filled * STAGE;
-      T* const right = left + DEPTH * LEFT;
+      T* const right = left + TILE_DEPTH * LEFT;
       LOAD
     }
     end_copies();
     if (trip >= first) {
       const T* const left = room + used * STAGE;
-      const T* const right = left + DEPTH * LEFT;
+      const T* const right = left + TILE_DEPTH * LEFT;
       MULTIPLY
       used = used + 1 == STAGES ? 0 : used + 1;
     }
@@ -251,7 +251,7 @@ constexpr std::string_view SharedResults = R"(H* const all = (H*)shared_memory;
 
 constexpr std::string_view PutCode = R"(if (t < last) {
       T* const left = room + filled * STAGE;
-      T* const right = left + DEPTH * LEFT;
+      T* const right = left + TILE_DEPTH * LEFT;
       PUT
     })";
 
@@ -303,7 +303,7 @@ std::string constants_of(const ImplicitProduct& p) {
       t.rows, t.columns, t.own_rows, t.own_columns, t.lanes_down, t.lanes_across(), t.warp_rows(),
       t.warp_columns(), t.warps_down(), t.warps_across(), t.slices, t.threads());
   out += fmt::format(
-      "const int DEPTH = {}, LEFT = {}, RIGHT = {}, STAGE = {}, STAGES = {}, VECTOR = {};\n",
+      "const int TILE_DEPTH = {}, LEFT = {}, RIGHT = {}, STAGE = {}, STAGES = {}, VECTOR = {};\n",
       t.depth, t.rows + s.row_padding, t.columns + s.row_padding, stage_elements(s, t),
       stages_of(s, t), 16 / size_of(s.dtype));
   out += fmt::format("const I M = {}, N = {}, TILES = {}, PARTS = {}, PART = {};\n"

@@ -89,7 +89,7 @@ std::string load_text(const Copied& f, const ProductTile& t, std::int64_t depth)
       for (int i = 0; i < {0}; ++i) {{
         const int e = threadIdx.x + i * THREADS;
         {1}const int {2};
-        const I deep = t * DEPTH + k, at = {3} + x;
+        const I deep = t * TILE_DEPTH + k, at = {3} + x;
         {4}({5} + k * {6} + x, {7} + ({8} + at * I({9}) + deep * I({10})), deep < {11} && at < {12});
       }})",
       rounds, count % t.threads() == 0 ? "" : fmt::format("if (e >= {}) break;\n        ", count),
