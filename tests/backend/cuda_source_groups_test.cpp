@@ -62,7 +62,7 @@ TEST(BackendCudaSourceGroups, AreOfAboutTheSameSize) {
   }
   const std::vector<SourceGroup> groups = cuda::group_sources(pointers_to(texts), 16);
   ASSERT_EQ(groups.size(), 2U);
-  const auto [least, most] = std::ranges::minmax(groups[0].text.size(), groups[1].text.size());
+  const auto [least, most] = std::ranges::minmax({groups[0].text.size(), groups[1].text.size()});
   EXPECT_LE(most - least, 1000U);
 }
 

@@ -21,6 +21,7 @@
 #include "ricci/serve.h"
 
 #include "support/every_device.h"
+#include "support/sanitized.h"
 #include "support/scratch_folder.h"
 #include "support/tool.h"
 #include "test_paths.h"
@@ -243,6 +244,7 @@ const Graph chain = m.lower(FusionPolicy::Fusable).module.into_graph();     // m
 
 TEST(RuntimeDocsCode, AheadOfTime) {
   if (!has_device("cpu")) GTEST_SKIP() << "objects are made by the back end for CPUs";
+  if (SpaceIsTaken) GTEST_SKIP() << "a user's compiler links without the options of a sanitizer";
   const InScratchFolder here;
   const Graph graph = line_graph();
   const GraphModule model = GraphModule::from_graph(line_graph());
