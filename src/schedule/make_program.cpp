@@ -57,11 +57,11 @@ class Assembler {
       schedule::put_side_by_side(program_, replaced, target_);
     }
     schedule::order_rows(program_, target_.kernel_shape());
-    const std::int64_t unshared = options_.memory_budget > 0 ? 0 : target_.unshared_bytes();
-    schedule::place_temporaries(program_, target_.alignment(), unshared);
-    if (options_.memory_budget > 0 && program_.arena_bytes > options_.memory_budget) {
-      schedule::recompute_to_fit(program_, options_.memory_budget, replaced_buffers(), target_);
-    }
+    const std::int64_t budget = options_.memory_budget;
+    const auto fits = [&] { return budget == 0 || program_.arena_bytes <= budget; };
+    schedule::place_temporaries(program_, target_.alignment(), target_.unshared_bytes());
+    if (!fits()) schedule::place_temporaries(program_, target_.alignment(), 0);
+    if (!fits()) schedule::recompute_to_fit(program_, budget, replaced_buffers(), target_);
     return std::move(program_);
   }
 

@@ -50,12 +50,15 @@ TEST(BackendSharedColumns, KernelsHaveNoChunksAndShortTotals) {
     const Type type = f32(Dims(dims.begin(), dims.end()));
     SCOPED_TRACE(type.to_string());
     const Program program = make_program(totals(type), {.target = &cpu::target()});
+    int totalling = 0;
     for (const loop::Kernel& k : program.kernels) {
-      ASSERT_FALSE(k.accumulators.empty());
+      if (k.accumulators.empty()) continue;  // products are kept in f64, and rounded afterwards
+      ++totalling;
       EXPECT_EQ(k.chunks, 1);
       EXPECT_LE(k.row_elements(), 512);
       EXPECT_GE(k.kept_rows(), 8);
     }
+    EXPECT_GT(totalling, 0);
   }
 }
 

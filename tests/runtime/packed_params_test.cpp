@@ -210,7 +210,9 @@ TEST_P(RuntimePackedParams, GradientsAreThoseOfTheParams) {
   const Feeds feeds = random_feeds(g);
   const std::vector<Tensor> a = compile(expected, device()).run(feeds);
   const std::vector<Tensor> b = compile(got, device()).run(feeds);
-  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(close(b[i], a[i])) << i;
+  // Terms of some tens cancel, and joined products may add them in another order.
+  const Tolerance rounding{.relative = 1e-5, .absolute = 1e-4};
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(close(b[i], a[i], rounding)) << i;
 }
 
 }  // namespace

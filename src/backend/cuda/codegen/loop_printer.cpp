@@ -337,6 +337,7 @@ void LoopPrinter::print_condition() {
     text_.line("if (!{}) break;", nonzero_text(p.dtype, reg(flag)));
     return;
   }
+  if (p.elements == 0) return;  // none of nothing is false
   before_read(flag);
   text_.add("bool goes_on = true;");
   text_.line("for (int n = 0; n < {}; ++n) goes_on = goes_on && {};", p.elements,
