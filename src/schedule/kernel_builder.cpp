@@ -302,14 +302,10 @@ class Builder {
     return place;
   }
 
-  // Sums of f32 and products of floats are kept in double: they are as long as the axis.
   Reg emit_running(std::size_t i, int stage) {
     const Item& it = item(i);
     const DType dtype = it.instr.dtype;
-    const bool wide = it.reduce == ReduceKind::Prod
-                          ? is_float(dtype)
-                          : it.reduce == ReduceKind::Sum && dtype == DType::F32;
-    const DType held = wide ? DType::F64 : widened(dtype);
+    const DType held = running_in(it.reduce, dtype);
     const auto as = [&](Reg r, DType to) {
       if (held == dtype) return r;
       return add({.code = Code::Cast, .dtype = to, .in = {r, loop::NoReg, loop::NoReg}}, stage,

@@ -51,6 +51,12 @@ std::int64_t local_elements(const Kernel& k, const loop::Accumulator& acc, std::
   return rounds && adds && k.accumulated_rows() / k.chunks >= ManyRows ? 2 * length : length;
 }
 
+DType running_in(ReduceKind kind, DType dtype) {
+  const bool wide =
+      kind == ReduceKind::Prod ? is_float(dtype) : kind == ReduceKind::Sum && dtype == DType::F32;
+  return wide ? DType::F64 : widened(dtype);
+}
+
 std::vector<std::int32_t> stored_rows(const Kernel& k) {
   std::vector<std::int32_t> all;
   if (k.chunks == 1 || k.chunks != k.accumulated_rows()) return all;

@@ -6,6 +6,7 @@
 
 #include "ricci/compiler/loop/kernel.h"
 #include "ricci/compiler/schedule/target.h"
+#include "ricci/op/reduce.h"
 
 namespace ricci::schedule {
 
@@ -17,6 +18,9 @@ namespace ricci::schedule {
 [[nodiscard]] std::vector<std::int32_t> stored_rows(const loop::Kernel& k);
 /// Makes a kernel one that accumulates nothing, and whose rows are all kept.
 void accumulate_nothing(loop::Kernel& k);
+/// What a running total is kept in: double for sums of f32 and products of floats, which are as
+/// long as the axis.
+[[nodiscard]] DType running_in(ReduceKind kind, DType dtype);
 /// A long sum of f32 one row after the other loses digits with every row: it has room to be made in
 /// blocks.
 [[nodiscard]] std::int64_t local_elements(const loop::Kernel& k, const loop::Accumulator& acc,
