@@ -6,6 +6,10 @@
 //   for (auto [i, batch] : enumerate(Loader(data, {.batch = 64, .shuffle = 1, .steps = 600}))) …
 #pragma once
 
+#if __cplusplus < 202002L
+#error "Ricci needs C++20: compile with -std=c++20"
+#else
+
 #include "ricci/array.h"
 #include "ricci/data/dataset.h"
 #include "ricci/data/files.h"
@@ -14,3 +18,5 @@
 #include "ricci/data/tokens.h"
 #include "ricci/io/csv.h"
 #include "ricci/io/image.h"
+
+#endif

@@ -13,6 +13,10 @@
 //   save("run.safetensors", train);
 #pragma once
 
+#if __cplusplus < 202002L
+#error "Ricci needs C++20: compile with -std=c++20"
+#else
+
 #include "ricci/array.h"
 #include "ricci/data.h"
 #include "ricci/nn/adapters.h"
@@ -24,3 +28,5 @@
 #include "ricci/nn/trainer.h"
 #include "ricci/nn/transformer.h"
 #include "ricci/train/checkpoint.h"
+
+#endif

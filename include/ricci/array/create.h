@@ -123,6 +123,13 @@ template <detail::IsDType D>
 [[nodiscard]] Array ones(const Dims& shape, D dtype, Here where = Here::current()) {
   return ones(shape, CreateOptions{.dtype = dtype}, where);
 }
+// Sizes stand in braces.
+template <std::integral N, std::integral... More>
+  requires(sizeof...(More) > 0)
+Array zeros(N size, More...) = delete;  // zeros({2, 3})
+template <std::integral N, std::integral... More>
+  requires(sizeof...(More) > 0)
+Array ones(N size, More...) = delete;  // ones({2, 3})
 template <detail::IsDType D>
 [[nodiscard]] Array full(const Dims& shape, const Array& value, D dtype,
                          Here where = Here::current()) {
