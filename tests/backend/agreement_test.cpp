@@ -157,6 +157,27 @@ TEST(BackendAgreement, ComplexProductsExcuseWhatComesOfThem) {
   }
 }
 
+// What the judge says of NaN for the product of so many twos, and a zero behind them.
+std::string nan_for_product(DType dtype, std::int64_t twos) {
+  Graph graph("product");
+  const Value x = graph.input("x", {dtype, {twos + 1}});
+  graph.set_outputs({reduce_prod(x)});
+  std::vector<double> numbers(static_cast<std::size_t>(twos), 2.0);
+  numbers.push_back(0);
+  const Feeds feeds = {{"x", Tensor::from_numbers<double>({dtype, {twos + 1}}, numbers)}};
+  const Outcome expected = reference_outcome(graph, feeds);
+  const std::vector<double> nan = {NaN};
+  const Outcome actual(std::vector{Tensor::from_numbers<double>({dtype, {}}, nan)});
+  return disagreement(graph, feeds, actual, expected);
+}
+
+TEST(BackendAgreement, PartsOfALongProductMayLeaveTheRangeOfF64) {
+  for (const DType dtype : {DType::F64, DType::F32, DType::BF16}) {
+    EXPECT_EQ(nan_for_product(dtype, 1100), "") << name(dtype);
+    EXPECT_NE(nan_for_product(dtype, 900), "") << name(dtype);
+  }
+}
+
 TEST(BackendAgreement, AcceptsNothingElseForAnInfinity) {
   const Apart p({1, 2}, {1000, 1});
   ASSERT_EQ(p.with(1, Inf), "");

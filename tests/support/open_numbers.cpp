@@ -79,8 +79,20 @@ bool transforms(const Op& op) {
   return op.is<op::Fft>() || op.is<op::Rfft>() || op.is<op::Irfft>();
 }
 
-// What an op is asked with beside its operands.
-std::vector<std::function<Value(Value)>> questions(const Op& op, Way way) {
+// What is beyond 1, in f64, which products are kept in, and ones for the rest.
+Value beyond_one(Value v) {
+  const Value size = abs(cast_to(v, DType::F64));
+  return where(gt(size, 1.0), size, scalar_like(size, 1.0));
+}
+
+bool multiplies_floats(const Op& op, DType dtype) {
+  const auto* reduce = op.as<op::Reduce>();
+  return reduce != nullptr && reduce->op == ReduceKind::Prod && is_float(dtype);
+}
+
+// What an op is asked with beside its operands, the first of which is of that dtype.
+std::vector<std::function<Value(Value)>> questions(const Op& op, DType dtype, Way way) {
+  if (way == Way::MostNaN && multiplies_floats(op, dtype)) return {beyond_one, beyond_one};
   if (way == Way::LargeNumbers) return {with_large_numbers};
   const bool odd = transforms(op);
   const auto above = [odd](Value v) {
@@ -122,7 +134,8 @@ Graph going(const Graph& graph, Way way) {
     if (is_loop_or_branch(v.node) || node_is_exact(v.rebuild.from(), v.node)) return std::nullopt;
     std::vector<Value> plain = results_of(v, v.operands);
     std::vector<std::vector<Value>> answers;
-    for (const auto& question : questions(v.node.op, way)) {
+    const DType first = v.operands.empty() ? DType::Bool : v.operands[0].dtype();
+    for (const auto& question : questions(v.node.op, first, way)) {
       std::vector<Value> operands;
       for (std::size_t k = 0; k < v.operands.size(); ++k) {
         const bool asked = computes_with(v.rebuild.from(), v.node, k);

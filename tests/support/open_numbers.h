@@ -8,6 +8,9 @@
 //   what it is;
 // - with large numbers for infinities, and infinities for results as large: a factor that all terms
 //   of a sum share may be taken out of it, and is then no infinity less the same;
+// - a product of many numbers with those alone that are beyond 1: where they leave the range of
+// f64,
+//   which products are kept in, parts of it may on the way, and then meet a zero;
 // - a Fourier transform with NaN, and with zeros, for what is not finite. Which of its own factors
 //   are zeros, and which numbers meet before they are multiplied, is up to the way it is computed.
 // Where the answers differ a result is open. Ops that are exact are never asked: they give the same
