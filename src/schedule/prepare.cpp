@@ -29,6 +29,7 @@
 #include "schedule/predicate.h"
 #include "schedule/rows_first.h"
 #include "schedule/scatter_loops.h"
+#include "schedule/sums_over_rows.h"
 #include "schedule/views_first.h"
 #include "schedule/wide_sums.h"
 #include "support/float_environment.h"
@@ -79,19 +80,12 @@ NewResults reduced_by_sums(const NodeVisit& v) {
   return std::vector{result};
 }
 
-// What a product is kept in, so that only one that is itself out of range overflows on the way: in
-// f32 the first few of many factors may, whatever the others are. Running products are kept so too.
-DType wide_of(DType dtype) {
-  if (is_complex(dtype)) return DType::C128;
-  return is_float(dtype) ? DType::F64 : dtype;
-}
-
 bool is_narrow_product(const op::Reduce& op, DType dtype) {
-  return op.op == ReduceKind::Prod && wide_of(dtype) != dtype;
+  return op.op == ReduceKind::Prod && schedule::product_in(dtype) != dtype;
 }
 
 std::vector<Value> wide_product(const op::Reduce& op, Value x) {
-  const Value wide = reduce(cast(x, {.to = wide_of(x.dtype())}), op);
+  const Value wide = reduce(cast(x, {.to = schedule::product_in(x.dtype())}), op);
   return {cast(wide, {.to = x.dtype()})};
 }
 

@@ -51,10 +51,14 @@ std::int64_t local_elements(const Kernel& k, const loop::Accumulator& acc, std::
   return rounds && adds && k.accumulated_rows() / k.chunks >= ManyRows ? 2 * length : length;
 }
 
+DType product_in(DType dtype) {
+  if (is_complex(dtype)) return DType::C128;
+  return is_float(dtype) ? DType::F64 : dtype;
+}
+
 DType running_in(ReduceKind kind, DType dtype) {
-  const bool wide =
-      kind == ReduceKind::Prod ? is_float(dtype) : kind == ReduceKind::Sum && dtype == DType::F32;
-  return wide ? DType::F64 : widened(dtype);
+  if (kind == ReduceKind::Prod && is_float(dtype)) return product_in(dtype);
+  return kind == ReduceKind::Sum && dtype == DType::F32 ? DType::F64 : widened(dtype);
 }
 
 std::vector<std::int32_t> stored_rows(const Kernel& k) {

@@ -18,6 +18,9 @@ namespace ricci::schedule {
 [[nodiscard]] std::vector<std::int32_t> stored_rows(const loop::Kernel& k);
 /// Makes a kernel one that accumulates nothing, and whose rows are all kept.
 void accumulate_nothing(loop::Kernel& k);
+/// What the product of many numbers is kept in: in f32 the first few of many factors may leave the
+/// range, whatever the others are.
+[[nodiscard]] DType product_in(DType dtype);
 /// What a running total is kept in: double for sums of f32 and products of floats, which are as
 /// long as the axis.
 [[nodiscard]] DType running_in(ReduceKind kind, DType dtype);

@@ -5,6 +5,7 @@
 
 #include "backend/cuda/codegen/expression.h"
 #include "backend/cuda/structured/roles.h"
+#include "schedule/sums_over_rows.h"
 
 namespace ricci::cuda {
 namespace {
@@ -209,12 +210,10 @@ ReduceKind total_kind(CumulativeKind kind) {
   return ReduceKind::Sum;
 }
 
-// Totals are as long as the axis: what is added or multiplied is kept in twice the digits, and no
-// product overflows on the way that comes back into range.
+// Totals are as long as the axis: what is added is kept in twice the digits too.
 DType kept_in(ReduceKind kind, DType dtype) {
-  if (kind != ReduceKind::Sum && kind != ReduceKind::Prod) return dtype;
-  if (is_complex(dtype)) return DType::C128;
-  return is_float(dtype) ? DType::F64 : dtype;
+  const bool grows = kind == ReduceKind::Sum || kind == ReduceKind::Prod;
+  return grows ? schedule::product_in(dtype) : dtype;
 }
 
 }  // namespace
