@@ -8,44 +8,18 @@
 #include <fmt/format.h>
 
 #include "ricci/io/object_file.h"
-#include "ricci/ir/rebuild.h"
 #include "ricci/support/error.h"
 
 #include "array/generator.h"
 #include "array/node.h"
 #include "array/program.h"
+#include "nn/with_params.h"
 #include "support/one_user.h"
 
 namespace ricci::detail {
 namespace {
 
 constexpr std::uint64_t Golden = 0x9E3779B97F4A7C15ULL;
-
-// The graph with its first `params` inputs as params, and without those nobody asks for.
-Graph with_params(const Graph& graph, std::size_t params, std::optional<NodeId> left_out) {
-  Graph out(graph.name());
-  IdMap map(graph);
-  std::size_t seen = 0;
-  for (NodeId id = 0; id < graph.size(); ++id) {
-    const Node& n = graph.node(id);
-    if (n.is_leaf()) {
-      const bool is_param = seen++ < params;
-      if (left_out == id) continue;
-      const Value v =
-          is_param ? out.param(*n.leaf_name(), n.types[0]) : out.input(*n.leaf_name(), n.types[0]);
-      map.set({id, 0}, v.id());
-      continue;
-    }
-    Node copy = n;
-    for (ValueId& v : copy.operands) v = *map(v);
-    const NodeId now = out.append(std::move(copy));
-    for (std::uint32_t r = 0; r < n.types.size(); ++r) map.set({id, r}, {now, r});
-  }
-  std::vector<ValueId> outputs;
-  for (const ValueId v : graph.outputs()) outputs.push_back(*map(v));
-  out.set_outputs(std::move(outputs));
-  return out;
-}
 
 }  // namespace
 
@@ -190,7 +164,7 @@ TrainerState::ProgramPtr TrainerState::add(const Batch& batch, Tracing& tracing,
   const std::vector<NodeId> ports = graph.leaves();
   const NodeId key_port = ports[names.size()];
   const Graph loss =
-      with_params(graph, model, uses_key ? std::nullopt : std::optional<NodeId>(key_port));
+      with_params(graph, model, {}, uses_key ? std::nullopt : std::optional<NodeId>(key_port));
   auto program = std::make_shared<Program>(
       Program{.step = compile_training(*impl_->session, GraphModule::from_graph(loss), options),
               .inputs = {},

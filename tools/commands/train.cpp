@@ -15,8 +15,8 @@
 
 #include "commands/commands.h"
 #include "commands/device_option.h"
+#include "nn/with_params.h"
 #include "stopping.h"
-#include "train/model_graph.h"
 #include "train/tasks.h"
 
 namespace ricci::tool {
@@ -137,7 +137,7 @@ TrainingRunOptions run_options(const RunSettings& s, const RunFolder& folder,
 template <class Model, class Batch>
 void write_graph(const Model& model, const Batch& batch, const RunFolder& folder) {
   const Graph graph = trace(&task_loss<Model, Batch>, model, batch);
-  Graph drawn = with_params(graph, leaves(model).size());
+  Graph drawn = detail::with_params(graph, leaves(model).size());
   drawn.set_name("loss");
   write_file(folder.file("model.ric"), print(drawn));
 }

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "ricci/ir/rebuild.h"
 #include "ricci/ir/text.h"
 #include "ricci/support/error.h"
 #include "ricci/support/file.h"
 
+#include "nn/with_params.h"
 #include "train/tasks.h"
 
 namespace ricci::tool {
@@ -45,32 +45,6 @@ nn::ImageOptions images_of(const Graph& graph, const std::string& path) {
 
 }  // namespace
 
-Graph with_params(const Graph& graph, std::size_t params, const std::vector<std::string>& others) {
-  Graph out(graph.name());
-  IdMap map(graph);
-  std::size_t seen = 0;
-  for (NodeId id = 0; id < graph.size(); ++id) {
-    const Node& n = graph.node(id);
-    const std::size_t leaf = n.is_leaf() ? seen++ : graph.size();
-    if (leaf < params) {
-      map.set({id, 0}, out.param(*n.leaf_name(), n.types[0]).id());
-      continue;
-    }
-    if (leaf < params + others.size()) {
-      map.set({id, 0}, out.input(others[leaf - params], n.types[0]).id());
-      continue;
-    }
-    Node copy = n;
-    for (ValueId& v : copy.operands) v = *map(v);
-    const NodeId now = out.append(std::move(copy));
-    for (std::uint32_t r = 0; r < n.types.size(); ++r) map.set({id, r}, {now, r});
-  }
-  std::vector<ValueId> outputs;
-  for (const ValueId v : graph.outputs()) outputs.push_back(*map(v));
-  out.set_outputs(std::move(outputs));
-  return out;
-}
-
 ImageProgram image_program(const RunSettings& s, const RunFolder& folder,
                            const std::string& checkpoint) {
   const std::string path = folder.file("model.ric");
@@ -87,7 +61,7 @@ ImageProgram image_program(const RunSettings& s, const RunFolder& folder,
       return std::pair{logits, argmax(logits)};
     };
     const std::vector<Array> weights = leaves(model);
-    out.graph = with_params(trace(says, model, x), weights.size(), {"x"});
+    out.graph = detail::with_params(trace(says, model, x), weights.size(), {"x"});
     out.graph.set_name(s.kind);
     out.graph.set_output_name(0, "logits");
     out.graph.set_output_name(1, "class");

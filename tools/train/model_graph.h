@@ -1,7 +1,6 @@
 // What models compute, as graphs with params.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,11 +10,6 @@
 #include "train/run_folder.h"
 
 namespace ricci::tool {
-
-/// The graph with its first `params` inputs as params, which are drawn where they are used; the
-/// others get these names, as far as there are any.
-[[nodiscard]] Graph with_params(const Graph& graph, std::size_t params,
-                                const std::vector<std::string>& others = {});
 
 /// What a trained model says of images: `x`, any number of them, in; `logits` and `class` out.
 struct ImageProgram {
